@@ -15,29 +15,19 @@ const withProcesses = {
 
 // The store's own tests, those of an export and those of the admin API, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
+  ...['durability', 'open-store', 'outage'],
   ...[
     'audit',
-    'books',
-    'durability',
-    'export-requests',
     'find-credentials',
     'keys',
-    'migrations',
-    'open-store',
     'playground-keys',
-    'sessions',
-    'settle-batch',
-  ],
-  ...[
     'reservations',
+    'sessions',
     'shared-secret',
-    'usage-report',
-    'verify-ledger',
     'workspaces',
-    'outage',
-    'upkeep',
-    'upkeep-sequences',
-  ],
+  ].map((name) => `accounts/${name}`),
+  ...['migrations', 'upkeep', 'upkeep-sequences'].map((name) => `databases/${name}`),
+  ...['books', 'export-requests', 'settle-batch', 'usage-report', 'verify-ledger'].map((name) => `ledger/${name}`),
 ].map((name) => `src/store/${name}.test.ts`);
 onBothDatabases.push('src/cli/commands/ledger-export.test.ts', 'src/portal/api.test.ts');
 
@@ -77,7 +67,7 @@ const unitsApart = [
     'process/*',
     'request/client-phrases',
     'request/pipeline',
-    'store/key-timing',
+    'store/accounts/key-timing',
   ],
   ...['store/lost-store', 'store/open-store', 'telemetry/model-performance', 'telemetry/ops/metrics'],
   ...['telemetry/otlp/open-tracing'],

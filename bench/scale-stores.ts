@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { databaseLocation } from '../src/store/database-location.ts';
+import { databaseLocation } from '../src/store/databases/database-location.ts';
 import { systemClock } from '../src/process/clock.ts';
 import { tryLock } from '../src/process/lock.ts';
 import { createValkeyLimits } from '../src/rate-limits/valkey.ts';
-import { findCredentials } from '../src/store/find-credentials.ts';
-import { createKey } from '../src/store/keys.ts';
-import { hashKey } from '../src/store/key-text.ts';
-import { openDatabase } from '../src/store/open-database.ts';
+import { findCredentials } from '../src/store/accounts/find-credentials.ts';
+import { createKey } from '../src/store/accounts/keys.ts';
+import { hashKey } from '../src/store/accounts/key-text.ts';
+import { openDatabase } from '../src/store/databases/open-database.ts';
 import { openStore } from '../src/store/open-store.ts';
-import { createWorkspace } from '../src/store/workspaces.ts';
+import { createWorkspace } from '../src/store/accounts/workspaces.ts';
 import { sampleOutcome } from '../test/support/sample-outcome.ts';
 import { cpuMs } from './process-usage.ts';
 

@@ -4,8 +4,8 @@ import type { ReportAsk, ReportReply, ReportWorkerData } from './cli/portal/repo
 import { Refusal } from './core/administration.ts';
 import { messageOf } from './core/failure.ts';
 import type { ThreadMessage } from './core/worker-thread.ts';
-import { type Accounts, openAccounts } from './store/accounts.ts';
-import { CannotOpen } from './store/open-database.ts';
+import { type Accounts, openAccounts } from './store/open-accounts.ts';
+import { CannotOpen } from './store/databases/open-database.ts';
 
 let opening: Promise<Accounts> | undefined;
 

@@ -5,12 +5,12 @@ import { isMap, parseAllDocuments } from 'yaml';
 import * as z from 'zod';
 import { startChild } from './child.ts';
 import type { Launched } from './supervise.ts';
-import { type DatabaseLocation, openDatabase } from '../store/open-database.ts';
-import { findCredentials } from '../store/find-credentials.ts';
-import { createKey } from '../store/keys.ts';
-import { hashKey } from '../store/key-text.ts';
-import { creditWorkspace } from '../store/credits.ts';
-import { createWorkspace, listWorkspaces } from '../store/workspaces.ts';
+import { type DatabaseLocation, openDatabase } from '../store/databases/open-database.ts';
+import { findCredentials } from '../store/accounts/find-credentials.ts';
+import { createKey } from '../store/accounts/keys.ts';
+import { hashKey } from '../store/accounts/key-text.ts';
+import { creditWorkspace } from '../store/accounts/credits.ts';
+import { createWorkspace, listWorkspaces } from '../store/accounts/workspaces.ts';
 import type { Authorship } from '../core/administration.ts';
 import { type Money, parseUsd } from '../core/money.ts';
 

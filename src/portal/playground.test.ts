@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { provenPortalSession } from '../core/portal-session.ts';
-import { hashKey } from '../store/key-text.ts';
+import { hashKey } from '../store/accounts/key-text.ts';
 import { asBrowser, call, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
 
 /** A gateway that notes what it gets and answers as it is told. */

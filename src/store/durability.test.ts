@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { expect, it, vi } from 'vitest';
 import { sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
 import { databaseUrl, storeAt } from '../../test/support/sample-store.ts';
-import { verifyLedger } from './verify-ledger.ts';
+import { verifyLedger } from './ledger/verify-ledger.ts';
 
 const program = join(import.meta.dirname, '../../test/support/settle-until-killed.ts');
 

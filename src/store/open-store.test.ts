@@ -5,9 +5,9 @@ import { runWeir } from '../../test/support/run-weir.ts';
 import { databaseKind, newLocation, sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { databaseUrl, lockedByAnother, storeAt } from '../../test/support/sample-store.ts';
-import { hashKey } from './key-text.ts';
-import { verifyLedger } from './verify-ledger.ts';
-import { findWorkspace } from './workspaces.ts';
+import { hashKey } from './accounts/key-text.ts';
+import { verifyLedger } from './ledger/verify-ledger.ts';
+import { findWorkspace } from './accounts/workspaces.ts';
 
 async function storeBeside(credit?: string) {
   const database = await sampleDatabase(credit);

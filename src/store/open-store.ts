@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import type { Credential, Store } from '../core/account.ts';
 import { Failure } from '../core/failure.ts';
-import { createCredentialCache, createLookUps, type Moment, type Remembered } from './credential-cache.ts';
-import type { DatabaseLocation } from './open-database.ts';
-import { takeJournalFolder, type TryLock } from './journal/folder.ts';
+import { createCredentialCache, createLookUps, type Moment, type Remembered } from './accounts/credential-cache.ts';
+import type { DatabaseLocation } from './databases/open-database.ts';
+import { takeJournalFolder, type TryLock } from './databases/journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
-import { createReservationReport, type Reserved, tellReservedEveryMs } from './reservation-report.ts';
-import { newSecret } from './shared-secret.ts';
+import { createReservationReport, type Reserved, tellReservedEveryMs } from './accounts/reservation-report.ts';
+import { newSecret } from './accounts/shared-secret.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 
 const rememberedKeys = 50_000;

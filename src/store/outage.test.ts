@@ -4,9 +4,9 @@ import { describe, expect, it, vi } from 'vitest';
 import { sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { lockedByAnother, storeAt } from '../../test/support/sample-store.ts';
-import { hashKey } from './key-text.ts';
+import { hashKey } from './accounts/key-text.ts';
 import type { OpenStore } from './open-store.ts';
-import { verifyLedger } from './verify-ledger.ts';
+import { verifyLedger } from './ledger/verify-ledger.ts';
 
 /** A store on a database that nobody can write until `release`. */
 async function outage(options: { readonly journalBytes?: number } = {}) {

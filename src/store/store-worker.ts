@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../core/failure.ts';
-import { openJournal } from './journal/journal.ts';
-import { openDatabase } from './open-database.ts';
+import { openJournal } from './databases/journal/journal.ts';
+import { openDatabase } from './databases/open-database.ts';
 import { createWorkerLoop } from './worker-loop.ts';
 import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
 

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../core/failure.ts';
 import { checkRequest, type SettledRequest } from '../core/settled-request.ts';
-import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
-import { findCredentials } from './find-credentials.ts';
-import type { Journal, JournalSegment } from './journal/journal.ts';
-import { settleOrExplain, spendingOf } from './settle-batch.ts';
-import type { Reserved } from './reservation-report.ts';
-import { forgetGone, goneAfterMs, writeReservations } from './reservations.ts';
-import { readSharedSecret } from './shared-secret.ts';
-import { startUpkeep, type UpkeepRunner } from './upkeep-runner.ts';
+import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './databases/open-database.ts';
+import { findCredentials } from './accounts/find-credentials.ts';
+import type { Journal, JournalSegment } from './databases/journal/journal.ts';
+import { settleOrExplain, spendingOf } from './ledger/settle-batch.ts';
+import type { Reserved } from './accounts/reservation-report.ts';
+import { forgetGone, goneAfterMs, writeReservations } from './accounts/reservations.ts';
+import { readSharedSecret } from './accounts/shared-secret.ts';
+import { startUpkeep, type UpkeepRunner } from './databases/upkeep-runner.ts';
 import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
 /** Pause between two attempts to reach a database that is away. */

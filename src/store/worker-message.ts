@@ -1,7 +1,7 @@
 import type { Credential, Outcome } from '../core/account.ts';
-import type { DatabaseLocation, WorkspaceCost } from './open-database.ts';
-import type { Reserved } from './reservation-report.ts';
-import type { Settled, Spending } from './settle-batch.ts';
+import type { DatabaseLocation, WorkspaceCost } from './databases/open-database.ts';
+import type { Reserved } from './accounts/reservation-report.ts';
+import type { Settled, Spending } from './ledger/settle-batch.ts';
 
 /** The start data of the store's thread. */
 export interface StoreWorkerData {

@@ -244,7 +244,7 @@ test('the live catalog tells the routes of every model, and the backends with th
   const ops = new URL(weir.opsUrl).origin;
   expect((await fetch(`${ops}/internal/catalog`)).status).toBe(401);
   const { internalToken } = await import('../../src/core/internal-token.ts');
-  const { openAccounts } = await import('../../src/store/accounts.ts');
+  const { openAccounts } = await import('../../src/store/open-accounts.ts');
   const { liveCatalogSchema } = await import('../../src/core/live-catalog.ts');
   const accounts = await openAccounts(
     { kind: 'sqlite', file: `${weir.data}/weir.db` },

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { digestOf, newToken } from '../../src/portal/secrets.ts';
-import { openAccounts } from '../../src/store/accounts.ts';
+import { openAccounts } from '../../src/store/open-accounts.ts';
 import { chat } from '../support/start.ts';
 import * as tabs from './support/browser.ts';
 

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { createKey } from '../../src/store/keys.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { settleBatch } from '../../src/store/settle-batch.ts';
-import { createWorkspace, findWorkspace } from '../../src/store/workspaces.ts';
+import { createKey } from '../../src/store/accounts/keys.ts';
+import { openDatabase } from '../../src/store/databases/open-database.ts';
+import { settleBatch } from '../../src/store/ledger/settle-batch.ts';
+import { createWorkspace, findWorkspace } from '../../src/store/accounts/workspaces.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { sampleAuthor } from '../support/sample-database.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { addCredit } from '../../src/store/credits.ts';
-import { createKey } from '../../src/store/keys.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { createWorkspace, findWorkspace } from '../../src/store/workspaces.ts';
+import { addCredit } from '../../src/store/accounts/credits.ts';
+import { createKey } from '../../src/store/accounts/keys.ts';
+import { openDatabase } from '../../src/store/databases/open-database.ts';
+import { createWorkspace, findWorkspace } from '../../src/store/accounts/workspaces.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { type Cut, type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
 import { sampleAuthor, sampleDatabase } from '../support/sample-database.ts';

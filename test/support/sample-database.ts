@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { inject, onTestFinished } from 'vitest';
-import { type DatabaseLocation, openDatabase } from '../../src/store/open-database.ts';
+import { type DatabaseLocation, openDatabase } from '../../src/store/databases/open-database.ts';
 import type { Authorship, KeyRecord } from '../../src/core/administration.ts';
-import { createKey } from '../../src/store/keys.ts';
-import { settleBatch } from '../../src/store/settle-batch.ts';
-import { createWorkspace } from '../../src/store/workspaces.ts';
+import { createKey } from '../../src/store/accounts/keys.ts';
+import { settleBatch } from '../../src/store/ledger/settle-batch.ts';
+import { createWorkspace } from '../../src/store/accounts/workspaces.ts';
 import type { Outcome, Workspace } from '../../src/core/account.ts';
 import { parseUsd } from '../../src/core/money.ts';
 

@@ -1,7 +1,7 @@
 // A process for the tests that kill: settles without end and prints each request id once it is told that the row is durable.
 import { tryLock } from '../../src/process/lock.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { databaseLocation } from '../../src/store/database-location.ts';
+import { databaseLocation } from '../../src/store/databases/database-location.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 
 const [url = '', journal = '', workspaceId = '', keyId = '', name = ''] = process.argv.slice(2);

@@ -1,9 +1,9 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import type { Accounts } from '../../store/accounts.ts';
+import type { Accounts } from '../../store/open-accounts.ts';
 import type { Authorship } from '../../core/administration.ts';
-import type { DatabaseLocation } from '../../store/open-database.ts';
-import { databaseLocation } from '../../store/database-location.ts';
+import type { DatabaseLocation } from '../../store/databases/open-database.ts';
+import { databaseLocation } from '../../store/databases/database-location.ts';
 
 /** The result of a command: for a script, for a reader, and for the shell. */
 export interface Answer {
@@ -31,7 +31,7 @@ export function accountsCommand<Options extends object>(
   act: (accounts: Accounts, options: Options, operands: readonly string[]) => Promise<Answer>,
 ): void {
   databaseCommand<Options>(command, async (location, options, operands) => {
-    const { openAccounts } = await import('../../store/accounts.ts');
+    const { openAccounts } = await import('../../store/open-accounts.ts');
     const accounts = await openAccounts(location, { missing, user: 'operator' });
     try {
       return await act(accounts, options, operands);

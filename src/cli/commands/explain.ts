@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Story } from '../../core/story.ts';
 import type { ServiceAnswer } from '../../portal/services.ts';
-import type { Accounts } from '../../store/accounts.ts';
+import type { Accounts } from '../../store/open-accounts.ts';
 import { storyFromLedger } from '../../telemetry/tell-story.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { openServices, serviceOrigins, silentOnes } from './services-asked.ts';

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { messageOf } from '../../core/failure.ts';
-import type { Accounts } from '../../store/accounts.ts';
+import type { Accounts } from '../../store/open-accounts.ts';
 import type { LedgerFilter } from '../../core/administration.ts';
 import { accountsCommand } from './accounts-command.ts';
 import type { exportWriters, ExportWriter } from './export-writers.ts';

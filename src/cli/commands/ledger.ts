@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Books, DayDifference, SpendingDifference, WorkspaceBooks } from '../../store/verify-ledger.ts';
-import type { RowDifference } from '../../store/verify-rows.ts';
+import type { Books, DayDifference, SpendingDifference, WorkspaceBooks } from '../../store/ledger/verify-ledger.ts';
+import type { RowDifference } from '../../store/ledger/verify-rows.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
 import { exportCommand } from './ledger-export.ts';
@@ -85,7 +85,7 @@ export function ledgerCommand(program: Command): void {
         'let an SQLite ledger be used again that lost commits: sets aside, never deletes, the files that tell of it',
       ),
     async (location) => {
-      const { acceptLossOf } = await import('../../store/accounts.ts');
+      const { acceptLossOf } = await import('../../store/open-accounts.ts');
       const accepted = await acceptLossOf(location, byOperator());
       if (accepted === undefined)
         return { json: { lost: false, set_aside: [] }, text: 'No commit is known to be lost.' };
@@ -177,7 +177,7 @@ export function backupCommand(program: Command): void {
       .argument('<file>', 'the copy; there must be no file of this name'),
     async (location, _, [operand = '']) => {
       const file = resolve(operand);
-      const { backUp } = await import('../../store/accounts.ts');
+      const { backUp } = await import('../../store/open-accounts.ts');
       const { rows } = await backUp(location, file);
       return {
         json: { rows, file },

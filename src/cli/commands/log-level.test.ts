@@ -5,7 +5,7 @@ import { sampleReport } from '../../../test/support/sample-problem.ts';
 import type { LogLevel } from '../../core/log-level.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { readPortalSettings } from '../../read-settings.ts';
-import { openAccounts } from '../../store/accounts.ts';
+import { openAccounts } from '../../store/open-accounts.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { startPortal } from '../portal/running-portal.ts';
 import { createLog } from '../program-log.ts';

@@ -5,7 +5,7 @@ import { sampleDatabase, temporaryFolder } from '../../../test/support/sample-da
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
 import type { Problem } from '../../core/problem.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
-import { openAccounts } from '../../store/accounts.ts';
+import { openAccounts } from '../../store/open-accounts.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 
 // Each command is a process of its own, and this machine may be busy with other tests.

@@ -21,7 +21,7 @@ export function problemsCommand(program: Command): void {
     async (location, { data }) => {
       const origins = serviceOrigins(data);
       if (origins.length === 0) return answerOf([nothingRuns(dataFolder(data))]);
-      const { openAccounts } = await import('../../store/accounts.ts');
+      const { openAccounts } = await import('../../store/open-accounts.ts');
       let accounts;
       try {
         accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });

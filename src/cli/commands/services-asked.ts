@@ -3,7 +3,7 @@ import type { ServiceAnswer, Services } from '../../portal/services.ts';
 import { systemClock } from '../../process/clock.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
 import { portalSettingsSchema } from '../../settings.ts';
-import type { Accounts } from '../../store/accounts.ts';
+import type { Accounts } from '../../store/open-accounts.ts';
 
 /** The data folder of a command that asks running programs. */
 export const dataFolder = (given: string | undefined): string => given ?? process.env['WEIR_DATA'] ?? '.weir';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Accounts } from '../../store/accounts.ts';
+import type { Accounts } from '../../store/open-accounts.ts';
 import type { LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { shownUsage } from '../../core/shown.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';

@@ -3,9 +3,9 @@ import { type Clock, waitFor } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { PortalLog } from '../../portal/portal.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
-import type { Accounts } from '../../store/accounts.ts';
-import { hashKey, looksLikeKey } from '../../store/key-text.ts';
-import { CannotOpen } from '../../store/open-database.ts';
+import type { Accounts } from '../../store/open-accounts.ts';
+import { hashKey, looksLikeKey } from '../../store/accounts/key-text.ts';
+import { CannotOpen } from '../../store/databases/open-database.ts';
 
 /** The part of the store that the portal asks from its own thread; reports have another. */
 export type PatientStore = Omit<PortalStore, 'usageReport' | 'pageOfRequests' | 'findRequest'>;

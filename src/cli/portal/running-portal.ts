@@ -18,10 +18,10 @@ import { systemClock } from '../../process/clock.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import type { PortalSettings } from '../../settings.ts';
-import { openAccounts } from '../../store/accounts.ts';
+import { openAccounts } from '../../store/open-accounts.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import type { ProgramLog } from '../program-log.ts';
-import { databaseLocation } from '../../store/database-location.ts';
+import { databaseLocation } from '../../store/databases/database-location.ts';
 import { openPatiently } from './patient-accounts.ts';
 import { openReports } from './reports.ts';
 

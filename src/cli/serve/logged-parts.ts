@@ -9,7 +9,7 @@ import { systemClock } from '../../process/clock.ts';
 import { createMemoryLimits, type MemoryLimits } from '../../rate-limits/memory.ts';
 import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
-import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
+import { type FileCheck, startFileCheck } from '../../store/databases/sqlite/file-check.ts';
 import type { Settings } from '../../settings.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';

@@ -9,7 +9,7 @@ import type { ThreadWatch } from '../../process/threads.ts';
 import type { ValkeyLimits } from '../../rate-limits/valkey.ts';
 import type { Settings } from '../../settings.ts';
 import type { OpenStore } from '../../store/open-store.ts';
-import type { FileCheck } from '../../store/sqlite/file-check.ts';
+import type { FileCheck } from '../../store/databases/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/model-performance.ts';
 import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
 import type { ServedCatalog } from '../../control/catalog.ts';

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
-import type { DatabaseLocation } from '../../store/open-database.ts';
-import { databaseLocation } from '../../store/database-location.ts';
+import type { DatabaseLocation } from '../../store/databases/open-database.ts';
+import { databaseLocation } from '../../store/databases/database-location.ts';
 import { messageOf } from '../../core/failure.ts';
 import { type Environment, readStartSettings } from '../../read-settings.ts';
 import { settingsHelp } from '../../settings-help.ts';

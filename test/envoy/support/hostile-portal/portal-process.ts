@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { digestOf, newToken } from '../../../../src/portal/secrets.ts';
-import { openAccounts } from '../../../../src/store/accounts.ts';
+import { openAccounts } from '../../../../src/store/open-accounts.ts';
 import { compileCache } from '../../../support/run-weir.ts';
 import type { PortalTarget, SignedIn } from './portal-target.ts';
 

@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { databaseLocation } from '../../../../src/store/database-location.ts';
-import { listRequests } from '../../../../src/store/list-requests.ts';
-import { type OpenDatabase, openDatabase } from '../../../../src/store/open-database.ts';
-import { usageReport } from '../../../../src/store/usage-report.ts';
+import { databaseLocation } from '../../../../src/store/databases/database-location.ts';
+import { listRequests } from '../../../../src/store/ledger/list-requests.ts';
+import { type OpenDatabase, openDatabase } from '../../../../src/store/databases/open-database.ts';
+import { usageReport } from '../../../../src/store/ledger/usage-report.ts';
 import { runWeir } from '../../../support/run-weir.ts';
 import { picoUsd } from '../cost.ts';
 

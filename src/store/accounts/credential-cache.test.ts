@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import type { Credential, Key } from '../../core/account.ts';
+import { createCredentialCache, type Moment } from './credential-cache.ts';
+
+const midnight = Date.UTC(2026, 6, 2);
+const noon = midnight - 12 * 3_600_000;
+const at = (elapsed: number, now = noon): Moment => ({ elapsed, now });
+
+function credential(name: string, { workspace = 'ws', budget }: { workspace?: string; budget?: Key['budget'] } = {}) {
+  return {
+    key: { id: `id-${name}`, workspaceId: workspace, status: 'active', rate: 1, burst: 1, ...(budget && { budget }) },
+    workspace: { id: workspace, name: workspace, status: 'active', balance: 10n, maxInFlight: 1 },
+    spent: budget === undefined ? 0n : 7n,
+  } as const satisfies Credential;
+}
+
+const daily = { limit: 100n, period: 'day' } as const;
+
+describe('the credential cache', () => {
+  it('tells what it knows from what it knows to be absent and what it does not know', () => {
+    const cache = createCredentialCache(10);
+    cache.put('a', credential('a'), at(1));
+    cache.put('b', undefined, at(2));
+    const known = ['a', 'b', 'c'].map((hash) => cache.get(hash, at(3)));
+    expect(known).toEqual([
+      { credential: credential('a'), confirmedAt: 1, isDoubted: false },
+      { credential: undefined, confirmedAt: 2, isDoubted: false },
+      undefined,
+    ]);
+  });
+
+  it('shows the new balance for every key of the workspace', () => {
+    const cache = createCredentialCache(10);
+    for (const name of ['a', 'b']) cache.put(name, credential(name), at(1));
+    cache.put('c', credential('c', { workspace: 'other' }), at(1));
+    const balances = () => ['a', 'b', 'c'].map((hash) => cache.get(hash, at(2))?.credential?.workspace.balance);
+    cache.setBalance('ws', 3n);
+    cache.setBalance('unknown', 4n);
+    expect(balances()).toEqual([3n, 3n, 10n]);
+    cache.charge('ws', 5n);
+    expect(balances()).toEqual([-2n, -2n, 10n]);
+  });
+
+  it('has what was spent read again when a clock that was ahead of midnight is set back, and only then', () => {
+    const cache = createCredentialCache(10);
+    const evening = midnight - 1_800_000;
+    cache.put('a', credential('a', { budget: daily }), at(1, evening));
+    const isDoubted = (now: number) => cache.get('a', at(2, now))?.isDoubted;
+    expect(isDoubted(evening - 3_600_000)).toBe(false);
+    // An hour ahead: the next day has begun, and nothing is spent in it.
+    expect(cache.get('a', at(3, evening + 3_600_000))).toMatchObject({ credential: { spent: 0n }, isDoubted: false });
+    cache.confirm(4);
+    // Set back: without the doubt the key would go on with a budget of which nothing is spent, until midnight.
+    expect(isDoubted(evening)).toBe(true);
+    cache.put('a', credential('a', { budget: daily }), at(5, evening));
+    expect(cache.get('a', at(6, evening))).toMatchObject({ credential: { spent: 7n }, isDoubted: false });
+  });
+
+  it('adds to what a key has spent in the period of its budget, and to that period alone', () => {
+    const cache = createCredentialCache(10);
+    cache.put('a', credential('a', { budget: daily }), at(1));
+    cache.put('b', credential('b'), at(1));
+    const day = midnight - 86_400_000;
+    const spend = (amount: bigint, options: { readonly day: number; readonly now: number }) => {
+      for (const keyId of ['id-a', 'id-b', 'id-unknown']) {
+        cache.spend({ keyId, amount, day: options.day }, at(2, options.now));
+      }
+    };
+    const spent = (now: number) => ['a', 'b'].map((hash) => cache.get(hash, at(3, now))?.credential?.spent);
+    spend(5n, { day, now: noon });
+    spend(50n, { day: day - 86_400_000, now: noon });
+    expect(spent(midnight - 1)).toEqual([12n, 0n]);
+    expect(spent(midnight)).toEqual([0n, 0n]);
+    spend(2n, { day, now: midnight });
+    spend(3n, { day: midnight, now: midnight });
+    expect(spent(midnight + 1)).toEqual([3n, 0n]);
+  });
+
+  it('keeps what is doubted, says so, and no longer vouches for it', () => {
+    const cache = createCredentialCache(10);
+    cache.put('a', credential('a'), at(1));
+    cache.put('b', undefined, at(1));
+    cache.confirm(50);
+    cache.doubt();
+    cache.confirm(60);
+    cache.put('c', credential('c'), at(61));
+    const status = (hash: string) => {
+      const known = cache.get(hash, at(62));
+      return known && [known.isDoubted, known.confirmedAt];
+    };
+    expect(['a', 'b', 'c'].map(status)).toEqual([
+      [true, 50],
+      [true, 50],
+      [false, 61],
+    ]);
+    cache.put('a', credential('a'), at(63));
+    cache.confirm(70);
+    expect(['a', 'b', 'c'].map(status)).toEqual([
+      [false, 70],
+      [true, 50],
+      [false, 70],
+    ]);
+  });
+
+  it('stays within its size, the oldest first, and strangers do not push customers out', () => {
+    const cache = createCredentialCache(3);
+    for (const name of ['a', 'b', 'c', 'd']) cache.put(name, credential(name, { workspace: `ws-${name}` }), at(1));
+    for (let stranger = 0; stranger < 100; stranger += 1) cache.put(`stranger-${stranger}`, undefined, at(1));
+    const known = ['a', 'b', 'c', 'd', 'stranger-0', 'stranger-96', 'stranger-97', 'stranger-99'].filter((hash) =>
+      cache.get(hash, at(2)),
+    );
+    expect(known).toEqual(['b', 'c', 'd', 'stranger-97', 'stranger-99']);
+  });
+
+  it('loses nobody to a repeated look-up of the same key', () => {
+    const cache = createCredentialCache(2);
+    for (const name of ['a', 'b', 'b', 'b']) cache.put(name, credential(name), at(1));
+    expect(cache.get('a', at(1))).toMatchObject({ credential: credential('a') });
+  });
+
+  it('names the keys that were asked for since, each once and no stranger', () => {
+    const cache = createCredentialCache(10);
+    for (const name of ['a', 'b', 'c']) cache.put(name, credential(name), at(1));
+    cache.put('x', undefined, at(1));
+    for (const name of ['a', 'x', 'c', 'a', 'unknown']) cache.get(name, at(2));
+    expect([cache.takeUsed(1), cache.takeUsed(10), cache.takeUsed(10)]).toEqual([['a'], ['c'], []]);
+  });
+
+  it('learns that a key came to be, and that it is gone', () => {
+    const cache = createCredentialCache(10);
+    cache.put('a', undefined, at(1));
+    cache.put('a', credential('a'), at(2));
+    expect(cache.get('a', at(3))).toMatchObject({ credential: { key: { id: 'id-a' } } });
+    cache.put('a', undefined, at(4));
+    expect(cache.get('a', at(5))).toMatchObject({ credential: undefined, confirmedAt: 4 });
+  });
+});

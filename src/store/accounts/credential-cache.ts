@@ -1,0 +1,203 @@
+import type { Credential, Key, Workspace } from '../../core/account.ts';
+import { periodStart } from './budget-period.ts';
+import type { Money } from '../../core/money.ts';
+import type { Spending } from '../ledger/settle-batch.ts';
+import { Failure } from '../../core/failure.ts';
+
+/** What is remembered about a hash. */
+export interface Remembered {
+  /** Undefined when there is no such key. */
+  readonly credential: Credential | undefined;
+  /** When it was read or confirmed last, monotonic milliseconds. */
+  readonly confirmedAt: number;
+  /** Whether another process has changed accounts since, or the clock was set back into an earlier period of the budget. */
+  readonly isDoubted: boolean;
+}
+
+/** A moment on both clocks: periods end by the wall clock, ages are measured by the monotonic one. */
+export interface Moment {
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** Monotonic milliseconds. */
+  readonly elapsed: number;
+}
+
+export interface CredentialCache {
+  readonly get: (hash: string, at: Moment) => Remembered | undefined;
+  readonly put: (hash: string, credential: Credential | undefined, at: Moment) => void;
+  /** Sets a balance that a settlement of this process has changed. */
+  readonly setBalance: (workspaceId: string, balance: Money) => void;
+  /** Takes a cost from a balance that a settlement in the journal will take from it in the database later. */
+  readonly charge: (workspaceId: string, cost: Money) => void;
+  /** Adds what a settlement of this process has added to a key's spending. */
+  readonly spend: (spending: Spending, at: Moment) => void;
+  /** Confirms, as of this moment, everything that is not doubted. */
+  readonly confirm: (elapsed: number) => void;
+  /** Marks everything as doubted, because another process has changed accounts; nothing is forgotten. */
+  readonly doubt: () => void;
+  /** Returns at most `most` hashes of keys that were used since the last call, so that they can be read again before their age is up. */
+  readonly takeUsed: (most: number) => readonly string[];
+}
+
+interface Confirmation {
+  confirmedAt: number;
+  /** The generation in which it was confirmed; every change by another process begins a new one. */
+  generation: number;
+}
+
+interface KeyEntry extends Confirmation {
+  readonly key: Key;
+  /** Spent in the budget's period that began at `since`. */
+  spent: Money;
+  since: number;
+}
+
+/**
+ * Remembers which hashes have a key, and which have none. At most `limit` of each are kept and the oldest goes first, so that
+ * made-up keys evict only other made-up keys and never a customer's.
+ */
+export function createCredentialCache(limit: number): CredentialCache {
+  const keys = new Map<string, KeyEntry>();
+  const absent = new Map<string, Confirmation>();
+  const workspaces = new Map<string, Workspace>();
+  const hashOf = new Map<string, string>();
+  const used = new Set<string>();
+  let generation = 0;
+  /** When everything of this generation was confirmed last. */
+  let confirmedAt: number | undefined;
+
+  function confirmation(entry: Confirmation): Pick<Remembered, 'confirmedAt' | 'isDoubted'> {
+    if (entry.generation !== generation) return { confirmedAt: entry.confirmedAt, isDoubted: true };
+    return { confirmedAt: Math.max(entry.confirmedAt, confirmedAt ?? 0), isDoubted: false };
+  }
+
+  /**
+   * Sets what was spent to 0 when a new period of the budget has begun. Returns whether the period is the present one: after a
+   * clock that was ahead was set back it is not, and what was spent in the present one has to be read again.
+   */
+  function beginPeriod(entry: KeyEntry, now: number): boolean {
+    const { budget } = entry.key;
+    const since = budget === undefined ? 0 : periodStart(budget.period, now);
+    if (since > entry.since) [entry.since, entry.spent] = [since, 0n];
+    return since === entry.since;
+  }
+
+  return {
+    get: (hash, { now }) => {
+      const entry = keys.get(hash);
+      if (entry === undefined) {
+        const unknown = absent.get(hash);
+        return unknown && { credential: undefined, ...confirmation(unknown) };
+      }
+      const workspace = workspaces.get(entry.key.workspaceId);
+      if (workspace === undefined) return undefined;
+      const isPresent = beginPeriod(entry, now);
+      used.add(hash);
+      const { confirmedAt: at, isDoubted } = confirmation(entry);
+      const credential = { key: entry.key, workspace, spent: entry.spent };
+      return { credential, confirmedAt: at, isDoubted: isDoubted || !isPresent };
+    },
+    put: (hash, credential, { now, elapsed }) => {
+      if (credential === undefined) {
+        keys.delete(hash);
+        remember(absent, hash, { confirmedAt: elapsed, generation }, limit);
+        return;
+      }
+      const { key, workspace, spent } = credential;
+      const since = key.budget === undefined ? 0 : periodStart(key.budget.period, now);
+      absent.delete(hash);
+      const forgotten = remember(keys, hash, { key, spent, since, confirmedAt: elapsed, generation }, limit);
+      if (forgotten !== undefined) hashOf.delete(forgotten.key.id);
+      hashOf.set(key.id, hash);
+      remember(workspaces, workspace.id, workspace, limit);
+    },
+    setBalance: (workspaceId, balance) => {
+      const workspace = workspaces.get(workspaceId);
+      if (workspace) workspaces.set(workspaceId, { ...workspace, balance });
+    },
+    charge: (workspaceId, cost) => {
+      const workspace = workspaces.get(workspaceId);
+      if (workspace) workspaces.set(workspaceId, { ...workspace, balance: workspace.balance - cost });
+    },
+    spend: ({ keyId, day, amount }, { now }) => {
+      const entry = keys.get(hashOf.get(keyId) ?? '');
+      if (entry?.key.budget === undefined) return;
+      beginPeriod(entry, now);
+      if (day >= entry.since) entry.spent += amount;
+    },
+    confirm: (elapsed) => {
+      confirmedAt = elapsed;
+    },
+    doubt: () => {
+      if (confirmedAt !== undefined) {
+        for (const entries of [keys, absent]) {
+          for (const entry of entries.values()) entry.confirmedAt = confirmation(entry).confirmedAt;
+        }
+      }
+      confirmedAt = undefined;
+      generation += 1;
+    },
+    takeUsed: (most) => {
+      const hashes = [...used].slice(0, most);
+      for (const hash of hashes) used.delete(hash);
+      return hashes.filter((hash) => keys.has(hash));
+    },
+  };
+}
+
+/** Adds an entry, and removes and returns the oldest one when there are too many. A Map keeps the order of insertion. */
+function remember<Value>(entries: Map<string, Value>, name: string, value: Value, limit: number): Value | undefined {
+  entries.delete(name);
+  const [oldest] = entries.size < limit ? [] : entries.keys();
+  const forgotten = oldest === undefined ? undefined : entries.get(oldest);
+  if (oldest !== undefined) entries.delete(oldest);
+  entries.set(name, value);
+  return forgotten;
+}
+
+/** Look-ups of keys in the store's thread: one for each hash, however many requests wait for it. */
+export interface LookUps {
+  /** Rejects with `overloaded` when too many different ones wait. */
+  readonly ask: (hash: string) => Promise<Credential | undefined>;
+  readonly answer: (hash: string, credential: Credential | undefined) => void;
+  readonly refuse: (hash: string, failure: Failure) => void;
+  readonly refuseAll: (failure: Failure) => void;
+}
+
+const maxWaiting = 10_000;
+
+interface Waiting {
+  readonly promise: Promise<Credential | undefined>;
+  readonly resolve: (credential: Credential | undefined) => void;
+  readonly reject: (failure: Failure) => void;
+}
+
+export function createLookUps(send: (hash: string) => void): LookUps {
+  const waiting = new Map<string, Waiting>();
+
+  function take(hash: string): Waiting | undefined {
+    const found = waiting.get(hash);
+    waiting.delete(hash);
+    return found;
+  }
+
+  return {
+    ask: (hash) => {
+      const underWay = waiting.get(hash);
+      if (underWay) return underWay.promise;
+      if (waiting.size >= maxWaiting) {
+        return Promise.reject(new Failure('overloaded', 'The service is overloaded. Retry with backoff.'));
+      }
+      const begun = Promise.withResolvers<Credential | undefined>();
+      waiting.set(hash, begun);
+      send(hash);
+      return begun.promise;
+    },
+    answer: (hash, credential) => take(hash)?.resolve(credential),
+    refuse: (hash, failure) => take(hash)?.reject(failure),
+    refuseAll: (failure) => {
+      for (const { reject } of waiting.values()) reject(failure);
+      waiting.clear();
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { type Kysely, sql } from 'kysely';
+import type { BudgetPeriod, Credential } from '../../core/account.ts';
+import type { Money } from '../../core/money.ts';
+import { periodStart } from './budget-period.ts';
+import { keyOf } from './keys.ts';
+import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { workspaceOf } from './workspaces.ts';
+
+/**
+ * Finds the credentials for the hashes of presented keys, all as of one moment. A hash without a key is missing in the result.
+ * Reads one row per day of a budget's period, however large the ledger is.
+ */
+export async function findCredentials(
+  queries: Kysely<Schema>,
+  hashes: readonly string[],
+  now: number,
+): Promise<ReadonlyMap<string, Credential>> {
+  if (hashes.length === 0) return new Map();
+  // One snapshot for all queries: a settlement between two of them must not be seen by only one.
+  return queries
+    .transaction()
+    .setAccessMode('read only')
+    .setIsolationLevel('repeatable read')
+    .execute(async (transaction) => {
+      const keys = await transaction.selectFrom('keys').selectAll().where('hash', 'in', hashes).execute();
+      if (keys.length === 0) return new Map();
+      const owners = await transaction
+        .selectFrom('workspaces')
+        .selectAll()
+        .where(
+          'id',
+          'in',
+          keys.map((key) => key.workspace_id),
+        )
+        .execute();
+      const workspaces = new Map(owners.map((owner) => [owner.id, workspaceOf(owner)]));
+      const budgeted = keys.filter((key) => key.budget_period !== null).map(({ id }) => id);
+      const spent = await spentBy(transaction, budgeted, now);
+      return new Map(
+        keys.flatMap((row) => {
+          const workspace = workspaces.get(row.workspace_id);
+          if (workspace === undefined) return [];
+          return [[row.hash, { key: keyOf(row), workspace, spent: spent.get(row.id) ?? 0n }] as const];
+        }),
+      );
+    });
+}
+
+/**
+ * What was spent with keys in the current period of their budgets, and in all with those without one. A key that was never used is
+ * missing.
+ */
+export async function spentBy(
+  queries: Kysely<Schema>,
+  keyIds: readonly string[],
+  now: number,
+): Promise<ReadonlyMap<string, Money>> {
+  if (keyIds.length === 0) return new Map();
+  const start = (period: BudgetPeriod) => sql.lit(periodStart(period, now));
+  const rows = await queries
+    .selectFrom('spending')
+    .innerJoin('keys', 'keys.id', 'spending.key_id')
+    .where('spending.key_id', 'in', keyIds)
+    .where(
+      'spending.day',
+      '>=',
+      sql<bigint>`case keys.budget_period when 'day' then ${start('day')} when 'week' then ${start('week')}
+        when 'month' then ${start('month')} else 0 end`,
+    )
+    .groupBy('spending.key_id')
+    .select(['spending.key_id', ...exactSum('spending.amount', 'spent')])
+    .execute();
+  return new Map(rows.map((row) => [row.key_id, exactTotal(row.spent_high, row.spent_low)]));
+}

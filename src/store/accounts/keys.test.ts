@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { sampleDatabase, sampleNow, sampleAuthor } from '../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { findCredentials } from './find-credentials.ts';
+import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './keys.ts';
+import { hashKey } from './key-text.ts';
+import { createWorkspace } from './workspaces.ts';
+
+const wanted = { rate: 100, burst: 200 };
+const budget = { limit: 5_000_000_000_001n, period: 'month' } as const;
+
+describe('keys', () => {
+  it('belong to a workspace that exists', async () => {
+    const { queries } = await sampleDatabase();
+    await expect(createKey(queries, { ...wanted, workspace: 'nobody' }, sampleAuthor)).rejects.toThrow(
+      'no workspace named "nobody"',
+    );
+    expect(await listKeys(queries)).toHaveLength(1);
+  });
+
+  it('are listed for all or for one workspace', async () => {
+    const { queries, workspace, key } = await sampleDatabase();
+    const other = await createWorkspace(queries, { name: 'other', credit: 0n, maxInFlight: 1 }, sampleAuthor);
+    const { key: second } = await createKey(
+      queries,
+      { ...wanted, workspace: other.id },
+      { ...sampleAuthor, now: sampleNow + 1 },
+    );
+    expect(await listKeys(queries)).toEqual([key, second]);
+    expect(await listKeys(queries, workspace)).toEqual([key]);
+    expect(second.workspaceName).toBe('other');
+  });
+
+  it('carry a budget from the start, or later, or no more', async () => {
+    const { queries } = await sampleDatabase();
+    const { key } = await createKey(queries, { ...wanted, workspace: 'acme', budget }, sampleAuthor);
+    expect((await findKey(queries, key.id)).budget).toEqual(budget);
+    expect((await setKeyBudget(queries, key.id, { limit: 0n, period: 'total' }, sampleAuthor)).budget).toEqual({
+      limit: 0n,
+      period: 'total',
+    });
+    expect((await findKey(queries, key.id)).budget).toEqual({ limit: 0n, period: 'total' });
+    expect((await setKeyBudget(queries, key.id, undefined, sampleAuthor)).budget).toBeUndefined();
+    expect((await findKey(queries, key.id)).budget).toBeUndefined();
+  });
+
+  it('are given other limits, one of them or both', async () => {
+    const { queries, key } = await sampleDatabase();
+    expect(await setKeyLimits(queries, key.id, { rate: 500 }, sampleAuthor)).toEqual({ ...key, rate: 500, burst: 200 });
+    await setKeyLimits(queries, key.id, { burst: 7 }, sampleAuthor);
+    await setKeyLimits(queries, key.id, { rate: 3, burst: 9 }, sampleAuthor);
+    expect(await findKey(queries, key.id)).toEqual({ ...key, rate: 3, burst: 9 });
+  });
+
+  it('have a name, an expiry and models from the start, or later, or no more', async () => {
+    const { queries } = await sampleDatabase();
+    const details = { name: ' CI of team A ', expiresAt: sampleNow + 1, models: ['acme/*', 'qwen/qwen3-8b'] };
+    const { key, text } = await createKey(queries, { ...wanted, workspace: 'acme', ...details }, sampleAuthor);
+    const made = { name: 'CI of team A', expiresAt: sampleNow + 1, models: ['acme/*', 'qwen/qwen3-8b'] };
+    expect(key).toMatchObject(made);
+    expect(await findKey(queries, key.id)).toEqual(key);
+    const found = await findCredentials(queries, [hashKey(text)], sampleNow);
+    expect(found.get(hashKey(text))?.key).toMatchObject({ expiresAt: made.expiresAt, models: made.models });
+
+    // What is not given stays as it is, an expiry that has passed meanwhile included.
+    const later = { ...sampleAuthor, now: sampleNow + 5 };
+    expect(await updateKey(queries, key.id, { name: 'CI' }, later)).toEqual({ ...key, name: 'CI' });
+    expect(await updateKey(queries, key.id, { models: ['a/b'] }, later)).toMatchObject({ models: ['a/b'], name: 'CI' });
+    expect(await updateKey(queries, key.id, { expiresAt: sampleNow + 9 }, later)).toMatchObject({
+      expiresAt: sampleNow + 9,
+    });
+    const none = { name: undefined, expiresAt: undefined, models: undefined };
+    expect(await updateKey(queries, key.id, none, later)).toEqual({ ...key, ...none });
+  });
+
+  it.each([
+    [{ expiresAt: sampleNow }, 'A key cannot expire at 2026-07-01T00:00:00.000Z: that moment has passed.'],
+    [{ name: 'two\nlines' }, 'The name of a key must be one line of at most 100 characters.'],
+    [{ name: 'x'.repeat(101) }, 'The name of a key must be one line of at most 100 characters.'],
+  ])('are refused with %j, and nothing is changed', async (details, message) => {
+    const { queries, key } = await sampleDatabase();
+    const another = createKey(queries, { ...wanted, workspace: 'acme', ...details }, sampleAuthor);
+    await expect(another).rejects.toThrow(message);
+    await expect(updateKey(queries, key.id, details, sampleAuthor)).rejects.toThrow(message);
+    expect(await listKeys(queries)).toEqual([key]);
+  });
+
+  it('are suspended and resumed', async () => {
+    const { queries, key } = await sampleDatabase();
+    for (const status of ['suspended', 'active'] as const) {
+      await setKeyStatus(queries, key.id, status, sampleAuthor);
+      expect((await findKey(queries, key.id)).status).toBe(status);
+    }
+  });
+
+  it('stay revoked', async () => {
+    const { queries, key } = await sampleDatabase();
+    await setKeyStatus(queries, key.id, 'revoked', sampleAuthor);
+    for (const status of ['active', 'suspended'] as const) {
+      await expect(setKeyStatus(queries, key.id, status, sampleAuthor)).rejects.toThrow('that is final');
+    }
+    expect((await setKeyStatus(queries, key.id, 'revoked', sampleAuthor)).status).toBe('revoked');
+    expect((await findKey(queries, key.id)).status).toBe('revoked');
+  });
+
+  it('say when they were last used', async () => {
+    const { queries, key, ids, settle } = await sampleDatabase();
+    expect((await findKey(queries, key.id)).lastUsedAt).toBeUndefined();
+    for (const startedAt of [sampleNow + 5, sampleNow + 90_000_000, sampleNow + 9]) {
+      await settle([sampleOutcome({ ...ids, requestId: `r${startedAt}`, startedAt, cost: 0n })]);
+    }
+    expect(await findKey(queries, key.id)).toMatchObject({ lastUsedAt: sampleNow + 90_000_000 });
+    expect(await listKeys(queries)).toMatchObject([{ lastUsedAt: sampleNow + 90_000_000 }]);
+  });
+
+  it('are refused by an id that does not exist', async () => {
+    const { queries } = await sampleDatabase();
+    await expect(setKeyStatus(queries, 'key_1', 'revoked', sampleAuthor)).rejects.toThrow(
+      'There is no key with the id "key_1".',
+    );
+    await expect(setKeyBudget(queries, 'key_1', budget, sampleAuthor)).rejects.toThrow('There is no key');
+    await expect(setKeyLimits(queries, 'key_1', { rate: 1 }, sampleAuthor)).rejects.toThrow('There is no key');
+  });
+});

@@ -1,0 +1,339 @@
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { Key, KeyStatus, Workspace } from '../../core/account.ts';
+import {
+  type AuditAction,
+  type Authorship,
+  type Budget,
+  type KeyChange,
+  type KeyDetails,
+  type KeyRecord,
+  type NewKey,
+  type Page,
+  type PageRequest,
+  Refusal,
+  cutPage,
+} from '../../core/administration.ts';
+import { shownKeySettings } from '../../core/shown.ts';
+import { recordChange } from './audit.ts';
+import { hashKey, keptPrefix, newKey } from './key-text.ts';
+import { afterCursor, cursorOf } from '../databases/page-cursor.ts';
+import type { Schema } from '../databases/schema.ts';
+import { limitSessionsOf } from './sessions.ts';
+import { findWorkspace, newId, oneLine } from './workspaces.ts';
+
+/**
+ * Makes a key. Its text is only in the result and stored nowhere. Throws a `Refusal` when there is no such workspace, for a name of
+ * several lines, and for an expiry that has passed.
+ */
+export async function createKey(
+  queries: Kysely<Schema>,
+  wanted: NewKey,
+  by: Authorship,
+): Promise<{ readonly key: KeyRecord; readonly text: string }> {
+  const text = newKey();
+  const columns = keyColumns({ ...wanted, text, id: newId('key'), playgroundOf: null }, by);
+  return queries.transaction().execute(async (transaction) => {
+    const workspace = await findWorkspace(transaction, wanted.workspace);
+    const row = { ...columns, workspace_id: workspace.id };
+    await transaction.insertInto('keys').values(row).execute();
+    const key = recordOf({ ...row, workspace_name: workspace.name, last_used_at: null });
+    await recordKey(transaction, { action: 'key.create', before: undefined, after: key }, by);
+    return { key, text };
+  });
+}
+
+type WithText = Omit<NewKey, 'workspace'> & {
+  readonly id: string;
+  readonly text: string;
+  readonly playgroundOf: string | null;
+};
+
+/** The row of a new key, without its workspace. Throws a `Refusal` as `createKey` does. */
+export function keyColumns(key: WithText, by: Authorship): Omit<Schema['keys'], 'workspace_id'> {
+  return {
+    id: key.id,
+    hash: hashKey(key.text),
+    prefix: keptPrefix(key.text),
+    status: 'active',
+    ...budgetColumns(key.budget),
+    rate: BigInt(key.rate),
+    burst: BigInt(key.burst),
+    created_at: BigInt(by.now),
+    ...detailColumns(key, by),
+    playground_of: key.playgroundOf,
+  };
+}
+
+/** All keys, or those of one workspace, oldest first; those of the portal's playground are among them. */
+export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): Promise<readonly KeyRecord[]> {
+  let query = records(queries).orderBy('keys.created_at').orderBy('keys.id');
+  if (workspace) query = query.where('keys.workspace_id', '=', workspace.id);
+  return (await query.execute()).map(recordOf);
+}
+
+/** The keys of one workspace, newest first, without those of the portal's playground: no member has their texts. */
+export async function pageOfKeys(
+  queries: Kysely<Schema>,
+  workspaceId: string,
+  { limit, cursor }: PageRequest,
+): Promise<Page<KeyRecord>> {
+  const rows = await records(queries)
+    .where('keys.workspace_id', '=', workspaceId)
+    .where('keys.playground_of', 'is', null)
+    .where(afterCursor('keys', cursor))
+    .orderBy('keys.created_at', 'desc')
+    .orderBy('keys.id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  return cutPage(rows.map(recordOf), limit, cursorOf);
+}
+
+/** How many values one statement takes, at most. */
+const idsAtOnce = 1_000;
+
+/** Names of keys by their ids; keys without a name are missing. */
+export async function keyNames(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (let at = 0; at < ids.length; at += idsAtOnce) {
+    const some = ids.slice(at, at + idsAtOnce);
+    const rows = await queries.selectFrom('keys').select(['id', 'name']).where('id', 'in', some).execute();
+    for (const { id, name } of rows) if (name !== null) names.set(id, name);
+  }
+  return names;
+}
+
+/** Finds a key by its id. Throws a `Refusal` when there is none. */
+export async function findKey(queries: Kysely<Schema>, id: string): Promise<KeyRecord> {
+  const row = await records(queries).where('keys.id', '=', id).executeTakeFirst();
+  if (!row) {
+    const hint = '`weir key list` shows them all.';
+    throw new Refusal(`There is no key with the id "${id}".`, { kind: 'not-found', hint });
+  }
+  return recordOf(row);
+}
+
+function records(queries: Kysely<Schema>) {
+  return queries
+    .selectFrom('keys')
+    .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
+    .selectAll('keys')
+    .select('workspaces.name as workspace_name')
+    .select((row) =>
+      row
+        .selectFrom('spending')
+        .whereRef('spending.key_id', '=', 'keys.id')
+        // The last day has the last moment: one row of the index is read, however long the key has been in use.
+        .orderBy('spending.day', 'desc')
+        .limit(1)
+        .select('spending.last_used_at')
+        .as('last_used_at'),
+    );
+}
+
+const statusActions = { active: 'key.resume', suspended: 'key.suspend', revoked: 'key.revoke' } as const;
+
+/** A change of a key, and the columns that it writes, given the key before it. */
+interface ChangeStep {
+  readonly action: AuditAction;
+  readonly columnsFor: (before: KeyRecord) => Partial<Schema['keys']>;
+}
+
+/** Suspends, activates or revokes a key. Throws a `Refusal` for a revoked key, which stays revoked, unless it is revoked again. */
+export async function setKeyStatus(
+  queries: Kysely<Schema>,
+  id: string,
+  status: KeyStatus,
+  by: Authorship,
+): Promise<KeyRecord> {
+  return change(queries, id, { steps: [statusStep(status)], by });
+}
+
+function statusStep(status: KeyStatus): ChangeStep {
+  return {
+    action: statusActions[status],
+    columnsFor: ({ id, status: before }) => {
+      if (before === 'revoked' && status !== 'revoked') {
+        throw new Refusal(`The key "${id}" was revoked, and that is final.`, {
+          kind: 'conflict',
+          hint: '`weir key create` makes a new one.',
+          field: 'status',
+        });
+      }
+      return { status };
+    },
+  };
+}
+
+/** Sets the budget of a key, or takes it away. */
+export async function setKeyBudget(
+  queries: Kysely<Schema>,
+  id: string,
+  budget: Budget | undefined,
+  by: Authorship,
+): Promise<KeyRecord> {
+  return change(queries, id, { steps: [budgetStep(budget)], by });
+}
+
+function budgetStep(budget: Budget | undefined): ChangeStep {
+  return { action: 'key.budget', columnsFor: () => budgetColumns(budget) };
+}
+
+type KeyLimits = Pick<KeyChange, 'rate' | 'burst'>;
+
+/** Changes the rate or the burst of a key, or both; its token bucket has the new size from then on. */
+export async function setKeyLimits(
+  queries: Kysely<Schema>,
+  id: string,
+  limits: KeyLimits,
+  by: Authorship,
+): Promise<KeyRecord> {
+  return change(queries, id, { steps: [limitsStep(limits)], by });
+}
+
+function limitsStep(limits: KeyLimits): ChangeStep {
+  return {
+    action: 'key.limits',
+    columnsFor: (before) => {
+      const { rate = before.rate, burst = before.burst } = limits;
+      return { rate: BigInt(rate), burst: BigInt(burst) };
+    },
+  };
+}
+
+/**
+ * Changes the name, the expiry or the models of a key: what is in `details`, undefined included, and nothing else. Throws a
+ * `Refusal` as `createKey` does.
+ */
+export async function updateKey(
+  queries: Kysely<Schema>,
+  id: string,
+  details: KeyDetails,
+  by: Authorship,
+): Promise<KeyRecord> {
+  return change(queries, id, { steps: [detailsStep(details, by)], by });
+}
+
+function detailsStep(details: KeyDetails, by: Authorship): ChangeStep {
+  return {
+    action: 'key.update',
+    columnsFor: (before) => {
+      const columns = detailColumns({ ...before, expiresAt: undefined, ...details }, by);
+      // An expiry that is not to be changed may have passed.
+      return 'expiresAt' in details ? columns : { ...columns, expires_at: columnOf(before.expiresAt) };
+    },
+  };
+}
+
+/** Changes what is given of a key, in one transaction: all of it or nothing. Throws a `Refusal` as the changes one by one do. */
+export async function changeKey(
+  queries: Kysely<Schema>,
+  id: string,
+  wanted: KeyChange,
+  by: Authorship,
+): Promise<KeyRecord> {
+  const { status, budget, rate, burst, ...details } = wanted;
+  const steps = [
+    ...(status === undefined ? [] : [statusStep(status)]),
+    ...('budget' in wanted ? [budgetStep(budget)] : []),
+    ...(rate === undefined && burst === undefined ? [] : [limitsStep({ rate, burst })]),
+    ...(Object.keys(details).length === 0 ? [] : [detailsStep(details, by)]),
+  ];
+  return change(queries, id, { steps, by });
+}
+
+/** Changes a key and records that. Nobody else changes it between what a step is told and what is written. */
+async function change(
+  queries: Kysely<Schema>,
+  id: string,
+  { steps, by }: { readonly steps: readonly ChangeStep[]; readonly by: Authorship },
+): Promise<KeyRecord> {
+  return queries.transaction().execute(async (transaction) => {
+    await transaction
+      .updateTable('keys')
+      .set((columns) => ({ status: columns.ref('status') }))
+      .where('id', '=', id)
+      .execute();
+    let key = await findKey(transaction, id);
+    for (const { action, columnsFor } of steps) {
+      await transaction.updateTable('keys').set(columnsFor(key)).where('id', '=', id).execute();
+      const after = await findKey(transaction, id);
+      await recordKey(transaction, { action, before: key, after }, by);
+      key = after;
+    }
+    await limitSessionsOf(transaction, key);
+    return key;
+  });
+}
+
+export async function recordKey(
+  transaction: Transaction<Schema>,
+  changed: { readonly action: AuditAction; readonly before: KeyRecord | undefined; readonly after: KeyRecord },
+  by: Authorship,
+): Promise<void> {
+  const { action, before, after } = changed;
+  const { id: objectId, workspaceId } = after;
+  const entry = {
+    action,
+    objectId,
+    workspaceId,
+    before: before && shownKeySettings(before),
+    after: shownKeySettings(after),
+  };
+  await recordChange(transaction, entry, by);
+}
+
+/** A key as its row has it. */
+export function keyOf(row: Selectable<Schema['keys']>): Key {
+  const { id, status, budget_limit: limit, budget_period: period } = row;
+  return {
+    id,
+    workspaceId: row.workspace_id,
+    status,
+    rate: Number(row.rate),
+    burst: Number(row.burst),
+    budget: limit === null || period === null ? undefined : { limit, period },
+    expiresAt: row.expires_at === null ? undefined : Number(row.expires_at),
+    models: row.models === null ? undefined : row.models.split(','),
+  };
+}
+
+function recordOf(
+  row: Selectable<Schema['keys']> & { readonly workspace_name: string; readonly last_used_at: bigint | null },
+): KeyRecord {
+  const { workspace_name: workspaceName, last_used_at: lastUsedAt } = row;
+  return {
+    ...keyOf(row),
+    workspaceName,
+    name: row.name ?? undefined,
+    prefix: row.prefix ?? undefined,
+    isOfPlayground: row.playground_of !== null,
+    createdAt: Number(row.created_at),
+    lastUsedAt: lastUsedAt === null ? undefined : Number(lastUsedAt),
+  };
+}
+
+function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget_limit' | 'budget_period'> {
+  return { budget_limit: budget?.limit ?? null, budget_period: budget?.period ?? null };
+}
+
+const longestName = 100;
+
+function detailColumns(
+  { name = '', expiresAt, models }: KeyDetails,
+  { now }: Authorship,
+): Pick<Schema['keys'], 'name' | 'expires_at' | 'models'> {
+  if (expiresAt !== undefined && expiresAt <= now) {
+    throw new Refusal(`A key cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`, {
+      field: 'expires_at',
+    });
+  }
+  return {
+    name: oneLine(name, { what: 'The name of a key', most: longestName, field: 'name' }) ?? null,
+    expires_at: columnOf(expiresAt),
+    models: models?.join(',') ?? null,
+  };
+}
+
+function columnOf(moment: number | undefined): bigint | null {
+  return moment === undefined ? null : BigInt(moment);
+}

@@ -1,0 +1,112 @@
+import type { Kysely, Selectable } from 'kysely';
+import type { Authorship, PlaygroundKey } from '../../core/administration.ts';
+import { derivedKey, hashKey, keptPrefix } from './key-text.ts';
+import { findKey, keyColumns, recordKey } from './keys.ts';
+import type { Schema } from '../databases/schema.ts';
+import { readSharedSecret } from './shared-secret.ts';
+import { newId } from './workspaces.ts';
+
+/** How often the key is looked at when other portals make or renew it at the same moment: the second time they are done. */
+const mostTries = 5;
+
+/**
+ * The text of the key with which the portal calls the gateway for one person. It is derived from the secret of the database, the key
+ * and its expiry, so that every portal has it, also after a restart, and it is stored nowhere. The key is made where there is none
+ * or the last one was revoked; it gets a new text before the old one ends, and at once when the gateway has refused it. Rejects with
+ * a `Refusal` when the workspace is gone.
+ */
+export async function playgroundKey(queries: Kysely<Schema>, wanted: PlaygroundKey, by: Authorship): Promise<string> {
+  const secret = await readSharedSecret(queries);
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const row = await queries
+      .selectFrom('keys')
+      .selectAll()
+      .where('workspace_id', '=', wanted.workspace)
+      .where('playground_of', '=', wanted.owner)
+      .where('status', '<>', 'revoked')
+      .executeTakeFirst();
+    const known = row && goodText(row, wanted, { now: by.now, secret });
+    if (known !== undefined) return known;
+    const made = await (row === undefined
+      ? create(queries, wanted, { by, secret })
+      : renew(queries, row, { wanted, by, secret }));
+    if (made !== undefined) return made;
+  }
+  throw new Error('the key of a playground was changed at the same moment, again and again');
+}
+
+interface Making {
+  readonly by: Authorship;
+  readonly secret: string;
+}
+
+function textOf(id: string, expiresAt: number, secret: string): string {
+  return derivedKey(`weir-playground-key ${id} ${expiresAt}`, secret);
+}
+
+/** The text of a key that may be used now; undefined when it needs a new one. */
+function goodText(
+  row: Selectable<Schema['keys']>,
+  { spareMs, refused }: PlaygroundKey,
+  { now, secret }: { readonly now: number; readonly secret: string },
+): string | undefined {
+  const expiresAt = Number(row.expires_at ?? 0);
+  if (expiresAt - spareMs <= now) return undefined;
+  const text = textOf(row.id, expiresAt, secret);
+  // The expiry may have been changed, and the database restored beside another secret.
+  return text !== refused && hashKey(text) === row.hash ? text : undefined;
+}
+
+/** Undefined when another portal was faster. */
+async function create(
+  queries: Kysely<Schema>,
+  wanted: PlaygroundKey,
+  { by, secret }: Making,
+): Promise<string | undefined> {
+  const id = newId('key');
+  const expiresAt = by.now + wanted.textMs;
+  const text = textOf(id, expiresAt, secret);
+  const columns = keyColumns({ ...wanted, id, text, expiresAt, playgroundOf: wanted.owner }, by);
+  return queries.transaction().execute(async (transaction) => {
+    const { numInsertedOrUpdatedRows: inserted } = await transaction
+      .insertInto('keys')
+      .values({ ...columns, workspace_id: wanted.workspace })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    if (inserted !== 1n) return undefined;
+    const after = await findKey(transaction, id);
+    await recordKey(transaction, { action: 'key.create', before: undefined, after }, by);
+    return text;
+  });
+}
+
+/** Undefined when another portal was faster, or the key was revoked meanwhile. */
+async function renew(
+  queries: Kysely<Schema>,
+  { id, hash, name, expires_at: expires }: Selectable<Schema['keys']>,
+  { wanted, by, secret }: Making & { readonly wanted: PlaygroundKey },
+): Promise<string | undefined> {
+  const endsAt = Number(expires ?? 0);
+  const usual = by.now + wanted.textMs;
+  // A text is made for its expiry: another millisecond gives another text.
+  const expiresAt = endsAt >= usual && endsAt < usual + wanted.spareMs ? endsAt + 1 : usual;
+  const text = textOf(id, expiresAt, secret);
+  const { name: newName, expires_at: newExpiry } = keyColumns(
+    { ...wanted, id, text, expiresAt, playgroundOf: wanted.owner },
+    by,
+  );
+  return queries.transaction().execute(async (transaction) => {
+    const { numUpdatedRows: updated } = await transaction
+      .updateTable('keys')
+      .set({ hash: hashKey(text), prefix: keptPrefix(text), name: newName, expires_at: newExpiry })
+      .where('id', '=', id)
+      .where('hash', '=', hash)
+      .where('status', '<>', 'revoked')
+      .executeTakeFirst();
+    if (updated !== 1n) return undefined;
+    const after = await findKey(transaction, id);
+    const before = { ...after, name: name ?? undefined, expiresAt: expires === null ? undefined : endsAt };
+    await recordKey(transaction, { action: 'key.update', before, after }, by);
+    return text;
+  });
+}

@@ -1,0 +1,50 @@
+import type { Kysely } from 'kysely';
+import type { Money } from '../../core/money.ts';
+import type { Reserved } from './reservation-report.ts';
+import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+
+/**
+ * Time after which a replica that told nothing counts as gone. Clocks of machines may differ by seconds. What is dated later than now
+ * by as much was told by a clock that has been set back: the replica is gone, or tells again within seconds.
+ */
+export const goneAfterMs = 60_000;
+const rowsAtOnce = 1_000;
+
+/** Replaces what a replica has told before. A thousand replicas may do so every second, so only the replica's own rows are touched. */
+export async function writeReservations(
+  queries: Kysely<Schema>,
+  { replica, reserved, now }: { readonly replica: string; readonly reserved: Reserved; readonly now: number },
+): Promise<void> {
+  const rows = [...reserved].map(([id, amount]) => ({ replica, workspace_id: id, amount, as_of: BigInt(now) }));
+  await queries.transaction().execute(async (transaction) => {
+    await transaction.deleteFrom('reservations').where('replica', '=', replica).execute();
+    for (let at = 0; at < rows.length; at += rowsAtOnce) {
+      await transaction
+        .insertInto('reservations')
+        .values(rows.slice(at, at + rowsAtOnce))
+        .execute();
+    }
+  });
+}
+
+/** Forgets what replicas have told that are gone. Reads the whole table. */
+export async function forgetGone(queries: Kysely<Schema>, now: number): Promise<void> {
+  await queries
+    .deleteFrom('reservations')
+    .where((row) =>
+      row.or([row('as_of', '<', BigInt(now - goneAfterMs)), row('as_of', '>', BigInt(now + goneAfterMs))]),
+    )
+    .execute();
+}
+
+/** What is reserved for the requests of a workspace that are under way, in all replicas, as they last told. */
+export async function reservedFor(queries: Kysely<Schema>, workspaceId: string, now: number): Promise<Money> {
+  const { total_high: high, total_low: low } = await queries
+    .selectFrom('reservations')
+    .select(exactSum('amount', 'total'))
+    .where('workspace_id', '=', workspaceId)
+    .where('as_of', '>=', BigInt(now - goneAfterMs))
+    .where('as_of', '<=', BigInt(now + goneAfterMs))
+    .executeTakeFirstOrThrow();
+  return exactTotal(high, low);
+}

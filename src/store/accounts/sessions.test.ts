@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
+import type { Session } from '../../core/administration.ts';
+import { changeKey, setKeyStatus, updateKey } from './keys.ts';
+import { createSession, findSessions } from './sessions.ts';
+
+const hour = 3_600_000;
+
+const sessionOf = (more: Partial<Session>): Session => ({
+  ...{ hash: 'h1', role: 'key', name: 'key', workspaces: [], keyId: undefined, credential: undefined },
+  ...{ csrfToken: 'c', logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 12 * hour, ...more },
+});
+
+async function begin() {
+  const { queries, key } = await sampleDatabase();
+  const isGood = async (at = sampleNow): Promise<boolean> => (await findSessions(queries, ['h1'], at)).length === 1;
+  return { queries, key, isGood, session: sessionOf({ keyId: key.id }) };
+}
+
+it.each(['suspended', 'revoked'] as const)(
+  'of a key that is %s ends, and stays ended when the key is resumed',
+  async (status) => {
+    const { queries, key, isGood, session } = await begin();
+    await createSession(queries, session);
+    await createSession(queries, sessionOf({ hash: 'h2', role: 'member' }));
+    expect(await isGood()).toBe(true);
+    await setKeyStatus(queries, key.id, status, sampleAuthor);
+    expect(await isGood()).toBe(false);
+    if (status === 'suspended') await changeKey(queries, key.id, { status: 'active' }, sampleAuthor);
+    expect(await isGood()).toBe(false);
+    expect(await findSessions(queries, ['h2'], sampleNow)).toHaveLength(1);
+  },
+);
+
+it('does not outlive the expiry of its key, also one that is moved and moved back', async () => {
+  const { queries, key, isGood, session } = await begin();
+  await updateKey(queries, key.id, { expiresAt: sampleNow + 2 * hour }, sampleAuthor);
+  expect(await createSession(queries, session)).toEqual({ ...session, expiresAt: sampleNow + 2 * hour });
+  await updateKey(queries, key.id, { expiresAt: sampleNow + hour }, sampleAuthor);
+  await updateKey(queries, key.id, { expiresAt: undefined }, sampleAuthor);
+  expect([await isGood(sampleNow + hour - 1), await isGood(sampleNow + hour)]).toEqual([true, false]);
+});
+
+it('is not begun with a key that was suspended or has expired meanwhile', async () => {
+  const { queries, key, isGood, session } = await begin();
+  await setKeyStatus(queries, key.id, 'suspended', sampleAuthor);
+  expect(await createSession(queries, session)).toBeUndefined();
+  await setKeyStatus(queries, key.id, 'active', sampleAuthor);
+  await updateKey(queries, key.id, { expiresAt: sampleNow + hour }, sampleAuthor);
+  expect(await createSession(queries, { ...session, createdAt: sampleNow + hour })).toBeUndefined();
+  expect(await isGood()).toBe(false);
+});
+
+it('is over after a suspension at the same moment, whichever comes first', async () => {
+  const { queries, key, isGood, session } = await begin();
+  await Promise.all([createSession(queries, session), setKeyStatus(queries, key.id, 'suspended', sampleAuthor)]);
+  await setKeyStatus(queries, key.id, 'active', sampleAuthor);
+  expect(await isGood()).toBe(false);
+});

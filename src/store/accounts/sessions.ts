@@ -1,0 +1,120 @@
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { Key } from '../../core/account.ts';
+import type { Session } from '../../core/administration.ts';
+import type { Schema } from '../databases/schema.ts';
+
+/**
+ * Begins a session, and forgets those that have expired. The session of a key ends with the key's expiry at the latest. Undefined: the
+ * key is not good any more, and there is no session.
+ */
+export async function createSession(queries: Kysely<Schema>, wanted: Session): Promise<Session | undefined> {
+  return queries.transaction().execute(async (transaction) => {
+    const session = await limitedByKey(transaction, wanted);
+    if (session === undefined) return undefined;
+    await transaction.deleteFrom('sessions').where('expires_at', '<=', BigInt(session.createdAt)).execute();
+    await transaction
+      .insertInto('sessions')
+      .values({
+        hash: session.hash,
+        role: session.role,
+        name: session.name,
+        workspaces: session.workspaces.join(','),
+        key_id: session.keyId ?? null,
+        credential: session.credential ?? null,
+        csrf_token: session.csrfToken,
+        log_out_hint: session.logOutHint ?? null,
+        created_at: BigInt(session.createdAt),
+        expires_at: BigInt(session.expiresAt),
+      })
+      .execute();
+    return session;
+  });
+}
+
+/**
+ * A session as its key allows it. The update locks the key until the session is there: a suspension at the same moment either comes
+ * first and is seen here, or finds the session and ends it.
+ */
+async function limitedByKey(transaction: Transaction<Schema>, session: Session): Promise<Session | undefined> {
+  if (session.keyId === undefined) return session;
+  const row = await transaction
+    .updateTable('keys')
+    .set((columns) => ({ status: columns.ref('status') }))
+    .where('id', '=', session.keyId)
+    .where('status', '=', 'active')
+    .returning('expires_at')
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const keyEnds = row.expires_at === null ? Infinity : Number(row.expires_at);
+  return keyEnds <= session.createdAt ? undefined : { ...session, expiresAt: Math.min(session.expiresAt, keyEnds) };
+}
+
+/**
+ * Ends the sessions of a key that is not active any more. They stay ended when the key is resumed, and none goes on beyond an expiry
+ * that the key was given meanwhile.
+ */
+export async function limitSessionsOf(
+  transaction: Transaction<Schema>,
+  { id, status, expiresAt }: Pick<Key, 'id' | 'status' | 'expiresAt'>,
+): Promise<void> {
+  if (status !== 'active') {
+    await transaction.deleteFrom('sessions').where('key_id', '=', id).execute();
+  } else if (expiresAt !== undefined) {
+    const ends = BigInt(expiresAt);
+    await transaction
+      .updateTable('sessions')
+      .set({ expires_at: ends })
+      .where('key_id', '=', id)
+      .where('expires_at', '>', ends)
+      .execute();
+  }
+}
+
+/**
+ * Finds sessions by the SHA-256 of their secrets. Those are missing that are not good any more: they have expired or were ended, or
+ * their key is not good. Read anew for every request, so that a session ends at once everywhere.
+ */
+export async function findSessions(
+  queries: Kysely<Schema>,
+  hashes: readonly string[],
+  now: number,
+): Promise<readonly Session[]> {
+  if (hashes.length === 0) return [];
+  const rows = await queries
+    .selectFrom('sessions')
+    .leftJoin('keys', 'keys.id', 'sessions.key_id')
+    .selectAll('sessions')
+    .where('sessions.hash', 'in', [...hashes])
+    .where('sessions.expires_at', '>', BigInt(now))
+    .where((where) =>
+      where.or([
+        where('sessions.key_id', 'is', null),
+        where.and([
+          where('keys.status', '=', 'active'),
+          where.or([where('keys.expires_at', 'is', null), where('keys.expires_at', '>', BigInt(now))]),
+        ]),
+      ]),
+    )
+    .execute();
+  return rows.map(sessionOf);
+}
+
+/** Ends a session. Harmless when it has ended. */
+export async function endSession(queries: Kysely<Schema>, hash: string): Promise<void> {
+  await queries.deleteFrom('sessions').where('hash', '=', hash).execute();
+}
+
+function sessionOf(row: Selectable<Schema['sessions']>): Session {
+  return {
+    hash: row.hash,
+    role: row.role,
+    name: row.name,
+    workspaces: row.workspaces === '' ? [] : row.workspaces.split(','),
+    keyId: row.key_id ?? undefined,
+    credential: row.credential ?? undefined,
+    csrfToken: row.csrf_token,
+    logOutHint: row.log_out_hint ?? undefined,
+    createdAt: Number(row.created_at),
+    expiresAt: Number(row.expires_at),
+  };
+}

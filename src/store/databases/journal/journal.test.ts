@@ -1,0 +1,120 @@
+import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../../test/support/sample-outcome.ts';
+import { type JournalOptions, journalRecord, openJournal, readRecords } from './journal.ts';
+
+const row = (requestId: string) => sampleOutcome({ requestId, cost: 123_456_789_012_345_678n });
+const rows = (...names: readonly string[]) => names.map(row);
+
+function journalIn(folder = temporaryFolder(), options: Partial<JournalOptions> = {}) {
+  const journal = openJournal({ folder, maxBytes: 1_000_000, segmentBytes: 2_000, ...options });
+  const drain = (): readonly string[] => {
+    const names: string[] = [];
+    for (let segment = journal.oldest(); segment !== undefined; segment = journal.oldest()) {
+      names.push(...segment.rows.map((written) => written.requestId));
+      journal.remove(segment);
+    }
+    return names;
+  };
+  return { folder, journal, drain };
+}
+
+describe('a record', () => {
+  it('gives back the row it was made of, absent fields too', () => {
+    const {
+      routeId: _,
+      firstTokenMs: __,
+      ...bare
+    } = sampleOutcome({ usage: { promptTokens: 0, completionTokens: 0 } });
+    const both = [row('a'), bare, sampleOutcome({ kind: 'service-lost' })];
+    expect(readRecords(Buffer.concat(both.map(journalRecord))).rows).toEqual(both);
+  });
+
+  it('is whole or not there, wherever the file was cut', () => {
+    const records = rows('a', 'b', 'c').map(journalRecord);
+    const bytes = Buffer.concat(records);
+    for (let length = 0; length <= bytes.length; length += 1) {
+      const { rows: read, endBytes } = readRecords(bytes.subarray(0, length));
+      let [whole, end] = [0, 0];
+      for (const record of records) if (end + record.length <= length) [whole, end] = [whole + 1, end + record.length];
+      expect([read.length, endBytes]).toEqual([whole, end]);
+    }
+  });
+
+  it('with any bit turned is not believed, nor what comes after it, and what came before is', () => {
+    const records = rows('a', 'b', 'c').map(journalRecord);
+    const [first] = records.map((record) => record.length);
+    fc.assert(
+      fc.property(fc.nat(records[1]!.length * 8 - 1), (bit) => {
+        const bytes = Buffer.concat(records);
+        const position = first! + (bit >> 3);
+        bytes[position] = bytes[position]! ^ (1 << (bit & 7));
+        expect(readRecords(bytes)).toMatchObject({ rows: [{ requestId: 'a' }], endBytes: first });
+      }),
+    );
+  });
+
+  it('is not made out of zeros or noise', () => {
+    expect(readRecords(Buffer.alloc(4_096)).rows).toEqual([]);
+    fc.assert(fc.property(fc.uint8Array(), (noise) => readRecords(Buffer.from(noise)).rows.length === 0));
+  });
+});
+
+describe('the journal', () => {
+  it('gives back all rows in the order in which they came, over many files and a restart', () => {
+    const { folder, journal } = journalIn();
+    const names = Array.from({ length: 50 }, (_, index) => `r${index}`);
+    for (const name of names) journal.append(rows(name));
+    expect(readdirSync(folder).length).toBeGreaterThan(5);
+    journal.close();
+    const later = journalIn(folder);
+    expect(later.journal.bytes()).toBe(journal.bytes());
+    later.journal.append(rows('last'));
+    expect(later.drain()).toEqual([...names, 'last']);
+    expect([later.journal.isEmpty(), later.journal.bytes(), readdirSync(folder)]).toEqual([true, 0, []]);
+  });
+
+  it('gives a file again until it is removed', () => {
+    const { journal, drain } = journalIn();
+    journal.append(rows('a', 'b'));
+    expect(journal.oldest()?.rows).toHaveLength(2);
+    expect(journal.oldest()?.rows).toHaveLength(2);
+    journal.append(rows('c'));
+    expect(drain()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('takes nothing beyond its size, and again when there is room', () => {
+    const { journal, drain } = journalIn(undefined, { maxBytes: 1_500 });
+    journal.append(rows('a', 'b'));
+    expect(() => journal.append(rows('c', 'd', 'e'))).toThrow('full');
+    expect(drain()).toEqual(['a', 'b']);
+    journal.append(rows('c'));
+    expect(drain()).toEqual(['c']);
+  });
+
+  it('tells of a record that was cut off, and never writes behind it', () => {
+    const { folder, journal } = journalIn();
+    journal.append(rows('a', 'b'));
+    journal.close();
+    const [name = ''] = readdirSync(folder);
+    truncateSync(join(folder, name), readFileSync(join(folder, name)).length - 3);
+    const later = journalIn(folder);
+    later.journal.append(rows('c'));
+    const torn = later.journal.oldest();
+    expect(torn).toMatchObject({ rows: [{ requestId: 'a' }], torn: true });
+    later.journal.remove(torn!, 'damaged');
+    expect(later.drain()).toEqual(['c']);
+    expect(readdirSync(folder)).toEqual([name.replace('.journal', '.damaged')]);
+  });
+
+  it('leaves what is not its own alone', () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'lock'), '');
+    appendFileSync(join(folder, 'notes.damaged'), 'x');
+    const { journal } = journalIn(folder);
+    expect([journal.isEmpty(), journal.bytes(), journal.oldest()]).toEqual([true, 0, undefined]);
+  });
+});

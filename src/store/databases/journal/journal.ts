@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { rowFilesIn } from './folder.ts';
+import {
+  type FieldValue,
+  type SettledField,
+  settledFields,
+  type SettledRequest,
+  settledRequestOf,
+} from '../../../core/settled-request.ts';
+import { crc32 } from 'node:zlib';
+import { z } from 'zod';
+
+/** The rows of one file, to be settled and then removed. */
+export interface JournalSegment {
+  readonly name: string;
+  readonly rows: readonly SettledRequest[];
+  /** Whether the file holds more than could be read: a record that was cut off, or a damaged one. */
+  readonly torn: boolean;
+}
+
+/**
+ * Rows that are settled but not in the database yet, in files of one folder that this process alone uses. Rows are on the disk
+ * when `append` returns. The files are replayed oldest first, each from its beginning: settling is idempotent, so a process that
+ * dies between settling a file and removing it does no harm.
+ */
+export interface Journal {
+  /** Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them. */
+  readonly append: (rows: readonly SettledRequest[]) => void;
+  /** The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. */
+  readonly oldest: () => JournalSegment | undefined;
+  /** Removes a segment whose rows are in the database. With `keep`, the file stays, under a name that is never replayed. */
+  readonly remove: (segment: JournalSegment, keep?: 'damaged' | 'refused') => void;
+  readonly bytes: () => number;
+  /** Whether there is no file of rows. */
+  readonly isEmpty: () => boolean;
+  readonly close: () => void;
+}
+
+export interface JournalOptions {
+  readonly folder: string;
+  /** Most that the files together may hold. */
+  readonly maxBytes: number;
+  /** A file is closed at this size: so much is read at once, and settled again after a crash. */
+  readonly segmentBytes: number;
+}
+
+const extension = '.journal';
+
+/** Opens the journal of a folder, with the files that an earlier process has left in it. Throws when the folder cannot be read. */
+export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions): Journal {
+  /** Oldest first: the names begin with the time. */
+  let closed: readonly string[] = rowFilesIn(folder).toSorted();
+  let bytes = closed.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  let open: { readonly name: string; readonly file: number; size: number } | undefined;
+  let made = 0;
+
+  function begin(): NonNullable<typeof open> {
+    made += 1;
+    const [time, number] = [String(Date.now()).padStart(15, '0'), String(made).padStart(6, '0')];
+    // The random part keeps apart the files of several processes that come to one folder.
+    const name = `${time}-${number}-${randomBytes(4).toString('hex')}${extension}`;
+    const file = openSync(join(folder, name), 'ax', 0o600);
+    syncFolder();
+    open = { name, file, size: 0 };
+    return open;
+  }
+
+  function end(): void {
+    if (open === undefined) return;
+    closeSync(open.file);
+    closed = [...closed, open.name];
+    open = undefined;
+  }
+
+  /** A new file name is durable only when its folder has been synced. */
+  function syncFolder(): void {
+    const handle = openSync(folder, 'r');
+    try {
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+  }
+
+  return {
+    bytes: () => bytes,
+    isEmpty: () => closed.length === 0 && open === undefined,
+    append: (rows) => {
+      const record = Buffer.concat(rows.map(journalRecord));
+      if (bytes + record.length > maxBytes) throw new Error('the journal is full');
+      const into = open ?? begin();
+      try {
+        for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
+        fdatasyncSync(into.file);
+      } catch (error) {
+        // Nothing may follow a record that was cut off: it would never be read back.
+        try {
+          ftruncateSync(into.file, into.size);
+        } finally {
+          end();
+        }
+        throw error;
+      }
+      into.size += record.length;
+      bytes += record.length;
+      if (into.size >= segmentBytes) end();
+    },
+    oldest: () => {
+      if (closed.length === 0) end();
+      const [name] = closed;
+      if (name === undefined) return undefined;
+      const content = readFileSync(join(folder, name));
+      const { rows, endBytes } = readRecords(content);
+      return { name, rows, torn: endBytes < content.length };
+    },
+    remove: ({ name }, keep) => {
+      const path = join(folder, name);
+      bytes = Math.max(0, bytes - statSync(path).size);
+      if (keep === undefined) unlinkSync(path);
+      else renameSync(path, `${path.slice(0, -extension.length)}.${keep}`);
+      closed = closed.filter((other) => other !== name);
+    },
+    close: end,
+  };
+}
+
+/** Before each record: the length of its text and the CRC-32 of it, 32 bits each, little-endian. */
+const headBytes = 8;
+/** A row takes less than a kilobyte; a larger length means damage. */
+const maxRecordBytes = 64 * 1024;
+
+const whole = z.string().regex(/^-?\d{1,19}$/);
+
+/** A field as a record has it, and read back. A field that may be absent may also be missing: the record is of an older version. */
+function schemaOf(field: SettledField): z.ZodType<FieldValue> {
+  switch (field.kind) {
+    case 'text':
+      return field.optional ? z.string().nullish().transform(orUndefined) : z.string();
+    case 'name':
+      return z.enum(field.names);
+    case 'flag':
+      return whole.transform((text) => text === '1');
+    case 'count':
+      return field.optional ? whole.transform(Number).nullish().transform(orUndefined) : whole.transform(Number);
+    case 'moment':
+      return whole.transform(Number);
+    case 'money':
+      return whole.transform(BigInt);
+  }
+}
+
+function orUndefined<Value>(value: Value | null | undefined): Value | undefined {
+  return value ?? undefined;
+}
+
+const recordSchema = z.object(Object.fromEntries(settledFields.map((field) => [field.name, schemaOf(field)])));
+const fieldsInOrder = settledFields.toSorted(
+  (one, other) => Number(one.isLastInJournal) - Number(other.isLastInJournal),
+);
+
+/** The record of a request: its head, then JSON, in which numbers are texts. */
+export function journalRecord(request: SettledRequest): Buffer {
+  const fields = Object.fromEntries(
+    fieldsInOrder.map((field) => {
+      const value = field.read(request);
+      if (value === undefined || typeof value === 'string') return [field.name, value ?? null];
+      return [field.name, String(typeof value === 'boolean' ? Number(value) : value)];
+    }),
+  );
+  const text = Buffer.from(JSON.stringify(fields));
+  const record = Buffer.allocUnsafe(headBytes + text.length);
+  record.writeUInt32LE(text.length, 0);
+  record.writeUInt32LE(crc32(text), 4);
+  text.copy(record, headBytes);
+  return record;
+}
+
+/** The rows of a file of records. */
+export interface RecordedRows {
+  readonly rows: readonly SettledRequest[];
+  /** Where the readable records end. Anything after it was cut off while it was written, or is damaged. */
+  readonly endBytes: number;
+}
+
+/** Reads records from the beginning of a file up to its end or to the first that is not whole. Never throws. */
+export function readRecords(bytes: Buffer): RecordedRows {
+  const rows: SettledRequest[] = [];
+  let position = 0;
+  while (position + headBytes <= bytes.length) {
+    const length = bytes.readUInt32LE(position);
+    const end = position + headBytes + length;
+    if (length === 0 || length > maxRecordBytes || end > bytes.length) break;
+    const text = bytes.subarray(position + headBytes, end);
+    if (crc32(text) !== bytes.readUInt32LE(position + 4)) break;
+    const row = parsed(text);
+    if (row === undefined) break;
+    rows.push(row);
+    position = end;
+  }
+  return { rows, endBytes: position };
+}
+
+function parsed(text: Buffer): SettledRequest | undefined {
+  try {
+    const values = recordSchema.parse(JSON.parse(text.toString()));
+    return settledRequestOf((field) => values[field.name]);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import { type Kysely, sql } from 'kysely';
+import { isSqlite } from './sql-dialect.ts';
+import { histogramMeasures, usageSumColumns } from '../ledger/usage-rollup.ts';
+
+/**
+ * Makes the tables of the ledger: requests, rollups, and the names that both refer to by number.
+ *
+ * The statements are SQL because Kysely's schema builder has no words for much of them: partitions, tables without a rowid, settings
+ * of a table's storage. Its migrator runs them like the other steps.
+ */
+export async function createLedger(database: Kysely<unknown>, amountBound: string): Promise<void> {
+  const sqlite = isSqlite(database);
+  const run = (text: string) => sql.raw(text).execute(database);
+  const number = sqlite ? 'integer primary key' : 'integer generated always as identity primary key';
+
+  await run(`create table ledger_keys (
+    number ${number},
+    key_id text not null unique references keys (id),
+    workspace_id text not null references workspaces (id)
+  )`);
+  await run(`create table ledger_models (number ${number}, name text not null unique)`);
+  await run(`create table ledger_routes (
+    number ${number},
+    model integer not null references ledger_models (number),
+    name text not null,
+    unique (model, name)
+  )`);
+  // What is known of the ledger as a whole: `kept_since`, the moment from which on all requests are kept.
+  await run(`create table ledger_state (name text primary key, value bigint not null)`);
+
+  // No foreign keys and no index but the key: each would cost bytes and time of every request, and what is settled is numbered
+  // before (`ledger-names.ts`). Ids are in the order of time.
+  const [bytes, whole, small, tail] = sqlite
+    ? ['blob', 'integer', 'integer', 'without rowid']
+    : ['uuid', 'integer', 'smallint', 'partition by range (id)'];
+  await run(`create table requests (
+    id ${bytes} not null primary key,
+    correlation ${bytes} not null,
+    cost bigint not null check (cost between 0 and ${amountBound}),
+    key ${whole} not null,
+    route ${whole} not null,
+    prompt_tokens ${whole} not null,
+    completion_tokens ${whole} not null,
+    cached_tokens ${whole} not null,
+    reasoning_tokens ${whole} not null,
+    first_token_ms ${whole} not null,
+    duration_ms ${whole} not null,
+    attempts ${small} not null,
+    web_searches ${small} not null,
+    traits ${small} not null,
+    request_text text not null,
+    correlation_text text not null
+  ) ${tail}`);
+
+  for (const table of ['usage_hours', 'usage_days']) {
+    const sums = usageSumColumns.map((column) => `${column} bigint not null`);
+    const buckets = histogramMeasures.map((column) => `${column} ${whole} not null default 0`);
+    // Rows of the current hour are updated all the time: with room in their pages and no index on what changes, PostgreSQL
+    // updates them in place (measured: 99 % of updates at 70 %), if the dead versions are cleared away often.
+    const settings = sqlite
+      ? 'without rowid'
+      : `with (fillfactor = 70, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0)`;
+    await run(`create table ${table} (
+      period integer not null,
+      key integer not null,
+      model integer not null,
+      surface ${small} not null,
+      outcome ${small} not null,
+      ${[...sums, ...buckets].join(',\n')},
+      check (cost between 0 and ${amountBound}),
+      primary key (period, key, model, surface, outcome)
+    ) ${settings}`);
+  }
+}

@@ -1,0 +1,54 @@
+import { type Kysely, sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { makeTablesOf } from '../../../test/support/earlier-tables.ts';
+import { sampleDatabase } from '../../../test/support/sample-database.ts';
+import { migrate } from './migrations.ts';
+import type { Schema } from './schema.ts';
+import { isSqlite } from './sql-dialect.ts';
+import { requestColumns } from '../ledger/stored-request.ts';
+import { verifyLedger } from '../ledger/verify-ledger.ts';
+
+it('brings the tables of an earlier version up to date and keeps their rows', async () => {
+  const { queries } = await sampleDatabase();
+  await makeTablesOf('0001', queries);
+  await sql`insert into workspaces values ('ws_1', 'acme', 'active', 7, 1, 0)`.execute(queries);
+  await sql`insert into keys (id, hash, workspace_id, status, rate, burst, created_at)
+    values ('key_1', 'hash', 'ws_1', 'active', 1, 1, 0)`.execute(queries);
+  await sql`insert into credits (id, workspace_id, amount, created_at) values ('cr_1', 'ws_1', 7, 0)`.execute(queries);
+  await migrate(queries);
+  expect(await queries.selectFrom('keys').select(['id', 'prefix']).execute()).toEqual([{ id: 'key_1', prefix: null }]);
+  expect(await queries.selectFrom('credits').select(['id', 'idempotency_key']).execute()).toEqual([
+    { id: 'cr_1', idempotency_key: null },
+  ]);
+  expect((await verifyLedger(queries)).workspaces).toMatchObject([{ balance: 7n, expected: 7n }]);
+});
+
+it('refuses tables of a version that it does not know, and leaves them as they are', async () => {
+  const { queries } = await sampleDatabase();
+  await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(queries);
+  await expect(migrate(queries)).rejects.toThrow('its tables were made by a newer version of Weir (9999-later');
+});
+
+/** The columns of `requests` with their types, in the words of PostgreSQL or of SQLite. */
+async function migratedColumns(queries: Kysely<Schema>): Promise<readonly string[]> {
+  const found = isSqlite(queries)
+    ? sql<{
+        column: string;
+      }>`select lower(name || ' ' || type) || ' ' || "notnull" as "column" from pragma_table_info('requests')`
+    : sql<{ column: string }>`select column_name || ' ' || data_type || ' ' || (is_nullable = 'NO')::int as "column"
+        from information_schema.columns where table_name = 'requests' and table_schema = current_schema()`;
+  return (await found.execute(queries)).rows.map(({ column }) => column).toSorted();
+}
+
+it('leaves a table of requests that has a column for each stored field, of its type, and no other', async () => {
+  const { queries } = await sampleDatabase();
+  const inSqlite: Readonly<Record<string, string>> = { uuid: 'blob', smallint: 'integer' };
+  const typeOf = (type: string): string => (isSqlite(queries) ? (inSqlite[type] ?? type) : type);
+  const declared = requestColumns.map(({ name, type }) => `${name} ${typeOf(type)} 1`).toSorted();
+  expect(await migratedColumns(queries)).toEqual(declared);
+
+  await sql`alter table requests add column undeclared integer`.execute(queries);
+  expect((await migratedColumns(queries)).filter((column) => !declared.includes(column))).toEqual([
+    'undeclared integer 0',
+  ]);
+});

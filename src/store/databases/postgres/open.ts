@@ -1,0 +1,178 @@
+import { CompiledQuery, Kysely, sql } from 'kysely';
+import { DatabaseError } from 'pg';
+import {
+  CannotOpen,
+  type DatabaseErrorKind,
+  type DatabaseLocation,
+  type OpenDatabase,
+  type OpenOptions,
+} from '../open-database.ts';
+import { isUpToDate, migrate } from '../migrations.ts';
+import {
+  changesChannel,
+  listenForChanges,
+  postgresConnections,
+  type PostgresConnections,
+  WeirPostgresDialect,
+} from './connections.ts';
+import { createLedgerNames, type LedgerNames } from '../../ledger/ledger-names.ts';
+import { entriesOf } from '../../ledger/stored-request.ts';
+import { createPartitions, type Partitions } from './partitions.ts';
+import { postgresUpkeep } from './upkeep.ts';
+import { postgresWrites } from './writes.ts';
+import type { Schema } from '../schema.ts';
+import type { UpkeepOptions } from '../upkeep.ts';
+
+type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
+
+/** The store does one thing at a time; a second connection is for the time in which a broken one is given up. */
+const maxConnections = 2;
+
+/** SQLSTATE classes for invalid values: data exception, integrity constraint (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+const refusedClasses = new Set(['22', '23']);
+/** Serialization failure, deadlock. */
+const againCodes = new Set(['40001', '40P01']);
+/** SQLSTATE classes that waiting cannot mend: wrong password or name, no such database, no permission. */
+const hopelessClasses = new Set(['28', '3D', '42', '0A']);
+
+/** Errors of a server that is not up yet, or down; every other code, such as that of a bad certificate, is a mistake in the settings. */
+const networkCodes = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH'],
+  ...['ENOTFOUND', 'EAI_AGAIN', 'ENOENT'],
+]);
+
+/** Connects and brings the tables up to date. Rejects with `CannotOpen`. */
+export async function openPostgres(location: PostgresLocation, options: OpenOptions): Promise<OpenDatabase> {
+  try {
+    return await open(location.url, options);
+  } catch (cause) {
+    throw new CannotOpen(location, cause, isHopeless(cause) ? 'refused' : 'away');
+  }
+}
+
+async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
+  const connections = postgresConnections(url);
+  // A new connection may lead to a replica that took over, and lost the newest commits: nothing is remembered from before it.
+  let made = 0;
+  let preparedAt = 0;
+  let forget = (): void => undefined;
+  const queries = new Kysely<Schema>({
+    dialect: new WeirPostgresDialect({
+      pool: user === 'service' ? connections.pool(maxConnections) : connections.patientPool(),
+      // A server that acknowledges before it has written must not do so for a ledger; one that waits for its replicas keeps doing so.
+      onCreateConnection: async (connection) => {
+        made += 1;
+        forget();
+        await connection.executeQuery(
+          CompiledQuery.raw(
+            "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'",
+          ),
+        );
+      },
+    }),
+  });
+  try {
+    await sql`select 1`.execute(queries);
+    if (!(await isUpToDate(queries))) await migratePatiently(connections);
+  } catch (error) {
+    await queries.destroy();
+    throw error;
+  }
+  const names = createLedgerNames(queries);
+  const partitions = createPartitions(queries);
+  forget = () => {
+    names.forget();
+    partitions.forget();
+  };
+  const prepare = preparing(names, partitions);
+  return {
+    queries,
+    writes: {
+      ...postgresWrites,
+      insertRequests: async (connection, entries) => {
+        if (made !== preparedAt) throw new PreparedElsewhere();
+        return postgresWrites.insertRequests(connection, entries);
+      },
+    },
+    prepare: async (rows) => {
+      const begun = made;
+      const entries = await prepare(rows).catch((error: unknown) => {
+        throw made === begun ? error : new PreparedElsewhere();
+      });
+      if (made !== begun) throw new PreparedElsewhere();
+      preparedAt = made;
+      return entries;
+    },
+    beginUpkeep: (options) => beginUpkeep(url, options),
+    classify,
+    probe: async () => {
+      await connections.drop();
+      const { rows } = await sql<{ writable: boolean }>`
+        select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as writable
+      `.execute(queries);
+      if (rows[0]?.writable !== true) throw new Error('the server only reads: it is a standby');
+    },
+    watch: ({ changed }) => listenForChanges(connections, changed),
+    file: undefined,
+    announce: async () => {
+      await sql`select pg_notify(${changesChannel}, '')`.execute(queries);
+    },
+    close: () => queries.destroy(),
+  };
+}
+
+/** Rows were prepared with a connection that has ended since. */
+class PreparedElsewhere extends Error {
+  constructor() {
+    super('the connection has changed since the rows were prepared');
+  }
+}
+
+function preparing(names: LedgerNames, partitions: Partitions): OpenDatabase['prepare'] {
+  return async (rows) => {
+    const entries = entriesOf(rows, await names.number(rows));
+    await partitions.makeRoom(entries.map(({ counted }) => counted.startedAt));
+    return entries;
+  };
+}
+
+/** On a connection of its own, since a step may wait for others' reports. */
+function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDatabase['beginUpkeep']> {
+  const connections = postgresConnections(url);
+  const queries = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.patientPool() }) });
+  const partitions = createPartitions(queries);
+  const prepare = preparing(createLedgerNames(queries), partitions);
+  return {
+    place: 'beside',
+    steps: postgresUpkeep({ queries, writes: postgresWrites, prepare }, { ...options, partitions }),
+    stop: async () => {
+      await connections.drop();
+      await queries.destroy();
+    },
+  };
+}
+
+async function migratePatiently(connections: PostgresConnections): Promise<void> {
+  const patient = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.patientPool() }) });
+  try {
+    await migrate(patient);
+  } finally {
+    await patient.destroy();
+  }
+}
+
+function classify(error: unknown): DatabaseErrorKind {
+  if (error instanceof PreparedElsewhere) return 'again';
+  if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
+  if (!(error instanceof DatabaseError)) return 'away';
+  const { code = '' } = error;
+  if (againCodes.has(code)) return 'again';
+  return refusedClasses.has(code.slice(0, 2)) ? 'refused' : 'away';
+}
+
+function isHopeless(error: unknown): boolean {
+  if (error instanceof DatabaseError) return hopelessClasses.has((error.code ?? '').slice(0, 2));
+  if (!(error instanceof Error)) return false;
+  // An error without a code is the driver's, about a connection that broke or timed out, or ours about a URL, a file or the tables.
+  return 'code' in error ? !networkCodes.has(String(error.code)) : !/timeout|terminated|closed/i.test(error.message);
+}

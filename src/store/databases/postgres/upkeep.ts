@@ -1,0 +1,103 @@
+import { type Kysely, sql } from 'kysely';
+import { keptSince, setKeptSince } from '../../ledger/kept-since.ts';
+import type { OpenDatabase } from '../open-database.ts';
+import type { Schema } from '../schema.ts';
+import { dropBefore, proveHours, type Upkeep, type UpkeepOptions, type UpkeepStep } from '../upkeep.ts';
+import { type Month, monthOf, type Partitions, partitionsLock } from './partitions.ts';
+
+const hourMs = 3_600_000;
+/** Partitions are made so long before they are needed: a service that was off for a month makes the next one when it settles. */
+const aheadMs = [0, 31, 62].map((days) => days * 24 * hourMs);
+
+/**
+ * Upkeep of a server's database, on a connection of its own, without limits of time. One replica at a time does it: the one that
+ * has the lock, which ends with its connection.
+ */
+export async function* postgresUpkeep(
+  database: Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>,
+  options: UpkeepOptions & { readonly partitions: Partitions },
+): Upkeep {
+  const { queries } = database;
+  const lock = sql`hashtextextended('weir upkeep ' || current_schema(), 0)`;
+  for (;;) {
+    const now = options.now();
+    await options.partitions.makeRoom(aheadMs.map((ms) => now + ms));
+    const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_lock(${lock}) as mine`.execute(queries);
+    if (rows[0]?.mine === true) {
+      try {
+        yield* dropMonths(database, options);
+      } finally {
+        await sql`select pg_advisory_unlock(${lock})`.execute(queries);
+      }
+    }
+    yield 'done';
+  }
+}
+
+async function* dropMonths(
+  database: Pick<OpenDatabase, 'queries'>,
+  options: UpkeepOptions,
+): AsyncGenerator<UpkeepStep, void> {
+  const { queries } = database;
+  const before = dropBefore(options);
+  for (const partition of await partitionsOf(queries)) {
+    const { month } = partition;
+    if (month.to > before) continue;
+    // One that is no partition any more was released by whoever detached it.
+    if (partition.state === 'attached') {
+      const { report } = options;
+      const proven = yield* proveHours(database, {
+        ...{ until: month.to, requestsInStep: Number.POSITIVE_INFINITY, report },
+        proven: async function* () {
+          yield 'more';
+        },
+      });
+      if (!proven) return;
+      await release(queries, month);
+    }
+    await drop(queries, partition);
+    yield 'more';
+  }
+}
+
+interface Partition {
+  readonly name: string;
+  readonly month: Month;
+  /** `pending`: a detachment was cut off. Its rows are invisible already. */
+  readonly state: 'attached' | 'pending' | 'detached';
+}
+
+/** The tables of months, the oldest first: those that are being detached, and that were, too. */
+async function partitionsOf(queries: Kysely<Schema>): Promise<readonly Partition[]> {
+  const { rows } = await sql<{ name: string; pending: boolean | null }>`
+    select relname as name, inhdetachpending as pending
+    from pg_class left join pg_inherits on inhrelid = pg_class.oid and inhparent = 'requests'::regclass
+    where relnamespace = current_schema()::regnamespace and relkind = 'r' and relname ~ '^requests_[0-9]{4}_[0-9]{2}$'
+    order by relname
+  `.execute(queries);
+  return rows.map(({ name, pending }) => ({
+    name,
+    month: monthOf(Date.parse(`${name.slice(9, 13)}-${name.slice(14)}-01`)),
+    state: pending === null ? 'detached' : pending ? 'pending' : 'attached',
+  }));
+}
+
+/** From here on no request of the month is settled, nor its partition made again: see `createPartitions`. */
+async function release(queries: Kysely<Schema>, { to }: Month): Promise<void> {
+  await queries.transaction().execute(async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${partitionsLock})`.execute(transaction);
+    await setKeptSince(transaction, to);
+  });
+}
+
+/**
+ * Beside a report that is open, dropping a partition would stop every settlement. Detaching it concurrently waits for the report
+ * and stops nobody, and what is no partition any more is dropped without anybody's noticing.
+ */
+async function drop(queries: Kysely<Schema>, { name, month, state }: Partition): Promise<void> {
+  if (month.to > (await keptSince(queries))) return;
+  const table = sql.table(name);
+  if (state === 'pending') await sql`alter table requests detach partition ${table} finalize`.execute(queries);
+  if (state === 'attached') await sql`alter table requests detach partition ${table} concurrently`.execute(queries);
+  await sql`drop table ${table}`.execute(queries);
+}

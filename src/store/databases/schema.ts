@@ -1,0 +1,185 @@
+import type { AccountStatus, BudgetPeriod, KeyStatus } from '../../core/account.ts';
+import type { Money } from '../../core/money.ts';
+import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
+import type { Actor, AuditAction, Session } from '../../core/administration.ts';
+import type { StoredRequest } from '../ledger/stored-request.ts';
+import type { usageSumColumns } from '../ledger/usage-rollup.ts';
+
+/**
+ * The tables, as the queries see them. Every integer of the accounts is a 64-bit column and is read as a bigint, money and counts
+ * alike, so that SQLite and PostgreSQL answer with the same values; the ledger's smaller integers are a `SmallInteger`. Times are
+ * milliseconds since the Unix epoch.
+ */
+export interface Schema {
+  readonly workspaces: WorkspaceTable;
+  readonly keys: KeyTable;
+  readonly credits: CreditTable;
+  readonly spending: SpendingTable;
+  readonly secrets: SecretTable;
+  readonly audit: AuditTable;
+  readonly sessions: SessionTable;
+  readonly reservations: ReservationTable;
+  /** Without the columns of single fields. Ids are read and compared with `sql-dialect.ts`. */
+  readonly requests: StoredRequest;
+  readonly usage_hours: UsageRow;
+  readonly usage_days: UsageRow;
+  readonly ledger_keys: LedgerKeyTable;
+  readonly ledger_models: LedgerModelTable;
+  readonly ledger_routes: LedgerRouteTable;
+  readonly ledger_state: LedgerStateTable;
+}
+
+/** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */
+type SmallInteger = ColumnType<number | bigint, number, never>;
+
+interface WorkspaceTable {
+  readonly id: string;
+  readonly name: string;
+  readonly status: AccountStatus;
+  readonly balance: bigint;
+  readonly max_in_flight: bigint;
+  readonly created_at: bigint;
+}
+
+interface KeyTable {
+  readonly id: string;
+  /** SHA-256 of the key's text, lowercase hex. */
+  readonly hash: string;
+  readonly workspace_id: string;
+  readonly status: KeyStatus;
+  readonly budget_limit: bigint | null;
+  readonly budget_period: BudgetPeriod | null;
+  readonly rate: bigint;
+  readonly burst: bigint;
+  readonly created_at: bigint;
+  readonly name: string | null;
+  readonly expires_at: bigint | null;
+  /** The patterns of `core/model-patterns.ts` with a comma between them; null when the key may call every model. */
+  readonly models: string | null;
+  /** The first characters of the key's text; null for keys of versions that did not keep them. */
+  readonly prefix: string | null;
+  /** The person for whom the portal calls the gateway with it; null for a key that somebody has the text of. */
+  readonly playground_of: string | null;
+}
+
+/** Money put into a workspace, or taken back by a correction: what its balance is checked against, with the ledger. */
+interface CreditTable {
+  readonly id: string;
+  readonly workspace_id: string;
+  readonly amount: bigint;
+  readonly created_at: bigint;
+  /** Never null for a correction. */
+  readonly note: string | null;
+  /** Unique in a workspace; null where none was given. */
+  readonly idempotency_key: string | null;
+}
+
+/** Who is signed in to the portal: see `Session`. Ids of workspaces have a comma between them. */
+interface SessionTable {
+  readonly hash: string;
+  readonly role: Session['role'];
+  readonly name: string;
+  readonly workspaces: string;
+  readonly key_id: string | null;
+  readonly credential: string | null;
+  readonly csrf_token: string;
+  readonly log_out_hint: string | null;
+  readonly created_at: bigint;
+  readonly expires_at: bigint;
+}
+
+/** What one replica last told of its requests under way. */
+interface ReservationTable {
+  readonly replica: string;
+  readonly workspace_id: string;
+  readonly amount: bigint;
+  readonly as_of: bigint;
+}
+
+/** One change of an account. Triggers refuse every update and delete. */
+interface AuditTable {
+  /** Counted by the database, in the order of the changes of an object. */
+  readonly id: Generated<bigint>;
+  readonly at: bigint;
+  readonly actor_kind: Actor['kind'];
+  readonly actor_name: string;
+  readonly action: AuditAction;
+  readonly object_id: string;
+  /** Null where the change is about no workspace. */
+  readonly workspace_id: string | null;
+  /** The object before the change and after it, as JSON; null before it was made. */
+  readonly before: string | null;
+  readonly after: string;
+}
+
+/**
+ * What was spent with a key on one UTC day: the sum of its ledger rows that started on that day, updated as they are written.
+ * Weeks and months are sums of days, so a budget that is set, changed or moved to another period counts what was spent before.
+ */
+export interface SpendingTable {
+  readonly key_id: string;
+  /** First moment of the day. */
+  readonly day: bigint;
+  readonly amount: bigint;
+  /** When the last request of the day started. */
+  readonly last_used_at: bigint;
+}
+
+/** What all processes with this database know and nobody else (`readSharedSecret`). Never to be shown. */
+interface SecretTable {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A rollup (`usage-rollup.ts`), without the buckets of its histograms. */
+type UsageRow = Readonly<Record<'period' | 'key' | 'model' | 'surface' | 'outcome', SmallInteger>> &
+  Readonly<Record<(typeof usageSumColumns)[number], bigint>>;
+
+/** The number of a key in the ledger; it names the workspace, too. */
+interface LedgerKeyTable {
+  readonly number: Generated<number | bigint>;
+  readonly key_id: string;
+  readonly workspace_id: string;
+}
+
+interface LedgerModelTable {
+  readonly number: Generated<number | bigint>;
+  readonly name: string;
+}
+
+/** A route and its model. The name is empty for requests that no route answered. */
+interface LedgerRouteTable {
+  readonly number: Generated<number | bigint>;
+  readonly model: SmallInteger;
+  readonly name: string;
+}
+
+interface LedgerStateTable {
+  /** `kept_since`: from this moment on all requests are kept; of those before, some or all were dropped. */
+  readonly name: 'kept_since';
+  readonly value: bigint;
+}
+
+/** Amounts are summed in two parts: how many times this, and what is left. */
+export const moneyUnit = 1_000_000;
+
+/**
+ * Sums a column of amounts as two columns, `<alias>_high` and `<alias>_low`. The sum of all that a workspace ever spent may
+ * exceed 64 bits, which SQLite refuses and PostgreSQL widens to another type; the sums of the two parts stay within 64 bits.
+ * Both databases truncate towards zero and give the remainder the sign of the dividend.
+ */
+export function exactSum<Alias extends string>(
+  column: string,
+  alias: Alias,
+): [AliasedRawBuilder<bigint, `${Alias}_high`>, AliasedRawBuilder<bigint, `${Alias}_low`>] {
+  const [amount, by] = [sql.ref(column), sql.lit(moneyUnit)];
+  return [
+    sql<bigint>`cast(coalesce(sum(${amount} / ${by}), 0) as bigint)`.as(`${alias}_high`),
+    sql<bigint>`cast(coalesce(sum(${amount} % ${by}), 0) as bigint)`.as(`${alias}_low`),
+  ];
+}
+
+/** Adds up the two columns of `exactSum`. */
+export function exactTotal(high: bigint, low: bigint): Money {
+  return high * BigInt(moneyUnit) + low;
+}

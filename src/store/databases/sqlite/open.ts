@@ -1,0 +1,183 @@
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kysely } from 'kysely';
+import {
+  CannotOpen,
+  type DatabaseErrorKind,
+  type DatabaseFile,
+  type DatabaseLocation,
+  type OpenDatabase,
+  type OpenOptions,
+} from '../open-database.ts';
+import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
+import { databaseFile, isDamage, primaryCode } from './database-file.ts';
+import { describeLoss, findLoss } from './lost-commits.ts';
+import { createLedgerNames } from '../../ledger/ledger-names.ts';
+import { migrate } from '../migrations.ts';
+import type { Schema } from '../schema.ts';
+import { sqliteDialect } from './dialect.ts';
+import { entriesOf } from '../../ledger/stored-request.ts';
+import { sqliteUpkeep } from './upkeep.ts';
+import { sqliteWrites } from './writes.ts';
+
+type OpenSqlite = OpenDatabase & { readonly file: DatabaseFile };
+type SqliteLocation = DatabaseLocation & { readonly kind: 'sqlite' };
+
+/** How long a statement waits for another process's write lock. After that a service's rows go to the journal. */
+const lockWaitMs = { service: 1_000, operator: 5_000 } as const;
+/** Short enough to see a change by another process within a second. */
+const pollMs = 250;
+/** Between two attempts to switch to a write-ahead log. */
+const retryMs = 10;
+/** Primary result code for a lock that another connection holds. */
+const busy = 5;
+/** Primary result codes (https://sqlite.org/rescode.html) for invalid values: CONSTRAINT, MISMATCH, TOOBIG, RANGE. */
+const refusals = new Set([19, 20, 18, 25]);
+
+/**
+ * Opens the file. Rejects with `CannotOpen`, whose message says what to do when the file is damaged or has lost commits that were
+ * durable, and with an error that says what to do when there is no file.
+ */
+export async function openSqlite(location: SqliteLocation, options: OpenOptions): Promise<OpenSqlite> {
+  const { file } = location;
+  refuseLoss(location);
+  if (options.missing === 'refuse' && !existsSync(file)) {
+    throw new Error(
+      `There is no database at ${file}. \`weir workspace create NAME\` makes one; --data names its folder.`,
+    );
+  }
+  try {
+    if (options.missing === 'create') createPrivately(file);
+    return await open(file, lockWaitMs[options.user]);
+  } catch (cause) {
+    throw new CannotOpen(location, advised(cause), 'refused');
+  }
+}
+
+/** Rejects a database that has lost commits, before anything opens it: SQLite deletes a WAL that it finds beside an empty file. */
+function refuseLoss(location: SqliteLocation): void {
+  const { file } = location;
+  let loss: ReturnType<typeof findLoss>;
+  try {
+    loss = findLoss(file);
+  } catch (cause) {
+    throw new CannotOpen(location, advised(cause), 'refused');
+  }
+  if (loss !== undefined) throw new CannotOpen(location, new Error(describeLoss(file, loss)), 'refused');
+}
+
+/** Adds advice to an error that tells of damage. */
+function advised(cause: unknown): unknown {
+  if (!(cause instanceof Error && isDamage(cause))) return cause;
+  const advice =
+    'Restore a backup, or save what can be read with SQLite\'s `.recover` (docs/accounts.md, "Backup and restore")';
+  return new Error(`${cause.message}. ${advice}`, { cause });
+}
+
+async function open(file: string, waitMs: number): Promise<OpenSqlite> {
+  const database = new DatabaseSync(file, { timeout: lockWaitMs.operator, enableForeignKeyConstraints: true });
+  let counter: CommitCounter | undefined;
+  try {
+    // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
+    database.exec('pragma synchronous = full');
+    letShrink(database);
+    beginCount(database);
+    await beginWal(database);
+    counter = keepMark(file, database);
+    const queries = new Kysely<Schema>({ dialect: sqliteDialect(database, counter) });
+    await migrate(queries);
+    // Another process may change the tables for longer than a statement of a service waits.
+    const wait = (ms: number) => database.exec(`pragma busy_timeout = ${ms}`);
+    wait(waitMs);
+    const names = createLedgerNames(queries);
+    const prepare: OpenDatabase['prepare'] = async (rows) => entriesOf(rows, await names.number(rows));
+    return {
+      queries,
+      writes: sqliteWrites,
+      prepare,
+      beginUpkeep: (options) => ({
+        place: 'between',
+        steps: sqliteUpkeep({ queries, writes: sqliteWrites, prepare }, options),
+        stop: async () => {},
+      }),
+      classify,
+      probe: async () => {
+        wait(0);
+        try {
+          database.exec('begin immediate; rollback');
+        } finally {
+          wait(waitMs);
+        }
+      },
+      watch: ({ changed, confirmed }) => watch(database, { changed, confirmed }),
+      announce: async () => {}, // Other processes see it in `data_version`.
+      file: databaseFile(database),
+      close: () => queries.destroy(),
+    };
+  } catch (error) {
+    counter?.close();
+    database.close();
+    throw error;
+  }
+}
+
+/** Lets a new file give free pages back to the file system, in steps (`upkeep.ts`). A file that has tables would have to be rewritten. */
+function letShrink(database: DatabaseSync): void {
+  const isNew = Number(database.prepare('pragma page_count').get()?.['page_count']) === 0;
+  if (isNew) database.exec('pragma auto_vacuum = incremental');
+}
+
+/**
+ * Switches a new file to a write-ahead log. SQLite does not wait for the lock that this takes when another process makes the same
+ * switch at the same moment, because the two could wait for each other: it fails at once, whatever the time limit is.
+ */
+async function beginWal(database: DatabaseSync): Promise<void> {
+  const until = performance.now() + lockWaitMs.operator;
+  for (;;) {
+    try {
+      database.exec('pragma journal_mode = wal');
+      return;
+    } catch (error) {
+      const isBusy = error instanceof Error && primaryCode(error) === busy;
+      if (!isBusy || performance.now() > until) throw error;
+      await sleep(retryMs);
+    }
+  }
+}
+
+function classify(error: unknown): DatabaseErrorKind {
+  // Thrown before the database was asked, such as for a value past 64 bits.
+  if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
+  return error instanceof Error && refusals.has(primaryCode(error) ?? 0) ? 'refused' : 'away';
+}
+
+/** Watches `data_version`, which commits of other connections change (https://sqlite.org/pragma.html#pragma_data_version). */
+function watch(
+  database: DatabaseSync,
+  { changed, confirmed }: Parameters<OpenDatabase['watch']>[0],
+): ReturnType<OpenDatabase['watch']> {
+  const statement = database.prepare('pragma data_version');
+  const version = (): number => Number(statement.get()?.['data_version']);
+  let seen = version();
+  const timer = setInterval(() => {
+    try {
+      const now = version();
+      if (now === seen) confirmed();
+      else changed();
+      seen = now;
+    } catch {
+      // Whether anything has changed is not known; the next query reports what is wrong.
+    }
+  }, pollMs);
+  return { stop: async () => clearInterval(timer) };
+}
+
+/** SQLite gives its `-wal` and `-shm` files the mode of the database file. */
+function createPrivately(file: string): void {
+  if (existsSync(file)) return;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  closeSync(openSync(file, 'a', 0o600));
+  chmodSync(file, 0o600);
+}

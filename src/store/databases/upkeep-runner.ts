@@ -1,0 +1,72 @@
+import { messageOf } from '../../core/failure.ts';
+import type { OpenDatabase } from './open-database.ts';
+import type { UpkeepOptions } from './upkeep.ts';
+
+/** Pause when there is nothing to do, or a step failed. */
+const quietMs = 60_000;
+
+export interface UpkeepRunner {
+  /** Whether a step is to be taken now, before anything else is done with the database. */
+  readonly isDue: () => boolean;
+  /** Takes a step; never rejects. */
+  readonly step: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Takes the steps of upkeep one after the other, with a pause after each that is as long as the step took: at most half of the
+ * time goes into it. Steps that come between settlements are left to `wake`, which is to take one when nothing waits.
+ */
+export function startUpkeep(
+  database: Pick<OpenDatabase, 'beginUpkeep'>,
+  options: UpkeepOptions & {
+    readonly wake: () => void;
+    /** Called when nothing is left to do for now, and when a step failed. */
+    readonly rested: (result: 'done' | 'failed') => void;
+  },
+): UpkeepRunner {
+  let upkeep = database.beginUpkeep(options);
+  let phase: 'paused' | 'due' | 'stopped' = 'paused';
+  let underWay: Promise<void> | undefined;
+  let timer = setTimeout(due, 0);
+
+  function due(): void {
+    phase = 'due';
+    if (upkeep.place === 'beside') underWay = step();
+    else options.wake();
+  }
+
+  async function step(): Promise<void> {
+    phase = 'paused';
+    const begun = performance.now();
+    let pauseMs = quietMs;
+    try {
+      const { value } = await upkeep.steps.next();
+      if (value === 'more') pauseMs = performance.now() - begun;
+      else options.rested('done');
+    } catch (error) {
+      if (isStopped()) return;
+      options.rested('failed');
+      options.report(`the upkeep of the ledger failed, and goes on in a minute: ${messageOf(error)}`);
+      const failed = upkeep;
+      upkeep = database.beginUpkeep(options);
+      await failed.stop();
+    }
+    if (!isStopped()) timer = setTimeout(due, pauseMs);
+  }
+
+  function isStopped(): boolean {
+    return phase === 'stopped';
+  }
+
+  return {
+    isDue: () => phase === 'due',
+    step,
+    stop: async () => {
+      phase = 'stopped';
+      clearTimeout(timer);
+      await upkeep.stop();
+      await underWay;
+    },
+  };
+}

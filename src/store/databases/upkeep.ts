@@ -1,0 +1,80 @@
+import { keptSince, setKeptSince } from '../ledger/kept-since.ts';
+import type { OpenDatabase } from './open-database.ts';
+import { periodMs } from '../ledger/usage-rollup.ts';
+import { nextHour, requestsIn, verifyHour, verifyHourInSlices } from '../ledger/verify-rows.ts';
+
+/** After a step there may be more to do at once, or nothing for a while. */
+export type UpkeepStep = 'more' | 'done';
+
+/**
+ * The upkeep of the ledger beside settling, in small steps without end: requests past their retention are dropped once the rollups
+ * are proven to count them. Upkeep can end after any step; the next process goes on.
+ */
+export type Upkeep = AsyncGenerator<UpkeepStep, never>;
+
+export interface UpkeepOptions {
+  /** Requests are kept for at least so many days; 0: for good. */
+  readonly retentionDays: number;
+  readonly now: () => number;
+  /** Tells an operator what went wrong. */
+  readonly report: (message: string) => void;
+}
+
+const hourMs = periodMs.usage_hours;
+const dayMs = periodMs.usage_days;
+
+/** The moment before which requests are to be dropped: the beginning of a UTC day. */
+export function dropBefore({ retentionDays, now }: Pick<UpkeepOptions, 'retentionDays' | 'now'>): number {
+  return retentionDays === 0 ? 0 : Math.max(0, Math.floor(now() / dayMs - retentionDays) * dayMs);
+}
+
+/**
+ * Proves the requests of one hour against its rollup before they are dropped. Returns whether they agree; reports it when not. A
+ * difference that a settlement makes between two slices is none: then all of the hour is read at once.
+ */
+async function* proveHour(
+  { queries }: Pick<OpenDatabase, 'queries'>,
+  hour: number,
+  { requestsInStep, report }: { readonly requestsInStep: number } & Pick<UpkeepOptions, 'report'>,
+): AsyncGenerator<UpkeepStep, boolean> {
+  const slices = Math.ceil((await requestsIn(queries, hour)) / requestsInStep);
+  const verifying = verifyHourInSlices(queries, hour, Math.ceil(hourMs / Math.max(1, slices)));
+  let result = await verifying.next();
+  for (; !result.done; result = await verifying.next()) yield 'more';
+  if (result.value.length === 0) return true;
+  const measures = await queries
+    .transaction()
+    .setAccessMode('read only')
+    .setIsolationLevel('repeatable read')
+    .execute((transaction) => verifyHour(transaction, hour));
+  if (measures.length === 0) return true;
+  report(
+    `no request is dropped any more: those of the hour ${new Date(hour).toISOString()} are not what the rollups say (${measures.join(', ')}); see \`weir ledger verify\``,
+  );
+  return false;
+}
+
+/** Proves all hours from `kept_since` up to a moment, one after the other; `proven` is told of each. Returns whether all agree. */
+export async function* proveHours(
+  database: Pick<OpenDatabase, 'queries'>,
+  options: {
+    readonly until: number;
+    /** About so many requests are read in a step. */
+    readonly requestsInStep: number;
+    readonly proven: (hour: number) => AsyncGenerator<UpkeepStep, void>;
+  } & Pick<UpkeepOptions, 'report'>,
+): AsyncGenerator<UpkeepStep, boolean> {
+  let from = await keptSince(database.queries);
+  for (;;) {
+    const hour = await nextHour(database.queries, from);
+    if (hour === undefined || hour + hourMs > options.until) return true;
+    if (!(yield* proveHour(database, hour, options))) return false;
+    yield* options.proven(hour);
+    from = hour + hourMs;
+  }
+}
+
+/** Says that requests before the end of an hour are about to be dropped. */
+export async function releaseHour({ queries }: Pick<OpenDatabase, 'queries'>, hour: number): Promise<void> {
+  await setKeptSince(queries, hour + hourMs);
+}

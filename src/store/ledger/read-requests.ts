@@ -1,0 +1,77 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { LedgerFilter } from '../../core/administration.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import { firstIdAt, type PackedId } from './packed-id.ts';
+import type { Schema } from '../databases/schema.ts';
+import { idDigits, idValue } from '../databases/sql-dialect.ts';
+import { type ReadRequest, requestColumns, requestOf, traitsSql } from './stored-request.ts';
+import { kindCodes } from './usage-rollup.ts';
+
+/** From the first moment on, before the second one; milliseconds since the Unix epoch. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Past every moment that an id can hold but the last. */
+const endOfTime = 2 ** 48 - 1;
+
+export function rangeOf({ since = 0, until = endOfTime }: LedgerFilter): Range {
+  return { from: Math.max(0, since), to: Math.min(until, endOfTime) };
+}
+
+export interface RangeQuery extends Range {
+  /** Of whom and what; its moments are not looked at. */
+  readonly filter: LedgerFilter;
+  readonly first: 'newest' | 'oldest';
+  /** At most so many rows; undefined: all. */
+  readonly limit: number | undefined;
+  /** Only rows whose id is less: with `newest`, those that follow the row of this id. */
+  readonly after?: PackedId | undefined;
+  /** Only the row of this id. */
+  readonly only?: PackedId | undefined;
+}
+
+const directions = { newest: sql`desc`, oldest: sql`asc` } as const;
+
+/** Reads the requests of a range in the order of their ids, which is that of time. */
+export async function readRange(
+  queries: Kysely<Schema>,
+  { filter, from, to, first, limit, after, only }: RangeQuery,
+): Promise<readonly SettledRequest[]> {
+  if (from >= to) return [];
+  const { workspaceId, keyId, modelId, outcome } = filter;
+  const conditions: RawBuilder<unknown>[] = [
+    sql`requests.id >= ${idValue(queries, firstIdAt(from))} and requests.id < ${idValue(queries, firstIdAt(to))}`,
+  ];
+  if (workspaceId !== undefined)
+    conditions.push(sql`key in (select number from ledger_keys where workspace_id = ${workspaceId})`);
+  if (keyId !== undefined) conditions.push(sql`key = (select number from ledger_keys where key_id = ${keyId})`);
+  if (modelId !== undefined) {
+    conditions.push(sql`route in (select ledger_routes.number from ledger_routes
+      join ledger_models on ledger_models.number = ledger_routes.model where ledger_models.name = ${modelId})`);
+  }
+  if (outcome !== undefined) conditions.push(sql`${sql.raw(traitsSql.outcome)} = ${kindCodes.codeOf(outcome)}`);
+  if (after !== undefined) conditions.push(sql`requests.id < ${idValue(queries, after)}`);
+  if (only !== undefined) conditions.push(sql`requests.id = ${idValue(queries, only)}`);
+  const columns = requestColumns.map(({ name, type }) =>
+    type === 'uuid' ? sql`${idDigits(queries, `requests.${name}`)} as ${sql.ref(name)}` : sql.ref(`requests.${name}`),
+  );
+  const direction = directions[first];
+  const { rows } = await sql<ReadRequest>`
+    select ${sql.join(columns)}, ledger_keys.key_id, ledger_keys.workspace_id,
+      ledger_models.name as model_id, ledger_routes.name as route_id
+    from (
+      select * from requests where ${sql.join(conditions, sql` and `)} order by id ${direction} ${upTo(limit)}
+    ) as requests
+    join ledger_keys on ledger_keys.number = requests.key
+    join ledger_routes on ledger_routes.number = requests.route
+    join ledger_models on ledger_models.number = ledger_routes.model
+    order by requests.id ${direction}
+  `.execute(queries);
+  return rows.map(requestOf);
+}
+
+function upTo(limit: number | undefined): RawBuilder<unknown> {
+  return limit === undefined ? sql`` : sql`limit ${limit}`;
+}

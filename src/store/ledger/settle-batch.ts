@@ -1,0 +1,186 @@
+import { dayStart } from '../accounts/budget-period.ts';
+import { droppedBefore, keptSince } from './kept-since.ts';
+import type { Money } from '../../core/money.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import type { OpenDatabase } from '../databases/open-database.ts';
+import type { PackedId } from './packed-id.ts';
+import type { SpendingTable } from '../databases/schema.ts';
+import type { LedgerEntry } from './stored-request.ts';
+import { messageOf } from '../../core/failure.ts';
+import { addToRollups } from './usage-rollup.ts';
+
+/** What a committed settlement has changed. */
+export interface Settled {
+  /** The balance of each workspace that paid. */
+  readonly balances: readonly (readonly [workspaceId: string, balance: Money])[];
+  /** What was added to the spending of each key, by the day on which its requests started. */
+  readonly spendings: readonly Spending[];
+}
+
+export interface Spending {
+  readonly keyId: string;
+  /** First moment of the day. */
+  readonly day: number;
+  readonly amount: Money;
+}
+
+/** A database as far as settling needs it. */
+export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
+
+/**
+ * Requests that started within this time cannot have been dropped, since a day is the least that they are kept; unless a clock was
+ * ahead, and was set back.
+ */
+const surelyKeptMs = 20 * 3_600_000;
+
+/**
+ * Writes requests, adds them to the rollups and takes their costs from balances and budgets in one transaction: when the promise
+ * resolves, all of it is durable; when it rejects, nothing is kept. A request whose id is already in the ledger changes nothing and
+ * takes no money.
+ */
+export async function settleBatch(database: SettlingDatabase, rows: readonly SettledRequest[]): Promise<Settled> {
+  const { queries, writes } = database;
+  if (rows.length === 0) return { balances: [], spendings: [] };
+  const entries = eachOnce(await database.prepare(rows));
+  const oldest = Math.min(...entries.map(({ counted }) => counted.startedAt));
+  return queries
+    .transaction()
+    .setIsolationLevel('read committed')
+    .execute(async (transaction) => {
+      if (!writes.refuseDropped || oldest < Date.now() - surelyKeptMs) {
+        const kept = await keptSince(transaction);
+        if (oldest < kept) throw droppedBefore(kept);
+      }
+      // Straight to the connection: the query layer's work around each statement costs more than the statement.
+      return transaction.getExecutor().provideConnection(async (connection) => {
+        const written = await writes.insertRequests(connection, entries);
+        if (written.length === 0) return { balances: [], spendings: [] };
+        const costs = costsOf(written);
+        const charged = await writes.charge(connection, costs);
+        const known = new Set(charged.map(({ id }) => id));
+        const missing = costs.find(([id]) => !known.has(id));
+        if (missing !== undefined) throw new RangeError(`there is no workspace ${missing[0]} to charge`);
+        const spending = spendingOf(
+          written.map(({ request: { keyId, cost }, counted }) => ({ keyId, cost, startedAt: counted.startedAt })),
+        );
+        await writes.addSpending(connection, spending);
+        await addToRollups(
+          written.map((entry) => entry.counted),
+          (table, usage) => writes.addUsage(connection, table, usage),
+        );
+        return {
+          balances: charged.map(({ id, balance }) => [id, balance] as const),
+          spendings: spending.map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount })),
+        };
+      });
+    });
+}
+
+/** The first of all that have the same id. */
+function eachOnce(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
+  const first = new Map<PackedId, LedgerEntry>();
+  for (const entry of entries) if (!first.has(entry.id)) first.set(entry.id, entry);
+  return first.size === entries.length ? entries : [...first.values()];
+}
+
+/** The cost of each workspace, in the order of ids: see `LedgerWrites`. */
+function costsOf(entries: readonly LedgerEntry[]): readonly (readonly [string, Money])[] {
+  const costs = new Map<string, Money>();
+  for (const { request } of entries) {
+    costs.set(request.workspaceId, (costs.get(request.workspaceId) ?? 0n) + request.cost);
+  }
+  return [...costs].toSorted(([one], [other]) => (one < other ? -1 : 1));
+}
+
+/** What requests add to the spending of keys, by day. */
+export function spendingOf(
+  requests: readonly { readonly keyId: string; readonly cost: Money; readonly startedAt: number }[],
+): readonly SpendingTable[] {
+  const sums = new Map<string, SpendingTable>();
+  for (const { keyId, cost, startedAt } of requests) {
+    const day = dayStart(startedAt);
+    const name = `${keyId} ${day}`;
+    const sum = sums.get(name);
+    sums.set(name, {
+      key_id: keyId,
+      day: BigInt(day),
+      amount: (sum?.amount ?? 0n) + cost,
+      last_used_at: sum !== undefined && sum.last_used_at > startedAt ? sum.last_used_at : BigInt(startedAt),
+    });
+  }
+  return [...sums.values()].toSorted((one, other) =>
+    one.key_id === other.key_id ? Number(one.day - other.day) : one.key_id < other.key_id ? -1 : 1,
+  );
+}
+
+/** A row that the database refuses for good. */
+export interface RefusedRow {
+  /** Index into the batch. */
+  readonly index: number;
+  readonly message: string;
+}
+
+export type SettleResult =
+  | (Settled & { readonly kind: 'settled'; readonly refused: readonly RefusedRow[] })
+  /** The database failed or did not answer: all rows have to be kept and settled again. */
+  | { readonly kind: 'away'; readonly message: string };
+
+/** Conflicts of transactions are rare, since all take their rows in one order; so many in a row mean that something is wrong. */
+const tries = 5;
+
+/**
+ * Settles a batch; never rejects. When the batch as a whole is refused, its rows are settled one by one, so that one bad row
+ * (an unknown workspace, a cost past 64 bits) does not keep the others from being written.
+ */
+export async function settleOrExplain(
+  database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
+  rows: readonly SettledRequest[],
+): Promise<SettleResult> {
+  const first = await attempt(database, rows);
+  switch (first.kind) {
+    case 'settled':
+    case 'away':
+      return first;
+    case 'refused':
+      break;
+  }
+  if (rows.length === 1) return nothingBut([{ index: 0, message: first.message }]);
+  const balances = new Map<string, bigint>();
+  const spendings: Spending[] = [];
+  const refused: RefusedRow[] = [];
+  for (const [index, row] of rows.entries()) {
+    const single = await attempt(database, [row]);
+    switch (single.kind) {
+      case 'settled':
+        for (const [id, balance] of single.balances) balances.set(id, balance);
+        spendings.push(...single.spendings);
+        break;
+      case 'refused':
+        refused.push({ index, message: single.message });
+        break;
+      case 'away':
+        return single;
+    }
+  }
+  return { kind: 'settled', balances: [...balances], spendings, refused };
+}
+
+function nothingBut(refused: readonly RefusedRow[]): SettleResult {
+  return { kind: 'settled', balances: [], spendings: [], refused };
+}
+
+async function attempt(
+  database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
+  rows: readonly SettledRequest[],
+): Promise<SettleResult | { readonly kind: 'refused'; readonly message: string }> {
+  for (let left = tries - 1; ; left -= 1) {
+    try {
+      return { kind: 'settled', refused: [], ...(await settleBatch(database, rows)) };
+    } catch (error) {
+      const kind = database.classify(error);
+      const message = messageOf(error);
+      if (kind === 'refused') return { kind: 'refused', message };
+      if (kind === 'away' || left === 0) return { kind: 'away', message };
+    }
+  }
+}
