@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { capabilities, parameterNames } from '../src/catalog/resources/capabilities.ts';
-import type { ParameterName, ReasoningSetting } from '../src/core/capability.ts';
-import { engineNames } from '../src/core/catalog.ts';
+import { engineNames, type ParameterName, type ReasoningSetting } from '../src/core/capability.ts';
 import { inertNames } from '../src/dialects/chat/read-request.ts';
 import { chatBody } from '../src/dialects/chat/schema.ts';
 import { engines } from '../src/engines/engines.ts';

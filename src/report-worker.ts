@@ -5,7 +5,7 @@ import { Refusal } from './core/administration.ts';
 import { messageOf } from './core/failure.ts';
 import type { ThreadMessage } from './core/worker-thread.ts';
 import { type Accounts, openAccounts } from './store/open-accounts.ts';
-import { CannotOpen } from './store/databases/open-database.ts';
+import { CannotOpen } from './store/databases/database.ts';
 
 let opening: Promise<Accounts> | undefined;
 

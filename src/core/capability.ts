@@ -1,5 +1,21 @@
-import type { EngineName, ReasoningEffort } from './catalog.ts';
-import type { Message, Sampling } from './request.ts';
+import type { Message, ReasoningEffort, Sampling } from './request.ts';
+
+/** The engines that Weir knows how to speak to. */
+export const engineNames = [
+  'openai',
+  'vllm',
+  'sglang',
+  'llamacpp',
+  'ollama',
+  'tgi',
+  'deepseek',
+  'dashscope',
+  'moonshot',
+  'zai',
+  'fireworks',
+  'together',
+] as const;
+export type EngineName = (typeof engineNames)[number];
 
 /** An optional parameter of the chat surface. docs/reference/api.md §4.1. */
 export type ParameterName = keyof Sampling;

@@ -1,5 +1,6 @@
 import type {
   ContinuationMark,
+  EngineName,
   Feature,
   InlineReasoningNames,
   ParameterName,
@@ -9,22 +10,7 @@ import type {
 } from './capability.ts';
 import type { EndpointSource } from './endpoint.ts';
 import type { Prices } from './money.ts';
-
-export const engineNames = [
-  'openai',
-  'vllm',
-  'sglang',
-  'llamacpp',
-  'ollama',
-  'tgi',
-  'deepseek',
-  'dashscope',
-  'moonshot',
-  'zai',
-  'fireworks',
-  'together',
-] as const;
-export type EngineName = (typeof engineNames)[number];
+import type { ReasoningEffort } from './request.ts';
 
 export type Modality = 'text' | 'image';
 
@@ -93,8 +79,6 @@ export interface Route {
 
 /** Whether the route is asked only where no route with a weight can take the request. */
 export const isStandby = ({ weight }: Pick<Route, 'weight'>): boolean => weight === 0;
-
-export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
 
 /** An entry of the catalog, compiled. docs/reference/api.md §2.1. */
 export interface Model {

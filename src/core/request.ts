@@ -1,5 +1,6 @@
-import type { ReasoningEffort } from './catalog.ts';
 import type { Source, WebSearchAsk } from './web-search.ts';
+
+export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
 
 export interface TextPart {
   readonly type: 'text';

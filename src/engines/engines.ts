@@ -1,11 +1,12 @@
 import {
   type Capabilities,
   type ContinuationMark,
+  type EngineName,
   type InlineReasoning,
   type RequestTarget,
   tagSets,
 } from '../core/capability.ts';
-import type { CapabilityOverrides, EngineName, Route } from '../core/catalog.ts';
+import type { CapabilityOverrides, Route } from '../core/catalog.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import { dashscope, deepseek, fireworks, moonshot, openai, together, zai } from './hosted.ts';
 import type { Engine } from './engine.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { EngineName } from '../core/catalog.ts';
+import type { EngineName } from '../core/capability.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** An engine, by its own account. */

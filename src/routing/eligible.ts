@@ -7,10 +7,10 @@ import type {
   RequestTarget,
   SystemMessages,
 } from '../core/capability.ts';
-import type { Model, ReasoningEffort, Route } from '../core/catalog.ts';
+import type { Model, Route } from '../core/catalog.ts';
+import type { ReasoningAsk, ReasoningEffort, Request, Sampling } from '../core/request.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
 import type { PlannedRoute } from '../core/plan.ts';
-import type { ReasoningAsk, Request, Sampling } from '../core/request.ts';
 
 /** A route that can serve the request, and how many of the request's optional parameters it honours. */
 export interface Candidate extends PlannedRoute {

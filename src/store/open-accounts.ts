@@ -1,4 +1,5 @@
-import { type DatabaseLocation, openDatabase, type OpenOptions } from './databases/open-database.ts';
+import type { DatabaseLocation, OpenOptions } from './databases/database.ts';
+import { openDatabase } from './databases/open-database.ts';
 import { basename } from 'node:path';
 import { type Authorship, Refusal } from '../core/administration.ts';
 import { listAudit, recordChange } from './accounts/audit.ts';

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { Credential, Store } from '../core/account.ts';
 import { Failure } from '../core/failure.ts';
 import { createCredentialCache, createLookUps, type Moment, type Remembered } from './accounts/credential-cache.ts';
-import type { DatabaseLocation } from './databases/open-database.ts';
+import type { DatabaseLocation } from './databases/database.ts';
 import { takeJournalFolder, type TryLock } from './databases/journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
 import { createReservationReport, type Reserved, tellReservedEveryMs } from './accounts/reservation-report.ts';

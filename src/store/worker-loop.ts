@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../core/failure.ts';
 import { checkRequest, type SettledRequest } from '../core/settled-request.ts';
-import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './databases/open-database.ts';
+import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './databases/database.ts';
 import { findCredentials } from './accounts/find-credentials.ts';
 import type { Journal, JournalSegment } from './databases/journal/journal.ts';
 import { settleOrExplain, spendingOf } from './ledger/settle-batch.ts';

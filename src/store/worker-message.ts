@@ -1,5 +1,5 @@
 import type { Credential, Outcome } from '../core/account.ts';
-import type { DatabaseLocation, WorkspaceCost } from './databases/open-database.ts';
+import type { DatabaseLocation, WorkspaceCost } from './databases/database.ts';
 import type { Reserved } from './accounts/reservation-report.ts';
 import type { Settled, Spending } from './ledger/settle-batch.ts';
 

@@ -1,4 +1,4 @@
-import type { OpenDatabase } from '../../src/store/databases/open-database.ts';
+import type { OpenDatabase } from '../../src/store/databases/database.ts';
 import { verifyLedger } from '../../src/store/ledger/verify-ledger.ts';
 
 /** Differences of all kinds that `weir ledger verify` would find. */

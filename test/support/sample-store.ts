@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { onTestFinished } from 'vitest';
 import { tryLock } from '../../src/process/lock.ts';
-import type { DatabaseLocation } from '../../src/store/databases/open-database.ts';
+import type { DatabaseLocation } from '../../src/store/databases/database.ts';
 import { type OpenStore, openStore, type StoreOptions } from '../../src/store/open-store.ts';
 import { temporaryFolder } from './sample-database.ts';
 

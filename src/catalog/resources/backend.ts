@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { engineNames } from '../../core/catalog.ts';
+import { engineNames } from '../../core/capability.ts';
 import { intOrString, metadata, shaped, withRules } from './fields.ts';
 import { secretRef } from './secret.ts';
 

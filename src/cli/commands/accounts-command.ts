@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Accounts } from '../../store/open-accounts.ts';
 import type { Authorship } from '../../core/administration.ts';
-import type { DatabaseLocation } from '../../store/databases/open-database.ts';
+import type { DatabaseLocation } from '../../store/databases/database.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
 
 /** The result of a command: for a script, for a reader, and for the shell. */

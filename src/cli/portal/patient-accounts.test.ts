@@ -3,7 +3,7 @@ import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { sampleDatabase } from '../../../test/support/sample-database.ts';
 import { DatabaseAway } from '../../core/administration.ts';
 import { openAccounts } from '../../store/open-accounts.ts';
-import { CannotOpen } from '../../store/databases/open-database.ts';
+import { CannotOpen } from '../../store/databases/database.ts';
 import { openPatiently } from './patient-accounts.ts';
 
 const location = { kind: 'sqlite', file: '/none/weir.db' } as const;

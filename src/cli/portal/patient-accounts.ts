@@ -5,7 +5,7 @@ import type { PortalLog } from '../../portal/portal.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import type { Accounts } from '../../store/open-accounts.ts';
 import { hashKey, looksLikeKey } from '../../store/accounts/key-text.ts';
-import { CannotOpen } from '../../store/databases/open-database.ts';
+import { CannotOpen } from '../../store/databases/database.ts';
 
 /** The part of the store that the portal asks from its own thread; reports have another. */
 export type PatientStore = Omit<PortalStore, 'usageReport' | 'pageOfRequests' | 'findRequest'>;

@@ -2,7 +2,7 @@ import type { LedgerFilter, Page, PageRequest, UsageDimension, UsageLine } from 
 import { DatabaseAway, Refusal } from '../../core/administration.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { startThread } from '../../process/worker-thread.ts';
-import type { DatabaseLocation } from '../../store/databases/open-database.ts';
+import type { DatabaseLocation } from '../../store/databases/database.ts';
 import type { UsageReportOptions } from '../../store/ledger/usage-report.ts';
 
 type LinesWanted = Pick<UsageReportOptions, 'top' | 'page'>;

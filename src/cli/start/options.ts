@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import type { DatabaseLocation } from '../../store/databases/open-database.ts';
+import type { DatabaseLocation } from '../../store/databases/database.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
 import { messageOf } from '../../core/failure.ts';
 import { type Environment, readStartSettings } from '../../read-settings.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { ReasoningEffort } from '../../core/catalog.ts';
-import type { ReasoningAsk } from '../../core/request.ts';
+import type { ReasoningAsk, ReasoningEffort } from '../../core/request.ts';
 import { jsonObject } from '../body-schema.ts';
 
 const level = z.enum(['low', 'medium', 'high', 'xhigh', 'max']);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { EngineName, Route } from '../../core/catalog.ts';
+import type { Route } from '../../core/catalog.ts';
+import type { EngineName } from '../../core/capability.ts';
 import type { Fault } from '../../core/event.ts';
 import type { AttemptRecord, BeginOptions } from '../../core/health.ts';
 import { chanceFrom } from '../../../test/support/chance.ts';

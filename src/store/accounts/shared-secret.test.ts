@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { databaseKind, newLocation, sampleDatabase } from '../../../test/support/sample-database.ts';
 import { lockedByAnother, storeAt } from '../../../test/support/sample-store.ts';
-import { type OpenDatabase, openDatabase } from '../databases/open-database.ts';
+import type { OpenDatabase } from '../databases/database.ts';
+import { openDatabase } from '../databases/open-database.ts';
 import { readSharedSecret } from './shared-secret.ts';
 
 // Threads of their own, on a machine that may be busy with other tests.

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DatabaseLocation } from './open-database.ts';
+import type { DatabaseLocation } from './database.ts';
 
 const defaultFolder = '.weir';
 

@@ -1,6 +1,5 @@
 import { messageOf } from '../../core/failure.ts';
-import type { OpenDatabase } from './open-database.ts';
-import type { UpkeepOptions } from './upkeep.ts';
+import type { OpenDatabase, UpkeepOptions } from './database.ts';
 
 /** Pause when there is nothing to do, or a step failed. */
 const quietMs = 60_000;

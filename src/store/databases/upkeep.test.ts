@@ -8,9 +8,9 @@ import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { sqliteFile, storeAt } from '../../../test/support/sample-store.ts';
 import { keptSince } from '../ledger/kept-since.ts';
 import { listRequests } from '../ledger/list-requests.ts';
-import { type OpenDatabase, openDatabase } from './open-database.ts';
+import type { OpenDatabase, UpkeepOptions } from './database.ts';
+import { openDatabase } from './open-database.ts';
 import { settleBatch, settleOrExplain } from '../ledger/settle-batch.ts';
-import type { UpkeepOptions } from './upkeep.ts';
 import { usageReport } from '../ledger/usage-report.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 

@@ -1,24 +1,7 @@
 import { keptSince, setKeptSince } from '../ledger/kept-since.ts';
-import type { OpenDatabase } from './open-database.ts';
+import type { OpenDatabase, UpkeepOptions, UpkeepStep } from './database.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
 import { nextHour, requestsIn, verifyHour, verifyHourInSlices } from '../ledger/verify-rows.ts';
-
-/** After a step there may be more to do at once, or nothing for a while. */
-export type UpkeepStep = 'more' | 'done';
-
-/**
- * The upkeep of the ledger beside settling, in small steps without end: requests past their retention are dropped once the rollups
- * are proven to count them. Upkeep can end after any step; the next process goes on.
- */
-export type Upkeep = AsyncGenerator<UpkeepStep, never>;
-
-export interface UpkeepOptions {
-  /** Requests are kept for at least so many days; 0: for good. */
-  readonly retentionDays: number;
-  readonly now: () => number;
-  /** Tells an operator what went wrong. */
-  readonly report: (message: string) => void;
-}
 
 const hourMs = periodMs.usage_hours;
 const dayMs = periodMs.usage_days;

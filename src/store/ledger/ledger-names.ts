@@ -1,13 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Schema } from '../databases/schema.ts';
-
-/** The numbers by which rows and rollups refer to names: `ledger_keys`, `ledger_models` and `ledger_routes`. */
-export interface NumberedNames {
-  readonly key: number;
-  readonly model: number;
-  readonly route: number;
-}
+import type { NumberedNames } from './stored-request.ts';
 
 export interface LedgerNames {
   /**

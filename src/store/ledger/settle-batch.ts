@@ -2,7 +2,7 @@ import { dayStart } from '../accounts/budget-period.ts';
 import { droppedBefore, keptSince } from './kept-since.ts';
 import type { Money } from '../../core/money.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import type { OpenDatabase } from '../databases/open-database.ts';
+import type { OpenDatabase } from '../databases/database.ts';
 import type { PackedId } from './packed-id.ts';
 import type { SpendingTable } from '../databases/schema.ts';
 import type { LedgerEntry } from './stored-request.ts';

@@ -7,9 +7,15 @@ import {
   type SettledRequest,
   settledRequestOf,
 } from '../../core/settled-request.ts';
-import type { NumberedNames } from './ledger-names.ts';
 import { type PackedId, packId, startOf, unpackId } from './packed-id.ts';
 import { codes, type Countable, kindCodes, surfaceCodes } from './usage-rollup.ts';
+
+/** The numbers by which rows and rollups refer to names: `ledger_keys`, `ledger_models` and `ledger_routes`. */
+export interface NumberedNames {
+  readonly key: number;
+  readonly model: number;
+  readonly route: number;
+}
 
 /** What of a request is worked out before its columns are written. */
 interface Packed extends NumberedNames {

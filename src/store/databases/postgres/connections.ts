@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { type Driver, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely';
 import { Client, type ClientConfig, Pool, types } from 'pg';
-import type { OpenDatabase } from '../open-database.ts';
+import type { OpenDatabase } from '../database.ts';
 
 /** Connections to one PostgreSQL server. */
 export interface PostgresConnections {

@@ -6,7 +6,8 @@ import {
   type DatabaseLocation,
   type OpenDatabase,
   type OpenOptions,
-} from '../open-database.ts';
+  type UpkeepOptions,
+} from '../database.ts';
 import { isUpToDate, migrate } from '../migrations.ts';
 import {
   changesChannel,
@@ -21,7 +22,6 @@ import { createPartitions, type Partitions } from './partitions.ts';
 import { postgresUpkeep } from './upkeep.ts';
 import { postgresWrites } from './writes.ts';
 import type { Schema } from '../schema.ts';
-import type { UpkeepOptions } from '../upkeep.ts';
 
 type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
 

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { keptSince, setKeptSince } from '../../ledger/kept-since.ts';
-import type { OpenDatabase } from '../open-database.ts';
+import type { OpenDatabase, Upkeep, UpkeepOptions, UpkeepStep } from '../database.ts';
 import type { Schema } from '../schema.ts';
-import { dropBefore, proveHours, type Upkeep, type UpkeepOptions, type UpkeepStep } from '../upkeep.ts';
+import { dropBefore, proveHours } from '../upkeep.ts';
 import { type Month, monthOf, type Partitions, partitionsLock } from './partitions.ts';
 
 const hourMs = 3_600_000;

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Money } from '../../../core/money.ts';
-import type { LedgerWrites } from '../open-database.ts';
+import type { LedgerWrites } from '../database.ts';
 import { requestColumnNames, requestColumns } from '../../ledger/stored-request.ts';
 import {
   type Usage,

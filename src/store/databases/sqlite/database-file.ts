@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import type { DatabaseFile } from '../open-database.ts';
+import type { DatabaseFile } from '../database.ts';
 
 /**
  * All pages in one step. A copy in several steps starts again with each commit of another connection, and beside a busy service

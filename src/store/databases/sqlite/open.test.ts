@@ -5,7 +5,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { sampleDatabase, temporaryFolder } from '../../../../test/support/sample-database.ts';
 import { sqliteFile } from '../../../../test/support/sample-store.ts';
 import { hashKey } from '../../accounts/key-text.ts';
-import { openDatabase, type OpenOptions } from '../open-database.ts';
+import type { OpenOptions } from '../database.ts';
+import { openDatabase } from '../open-database.ts';
 
 const at = ({ file, ...options }: Omit<OpenOptions, 'user'> & { readonly file: string }) =>
   openDatabase({ kind: 'sqlite', file }, { ...options, user: 'operator' });

@@ -10,7 +10,7 @@ import {
   type DatabaseLocation,
   type OpenDatabase,
   type OpenOptions,
-} from '../open-database.ts';
+} from '../database.ts';
 import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
 import { databaseFile, isDamage, primaryCode } from './database-file.ts';
 import { describeLoss, findLoss } from './lost-commits.ts';

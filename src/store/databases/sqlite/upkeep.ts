@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { keptSince } from '../../ledger/kept-since.ts';
-import type { OpenDatabase } from '../open-database.ts';
+import type { OpenDatabase, Upkeep, UpkeepOptions, UpkeepStep } from '../database.ts';
 import { firstIdAt } from '../../ledger/packed-id.ts';
 import { idValue } from '../sql-dialect.ts';
-import { dropBefore, proveHours, releaseHour, type Upkeep, type UpkeepOptions, type UpkeepStep } from '../upkeep.ts';
+import { dropBefore, proveHours, releaseHour } from '../upkeep.ts';
 
 /** In a step: 10 ms or so, and settlements come between. */
 const rowsInStep = 200;

@@ -1,0 +1,150 @@
+import type { DatabaseConnection, Kysely } from 'kysely';
+import { messageOf } from '../../core/failure.ts';
+import type { Money } from '../../core/money.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import type { Schema, SpendingTable } from './schema.ts';
+import type { LedgerEntry } from '../ledger/stored-request.ts';
+import type { Usage, UsageTable } from '../ledger/usage-rollup.ts';
+
+/** Where the accounts and the ledger are. */
+export type DatabaseLocation =
+  | { readonly kind: 'sqlite'; /** Path of the file. */ readonly file: string }
+  | { readonly kind: 'postgres'; /** With its password, where it has one: never to be shown. */ readonly url: string };
+
+/** Names a database in a sentence, without what is secret in its URL. */
+function describeLocation(location: DatabaseLocation): string {
+  if (location.kind === 'sqlite') return `the database at ${location.file}`;
+  const url = URL.parse(location.url);
+  const host = url?.searchParams.get('host') ?? url?.hostname ?? '';
+  const place = host === '' ? '' : ` at ${decodeURIComponent(host)}${url?.port ? `:${url.port}` : ''}`;
+  return `the PostgreSQL database ${decodeURIComponent(url?.pathname.slice(1) ?? '')}${place}`.trimEnd();
+}
+
+/**
+ * What an error of the database means for the statement that it answers. `refused`: the statement can never succeed (a
+ * constraint, an invalid value). `again`: it will succeed when it is tried again at once (two transactions in conflict).
+ * `away`: the database cannot be reached and the outcome is unknown, so what is to be written has to be kept. Every unknown
+ * error is `away`, so that no row is ever given up by mistake.
+ */
+export type DatabaseErrorKind = 'refused' | 'again' | 'away';
+
+/** After a step there may be more to do at once, or nothing for a while. */
+export type UpkeepStep = 'more' | 'done';
+
+/**
+ * The upkeep of the ledger beside settling, in small steps without end: requests past their retention are dropped once the rollups
+ * are proven to count them. Upkeep can end after any step; the next process goes on.
+ */
+export type Upkeep = AsyncGenerator<UpkeepStep, never>;
+
+export interface UpkeepOptions {
+  /** Requests are kept for at least so many days; 0: for good. */
+  readonly retentionDays: number;
+  readonly now: () => number;
+  /** Tells an operator what went wrong. */
+  readonly report: (message: string) => void;
+}
+
+/** An open database, SQLite or PostgreSQL: the query layer that both share, and the functions in which they differ. */
+export interface OpenDatabase {
+  readonly queries: Kysely<Schema>;
+  readonly writes: LedgerWrites;
+  /**
+   * Makes rows ready to be written, before the transaction that writes them: numbers their names, and makes room for their time
+   * where the database needs that. Throws a RangeError for a row that can never be written.
+   */
+  readonly prepare: (requests: readonly SettledRequest[]) => Promise<readonly LedgerEntry[]>;
+  readonly classify: (error: unknown) => DatabaseErrorKind;
+  /** Resolves when the database answers and can be written, rejects when not, within seconds either way. */
+  readonly probe: () => Promise<void>;
+  /**
+   * Calls `changed` within a second after another process has changed accounts, where the database can tell. SQLite can always
+   * tell, and calls `confirmed` several times a second while nothing has changed.
+   */
+  readonly watch: (calls: { readonly changed: () => void; readonly confirmed: () => void }) => {
+    readonly stop: () => Promise<void>;
+  };
+  /**
+   * Begins the upkeep of the ledger. `between`: its steps are to be taken when nothing else is done with the database; `beside`: it
+   * has a connection of its own. A step rejects when it fails, and upkeep is then to be begun anew.
+   */
+  readonly beginUpkeep: (options: UpkeepOptions) => {
+    readonly place: 'between' | 'beside';
+    readonly steps: Upkeep;
+    /** Ends a step that is under way beside, too. */
+    readonly stop: () => Promise<void>;
+  };
+  /** Tells other processes that accounts were changed here. Does nothing where they see it by themselves. */
+  readonly announce: () => Promise<void>;
+  /** The operations on a database file; undefined where a server keeps the data. */
+  readonly file: DatabaseFile | undefined;
+  readonly close: () => Promise<void>;
+}
+
+export interface DatabaseFile {
+  /**
+   * Rewrites the file without its free pages, and so that pages which are free later go back by themselves. About 10 s for each GB, in
+   * which other programs cannot write. Returns its size before and after, bytes.
+   */
+  readonly shrink: () => { readonly before: number; readonly after: number };
+  /** What is damaged, in SQLite's words; empty when nothing is. Reads everything: about 11 s for each GB. */
+  readonly findDamage: () => readonly string[];
+  /**
+   * Makes a copy as of one moment, also while other programs write: it has every row that was durable before the call. Returns
+   * the number of rows in its ledger. Rejects, and leaves no file, when a file of this name exists or the copy is damaged.
+   */
+  readonly copyTo: (path: string) => Promise<{ readonly rows: number }>;
+}
+
+export interface OpenOptions {
+  /** Whether a missing SQLite file (and its folder) is made, readable by its owner alone, or refused. A PostgreSQL database has to exist. */
+  readonly missing: 'create' | 'refuse';
+  /** A service gives up soon on a database that keeps it waiting, since it has a journal; an operator's command waits longer. */
+  readonly user: 'service' | 'operator';
+}
+
+/** A database cannot be opened. The message is a sentence that names the database. */
+export class CannotOpen extends Error {
+  /** `away`: it may be possible in a moment. */
+  readonly kind: DatabaseErrorKind;
+
+  constructor(location: DatabaseLocation, cause: unknown, kind: DatabaseErrorKind) {
+    super(`Cannot open ${describeLocation(location)}: ${reason(cause)}.`, { cause });
+    this.name = 'CannotOpen';
+    this.kind = kind;
+  }
+}
+
+function reason(cause: unknown): string {
+  const message = cause instanceof AggregateError ? String(cause.errors[0]) : messageOf(cause);
+  return message.replace(/^Error: /, '').replace(/\.$/, '');
+}
+
+export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
+
+/**
+ * The statements of a settlement for one database. They run thousands of times a second, so each database has them in its
+ * fastest form. All run inside one transaction, in this order, and each takes its rows in the order of their keys: two
+ * processes that settle at the same time may wait for each other, but never in a circle.
+ */
+export interface LedgerWrites {
+  /**
+   * Whether the database refuses a request of a time whose requests were dropped, as PostgreSQL does, which has no partition for it.
+   * Where it does not, `settleBatch` looks each time.
+   */
+  readonly refuseDropped: boolean;
+  /** Writes the requests whose id is new and returns those that were written. No id may be twice among them. */
+  readonly insertRequests: (
+    connection: DatabaseConnection,
+    entries: readonly LedgerEntry[],
+  ) => Promise<readonly LedgerEntry[]>;
+  /** Takes the costs from the balances and returns the new balances of those workspaces that exist. */
+  readonly charge: (
+    connection: DatabaseConnection,
+    costs: readonly WorkspaceCost[],
+  ) => Promise<readonly { readonly id: string; readonly balance: Money }[]>;
+  /** Adds to what keys have spent by day. */
+  readonly addSpending: (connection: DatabaseConnection, spending: readonly SpendingTable[]) => Promise<void>;
+  /** Adds to a table of rollups. The rows are in the order of its primary key. */
+  readonly addUsage: (connection: DatabaseConnection, table: UsageTable, usage: readonly Usage[]) => Promise<void>;
+}
