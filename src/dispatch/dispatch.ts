@@ -19,7 +19,7 @@ import {
   startRace,
   type Winner,
 } from './race.ts';
-import type { Refusal, RetryPolicy } from './retries.ts';
+import type { AttemptRefusal, RetryPolicy } from './retries.ts';
 import { createTried, type Tried } from './tried.ts';
 
 /** One call to a model, to be served by the routes of a plan. */
@@ -60,15 +60,15 @@ export interface DispatchObserver {
 }
 
 /** How dispatch ended. `attempts` were made on so many `routes`, each on one endpoint or several. */
-export type DispatchEnd = Ending & { readonly routes: number };
+export type DispatchEnd = DispatchEnding & { readonly routes: number };
 
 /** `route` is the one that delivered last. */
-type Ending =
+type DispatchEnding =
   | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number; readonly isContinued: boolean }
   /** The answer failed after output had been delivered, and no route could continue it. */
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
   /** No route delivered, and why, as far as they tell. `isPartial`: some were not asked. No attempts: no route had room. */
-  | ({ readonly kind: 'failed'; readonly attempts: number; readonly isPartial: boolean } & Refusal)
+  | ({ readonly kind: 'failed'; readonly attempts: number; readonly isPartial: boolean } & AttemptRefusal)
   /** `heard`: there is evidence that an engine had the request (`lookForEvidence`). */
   | {
       readonly kind: 'cancelled';
@@ -284,7 +284,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
     else if (stop()) reject(error);
   }
 
-  function finish(end: Ending): void {
+  function finish(end: DispatchEnding): void {
     if (!stop()) return;
     if (!asked.stream) validator?.close();
     else if (end.kind === 'completed' && !end.isContinued) validator?.streamed(end.route);

@@ -10,7 +10,7 @@ import type { ChoiceContinuation } from './continuation/continuation.ts';
 import { type Action, decide, newRace, type RaceEvent } from './decide.ts';
 import { createHedgeWatch, type HedgeBudget } from './hedge.ts';
 import type { EngineProtocol } from './protocol.ts';
-import { type Refusal, refusalOf } from './retries.ts';
+import { type AttemptRefusal, refusalOf } from './retries.ts';
 import { openRoutes, placesLeft, type Tried } from './tried.ts';
 
 /** What attempts are made with; it outlives the request. */
@@ -73,7 +73,7 @@ export type RaceEnd =
   /** The winner failed after output had been delivered. */
   | { readonly kind: 'broken'; readonly planned: PlannedRoute }
   /** No route delivered. `isPartial`: not every route of the plan was asked. */
-  | ({ readonly kind: 'exhausted'; readonly isPartial: boolean } & Refusal)
+  | ({ readonly kind: 'exhausted'; readonly isPartial: boolean } & AttemptRefusal)
   | { readonly kind: 'crashed'; readonly error: unknown };
 
 export interface AttemptRace {

@@ -36,7 +36,7 @@ export function createRetryPolicy({ failedOn, places, spendStructureRetry }: Ret
 }
 
 /** What the faults of a request's attempts say of the request itself. */
-export interface Refusal {
+export interface AttemptRefusal {
   readonly refusedFor?: RefusedFor | undefined;
   /** The part of the request that the engines' errors name. */
   readonly about?: Feature | undefined;
@@ -47,7 +47,7 @@ export interface Refusal {
  * reasons that all lie in the request make it a bad request. Where some routes refused the request and others failed, the
  * refusal is disputed: what the failed routes would have said is not known.
  */
-export function refusalOf(faults: readonly Fault[]): Refusal {
+export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
   const reasons = new Set(faults.map(({ kind, engineError }) => (kind === 'structure' ? kind : engineError)));
   const about = faults.find((fault) => fault.about !== undefined)?.about;
   const [reason] = reasons;

@@ -4,13 +4,13 @@ import { pause } from '../process/clock.ts';
 import { openLog, tailLog } from '../process/log-file.ts';
 
 /** How a child ended, in words: `ended with code 1`, `was killed by SIGKILL`, `could not be started: …`. */
-export type Ending = string;
+export type ChildEnding = string;
 
 /** A program that this process has started. */
 export interface Child {
   readonly pid: number | undefined;
   /** Resolves when the program has ended; never rejects. */
-  readonly ended: Promise<Ending>;
+  readonly ended: Promise<ChildEnding>;
   /** The last lines that the program has written to its log since its start. */
   readonly lastLines: () => readonly string[];
   /** Sends SIGTERM to the process group, and SIGKILL when the program has not ended within `graceMs`. */
@@ -49,7 +49,7 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
   if (log !== undefined) closeSync(log);
   if (onMessage !== undefined) child.on('message', onMessage);
 
-  const ended = new Promise<Ending>((resolve) => {
+  const ended = new Promise<ChildEnding>((resolve) => {
     child.once('error', (error) => {
       if (child.pid === undefined) resolve(`could not be started: ${error.message}`);
     });

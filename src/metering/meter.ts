@@ -14,7 +14,7 @@ export interface Meter {
   /** What would be billed if the caller left now. */
   readonly soFar: () => Usage;
   /** What is billed for an answer that ended like this, by the table below. Estimated only where nobody can count. */
-  readonly bill: (ending: Ending) => Promise<Metered>;
+  readonly bill: (ending: AnswerEnding) => Promise<Metered>;
 }
 
 /** Counts with the model's own tokenizer; each resolves to undefined when it cannot. */
@@ -109,7 +109,7 @@ export function createMeter(promptEstimate: number, counters: TokenCounters | un
  * How a request ended, as far as the bill goes. `not-dispatched`: no engine was asked. `unheard`: its caller left while
  * nothing showed that an engine had it.
  */
-export type Ending = OutcomeKind | 'not-dispatched' | 'unheard';
+export type AnswerEnding = OutcomeKind | 'not-dispatched' | 'unheard';
 
 interface BillingRow {
   readonly input: 'billed' | 'free';
@@ -123,7 +123,7 @@ interface BillingRow {
  * What is billed (docs/reference/api.md §1, §7.3, §7.5; docs/reference/architecture.md §4.1). Hedges that lost and attempts
  * that failed are never counted, so they have no row.
  */
-const billing: Readonly<Record<Ending, BillingRow>> = {
+const billing: Readonly<Record<AnswerEnding, BillingRow>> = {
   // A refusal by the model is an ordinary answer (docs/reference/api.md §7.4).
   completed: { input: 'billed', output: 'reported', searches: 'billed' },
   // Before the first byte, in mid-stream, or just before the usage: output that was made is paid for.

@@ -9,7 +9,7 @@ import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { type AnswerLengths, expectOutput, expectUsage, lengthOf } from './expected-output.ts';
-import { createMeter, type Ending, type TokenCounters } from './meter.ts';
+import { createMeter, type AnswerEnding, type TokenCounters } from './meter.ts';
 import { estimatePrompt } from './estimate-prompt.ts';
 import { createOutputWatch } from './output-timing.ts';
 import { createReasoningSplit } from './reasoning-split.ts';
@@ -61,7 +61,7 @@ interface SettledEnd {
   readonly heard?: boolean;
 }
 
-function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): Ending {
+function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): AnswerEnding {
   if (attempts === 0) return 'not-dispatched';
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }

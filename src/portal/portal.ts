@@ -5,7 +5,7 @@ import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { OidcSignIn } from './oidc.ts';
 import type { ProblemList } from './problem-list.ts';
 import type { PortalStore } from './store-port.ts';
-import type { Answers, Services } from './services.ts';
+import type { Answers, LiveServices } from './services.ts';
 import type { EventHub, ToldEvent } from './event-hub.ts';
 
 /** Where trouble is told: never a secret. */
@@ -24,7 +24,7 @@ export interface EventFeed {
 /** What the routes of the portal work with. */
 export interface Portal {
   readonly store: PortalStore;
-  readonly services: Pick<Services, 'find' | 'follow'>;
+  readonly services: Pick<LiveServices, 'find' | 'follow'>;
   /** How each service sees the catalog, at most a second old. */
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
   /** What is wrong now, at most a second old. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { byUrgency, mergeProblems, type Problem, problemId } from '../core/problem.ts';
-import { rememberAnswer, type ServiceAnswer, type Services } from './services.ts';
+import { rememberAnswer, type ServiceAnswer, type LiveServices } from './services.ts';
 
 /** The current problems of all services as one list, the most urgent first, and who was asked. */
 export interface ProblemList {
@@ -13,7 +13,7 @@ export interface ProblemList {
  * problem itself.
  */
 export function createProblemList(
-  services: Pick<Services, 'problems'>,
+  services: Pick<LiveServices, 'problems'>,
   clock: Pick<Clock, 'now' | 'elapsed'>,
 ): () => Promise<ProblemList> {
   const silentSince = new Map<string, string>();

@@ -16,7 +16,7 @@ import {
   storyPageSchema,
 } from '../core/story.ts';
 
-export interface ServicesOptions {
+export interface LiveServicesOptions {
   /** Ops ports, `http://host:port`. A host name means each of its addresses. Read anew for each question. */
   readonly origins: () => readonly string[];
   /** `internalToken` of the database. */
@@ -44,7 +44,7 @@ export interface Answers<Said> {
 }
 
 /** The services of a gateway, as the portal, `weir explain`, `weir problems` and `weir log-level` ask them. */
-export interface Services {
+export interface LiveServices {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
   /** What each of them knows to be wrong now: `createProblemList` makes one list of it. */
   readonly problems: () => Promise<Answers<ProblemReport>>;
@@ -89,7 +89,7 @@ interface Cursor {
   after: number;
 }
 
-export function createServices(options: ServicesOptions): Services {
+export function createServices(options: LiveServicesOptions): LiveServices {
   const { clock, token, patienceMs = usualPatienceMs } = options;
   const lookUp = options.lookUp ?? systemLookUp;
 

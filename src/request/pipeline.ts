@@ -320,7 +320,7 @@ function identityOf({ requestId, startedAt, plan }: Work) {
   return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
 }
 
-interface Ending {
+interface RequestEnding {
   /** The caller has the status of a success already. */
   readonly wasBegun: boolean;
   /** The connection to the caller broke on our side. */
@@ -328,7 +328,7 @@ interface Ending {
 }
 
 /** How the end of an answer is billed. */
-function outcomeOf(end: DispatchEnd, { prepared }: Work, { wasBegun, wasLost }: Ending): OutcomeKind {
+function outcomeOf(end: DispatchEnd, { prepared }: Work, { wasBegun, wasLost }: RequestEnding): OutcomeKind {
   if (wasLost) return 'service-lost';
   return end.kind === 'failed' && wasBegun && !prepared.request.stream ? 'incomplete' : end.kind;
 }

@@ -1,4 +1,4 @@
-import { createMergeTable, type Merge, mergeSymbols } from './merge-pairs.ts';
+import { createMergeTable, type TokenMerge, mergeSymbols } from './merge-pairs.ts';
 import { FieldFault, type ModelFile } from './tokenizer-folder.ts';
 
 /** A word without a break that is too long to be merged in reasonable time and memory. */
@@ -49,7 +49,7 @@ export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: s
   };
 }
 
-function readMerges(model: ModelFile, vocab: ReadonlyMap<string, number>): readonly Merge[] {
+function readMerges(model: ModelFile, vocab: ReadonlyMap<string, number>): readonly TokenMerge[] {
   return model.merges.map((merge, index) => {
     const [left = '', right = ''] = typeof merge === 'string' ? merge.split(' ', 2) : merge;
     const ids = [vocab.get(left), vocab.get(right), vocab.get(left + right)] as const;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createMergeTable, type Merge, mergeSymbols } from './merge-pairs.ts';
+import { createMergeTable, type TokenMerge, mergeSymbols } from './merge-pairs.ts';
 
 /** Byte-pair encoding as it is defined: the lowest rank first, the leftmost among equals. */
-function mergeByDefinition(symbols: readonly number[], merges: readonly Merge[]): number {
+function mergeByDefinition(symbols: readonly number[], merges: readonly TokenMerge[]): number {
   const ranks = new Map(merges.map((merge, rank) => [`${merge.left},${merge.right}`, { ...merge, rank }]));
   let left = [...symbols];
   for (;;) {
@@ -31,7 +31,7 @@ const word = fc
   .map((letters) => letters.reduce(join));
 const table = fc
   .uniqueArray(fc.tuple(word, word), { selector: ([left, right]) => `${left},${right}`, maxLength: 30 })
-  .map((pairs) => pairs.map(([left, right]): Merge => ({ left, right, merged: join(left, right) })));
+  .map((pairs) => pairs.map(([left, right]): TokenMerge => ({ left, right, merged: join(left, right) })));
 
 it.each([
   ['short', 2, 30],
@@ -47,7 +47,7 @@ it.each([
 });
 
 it('finds every merge of a large table and no other', () => {
-  const merges = Array.from({ length: 5000 }, (_, index): Merge => ({
+  const merges = Array.from({ length: 5000 }, (_, index): TokenMerge => ({
     left: index * 7,
     right: index * 13,
     merged: index,

@@ -1,4 +1,4 @@
-export interface Merge {
+export interface TokenMerge {
   readonly left: number;
   readonly right: number;
   readonly merged: number;
@@ -23,7 +23,7 @@ export interface MergeTable {
 }
 
 /** An open-addressed hash table over typed arrays, at most half full. A pair that comes twice keeps its last rank. */
-export function createMergeTable(merges: readonly Merge[]): MergeTable {
+export function createMergeTable(merges: readonly TokenMerge[]): MergeTable {
   let size = 16;
   while (size < merges.length * 2) size *= 2;
   const mask = size - 1;

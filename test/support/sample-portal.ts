@@ -14,7 +14,7 @@ import type { OidcSignIn } from '../../src/portal/oidc.ts';
 import { digestOf, newToken } from '../../src/portal/secrets.ts';
 import { createProblemList } from '../../src/portal/problem-list.ts';
 import { createServer } from '../../src/portal/server.ts';
-import type { Answers, Services, ServicesListener } from '../../src/portal/services.ts';
+import type { Answers, LiveServices, ServicesListener } from '../../src/portal/services.ts';
 import { openAccounts } from '../../src/store/open-accounts.ts';
 import { hashKey } from '../../src/store/accounts/key-text.ts';
 import { createFakeClock } from './fake-clock.ts';
@@ -59,7 +59,7 @@ export async function samplePortal(
   const otherKey = (await accounts.createKey({ workspace: 'other', rate: 1, burst: 1 }, by)).key;
   const clock = createFakeClock(sampleNow);
   const followers = new Set<ServicesListener>();
-  const services: Pick<Services, 'find' | 'follow'> = {
+  const services: Pick<LiveServices, 'find' | 'follow'> = {
     find: async (id) => {
       const exact = said.stories?.filter((story) => story.id === id) ?? [];
       const sent = said.stories?.filter((story) => story.correlation_id === id) ?? [];

@@ -1,5 +1,5 @@
 import { internalToken } from '../../core/internal-token.ts';
-import type { ServiceAnswer, Services } from '../../portal/services.ts';
+import type { ServiceAnswer, LiveServices } from '../../portal/services.ts';
 import { systemClock } from '../../process/clock.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
 import { portalSettingsSchema } from '../../settings.ts';
@@ -25,7 +25,7 @@ export function originsIn(name: string, text: string): readonly string[] {
 export async function openServices(
   accounts: Pick<Accounts, 'sharedSecret'>,
   origins: readonly string[],
-): Promise<Services> {
+): Promise<LiveServices> {
   const token = internalToken(await accounts.sharedSecret());
   // The client asks through zod, which takes longer to load than the ledger to be read.
   const { createServices } = await import('../../portal/services.ts');

@@ -1,7 +1,7 @@
 import { type Fault, isEngineFailure } from '../../core/event.ts';
 import type { Endpoint } from '../../core/endpoint.ts';
 import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
-import { isFull, type Load } from './load.ts';
+import { isFull, type BackendLoad } from './load.ts';
 import { type CircuitTicket, createCircuit } from './circuit.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 import { createPace, leastWeight, type Pace, present } from './pace.ts';
@@ -79,7 +79,7 @@ export interface EndpointAttempt {
 export interface EndpointHealth {
   readonly endpoint: Endpoint;
   /** Attempts under way on the endpoint, by all routes. */
-  readonly load: Load;
+  readonly load: BackendLoad;
   readonly pace: (stream: boolean) => Pace;
   /** Undefined when the endpoint takes no attempt now. */
   readonly begin: (now: number, options: EndpointAttempt) => EndpointRecord | undefined;
@@ -99,7 +99,7 @@ export interface EndpointHealth {
    * The endpoint was found again: its Host header or zone may have changed, and its attempts may be counted elsewhere. Those under way
    * stay where they were counted.
    */
-  readonly renew: (found: { readonly endpoint: Endpoint; readonly load: Load }) => void;
+  readonly renew: (found: { readonly endpoint: Endpoint; readonly load: BackendLoad }) => void;
   /** Keeps attempts away for a quarter of a second: Envoy finds the endpoint gone or unhealthy, or has not checked a new one yet. */
   readonly passedOver: (now: number) => void;
 }
@@ -139,9 +139,9 @@ export interface Ejection {
 
 export interface EndpointHealthOptions {
   readonly endpoint: Endpoint;
-  readonly load: Load;
+  readonly load: BackendLoad;
   /** That of the whole backend. */
-  readonly backendLoad: Load;
+  readonly backendLoad: BackendLoad;
   /** How it is ejected: asked each time, because endpoints come and go beside it. */
   readonly ejection: () => Ejection;
   readonly random: () => number;

@@ -2,7 +2,7 @@ import type { Backend } from '../../core/catalog.ts';
 import type { Endpoint } from '../../core/endpoint.ts';
 
 /** Attempts under way on a backend or on one of its endpoints, by all routes. */
-export interface Load {
+export interface BackendLoad {
   /** Undefined: the operator has not said how much it takes. */
   readonly capacity: number | undefined;
   inFlight: number;
@@ -10,8 +10,8 @@ export interface Load {
 
 /** The load of a backend, and of each of its endpoints. */
 export interface BackendLoads {
-  readonly whole: Load;
-  readonly of: (endpoint: Endpoint) => Load;
+  readonly whole: BackendLoad;
+  readonly of: (endpoint: Endpoint) => BackendLoad;
   /** Forgets the other endpoints, once nothing is under way on them. */
   readonly retain: (endpoints: readonly Endpoint[]) => void;
 }
@@ -20,11 +20,11 @@ export function createBackendLoads({
   maxConcurrentRequests,
   maxConcurrentRequestsPerEndpoint,
 }: Pick<Backend, 'maxConcurrentRequests' | 'maxConcurrentRequestsPerEndpoint'>): BackendLoads {
-  const loads = new Map<string, Load>();
+  const loads = new Map<string, BackendLoad>();
   /** Endpoints that may get attempts; undefined: not known yet. */
   let present: number | undefined;
   /** Those that may not, and finish what they have. */
-  let leaving: readonly Load[] = [];
+  let leaving: readonly BackendLoad[] = [];
 
   /** What an endpoint that leaves has to finish takes no room of the others. */
   function capacity(): number | undefined {
@@ -34,7 +34,7 @@ export function createBackendLoads({
     return Math.min(maxConcurrentRequests ?? together, together);
   }
 
-  const whole: Load = {
+  const whole: BackendLoad = {
     inFlight: 0,
     get capacity() {
       return capacity();
@@ -56,7 +56,7 @@ export function createBackendLoads({
   };
 }
 
-export function isFull({ capacity, inFlight }: Load): boolean {
+export function isFull({ capacity, inFlight }: BackendLoad): boolean {
   return capacity !== undefined && inFlight >= capacity;
 }
 
@@ -64,12 +64,12 @@ export function isFull({ capacity, inFlight }: Load): boolean {
 const busyShare = 0.8;
 
 /** Whether a second attempt may go there. */
-export function isRoomy(load: Load): boolean {
+export function isRoomy(load: BackendLoad): boolean {
   return !isFull(load) && (load.capacity === undefined || load.inFlight <= load.capacity * busyShare);
 }
 
 /** Whether these together are too busy for a second attempt where one might do. */
-export function isBusy(loads: Iterable<Load>): boolean {
+export function isBusy(loads: Iterable<BackendLoad>): boolean {
   let capacity = 0;
   let inFlight = 0;
   for (const load of loads) {

@@ -12,7 +12,7 @@ import {
   type Ejection,
   type EndpointRecord,
 } from './endpoint-health.ts';
-import type { BackendLoads, Load } from './load.ts';
+import type { BackendLoads, BackendLoad } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
 import { createRouteRecorder, type RouteRecord } from './route-record.ts';
 import type { RouteStatus, StatusAsk } from './route-status.ts';
@@ -32,7 +32,7 @@ export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'fail
 export interface RouteHealth {
   readonly structure: StructureHealth;
   /** Attempts under way on the backend, by all of its routes. */
-  readonly load: Load;
+  readonly load: BackendLoad;
   /** The endpoints as they are now. */
   readonly endpoints: () => readonly EndpointHealth[];
   readonly named: (endpoint: string | undefined) => EndpointHealth | undefined;

@@ -4,7 +4,7 @@ import type { Money } from '../../core/money.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Schema, SpendingTable } from './schema.ts';
 import type { LedgerEntry } from '../ledger/stored-request.ts';
-import type { Usage, UsageTable } from '../ledger/usage-rollup.ts';
+import type { UsageSums, UsageTable } from '../ledger/usage-rollup.ts';
 
 /** Where the accounts and the ledger are. */
 export type DatabaseLocation =
@@ -146,5 +146,5 @@ export interface LedgerWrites {
   /** Adds to what keys have spent by day. */
   readonly addSpending: (connection: DatabaseConnection, spending: readonly SpendingTable[]) => Promise<void>;
   /** Adds to a table of rollups. The rows are in the order of its primary key. */
-  readonly addUsage: (connection: DatabaseConnection, table: UsageTable, usage: readonly Usage[]) => Promise<void>;
+  readonly addUsage: (connection: DatabaseConnection, table: UsageTable, usage: readonly UsageSums[]) => Promise<void>;
 }

@@ -46,10 +46,10 @@ export const histogramBounds = {
   first_token: [25, 50, 100, 150, 200, 300, 400, 600, 800, 1_200, 1_800, 3_000, 5_000, 10_000, 30_000],
   duration: [100, 250, 500, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 12_000, 20_000, 30_000, 60_000, 120_000, 300_000],
 } as const;
-export type Histogram = keyof typeof histogramBounds;
+export type StoredHistogram = keyof typeof histogramBounds;
 
 /** The columns of a histogram, in the order of its bounds. */
-export function histogramColumns(histogram: Histogram): readonly string[] {
+export function histogramColumns(histogram: StoredHistogram): readonly string[] {
   return [...histogramBounds[histogram].map((bound) => `${histogram}_le_${bound}`), `${histogram}_more`];
 }
 
@@ -57,7 +57,11 @@ export function histogramColumns(histogram: Histogram): readonly string[] {
  * A quantile of a histogram, milliseconds, interpolated within its bucket; the last bound for what is above it. Undefined when nothing
  * was counted. `counts` are in the order of the bounds.
  */
-export function quantileOf(histogram: Histogram, counts: readonly number[], quantile: number): number | undefined {
+export function quantileOf(
+  histogram: StoredHistogram,
+  counts: readonly number[],
+  quantile: number,
+): number | undefined {
   const bounds: readonly number[] = histogramBounds[histogram];
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;
@@ -92,7 +96,7 @@ const firstTokenAt = usageSumColumns.length;
 const durationAt = firstTokenAt + histogramBounds.first_token.length + 1;
 
 /** One row of a rollup, or what is to be added to it. */
-export interface Usage {
+export interface UsageSums {
   readonly period: number;
   readonly key: number;
   readonly model: number;
@@ -119,8 +123,8 @@ export interface Countable {
  * What requests add to a table of rollups, in the order of its primary key: all transactions take these rows in one order, for
  * otherwise they deadlock.
  */
-export function usageOf(requests: readonly Countable[], table: UsageTable): readonly Usage[] {
-  const groups = new Map<string, Usage & { readonly measures: bigint[] }>();
+export function usageOf(requests: readonly Countable[], table: UsageTable): readonly UsageSums[] {
+  const groups = new Map<string, UsageSums & { readonly measures: bigint[] }>();
   for (const request of requests) {
     const { startedAt, key, model, surface, outcome, sums, firstTokenMs, durationMs } = request;
     const period = Math.floor(startedAt / periodMs[table]);
@@ -142,7 +146,7 @@ export function usageOf(requests: readonly Countable[], table: UsageTable): read
 /** Adds requests to all rollups. `addTo` adds to one table; all transactions take the tables in one order, too. */
 export async function addToRollups(
   requests: readonly Countable[],
-  addTo: (table: UsageTable, usage: readonly Usage[]) => Promise<void>,
+  addTo: (table: UsageTable, usage: readonly UsageSums[]) => Promise<void>,
 ): Promise<void> {
   await addTo('usage_hours', usageOf(requests, 'usage_hours'));
   await addTo('usage_days', usageOf(requests, 'usage_days'));
@@ -152,13 +156,13 @@ function add(measures: bigint[], index: number, amount: bigint): void {
   measures[index] = (measures[index] ?? 0n) + amount;
 }
 
-function bucketOf(histogram: Histogram, ms: number): number {
+function bucketOf(histogram: StoredHistogram, ms: number): number {
   const bounds: readonly number[] = histogramBounds[histogram];
   const index = bounds.findIndex((bound) => ms <= bound);
   return index < 0 ? bounds.length : index;
 }
 
-function byKey(one: Usage, other: Usage): number {
+function byKey(one: UsageSums, other: UsageSums): number {
   for (const column of usageKeyColumns) if (one[column] !== other[column]) return one[column] - other[column];
   return 0;
 }

@@ -4,7 +4,7 @@ import type { Schema } from '../databases/schema.ts';
 import { idDigits, idValue } from '../databases/sql-dialect.ts';
 import { traitsSql } from './stored-request.ts';
 import {
-  type Histogram,
+  type StoredHistogram,
   histogramBounds,
   histogramColumns,
   periodMs,
@@ -137,7 +137,7 @@ function requestsSummed(
     ) as summed join ledger_routes on ledger_routes.number = summed.route`;
 }
 
-function bucketsOf(histogram: Histogram, column: string): readonly RawBuilder<unknown>[] {
+function bucketsOf(histogram: StoredHistogram, column: string): readonly RawBuilder<unknown>[] {
   const bounds: readonly number[] = histogramBounds[histogram];
   const time = sql.ref(column);
   return histogramColumns(histogram).map((name, index) => {

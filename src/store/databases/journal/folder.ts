@@ -2,12 +2,12 @@ import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** A lock that only one process on the machine can hold; it ends when that process is killed. */
-export interface Lock {
+export interface FolderLock {
   readonly release: () => void;
 }
 
 /** Takes the lock on a path. Undefined while another process holds it. */
-export type TryLock = (path: string) => Lock | undefined;
+export type TryLock = (path: string) => FolderLock | undefined;
 
 const maxProcesses = 1_000;
 
@@ -17,7 +17,7 @@ const rowsName = /^\d{15}-\d{6,}-[0-9a-f]{8}\.journal$/;
 /** Names of other files that Weir makes there: the lock, which is a database of SQLite, and files kept for inspection. */
 const otherName = /^lock(-journal|-wal|-shm)?$|^\d{15}-\d{6,}-[0-9a-f]{8}\.(refused|damaged)$/;
 
-export interface JournalFolder extends Lock {
+export interface JournalFolder extends FolderLock {
   readonly folder: string;
   /** Paths that Weir has not made, such as an editor's or a file manager's: they are left alone. */
   readonly foreignFiles: readonly string[];

@@ -3,7 +3,7 @@ import type { Money } from '../../../core/money.ts';
 import type { LedgerWrites } from '../database.ts';
 import { requestColumnNames, requestColumns } from '../../ledger/stored-request.ts';
 import {
-  type Usage,
+  type UsageSums,
   usageKeyColumns,
   usageMeasures,
   usageSumColumns,
@@ -40,7 +40,7 @@ const fewRollups = 8;
  * Adds to rollups. Only the buckets that are counted in are named, since each column costs more than each row. All rows are ordered
  * by the whole key: unordered, replicas deadlock, and settle a tenth of the rows (measured).
  */
-function additionTo(table: UsageTable, usage: readonly Usage[]): CompiledQuery {
+function additionTo(table: UsageTable, usage: readonly UsageSums[]): CompiledQuery {
   const measures = usageMeasures.flatMap((name, index) => {
     const counts = usage.map((row) => row.measures[index] ?? 0n);
     return counts.some((count) => count !== 0n) || sumColumns.has(name) ? [{ name, counts }] : [];
