@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readPortalSettings, readSettings, readSome, readStartSettings } from './read-settings.ts';
-import { portalSettingsSchema, settingsSchema } from './settings.ts';
+import { envoySettingsSchema, portalSettingsSchema, settingsSchema } from './settings.ts';
 
 describe('settings', () => {
   it('have defaults for all that must be set, and say what each is', () => {
@@ -9,7 +9,8 @@ describe('settings', () => {
       WEIR_IDLE_SECONDS: 120,
       WEIR_LOG_LEVEL: 'info',
     });
-    for (const schema of Object.values(settingsSchema.shape)) expect(schema.description).toMatch(/\.$/);
+    for (const schema of Object.values({ ...settingsSchema.shape, ...envoySettingsSchema.shape }))
+      expect(schema.description).toMatch(/\.$/);
   });
 
   it('name who searches the web, and for how much', () => {
@@ -137,7 +138,7 @@ describe('an unknown setting', () => {
   });
 
   it('is left alone by commands that read only some settings', () => {
-    const schema = settingsSchema.pick({ WEIR_TRUSTED_HOPS: true });
+    const schema = envoySettingsSchema.pick({ WEIR_TRUSTED_HOPS: true });
     expect(readSome({ WEIR_COMPLETELY_OTHER: '1', WEIR_TRUSTED_HOPS: '2' }, schema)).toEqual({ WEIR_TRUSTED_HOPS: 2 });
     expect(() => readSome({ WEIR_TRUSTED_HOPS: '-2' }, schema)).toThrow('WEIR_TRUSTED_HOPS: expected');
   });

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import * as z from 'zod';
-import { portalSettingsSchema, settingsSchema, startSettingsSchema } from './settings.ts';
+import { envoySettingsSchema, portalSettingsSchema, settingsSchema, startSettingsSchema } from './settings.ts';
 import { settingsHelp } from './settings-help.ts';
 
 it('lists every setting with its description', () => {
-  for (const schema of [settingsSchema, portalSettingsSchema]) {
+  for (const schema of [settingsSchema, portalSettingsSchema, envoySettingsSchema]) {
     const help = settingsHelp(schema);
     const words = help.replaceAll(/\s+/g, ' ');
     for (const [name, setting] of Object.entries(schema.shape)) {
@@ -18,7 +18,7 @@ it.each([
   ['a number with its bounds', settingsSchema, '  WEIR_IDLE_SECONDS   (1 to 86400; default 120)'],
   ['a choice', settingsSchema, '  WEIR_LOG_LEVEL   (debug | info | warn | error; default info)'],
   ['a text', settingsSchema, '  WEIR_ABUSE_CONTACT   (default abuse@example.com)'],
-  ['no default', settingsSchema, '  WEIR_TLS_KEY_FILE'],
+  ['no default', envoySettingsSchema, '  WEIR_TLS_KEY_FILE'],
   ['a list', portalSettingsSchema, '  WEIR_SERVICES   (default http://127.0.0.1:9090/)'],
   ['the ops port of serve', settingsSchema, '  WEIR_OPS_PORT   (0 to 65535; default 9090)'],
 ])('tells defaults, bounds and choices: %s', (_kind, schema, line) => {

@@ -125,30 +125,6 @@ export const settingsSchema = z.object({
       'Silence towards a caller, seconds, after which the answer is begun and kept alive: with comments on a stream, with white space before JSON.',
     ),
   WEIR_DRAIN_SECONDS: wholeNumber(0, 3600).default(30).describe('Time that open requests get to end when stopping.'),
-  WEIR_EDGE_HOST: z
-    .union([z.ipv4(), z.ipv6()], 'expected an IP address, such as 0.0.0.0')
-    .optional()
-    .describe(
-      'Address that Envoy listens on for callers; default: 127.0.0.1 for `weir start`, 0.0.0.0 for `weir envoy bootstrap`.',
-    ),
-  WEIR_TRUSTED_HOPS: wholeNumber(0, 99).default(0).describe('Proxies in front of Envoy that are believed.'),
-  WEIR_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000)
-    .optional()
-    .describe(
-      'Connections that an address, or a /64 of IPv6, may have open at Envoy; further ones are closed. 0: any number, as behind trusted proxies; default: 2500, at most a third of all.',
-    ),
-  WEIR_UNAUTHENTICATED_IDLE_SECONDS: wholeNumber(0, 620)
-    .default(15)
-    .describe(
-      'Time without a request, seconds, after which Envoy closes a connection of which no request was authenticated yet; 0: 620 s as for all others, as behind trusted proxies.',
-    ),
-  WEIR_ENVOY_OPS_PORT: port
-    .optional()
-    .describe(
-      'Port on 127.0.0.1 where Prometheus finds the metrics of the Envoy that `weir start` runs; default: none.',
-    ),
-  WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),
-  WEIR_TLS_KEY_FILE: z.string().optional().describe('PEM file of its key.'),
   WEIR_IMAGE_HOSTS: imageHosts
     .default('any')
     .describe(
@@ -187,6 +163,36 @@ export const settingsSchema = z.object({
 });
 
 export type Settings = z.infer<typeof settingsSchema>;
+
+/** Every setting of the Envoy in front of the service, read by `weir start` and `weir envoy bootstrap`. */
+export const envoySettingsSchema = z.object({
+  WEIR_EDGE_HOST: z
+    .union([z.ipv4(), z.ipv6()], 'expected an IP address, such as 0.0.0.0')
+    .optional()
+    .describe(
+      'Address that Envoy listens on for callers; default: 127.0.0.1 for `weir start`, 0.0.0.0 for `weir envoy bootstrap`.',
+    ),
+  WEIR_TRUSTED_HOPS: wholeNumber(0, 99).default(0).describe('Proxies in front of Envoy that are believed.'),
+  WEIR_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000)
+    .optional()
+    .describe(
+      'Connections that an address, or a /64 of IPv6, may have open at Envoy; further ones are closed. 0: any number, as behind trusted proxies; default: 2500, at most a third of all.',
+    ),
+  WEIR_UNAUTHENTICATED_IDLE_SECONDS: wholeNumber(0, 620)
+    .default(15)
+    .describe(
+      'Time without a request, seconds, after which Envoy closes a connection of which no request was authenticated yet; 0: 620 s as for all others, as behind trusted proxies.',
+    ),
+  WEIR_ENVOY_OPS_PORT: port
+    .optional()
+    .describe(
+      'Port on 127.0.0.1 where Prometheus finds the metrics of the Envoy that `weir start` runs; default: none.',
+    ),
+  WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),
+  WEIR_TLS_KEY_FILE: z.string().optional().describe('PEM file of its key.'),
+});
+
+export type EnvoySettings = z.infer<typeof envoySettingsSchema>;
 
 const serviceUrls = z.string().transform((text, context): readonly URL[] => {
   const urls = text.split(',').map((part) => URL.parse(part.trim()));
@@ -284,8 +290,10 @@ export const portalSettingsSchema = z.object({
 
 export type PortalSettings = z.infer<typeof portalSettingsSchema>;
 
-/** Every setting of `weir start`: those of the service and the portal, which it hands on to them, and its own. */
-export const startSettingsSchema = portalSettingsSchema.extend(settingsSchema.shape).extend({
+const allSettings = { ...portalSettingsSchema.shape, ...settingsSchema.shape, ...envoySettingsSchema.shape };
+
+/** Every setting of `weir start`: those of the service, the portal and Envoy, and its own. */
+export const startSettingsSchema = z.object(allSettings).extend({
   // Without these `weir start` has folders, and knows addresses, of its own.
   WEIR_DATA: z.string().min(1).optional(),
   WEIR_MANIFESTS: z.string().min(1).optional(),

@@ -1,7 +1,6 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
-import type { z } from 'zod';
 import { messageOf } from '../core/failure.ts';
 import type { TraceSampling } from '../core/trace.ts';
 import { envoyArguments, renderBootstrap } from '../envoy/config/bootstrap.ts';
@@ -11,7 +10,7 @@ import { type EdgeCertificate, renderEdgeCertificate } from '../envoy/config/edg
 import { runFolder, type RunFolder } from '../envoy/config/run-folder.ts';
 import { machineMemoryBytes } from '../process/machine.ts';
 import { type Environment, readSome } from '../read-settings.ts';
-import { settingsSchema } from '../settings.ts';
+import { type EnvoySettings, envoySettingsSchema } from '../settings.ts';
 import { readTracingSettings } from '../tracing-settings.ts';
 import { StartRefusal } from './refusal.ts';
 
@@ -80,21 +79,9 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   };
 }
 
-const envoySchema = settingsSchema.pick({
-  WEIR_EDGE_HOST: true,
-  WEIR_TRUSTED_HOPS: true,
-  WEIR_CONNECTIONS_PER_ADDRESS: true,
-  WEIR_UNAUTHENTICATED_IDLE_SECONDS: true,
-  WEIR_ENVOY_OPS_PORT: true,
-  WEIR_TLS_CERTIFICATE_FILE: true,
-  WEIR_TLS_KEY_FILE: true,
-});
-
-type EnvoyVariables = z.output<typeof envoySchema>;
-
-function readVariables(env: Environment): EnvoyVariables {
+function readVariables(env: Environment): EnvoySettings {
   try {
-    return readSome(env, envoySchema);
+    return readSome(env, envoySettingsSchema);
   } catch (error) {
     throw new StartRefusal(messageOf(error), { cause: error });
   }
@@ -112,7 +99,7 @@ function quarterOfMachine(): number {
   return Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, machineMemoryBytes() / 4)));
 }
 
-function readTls(variables: EnvoyVariables): EdgeCertificate | undefined {
+function readTls(variables: EnvoySettings): EdgeCertificate | undefined {
   const { WEIR_TLS_CERTIFICATE_FILE: certificateFile = '', WEIR_TLS_KEY_FILE: keyFile = '' } = variables;
   if (certificateFile === '' && keyFile === '') return undefined;
   const cert = readPem('WEIR_TLS_CERTIFICATE_FILE', certificateFile);

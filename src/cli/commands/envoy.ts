@@ -4,6 +4,8 @@ import { openFilesLimit } from '../../process/machine.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
 import { finishRequests } from '../../local/drain.ts';
 import { readEdgeSettings, writeEnvoyFiles } from '../../local/envoy-files.ts';
+import { settingsHelp } from '../../settings-help.ts';
+import { envoySettingsSchema } from '../../settings.ts';
 import { countOption } from './option-values.ts';
 
 /** The heap's share of Envoy's memory: the rest is for threads, code and what the allocator has not given back. */
@@ -30,7 +32,11 @@ export function envoyCommand(program: Command): void {
     .option('--memory <bytes>', 'what Envoy may have, at least 64 MiB (default: by the machine)', countOption(2 ** 26))
     .addHelpText(
       'after',
-      "\nFrom the environment: WEIR_EDGE_HOST, WEIR_TRUSTED_HOPS, WEIR_CONNECTIONS_PER_ADDRESS, WEIR_UNAUTHENTICATED_IDLE_SECONDS,\nWEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, as `weir serve --help` has them, and OpenTelemetry's variables (docs/tracing.md). Connections are kept within `ulimit -Hn`.",
+      [
+        '\nSettings from the environment:\n',
+        settingsHelp(envoySettingsSchema.omit({ WEIR_ENVOY_OPS_PORT: true })),
+        "\nOpenTelemetry's variables count, too (docs/tracing.md). Connections are kept within `ulimit -Hn`.",
+      ].join('\n'),
     )
     .action((options: BootstrapFlags) => {
       const { memory, opsPort, extProcPort, port, address } = options;

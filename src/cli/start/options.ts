@@ -4,7 +4,7 @@ import { databaseLocation } from '../../store/databases/database-location.ts';
 import { messageOf } from '../../core/failure.ts';
 import { type Environment, readStartSettings } from '../../read-settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
-import { type StartSettings, startSettingsSchema } from '../../settings.ts';
+import { envoySettingsSchema, type StartSettings, startSettingsSchema } from '../../settings.ts';
 import { readFlags } from '../flags.ts';
 import type { StartSource } from '../../local/catalog-place.ts';
 import { SettingRefusal, StartRefusal } from '../../local/refusal.ts';
@@ -33,15 +33,8 @@ export interface StartOptions {
 const mostReplicas = 64;
 const usualData = '.weir';
 
-const ownSettings = startSettingsSchema.pick({
-  WEIR_EDGE_HOST: true,
-  WEIR_TLS_CERTIFICATE_FILE: true,
-  WEIR_TLS_KEY_FILE: true,
-  WEIR_TRUSTED_HOPS: true,
-  WEIR_OPS_PORT: true,
-  WEIR_WATCHDOG_SECONDS: true,
-  WEIR_UPSTREAM_KEY: true,
-});
+const { WEIR_OPS_PORT, WEIR_WATCHDOG_SECONDS, WEIR_UPSTREAM_KEY } = startSettingsSchema.shape;
+const ownSettings = envoySettingsSchema.extend({ WEIR_OPS_PORT, WEIR_WATCHDOG_SECONDS, WEIR_UPSTREAM_KEY });
 
 export const startHelp = `Usage: weir start [options]     (npm start -- [options])
 

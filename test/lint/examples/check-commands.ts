@@ -4,7 +4,7 @@ import { Command, CommanderError, type Option } from 'commander';
 import { commandGroups } from '../../../src/cli/command-groups.ts';
 import { readStartOptions, startHelp } from '../../../src/cli/start/options.ts';
 import { messageOf } from '../../../src/core/failure.ts';
-import { portalSettingsSchema, settingsSchema } from '../../../src/settings.ts';
+import { envoySettingsSchema, portalSettingsSchema, settingsSchema } from '../../../src/settings.ts';
 import type { CallChecks } from './check-calls.ts';
 import type { FormChecks } from './check-forms.ts';
 import { type ShellCommand, shellCommands } from './shell-commands.ts';
@@ -61,6 +61,7 @@ export async function mentionProblems(span: string, context: CommandContext): Pr
 
 const settings: Readonly<Record<string, { readonly safeParse: (value: unknown) => { readonly success: boolean } }>> = {
   ...settingsSchema.shape,
+  ...envoySettingsSchema.shape,
   ...portalSettingsSchema.shape,
 };
 
