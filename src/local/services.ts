@@ -2,7 +2,7 @@ import type { RunFolder } from '../envoy/config/run-folder.ts';
 import type { CancelTimer } from '../core/clock.ts';
 import type { LogLevel } from '../core/log-level.ts';
 import type { ProblemReport } from '../core/problem.ts';
-import { renderServices, type ServiceState } from '../envoy/config/service-cluster.ts';
+import type { ServiceState } from '../envoy/config/service-cluster.ts';
 import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
 import { createLoadShedder, shedAtEnvoy } from '../envoy/runtime/load-shedder.ts';
 import { openServicesFile } from '../envoy/runtime/services-file.ts';
@@ -109,8 +109,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
 
   function openPlaces({ count: of }: ServicesOptions) {
     const states = Array.from({ length: of }, (): ServiceState => 'away');
-    const render = (content: Parameters<typeof renderServices>[1]): object => renderServices(files, content);
-    const file = openServicesFile({ files, admin, clock: systemClock, render, first: [...states] });
+    const file = openServicesFile({ files, admin, clock: systemClock, first: [...states] });
     const uses = new Map<number, ServiceUse>();
     const needed = createNeededServices(of);
     let serving = of;

@@ -7,7 +7,6 @@ import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin
 import { ClustersRejected, createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
-import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { runFolder } from '../../src/envoy/config/run-folder.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
@@ -86,7 +85,6 @@ describe('applying clusters', () => {
       admin,
       runFolder: envoy.files,
       clock: systemClock,
-      render: renderClusters,
       envoyLogFile,
     });
     await reader.publish([broken]).catch(() => {});
@@ -115,7 +113,6 @@ describe('applying clusters', () => {
       admin: nobody,
       runFolder: paths,
       clock: systemClock,
-      render: renderClusters,
       confirmWithinMs: 300,
     });
     await alone.prepare();

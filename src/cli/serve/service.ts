@@ -38,8 +38,6 @@ import {
 } from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
 import type { Cluster, Route, Snapshot } from '../../core/catalog.ts';
-import { renderClusters } from '../../envoy/config/clusters.ts';
-import { renderEndpoints } from '../../envoy/config/endpoints.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
 import { createHedgeBudget } from '../../dispatch/hedge.ts';
@@ -127,13 +125,11 @@ export async function startService(
     admin: envoyAdmin,
     runFolder: paths,
     clock: systemClock,
-    render: renderClusters,
     shared: place.sharedClusters,
   });
   await clusterPublisher.prepare();
   const discovery = await serveEndpoints({
     socketPath: place.discoverySocket,
-    render: renderEndpoints,
     onRefused: (reason) => partsLog.error({ reason }, 'Envoy refused endpoints'),
   });
   // An Envoy that starts earlier logs a warning for each try to reach it.

@@ -1,6 +1,7 @@
 import { open, readFile, stat } from 'node:fs/promises';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
+import { renderClusters } from '../config/clusters.ts';
 import type { EnvoyAdmin, FailingEndpoint } from './admin.ts';
 import { type ClustersFileOptions, isReached, openClustersFile } from './clusters-file.ts';
 
@@ -60,7 +61,7 @@ export class ClustersRejected extends Error {
   }
 }
 
-export interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'render' | 'shared'> {
+export interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'shared'> {
   readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
   readonly runFolder: Pick<ClustersFileOptions, 'clustersFolder' | 'clustersFile'>;
   readonly clock: Clock;
@@ -71,8 +72,8 @@ export interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'rend
 }
 
 export function createClusterPublisher(options: ClusterPublisherOptions): ClusterPublisher {
-  const { admin, runFolder, clock, render, shared, confirmWithinMs: limitMs = 30_000 } = options;
-  const file = openClustersFile({ ...runFolder, now: clock.now, render, shared });
+  const { admin, runFolder, clock, shared, confirmWithinMs: limitMs = 30_000 } = options;
+  const file = openClustersFile({ ...runFolder, now: clock.now, render: renderClusters, shared });
   let last: Promise<unknown> = Promise.resolve();
   let isClosed = false;
   let refused: ReadonlyMap<string, string> = new Map();

@@ -6,7 +6,6 @@ import { Client, type ClientDuplexStream, credentials } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Endpoint } from '../../core/endpoint.ts';
-import { renderEndpoints } from '../config/endpoints.ts';
 import { type EndpointDiscovery, serveEndpoints } from './endpoint-discovery.ts';
 
 const protoFile = fileURLToPath(new URL('../../../protos/endpoint_discovery.proto', import.meta.url));
@@ -40,7 +39,6 @@ beforeEach(async () => {
   refused = [];
   discovery = await serveEndpoints({
     socketPath,
-    render: renderEndpoints,
     onRefused: (reason) => refused.push(reason),
   });
 });
@@ -204,5 +202,5 @@ it('listens where a killed service has left its socket, and lets nobody wait whe
   const change = discovery.set('a', [endpoint('10.0.0.1')]);
   await discovery.close();
   await change;
-  discovery = await serveEndpoints({ socketPath, render: renderEndpoints, onRefused: () => undefined });
+  discovery = await serveEndpoints({ socketPath, onRefused: () => undefined });
 });

@@ -6,6 +6,7 @@ import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-j
 import { load } from '@grpc/proto-loader';
 import { z } from 'zod';
 import type { Endpoint } from '../../core/endpoint.ts';
+import { renderEndpoints } from '../config/endpoints.ts';
 
 /** How the talk with Envoy goes, for gauges. */
 export interface DiscoveryStatus {
@@ -32,8 +33,6 @@ export interface EndpointDiscovery {
 
 export interface EndpointDiscoveryOptions {
   readonly socketPath: string;
-  /** `renderEndpoints` of src/envoy/config/endpoints.ts. */
-  readonly render: (cluster: string, endpoints: readonly Endpoint[]) => object;
   /** Envoy refused endpoints, and keeps to what it had. */
   readonly onRefused: (reason: string) => void;
 }
@@ -63,7 +62,7 @@ interface Resource {
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/api-docs/xds_protocol#incremental-xds
  */
 export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise<EndpointDiscovery> {
-  const { socketPath, render } = options;
+  const { socketPath } = options;
   const known = new Map<string, Resource>();
   const subscribers = new Set<Subscriber>();
   let version = 0;
@@ -105,7 +104,7 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
   return {
     set: async (cluster, endpoints) => {
       version += 1;
-      const resource = { type_url: typeUrl, value: render(cluster, endpoints) };
+      const resource = { type_url: typeUrl, value: renderEndpoints(cluster, endpoints) };
       known.set(cluster, { version: String(version), name: cluster, resource });
       await Promise.all([...subscribers].map((subscriber) => subscriber.changed(cluster)));
     },

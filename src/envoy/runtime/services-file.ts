@@ -1,23 +1,23 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { type Clock, waitFor } from '../../core/clock.ts';
+import type { RunFolder } from '../config/run-folder.ts';
+import { renderServices, type ServiceState } from '../config/service-cluster.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
 /** The file from which Envoy learns which of several services take requests. */
-export interface ServicesFile<State> {
+export interface ServicesFile {
   /** Changes the states, in the order of the services' numbers. Envoy has them a few milliseconds later. */
-  readonly set: (states: readonly State[]) => void;
+  readonly set: (states: readonly ServiceState[]) => void;
   /** Resolves to whether Envoy has the latest states; false when it has not within two seconds, or is away. */
   readonly confirmed: () => Promise<boolean>;
 }
 
-export interface ServicesFileOptions<State> {
-  readonly files: { readonly servicesFolder: string; readonly servicesFile: string };
+export interface ServicesFileOptions {
+  readonly files: RunFolder;
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;
-  /** `renderServices` of src/envoy/config/service-cluster.ts. */
-  readonly render: (content: { readonly states: readonly State[]; readonly version: string }) => object;
   /** The state of each service at the beginning. */
-  readonly first: readonly State[];
+  readonly first: readonly ServiceState[];
 }
 
 const confirmWithinMs = 2_000;
@@ -28,8 +28,8 @@ const versionText = 'cluster.weir-service.version_text';
  * Writes the file with the first states, and again with each change. It is written without waiting: between the end of a
  * service and Envoy's knowledge of it, requests are sent to a socket where nobody listens. Throws when the file cannot be made.
  */
-export function openServicesFile<State>(options: ServicesFileOptions<State>): ServicesFile<State> {
-  const { files, admin, clock, render } = options;
+export function openServicesFile(options: ServicesFileOptions): ServicesFile {
+  const { files, admin, clock } = options;
   let states = options.first;
   let version = '';
   let count = 0;
@@ -38,7 +38,7 @@ export function openServicesFile<State>(options: ServicesFileOptions<State>): Se
     count += 1;
     version = `${clock.now()}-${count}`;
     const draft = `${files.servicesFile}.draft`;
-    writeFileSync(draft, JSON.stringify(render({ states, version })), { mode: 0o600 });
+    writeFileSync(draft, JSON.stringify(renderServices(files, { states, version })), { mode: 0o600 });
     // Envoy counts only a file moved into the folder as a change.
     renameSync(draft, files.servicesFile);
   }

@@ -1,8 +1,6 @@
 import { createEndpointTable, type EndpointTable } from '../../../src/control/follow-endpoints.ts';
 import type { Cluster } from '../../../src/core/catalog.ts';
 import type { FollowEndpoints } from '../../../src/core/endpoint.ts';
-import { renderClusters } from '../../../src/envoy/config/clusters.ts';
-import { renderEndpoints } from '../../../src/envoy/config/endpoints.ts';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../../src/envoy/runtime/admin.ts';
 import { type ClusterPublisher, createClusterPublisher } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import { type EndpointDiscovery, serveEndpoints } from '../../../src/envoy/runtime/endpoint-discovery.ts';
@@ -30,11 +28,9 @@ export async function clustersOf(
     admin,
     runFolder: envoy.files,
     clock: systemClock,
-    render: renderClusters,
   });
   const discovery = await serveEndpoints({
     socketPath: envoy.files.discoverySocket,
-    render: renderEndpoints,
     onRefused: (reason) => {
       throw new Error(`Envoy refused endpoints: ${reason}`);
     },
