@@ -1,7 +1,7 @@
 import type { RequestHead } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
 import type { Load, LoadMeter, ShedReason } from '../core/load.ts';
-import type { Clock, CancelTimer } from '../core/clock.ts';
+import { type Clock, every } from '../core/clock.ts';
 
 /** Above `from` a rising share of new requests is refused, and from `to` on all of them. */
 export interface SheddingRange {
@@ -192,10 +192,8 @@ const enoughPass = 0.5;
 export function createShedWatch({ clock, shedShare }: ShedWatchOptions): ShedWatch {
   let since: number | undefined;
   let isSheddingAll = false;
-  let cancelLook: CancelTimer = clock.after(lookEveryMs, look);
 
-  function look(): void {
-    cancelLook = clock.after(lookEveryMs, look);
+  const close = every(clock, lookEveryMs, () => {
     const share = shedShare();
     if (share >= nearlyAll) {
       since ??= clock.elapsed();
@@ -204,7 +202,7 @@ export function createShedWatch({ clock, shedShare }: ShedWatchOptions): ShedWat
       since = undefined;
       if (share < enoughPass) isSheddingAll = false;
     }
-  }
+  });
 
-  return { isSheddingAll: () => isSheddingAll, close: () => cancelLook() };
+  return { isSheddingAll: () => isSheddingAll, close };
 }

@@ -1,6 +1,6 @@
 /** The health checks of Envoy as the service sees them: which backends pass, and what an endpoint answers that fails. */
 import type { Cluster } from '../core/catalog.ts';
-import type { CancelTimer, Clock } from '../core/clock.ts';
+import { type Clock, every } from '../core/clock.ts';
 import type { Endpoints } from '../core/endpoint.ts';
 import type { HealthCheckAnswer } from '../core/replica.ts';
 import { checkEndpoint } from '../egress/check-endpoint.ts';
@@ -48,8 +48,6 @@ interface Failing {
 /** Looks at Envoy once a second while some backend declares a health check. */
 export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
   const { clock, envoy, clusters, endpoints, check = checkEndpoint } = options;
-  let cancel: CancelTimer = () => undefined;
-  let isClosed = false;
   /** Backends without a healthy endpoint, each with the number of looks in a row that found it so. */
   let unhealthy: ReadonlyMap<string, number> = new Map();
   let answers: ReadonlyMap<string, Checked> = new Map();
@@ -86,25 +84,13 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
     answers = kept;
   }
 
-  function next(): void {
-    cancel = clock.after(lookEveryMs, () => {
-      // A look that failed is made again: what was seen last stands.
-      void look()
-        .catch(() => undefined)
-        .finally(() => {
-          if (!isClosed) next();
-        });
-    });
-  }
-  next();
+  // A look that failed is made again: what was seen last stands.
+  const close = every(clock, lookEveryMs, () => look().catch(() => undefined));
 
   return {
     passes: (backend) => (unhealthy.get(backend) ?? 0) < looksToFail,
     answerOf: (backend, endpoint) => answers.get(`${backend} ${endpoint}`)?.answer,
-    close: () => {
-      isClosed = true;
-      cancel();
-    },
+    close,
   };
 }
 

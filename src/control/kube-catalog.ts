@@ -4,7 +4,7 @@ import { type Compilation, compile, keepObjects } from '../catalog/compile.ts';
 import { isSameList, noticeFor, stayingAt } from '../catalog/notice.ts';
 import { referredSecrets } from '../catalog/secrets.ts';
 import type { KubeObject } from '../core/catalog.ts';
-import type { CancelTimer } from '../core/clock.ts';
+import { type CancelTimer, every } from '../core/clock.ts';
 import { findAccess } from '../kubernetes/access.ts';
 import { createKubeClient, type KubeClient } from '../kubernetes/client.ts';
 import type { Trouble } from '../kubernetes/collection.ts';
@@ -81,7 +81,6 @@ async function openKubeCatalog(
   let isOpen = false;
   let lastCompilation: Compilation | undefined;
   let cancelNotice: CancelTimer = () => undefined;
-  let cancelConfirm: CancelTimer = () => undefined;
   let cancelSave: CancelTimer | undefined;
 
   const loaded = await kept.load();
@@ -125,7 +124,6 @@ async function openKubeCatalog(
   function confirm(): void {
     const at = follower.inStepAt();
     if (at !== undefined) void kept.confirm(at);
-    cancelConfirm = clock.after(confirmEveryMs, confirm);
   }
 
   /** How old the served catalog may be: 0 while every change arrives, undefined before there was one. */
@@ -147,6 +145,7 @@ async function openKubeCatalog(
   }
   isOpen = true;
   confirm();
+  const cancelConfirm = every(clock, confirmEveryMs, confirm);
   return {
     first: served ?? { objects: keptObjects, problems: [] },
     previous: loaded === undefined ? undefined : compile(loaded.objects).snapshot,

@@ -39,3 +39,24 @@ export function waitFor(
     signal?.addEventListener('abort', finish, { once: true });
   });
 }
+
+/**
+ * Runs a step every `ms` milliseconds, the first one after `ms`. Where a step returns a promise, the next one begins `ms` after it has
+ * settled, so that steps never overlap. A step must not throw, and its promise must not reject. Returns the function that ends it.
+ */
+export function every(clock: Pick<Clock, 'after'>, ms: number, step: () => void | Promise<void>): CancelTimer {
+  let isOver = false;
+  let cancel = clock.after(ms, run);
+  function run(): void {
+    const settled = step();
+    if (settled === undefined) next();
+    else void settled.finally(next);
+  }
+  function next(): void {
+    if (!isOver) cancel = clock.after(ms, run);
+  }
+  return () => {
+    isOver = true;
+    cancel();
+  };
+}

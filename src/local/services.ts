@@ -1,5 +1,5 @@
 import type { RunFolder } from '../envoy/config/run-folder.ts';
-import type { CancelTimer } from '../core/clock.ts';
+import { every } from '../core/clock.ts';
 import type { LogLevel } from '../core/log-level.ts';
 import type { ProblemReport } from '../core/problem.ts';
 import type { ServiceState } from '../envoy/config/service-cluster.ts';
@@ -70,7 +70,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
     });
   const cancelLooks =
     several &&
-    repeat(lookMs, () => {
+    every(systemClock, lookMs, () => {
       several.look();
       problems.look();
     });
@@ -126,16 +126,6 @@ export async function startServices(context: StartContext, options: ServicesOpti
       },
     };
   }
-}
-
-/** Runs `step` every so often until the returned function is called. */
-function repeat(everyMs: number, step: () => void): CancelTimer {
-  let cancel = systemClock.after(everyMs, next);
-  function next(): void {
-    cancel = systemClock.after(everyMs, next);
-    step();
-  }
-  return () => cancel();
 }
 
 interface StartedService {

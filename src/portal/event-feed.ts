@@ -1,4 +1,4 @@
-import type { CancelTimer } from '../core/clock.ts';
+import { every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
 import { cutProblems } from '../core/problem.ts';
@@ -20,8 +20,6 @@ const nobody = { workspaceId: undefined } as const;
  */
 export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   const { store, services, events, forgetReports, clock, log } = portal;
-  let cancel: CancelTimer = () => undefined;
-  let isClosed = false;
   const balances = new Map<string, string>();
   let shownProblems = '';
   let names: ReadonlyMap<string, string> = new Map();
@@ -95,17 +93,13 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     return { event: { name: 'health', data }, about: nobody };
   }
 
-  function next(): void {
-    if (isClosed) return;
-    cancel = clock.after(everyMs, () => {
-      stopUnlessRead();
-      const looked = events.readers() === 0 ? Promise.resolve() : look();
-      void looked
-        .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'the events of the portal could not be read'))
-        .finally(next);
-    });
-  }
-  next();
+  const cancel = every(clock, everyMs, async () => {
+    stopUnlessRead();
+    if (events.readers() === 0) return;
+    await look().catch((error: unknown) =>
+      log.warn({ error: messageOf(error) }, 'the events of the portal could not be read'),
+    );
+  });
 
   return {
     first: async () => {
@@ -113,7 +107,6 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
       return [...(await readBalances()), await readHealth()];
     },
     close: () => {
-      isClosed = true;
       cancel();
       following?.stop();
     },

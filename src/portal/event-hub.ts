@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { CancelTimer, Clock } from '../core/clock.ts';
+import { type Clock, every } from '../core/clock.ts';
 import type { EndedKind, PortalEvent } from './api/events.ts';
 
 /** Somebody who looks at a page. */
@@ -50,16 +50,10 @@ interface OpenReader extends Reader {
 
 export function createEventHub(clock: Clock): EventHub {
   const open = new Set<OpenReader>();
-  let cancel: CancelTimer = () => undefined;
-
-  function beat(): void {
-    cancel = clock.after(heartbeatMs, () => {
-      // To a reader that is behind already, silence says no less.
-      for (const { stream } of open) if (stream.readableLength === 0) stream.push(': here\n\n');
-      beat();
-    });
-  }
-  beat();
+  const cancel = every(clock, heartbeatMs, () => {
+    // A reader whose stream is not empty has something to read already.
+    for (const { stream } of open) if (stream.readableLength === 0) stream.push(': here\n\n');
+  });
 
   /** In one piece: each costs a reader's connection the same, whether it has one event or a hundred. */
   function send(reader: OpenReader, told: readonly ToldEvent[]): void {

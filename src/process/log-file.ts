@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock, CancelTimer } from '../core/clock.ts';
+import { type CancelTimer, type Clock, every } from '../core/clock.ts';
 
 /** Largest size of a log, and of its older part, `<path>.1`: together twice as much on the disk. */
 const rotateBytes = 16 * 1024 * 1024;
@@ -29,7 +29,6 @@ export function openLog(path: string): number | undefined {
 
 /** Keeps every `*.log` of a folder within its size while programs write there, until the returned function is called. */
 export function keepLogsSmall(folder: string, clock: Clock): CancelTimer {
-  let cancel: CancelTimer = () => undefined;
   const look = (): void => {
     for (const path of logsIn(folder)) {
       try {
@@ -38,10 +37,9 @@ export function keepLogsSmall(folder: string, clock: Clock): CancelTimer {
         // The disk is in trouble; the next look may fare better.
       }
     }
-    cancel = clock.after(rotatePeriodMs, look);
   };
   look();
-  return () => cancel();
+  return every(clock, rotatePeriodMs, look);
 }
 
 function logsIn(folder: string): readonly string[] {

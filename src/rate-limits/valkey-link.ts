@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts';
+import { type Clock, every } from '../core/clock.ts';
 import type { Subscription, ValkeyClient } from './valkey-client.ts';
 import { heartbeatScript, leaveScript, type Script } from './valkey-scripts.ts';
 
@@ -67,7 +67,6 @@ export function createValkeyLink(
   let late = 0;
   let state: 'down' | 'up' | 'closed' = 'down';
   let isToldDown = false;
-  let cancelBeat = (): void => undefined;
 
   function down(): void {
     misses = 0;
@@ -131,12 +130,12 @@ export function createValkeyLink(
   }
 
   function beat(): void {
-    cancelBeat = clock.after(heartbeatMs, beat);
     if (client.isReady()) void heartbeat();
   }
 
   client.listen({ ready: () => void heartbeat(), closed: down });
   beat();
+  const cancelBeat = every(clock, heartbeatMs, beat);
 
   return {
     isUp: () => state === 'up',

@@ -1,4 +1,4 @@
-import type { Clock, CancelTimer } from '../../core/clock.ts';
+import { type Clock, every } from '../../core/clock.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
 /** Has Envoy refuse a share of the new requests before the service hears of them (`shedFilter` of edge-listener.ts). */
@@ -36,7 +36,6 @@ export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
   let percentSet: number | undefined;
   let stepsSince = 0;
   let setting: Promise<void> | undefined;
-  let cancel: CancelTimer = clock.after(stepMs, step);
 
   function shed(percent: number): Promise<void> {
     return options
@@ -55,14 +54,13 @@ export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
       });
   }
 
-  function step(): void {
-    cancel = clock.after(stepMs, step);
+  const cancel = every(clock, stepMs, () => {
     admitRatio = next(admitRatio);
     stepsSince += 1;
     if (setting !== undefined) return;
     const percent = Math.round((1 - admitRatio) * 100);
     if (percent !== percentSet || (percent > 0 && stepsSince >= repeatEverySteps)) setting = shed(percent);
-  }
+  });
 
   return {
     admitRatio: () => admitRatio,
