@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { messageOf } from '../core/failure.ts';
+import { userName } from './user-name.ts';
 
 /**
  * Makes the data folder where it is missing, and sees to it that this process may write there. Throws an Error that names the folder,
@@ -31,7 +31,7 @@ function reasonOf(error: unknown): string | undefined {
       return 'its file system is read-only (EROFS). Mount it writable, or choose another folder';
     case 'EACCES':
     case 'EPERM':
-      return `user ${userInfo().username} may not write there (EACCES). Give the folder to that user, or choose another one`;
+      return `user ${userName()} may not write there (EACCES). Give the folder to that user, or choose another one`;
     default:
       return undefined;
   }

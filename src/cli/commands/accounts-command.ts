@@ -1,7 +1,7 @@
-import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Accounts } from '../../store/open-accounts.ts';
 import type { Authorship } from '../../core/administration.ts';
+import { userName } from '../../process/user-name.ts';
 import type { DatabaseLocation } from '../../store/databases/database.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
 
@@ -60,16 +60,7 @@ export function databaseCommand<Options extends object>(
 
 /** The author of a change that a command makes: the user of the operating system who runs the command, now. */
 export function byOperator(): Authorship {
-  return { actor: { kind: 'command-line', name: nameOfUser() }, now: Date.now() };
-}
-
-/** In a container the user may be a number without a name. */
-function nameOfUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
+  return { actor: { kind: 'command-line', name: userName() }, now: Date.now() };
 }
 
 function shown({ json, csv, text }: Answer, options: CommonOptions): string {
