@@ -94,8 +94,10 @@ interface ReadyRoutes {
   readonly ready: readonly Route[];
   /** Why each other route is not ready, with the field that names its backend. */
   readonly others: readonly string[];
-  /** Replicas without a ready route. */
+  /** Replicas without a ready route, but for those on trial. */
   readonly without: readonly ReplicaView[];
+  /** Replicas whose requests failed on every route, and which list the model again: only a request can find out more. */
+  readonly onTrial: readonly ReplicaView[];
 }
 
 function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
@@ -103,23 +105,35 @@ function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
     route,
     faults: replicas.map((replica) => routeFault(route, replica)),
   }));
+  const without = replicas.filter((_, replica) => checked.every(({ faults }) => faults[replica] !== undefined));
+  const onTrial = without.filter((replica) => {
+    const isListed = model !== undefined && !replica.unlisted.has(model.id);
+    return isListed && checked.some(({ faults }) => faults[replicas.indexOf(replica)]?.isOut);
+  });
   return {
     ready: checked.filter(({ faults }) => faults.every((fault) => fault === undefined)).map(({ route }) => route),
     others: checked.flatMap(({ route, faults }) => {
       const fault = faults.find((found) => found !== undefined);
       const index = backends.indexOf(route.backend.name);
-      return fault === undefined ? [] : [`spec.routes[${index}].backend: "${route.backend.name}": ${fault}`];
+      return fault === undefined ? [] : [`spec.routes[${index}].backend: "${route.backend.name}": ${fault.text}`];
     }),
-    without: replicas.filter((_, replica) => checked.every(({ faults }) => faults[replica] !== undefined)),
+    without: without.filter((replica) => !onTrial.includes(replica)),
+    onTrial,
   };
 }
 
+interface RouteFault {
+  readonly text: string;
+  /** The route is ejected: requests could reach it. */
+  readonly isOut: boolean;
+}
+
 /** Why a replica would not give a request to this route. */
-function routeFault({ id, backend }: Route, replica: ReplicaView): string | undefined {
-  if (!hasBackend(replica, backend)) return `not in the Envoy of ${replica.name}`;
+function routeFault({ id, backend }: Route, replica: ReplicaView): RouteFault | undefined {
+  if (!hasBackend(replica, backend)) return { text: `not in the Envoy of ${replica.name}`, isOut: false };
   const unreachable = unreachableText(replica, backend);
-  if (unreachable !== undefined) return unreachable;
-  return replica.out.has(id) ? 'requests failed lately' : undefined;
+  if (unreachable !== undefined) return { text: unreachable, isOut: false };
+  return replica.out.has(id) ? { text: 'requests failed lately', isOut: true } : undefined;
 }
 
 function servability({ result, model, notice, replicas, now }: ModelFacts, routes: ReadyRoutes): ModelStatement {
@@ -142,6 +156,11 @@ function servability({ result, model, notice, replicas, now }: ModelFacts, route
   if (result?.state === 'kept') {
     const message = `the last version that was good serves; ${faultsText(result.problems)}`;
     return { type, status: 'True', reason: 'LastGoodServes', message };
+  }
+  if (routes.onTrial.length > 0) {
+    const by = routes.onTrial.length < replicas.length ? ` (in ${replicaNames(routes.onTrial)})` : '';
+    const message = `${reasons}; no request came in the last minute, and the next one finds out${by}`;
+    return { type, status: 'True', reason: 'OnTrial', message };
   }
   if (reasons !== '' && routes.ready.length > 0 && routes.ready.every(isStandby)) {
     return { type, status: 'True', reason: 'StandbyReady', message: `only routes of weight 0 are ready; ${reasons}` };
@@ -171,7 +190,8 @@ function listed({ model, replicas }: ModelFacts, servable: ModelStatement): Mode
   if (model === undefined || servable.reason === 'Left') {
     return { type, status: 'False', reason: 'NotInCatalog', message: servable.message };
   }
-  const unlisting = replicas.filter(({ unlisted }) => unlisted.has(model.id));
+  // Callers get no list where Envoy is away.
+  const unlisting = replicas.filter(({ hasEnvoy, unlisted }) => !hasEnvoy || unlisted.has(model.id));
   if (unlisting.length === 0) return { type, status: 'True', reason: 'Listed', message: '' };
   const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';
   if (servable.status === 'False') {

@@ -128,6 +128,8 @@ describe('the endpoints of a Backend', () => {
   interface Seen extends Partial<EndpointsView> {
     readonly unreachable?: Unreachable;
     readonly out?: boolean;
+    readonly unlisted?: boolean;
+    readonly hasEnvoy?: boolean;
     readonly failed?: FailingBackend;
   }
 
@@ -135,8 +137,10 @@ describe('the endpoints of a Backend', () => {
     const compilation = compile(declared);
     const replicas = seen.map((one, index): ReplicaView => {
       const { unreachable, out, total = 8, healthy = 8, failing = [], failed, trouble } = one ?? {};
+      const { unlisted = out === true || unreachable !== undefined, hasEnvoy = true } = one ?? {};
       return {
-        ...{ name: `weir-${index}`, hasEnvoy: true, refused: new Map(), unlisted: new Set() },
+        ...{ name: `weir-${index}`, hasEnvoy, refused: new Map() },
+        unlisted: new Set(unlisted ? ['qwen/qwen3-8b'] : []),
         clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
         unreachable: new Map(unreachable === undefined ? [] : [['vllm-a', unreachable]]),
         failing: new Map(failed === undefined ? [] : [['vllm-a', failed]]),
@@ -156,6 +160,7 @@ describe('the endpoints of a Backend', () => {
       healthy: ofBackend?.says('Healthy'),
       programmed: ofBackend?.says('Programmed'),
       servable: ofModel?.says('Servable'),
+      listed: ofModel?.says('Listed'),
     };
   }
 
@@ -264,6 +269,23 @@ describe('the endpoints of a Backend', () => {
     const status = statusOf([seen], objects(spec));
     expect(status.healthy).toBe(says);
     expect(status.servable).toBe(`False NoRouteReady: spec.routes[0].backend: "vllm-a": ${ofModel}`);
+    expect(status.listed).toBe('False NotServable: no route takes requests');
+  });
+
+  it('leave a Model servable while a replica lists it on trial, and listed only while it is servable', () => {
+    const failed = 'spec.routes[0].backend: "vllm-a": requests failed lately';
+    expect(statusOf([{ out: true, unlisted: false }, {}])).toMatchObject({
+      servable: `True OnTrial: ${failed}; no request came in the last minute, and the next one finds out (in weir-0)`,
+      listed: 'True Listed: ',
+    });
+    expect(statusOf([{ out: true, unlisted: false }, { out: true }])).toMatchObject({
+      servable: `False NoRouteReady: ${failed} (in weir-1)`,
+      listed: 'False NotServable: no route takes requests (by weir-1)',
+    });
+    expect(statusOf([{}, { hasEnvoy: false }])).toMatchObject({
+      servable: 'False NoRouteReady: spec.routes[0].backend: "vllm-a": not in the Envoy of weir-1 (in weir-1)',
+      listed: 'False NotServable: no route takes requests (by weir-1)',
+    });
   });
 
   it.each([

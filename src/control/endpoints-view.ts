@@ -1,6 +1,7 @@
 /** The endpoints of all Backends: what Envoy says of them, and which of them get no requests because earlier ones failed. */
 import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import type { InSlices } from '../core/clock.ts';
+import { mostNamedEndpoints } from '../core/live-catalog.ts';
 import type { EndpointsView, HealthCheckAnswer } from '../core/replica.ts';
 import type { EndpointCounts, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
 import { createSlices } from '../process/turns.ts';
@@ -66,13 +67,16 @@ function withLeftOut(
   );
   const known = new Set(checked.map(({ endpoint }) => endpoint));
   const others = names.filter((name) => !known.has(name));
-  // Envoy names a few of those that it leaves out: these may be some of the rest.
-  const unnamed = total - healthy - checked.length;
+  // Envoy was perhaps not asked for all that it leaves out: these may be some of the rest.
+  const unnamed = total - healthy - failing.length;
   const ejected = Math.min(healthy, Math.max(0, others.length - Math.max(0, unnamed)));
   return {
     total,
     healthy: healthy - ejected,
     ejected,
-    failing: [...checked, ...others.map((endpoint) => ({ endpoint, why: 'requests' as const }))],
+    failing: [
+      ...checked.slice(0, mostNamedEndpoints),
+      ...others.map((endpoint) => ({ endpoint, why: 'requests' as const })),
+    ],
   };
 }

@@ -18,10 +18,13 @@ export interface HealthChecksOptions {
 
 export interface HealthChecks {
   /**
-   * Whether requests can reach a backend, as far as its health check says: false once Envoy has found all of its endpoints unhealthy
-   * at two looks in a row. True where no health check is declared, and as long as nothing is known.
+   * Whether Envoy sends requests to an endpoint of a backend, as far as its health checks say: false once Envoy has found the endpoint,
+   * or all endpoints of the backend, unhealthy at two looks in a row. True where no health check is declared, and as long as nothing
+   * is known.
    */
-  readonly passes: (backend: string) => boolean;
+  readonly isUsed: (backend: string) => (endpoint: string) => boolean;
+  /** Whether Envoy has an endpoint of a cluster to send requests to. */
+  readonly hasEndpoint: (cluster: Pick<Cluster, 'name' | 'backend'>) => boolean;
   /** The last answer of an endpoint that fails its health check; undefined where it is not known. */
   readonly answerOf: (backend: string, endpoint: string) => HealthCheckAnswer | undefined;
   readonly close: () => void;
@@ -50,6 +53,8 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
   const { clock, envoy, clusters, endpoints, check = checkEndpoint } = options;
   /** Backends without a healthy endpoint, each with the number of looks in a row that found it so. */
   let unhealthy: ReadonlyMap<string, number> = new Map();
+  /** Endpoints that fail, each with the number of looks in a row that found it so, by backend. */
+  let failing: ReadonlyMap<string, ReadonlyMap<string, number>> = new Map();
   let answers: ReadonlyMap<string, Checked> = new Map();
 
   async function look(): Promise<void> {
@@ -59,17 +64,22 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
     if (seen === undefined) return;
     const down = checked.filter((cluster) => isUnhealthy(cluster, seen));
     unhealthy = new Map(down.map(({ backend }) => [backend, (unhealthy.get(backend) ?? 0) + 1]));
-    await askAll(
-      checked.flatMap((cluster) => failingOf(cluster, seen).map((endpoint): Failing => ({ cluster, endpoint }))),
+    const now = checked.map((cluster) => ({ cluster, names: failingOf(cluster, seen) }));
+    failing = new Map(
+      now.map(({ cluster: { backend }, names }) => {
+        const before = failing.get(backend);
+        return [backend, new Map(names.map((endpoint) => [endpoint, (before?.get(endpoint) ?? 0) + 1]))];
+      }),
     );
+    await askAll(now.flatMap(({ cluster, names }) => names.map((endpoint): Failing => ({ cluster, endpoint }))));
   }
 
   /** Asks those whose last answer is old, and forgets the answers of all that do not fail any more. */
-  async function askAll(failing: readonly Failing[]): Promise<void> {
+  async function askAll(all: readonly Failing[]): Promise<void> {
     const now = clock.elapsed();
     const kept = new Map<string, Checked>();
     const due: Failing[] = [];
-    for (const one of failing) {
+    for (const one of all) {
       const last = answers.get(keyOf(one));
       if (last !== undefined) kept.set(keyOf(one), last);
       if (last === undefined || now - last.at >= checkEveryMs) due.push(one);
@@ -87,8 +97,18 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
   // A look that failed is made again: what was seen last stands.
   const close = every(clock, lookEveryMs, () => look().catch(() => undefined));
 
+  const isUsed: HealthChecks['isUsed'] = (backend) => {
+    if ((unhealthy.get(backend) ?? 0) >= looksToFail) return () => false;
+    const names = failing.get(backend);
+    return (endpoint) => (names?.get(endpoint) ?? 0) < looksToFail;
+  };
+
   return {
-    passes: (backend) => (unhealthy.get(backend) ?? 0) < looksToFail,
+    isUsed,
+    hasEndpoint: ({ name: cluster, backend }) => {
+      const isUsedHere = isUsed(backend);
+      return endpoints.of(cluster).some(({ name }) => isUsedHere(name));
+    },
     answerOf: (backend, endpoint) => answers.get(`${backend} ${endpoint}`)?.answer,
     close,
   };
@@ -96,8 +116,9 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 
 const keyOf = ({ cluster, endpoint }: Failing): string => `${cluster.backend} ${endpoint}`;
 
-function failingOf({ backend }: Cluster, { endpoints }: EnvoyClusters): readonly string[] {
-  const failing = endpoints.get(backend)?.failing ?? [];
+/** A cluster that still warms has no results yet. */
+function failingOf({ name, backend }: Cluster, { active, endpoints }: EnvoyClusters): readonly string[] {
+  const failing = active.includes(name) ? (endpoints.get(backend)?.failing ?? []) : [];
   return failing.flatMap(({ endpoint, why }) => (why === 'health-check' ? [endpoint] : []));
 }
 

@@ -98,7 +98,7 @@ describe('a service and its catalog', () => {
     ],
     [
       'the requests of a route fail',
-      { own: { out: new Set([route]) } },
+      { own: { out: new Set([route]), unlisted: new Set(['qwen/qwen3-8b']) } },
       ['Backend/vllm-a backend-down No endpoint takes requests: the requests on all', 'Model/a model-not-served'],
     ],
     [

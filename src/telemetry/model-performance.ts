@@ -11,7 +11,7 @@ export interface ModelPerformanceOptions {
   readonly clock: Clock;
   /** Whether any route of the model takes requests: neither ejected nor cooling off. A route at capacity counts as taking them. */
   readonly hasRoute: (model: Model) => boolean;
-  /** Whether the backend of some route passes its health check. Only the check finds out that it does again, not requests. */
+  /** Whether Envoy has an endpoint for some route. Only a health check or DNS finds out that it does again, not requests. */
   readonly isReachable: (model: Model) => boolean;
 }
 

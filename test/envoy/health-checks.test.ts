@@ -1,58 +1,192 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type EngineCall, type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
+import { runWeir } from '../support/run-weir.ts';
+import { backendManifest, endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { liveCatalog } from './support/live-catalog.ts';
 
-let engine: DemoEngine;
+/** What an engine answers to its health check and to chats. */
+interface Mood {
+  health: number;
+  /** Before `health`, one for each check. */
+  readonly next: number[];
+  chat: number;
+  checks: number;
+  chats: number;
+}
+const names = ['checked', 'locked', 'first', 'second', 'broken', 'plain'] as const;
+type Name = (typeof names)[number];
+
+const moods = new Map<Name, Mood>();
+const engines = new Map<Name, FakeEngine>();
 let weir: Weir;
-/** What the engine answers to its health check. */
-let health = 200;
-const door = createServer((_, response) => response.writeHead(health).end());
+
+const answer = {
+  choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
+};
+
+function reply({ request, response }: EngineCall, mood: Mood): void {
+  const isCheck = request.url === '/health';
+  if (isCheck) mood.checks += 1;
+  else mood.chats += 1;
+  const status = isCheck ? (mood.next.shift() ?? mood.health) : mood.chat;
+  const body = status === 200 ? answer : { error: { message: 'no' } };
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function moodOf(name: Name): Mood {
+  const mood = moods.get(name) ?? { health: 200, next: [], chat: 200, checks: 0, chats: 0 };
+  moods.set(name, mood);
+  return mood;
+}
+const engine = (name: Name): FakeEngine => {
+  const found = engines.get(name);
+  if (found === undefined) throw new Error(`there is no engine ${name}`);
+  return found;
+};
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
-  const { port } = door.address() as AddressInfo;
+  for (const name of names) engines.set(name, await startFakeEngine((call) => reply(call, moodOf(name))));
+  moodOf('locked').health = 401;
   const check = ', healthCheck: {path: /health, intervalSeconds: 1}}';
+  const checked = (manifest: string): string => manifest.replace(/\}(?=\n---)/, check);
   weir = await startWeir({
-    engines: [engine],
     manifests: {
       'catalog.yaml': [
-        backendManifest('checked', { port }).replace('path: /v1}}', `path: /v1}${check}`),
-        backendManifest('plain', engine),
-        ...[modelManifest('test/checked', ['checked']), modelManifest('test/both', ['checked', 'plain'])],
+        checked(backendManifest('checked', engine('checked'))),
+        checked(backendManifest('locked', engine('locked'))),
+        checked(endpointsManifest('pair', [engine('first'), engine('second')])),
+        backendManifest('broken', engine('broken')),
+        backendManifest('plain', engine('plain')),
+        modelManifest('test/checked', ['checked']),
+        modelManifest('test/locked', ['locked']),
+        modelManifest('test/either', ['locked', 'plain']),
+        modelManifest('test/pair', ['pair']),
+        modelManifest('test/broken', ['broken']),
       ].join(''),
     },
   });
 });
+beforeEach(() => {
+  for (const name of names) Object.assign(moodOf(name), { health: name === 'locked' ? 401 : 200, chat: 200 });
+});
 afterAll(async () => {
   await weir.close();
-  await engine.close();
-  door.closeAllConnections();
-  await new Promise((resolve) => door.close(resolve));
+  for (const one of engines.values()) await one.close();
 });
 
-/** What callers and operators see of the two models. */
-async function seen() {
-  const { data } = (await (await weir.fetch(`${weir.baseUrl}/models`)).json()) as {
-    readonly data: readonly { id: string }[];
-  };
-  const [serving, listed] = await Promise.all([
-    weir.metric('weir_route_serving', { model: 'test/checked' }),
-    weir.metric('weir_model_listed', { model: 'test/checked' }),
-  ]);
-  return { ids: data.map(({ id }) => id), serving, listed };
-}
 const within = { interval: 200, timeout: 30_000 };
 
-test('a model whose only backend fails its health check leaves the list and the gauges, and comes back with the check', async () => {
-  const whole = { ids: ['test/both', 'test/checked'], serving: 1, listed: 1 };
-  const without = { ids: ['test/both'], serving: 0, listed: 0 };
-  await expect.poll(seen, within).toEqual(whole);
-  health = 401;
-  await expect.poll(seen, within).toEqual(without);
+async function listed(): Promise<readonly string[]> {
+  const response = await weir.fetch(`${weir.baseUrl}/models`);
+  const { data } = (await response.json()) as { readonly data: readonly { readonly id: string }[] };
+  return data.map(({ id }) => id);
+}
+
+/** A model as the list, the gauges and the conditions have it, which must not contradict each other. */
+async function told(id: string) {
+  const [model] = (await liveCatalog(weir)).models.filter((one) => one.id === id);
+  const isTrue = (type: string) => model?.conditions.find((one) => one.type === type)?.status === 'True';
+  return {
+    list: (await listed()).includes(id),
+    gauge: (await weir.metric('weir_model_listed', { model: id })) === 1,
+    serving: (await weir.metric('weir_route_serving', { model: id })) > 0,
+    servable: isTrue('Servable'),
+    listed: isTrue('Listed'),
+  };
+}
+const all = (value: boolean) => ({ list: value, gauge: value, serving: value, servable: value, listed: value });
+
+async function healthyOf(name: string): Promise<string> {
+  const [found] = (await liveCatalog(weir)).backends.filter((one) => one.name === name);
+  const condition = found?.conditions.find(({ type }) => type === 'Healthy');
+  return `${condition?.status} ${condition?.reason}: ${condition?.message}`;
+}
+
+/** Looks again and again, until an engine has had so many more health checks. The list may be asked for once a second and address. */
+async function throughChecks(mood: Mood, count: number, look: () => Promise<void>): Promise<void> {
+  const until = mood.checks + count;
+  while (mood.checks < until) {
+    await look();
+    const seen = mood.checks;
+    await expect.poll(() => mood.checks, within).toBeGreaterThan(seen);
+  }
+}
+
+let questions = 0;
+async function ask(model: string, content = `Question ${(questions += 1)}`): Promise<Response> {
+  const response = await weir.chat({ model, messages: [{ role: 'user', content }] });
+  await response.clone().text();
+  return response;
+}
+
+test('a model whose only backend fails its health check leaves the list, and all that tell of it agree', async () => {
+  await expect.poll(() => told('test/checked'), within).toEqual(all(true));
+  moodOf('checked').health = 503;
+  await expect.poll(() => told('test/checked'), within).toEqual(all(false));
+  await expect
+    .poll(() => healthyOf('checked'), within)
+    .toBe(
+      `False HealthCheckFailed: spec.healthCheck: no endpoint passes the health check; 127.0.0.1:${engine('checked').port}: HTTP 503`,
+    );
   // Nothing is asked meanwhile, and time alone does not list it again.
-  health = 200;
-  await expect.poll(seen, within).toEqual(whole);
+  moodOf('checked').health = 200;
+  await expect.poll(() => told('test/checked'), within).toEqual(all(true));
+});
+
+test('one health check that fails takes no model from the list', async () => {
+  await expect.poll(listed, within).toContain('test/checked');
+  const mood = moodOf('checked');
+  mood.next.push(503);
+  await throughChecks(mood, 4, async () => expect(await listed()).toContain('test/checked'));
+});
+
+test('a model is not listed where one endpoint fails its health check and requests fail on the other', async () => {
+  await expect.poll(() => told('test/pair'), within).toEqual(all(true));
+  const first = moodOf('first');
+  first.health = 503;
+  const unhealthy = () => weir.metric('weir_endpoints', { backend: 'pair', state: 'unhealthy' });
+  await expect.poll(unhealthy, within).toBe(1);
+  // A check a second, and a look of the service a second: two looks decide.
+  await throughChecks(first, 4, async () => expect(await told('test/pair')).toEqual(all(true)));
+  moodOf('second').chat = 500;
+  await expect
+    .poll(async () => {
+      expect([502, 503]).toContain((await ask('test/pair')).status);
+      return told('test/pair');
+    }, within)
+    .toEqual(all(false));
+  // And stays so while nothing is asked: an endpoint that Envoy does not use says nothing for its route.
+  await throughChecks(first, 3, async () => expect(await told('test/pair')).toEqual(all(false)));
+});
+
+test('a request that finds no healthy endpoint is served by another route, and its story says why', async () => {
+  await expect.poll(() => told('test/locked'), within).toEqual(all(false));
+  await expect.poll(() => healthyOf('locked'), within).toContain('HTTP 401');
+  const served = await ask('test/either');
+  expect(served.status).toBe(200);
+  await weir.settled();
+  const { stdout } = await runWeir(['explain', served.headers.get('x-request-id') ?? '', '--data', weir.data]);
+  expect(stdout).toMatch(/failed at .*no endpoint passes its health check/);
+});
+
+test('28 identical requests that fail are told of their Backend, and take its route from nobody', async () => {
+  expect(await healthyOf('broken')).toBe('True NothingFailed: no health check is declared');
+  moodOf('broken').chat = 500;
+  for (let count = 0; count < 28; count += 1) expect((await ask('test/broken', 'the same')).status).toBe(502);
+  await expect
+    .poll(() => healthyOf('broken'), within)
+    .toBe('False LastRequestsFailed: at least the last 10 requests failed (HTTP 500)');
+  expect(await told('test/broken')).toEqual(all(true));
+  // The route is in for other prompts: the engine is asked at once.
+  const before = moodOf('broken').chats;
+  moodOf('broken').chat = 200;
+  expect([(await ask('test/broken')).status, moodOf('broken').chats]).toEqual([200, before + 1]);
+  await expect.poll(() => healthyOf('broken'), within).toBe('True NothingFailed: no health check is declared');
+});
+
+test('twin: as many requests that differ take the route out, since no prompt can be at fault for all of them', async () => {
+  moodOf('broken').chat = 500;
+  for (let count = 0; count < 28; count += 1) await ask('test/broken');
+  expect(await told('test/broken')).toEqual(all(false));
 });

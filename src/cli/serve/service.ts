@@ -167,12 +167,12 @@ export async function startService(
     clusters: () => served,
     endpoints,
   });
-  /** Neither ejected nor cooling off, on a backend that passes its health check. */
-  const isServing = (route: Route): boolean => health.isServing(route) && checks.passes(route.backend.name);
+  /** Some endpoint passes its health check, and is neither ejected nor cooling off. */
+  const isServing = (route: Route): boolean => health.isServing(route, checks.isUsed(route.backend.name));
   const measured = createModelPerformance({
     clock: systemClock,
-    hasRoute: ({ routes }) => routes.some(health.isServing),
-    isReachable: ({ routes }) => routes.some(({ backend }) => checks.passes(backend.name)),
+    hasRoute: ({ routes }) => routes.some(isServing),
+    isReachable: ({ routes }) => routes.some(({ backend }) => checks.hasEndpoint(backend.cluster)),
   });
   const errors = createErrorCounts(systemClock);
   const answerLengths = createAnswerLengths();

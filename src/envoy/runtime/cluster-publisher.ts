@@ -18,7 +18,7 @@ export interface EndpointCounts {
   readonly total: number;
   /** Those that get requests: neither their health check nor connections to them fail. */
   readonly healthy: number;
-  /** Some of the others, in the order of their names. */
+  /** The others in the order of their names, as far as Envoy was asked for them. */
   readonly failing: readonly FailingEndpoint[];
 }
 
@@ -134,27 +134,25 @@ function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<stri
   return counts;
 }
 
-/** What Envoy is asked in one look for names, and how many names of a backend are told: both go to people, who need no more. */
+/** Clusters that Envoy is asked about in one look, those without a healthy endpoint first. */
 const mostClusters = 20;
-const mostNames = 3;
 
 /** Envoy is asked for names only where there is something to tell: it writes much about each endpoint. */
 async function withNames(
   counts: ReadonlyMap<string, Counts>,
   { admin, clusters }: Pick<ClusterPublisherOptions, 'admin'> & { readonly clusters: readonly Cluster[] },
 ): Promise<EnvoyClusters['endpoints']> {
-  const isIncomplete = ({ backend }: Cluster): boolean => {
-    const { total, healthy } = counts.get(backend) ?? { total: 0, healthy: 0 };
-    return healthy < total;
-  };
-  const asked = clusters.filter(isIncomplete).slice(0, mostClusters);
+  const healthyOf = ({ backend }: Cluster): number => counts.get(backend)?.healthy ?? 0;
+  const asked = clusters
+    .filter((cluster) => healthyOf(cluster) < (counts.get(cluster.backend)?.total ?? 0))
+    .sort((a, b) => Math.min(1, healthyOf(a)) - Math.min(1, healthyOf(b)))
+    .slice(0, mostClusters);
   const failing = asked.length === 0 ? new Map() : await admin.failingEndpoints(asked.map(({ name }) => name));
   const namesOf = (backend: string): readonly FailingEndpoint[] =>
     asked
       .filter((cluster) => cluster.backend === backend)
       .flatMap(({ name }) => failing.get(name) ?? [])
-      .sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1))
-      .slice(0, mostNames);
+      .sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1));
   return new Map([...counts].map(([backend, both]) => [backend, { ...both, failing: namesOf(backend) }]));
 }
 

@@ -7,7 +7,7 @@ import type { EndpointHealth } from './endpoint-health.ts';
 import { createFailedPrompts } from './failed-prompts.ts';
 import { hedgeAdvice } from './hedge-advice.ts';
 import { type BackendLoads, createBackendLoads } from './load.ts';
-import { createRouteHealth, type RouteHealth } from './route-health.ts';
+import { createRouteHealth, type IsUsed, type RouteHealth } from './route-health.ts';
 import type { RouteRecord } from './route-record.ts';
 import type { RoutingView } from './route-status.ts';
 import { createMetSchemas } from './structure-health.ts';
@@ -23,8 +23,8 @@ export interface HealthOptions {
 export interface LiveHealth extends Health, RoutingView {
   /** Forgets all other routes. Call it with the routes of each new snapshot. */
   readonly retain: (routes: Iterable<Route>) => void;
-  /** Whether the route is neither ejected nor cooling off. It may be full. */
-  readonly isServing: (route: Route) => boolean;
+  /** Whether some endpoint of the route that Envoy uses is neither ejected nor cooling off. It may be full. */
+  readonly isServing: (route: Route, isUsed: IsUsed) => boolean;
   /** What its last requests say, for operators. */
   readonly record: (route: Route) => RouteRecord;
   /** The endpoints of a route that get no requests because earlier ones failed, by name. */
@@ -115,7 +115,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     },
     status: (route, ask) => healthOf(route).status(elapsed(), ask),
     probeStructure: (route, capabilities) => healthOf(route).structure.probe(elapsed(), capabilities),
-    isServing: (route) => healthOf(route).isServing(elapsed()),
+    isServing: (route, isUsed) => healthOf(route).isServing(elapsed(), isUsed),
     record: (route) => healthOf(route).record(elapsed()),
     ejected: (route) => {
       const now = elapsed();

@@ -40,12 +40,15 @@ export interface RouteHealth {
   readonly status: (now: number, ask: StatusAsk) => RouteStatus;
   /** Whether no endpoint can take an attempt. */
   readonly isOut: (now: number) => boolean;
-  /** Whether some endpoint is neither ejected nor cooling off. It may be full. */
-  readonly isServing: (now: number) => boolean;
+  /** Whether some endpoint that Envoy uses is neither ejected nor cooling off. It may be full. */
+  readonly isServing: (now: number, isUsed: IsUsed) => boolean;
   readonly record: (now: number) => RouteRecord;
   /** How long first outputs take over all endpoints. */
   readonly firstOutputs: (stream: boolean) => LatencyHistogram;
 }
+
+/** Whether Envoy sends requests to an endpoint, by its name. */
+export type IsUsed = (endpoint: string) => boolean;
 
 export interface RouteHealthOptions {
   readonly loads: BackendLoads;
@@ -205,7 +208,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     status,
     record: recorder.record,
     isOut: (now) => endpoints().every((health) => health.isOut(now)),
-    isServing: (now) => endpoints().some((health) => health.isServing(now)),
+    isServing: (now, isUsed) => endpoints().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
     firstOutputs: (stream) => (stream ? streams : wholes),
   };
 }

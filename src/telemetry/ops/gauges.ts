@@ -164,7 +164,7 @@ function addCatalogGauges(
   });
   new Gauge({
     name: 'weir_route_serving',
-    help: '1: the route takes requests, a standby once nothing else is left. 0: all its endpoints are ejected or cooling off.',
+    help: '1: the route takes requests, a standby once nothing else is left. 0: all its endpoints fail their health check, are ejected or are cooling off.',
     registers: [registry],
     labelNames: ['model', 'backend'] as const,
     collect() {
