@@ -44,7 +44,7 @@ export function edgeListener(options: EdgeOptions): ConfigObject {
     traffic_direction: 'INBOUND',
     address: { socket_address: { address, port_value: port } },
     per_connection_buffer_limit_bytes: 64 * 1024,
-    socket_options: deadPeers,
+    socket_options: socketOptions,
     filter_chains: [
       {
         ...(tls === undefined
@@ -63,15 +63,17 @@ export function edgeListener(options: EdgeOptions): ConfigObject {
 }
 
 /**
- * Linux socket options, inherited by accepted connections. A peer that vanished is found by keep-alive probes within
- * 60 + 6 × 10 s; one that takes no byte for five minutes, with bytes waiting, is given up.
+ * Linux socket options, inherited by accepted connections. Keep-alive probes find a peer that vanished within 60 + 6 × 10 s. A peer
+ * that takes nothing for five minutes while bytes wait for it is given up, also in the middle of an answer. The kernel keeps 128 KiB
+ * that it cannot send yet; without that limit it took 2 to 4 MiB for each reader who stops, where no gauge of Envoy shows them.
  */
-const deadPeers: readonly ConfigObject[] = [
+const socketOptions: readonly ConfigObject[] = [
   { description: 'SO_KEEPALIVE', level: 1, name: 9, int_value: 1, state: 'STATE_PREBIND' },
   { description: 'TCP_KEEPIDLE', level: 6, name: 4, int_value: 60, state: 'STATE_PREBIND' },
   { description: 'TCP_KEEPINTVL', level: 6, name: 5, int_value: 10, state: 'STATE_PREBIND' },
   { description: 'TCP_KEEPCNT', level: 6, name: 6, int_value: 6, state: 'STATE_PREBIND' },
   { description: 'TCP_USER_TIMEOUT (ms)', level: 6, name: 18, int_value: 300_000, state: 'STATE_PREBIND' },
+  { description: 'TCP_NOTSENT_LOWAT', level: 6, name: 25, int_value: 128 * 1024, state: 'STATE_PREBIND' },
 ];
 
 function connectionManager(options: EdgeOptions, connectionsModule: string): ConfigObject {

@@ -4,9 +4,10 @@ import type { EnvoyAdmin } from './admin.ts';
 import { createKernelTables, type KernelTables } from './kernel-queues.ts';
 
 /**
- * Keeps what Envoy and the service hold for one slow reader below a limit. ext_proc does not report a reader that stops, and
- * Envoy accepts all it is sent; so the service looks at Envoy's gauges of buffered bytes and, when those are not empty, at the
- * kernel's queue of the reader's connection. No sample is taken while every answer has less than half of its window unconfirmed.
+ * Keeps what Envoy and the service hold for slow readers below a limit, for one reader and for all. ext_proc does not report a
+ * reader that stops, and Envoy accepts all it is sent; so the service looks at Envoy's gauges of buffered bytes and, when those are
+ * not empty, at the kernel's queue of the reader's connection. No sample is taken while every answer has less than half of its
+ * window unconfirmed.
  */
 export interface DownstreamBuffers {
   /** `connection`: the header `x-weir-client-connection`, an `address:port` and a protocol. */
@@ -17,15 +18,31 @@ export interface DownstreamBuffers {
 export interface DownstreamBuffersOptions {
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;
-  /** Bytes one answer may have unconfirmed. Default 2 MiB. */
-  readonly windowBytes?: number;
+  /** Of the network namespace of Envoy. Default: that of this process. */
+  readonly tables?: KernelTables;
+  readonly limits?: DeliveryLimits;
 }
 
-const defaultWindowBytes = 2 * 1024 * 1024;
+/** Bytes that answers may have unconfirmed: `totalBytes` and one `smallWindowBytes` for each answer is the most for all together. */
+export interface DeliveryLimits {
+  /** Of one answer. */
+  readonly windowBytes: number;
+  /** Of all answers, beyond half of a small window for each. While they have more, each answer has only a small window. */
+  readonly totalBytes: number;
+  readonly smallWindowBytes: number;
+}
+
+export const deliveryLimits: DeliveryLimits = {
+  windowBytes: 2 * 1024 * 1024,
+  totalBytes: 64 * 1024 * 1024,
+  smallWindowBytes: 128 * 1024,
+};
 
 /** Looking is cheap, but not free with thousands of connections: less often while nothing changes. */
 const fastestSampleMs = 50;
 const slowestSampleMs = 800;
+/** The wait after a sample, in multiples of the time for which the sample held the event loop. */
+const restAfterSample = 9;
 
 /** Rate for a reader whose connection cannot be observed: 256 KiB a second, several times what the fastest engine streams. */
 const trickleBytesPerMs = (256 * 1024) / 1_000;
@@ -38,15 +55,19 @@ interface Tracked {
 }
 
 export function createDownstreamBuffers(options: DownstreamBuffersOptions): DownstreamBuffers {
-  const { admin, clock, windowBytes = defaultWindowBytes } = options;
-  const tables = createKernelTables();
+  const { admin, clock, tables = createKernelTables(), limits = deliveryLimits } = options;
   const watched = new Set<Tracked>();
+  /** What all open answers have unconfirmed beyond half of a small window. */
+  let excessBytes = 0;
   let cancel: CancelTimer | undefined;
   let everyMs = fastestSampleMs;
+  let restMs = 0;
   let closed = false;
 
+  const limitBytes = (): number => (excessBytes < limits.totalBytes ? limits.windowBytes : limits.smallWindowBytes);
+  const excess = (window: DeliveryWindow): number => Math.max(0, unconfirmed(window) - limits.smallWindowBytes / 2);
   const schedule = (): void => {
-    cancel ??= clock.after(everyMs, () => void sample().finally(again));
+    cancel ??= clock.after(Math.max(everyMs, restMs), () => void sample().finally(again));
   };
   const again = (): void => {
     cancel = undefined;
@@ -55,18 +76,34 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
 
   const sample = async (): Promise<void> => {
     const observe = await takeSample(admin, tables);
-    const trickleBytes = trickleBytesPerMs * everyMs;
+    const begun = clock.elapsed();
+    const trickleBytes = trickleBytesPerMs * Math.max(everyMs, restMs);
     everyMs = Math.min(everyMs * 2, slowestSampleMs);
     for (const tracked of watched) {
-      const before = tracked.window.confirmed;
-      applyObservation(tracked.window, observe(tracked), trickleBytes);
-      if (tracked.window.confirmed > before) everyMs = fastestSampleMs;
-      if (!hasRoom(tracked.window)) continue;
+      const { window } = tracked;
+      const { confirmed } = window;
+      excessBytes -= excess(window);
+      applyObservation(window, observe(tracked), trickleBytes);
+      excessBytes += excess(window);
+      if (window.confirmed > confirmed) everyMs = fastestSampleMs;
+    }
+    restMs = restAfterSample * (clock.elapsed() - begun);
+    // After all have been looked at: what one reader has taken makes room for others.
+    for (const tracked of watched) {
+      if (!hasRoom(tracked.window, limitBytes())) continue;
       const run = tracked.waiting;
       tracked.waiting = undefined;
-      if (!isWatched(tracked.window)) watched.delete(tracked);
+      if (!isWatched(tracked.window, limitBytes())) watched.delete(tracked);
       run?.();
     }
+  };
+
+  const watch = (tracked: Tracked): void => {
+    if (watched.has(tracked)) return;
+    tracked.window.marked = tracked.window.written;
+    watched.add(tracked);
+    everyMs = fastestSampleMs;
+    schedule();
   };
 
   return {
@@ -75,28 +112,31 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
       const tracked: Tracked = {
         peer,
         http2: protocol === 'HTTP/2',
-        window: openWindow(windowBytes),
+        window: openWindow(),
         waiting: undefined,
       };
       return {
         wrote: (bytes) => {
           const { window } = tracked;
+          excessBytes -= excess(window);
           window.written += bytes;
-          if (!isWatched(window)) return true;
-          if (!watched.has(tracked)) {
-            window.marked = window.written;
-            watched.add(tracked);
-            everyMs = fastestSampleMs;
-            schedule();
-          }
-          return hasRoom(window);
+          excessBytes += excess(window);
+          if (!isWatched(window, limitBytes())) return true;
+          watch(tracked);
+          return hasRoom(window, limitBytes());
         },
         onRoom: (run) => {
-          if (hasRoom(tracked.window)) run();
-          else tracked.waiting = run;
+          if (hasRoom(tracked.window, limitBytes())) {
+            run();
+            return;
+          }
+          tracked.waiting = run;
+          // Its window may have become a small one since it wrote.
+          watch(tracked);
         },
         release: () => {
           tracked.waiting = undefined;
+          excessBytes -= excess(tracked.window);
           watched.delete(tracked);
         },
       };
@@ -116,14 +156,13 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
  *   confirmed ────►         bytes known to have reached the reader's kernel
  */
 export interface DeliveryWindow {
-  readonly limitBytes: number;
   written: number;
   marked: number;
   confirmed: number;
 }
 
-export function openWindow(limitBytes: number): DeliveryWindow {
-  return { limitBytes, written: 0, marked: 0, confirmed: 0 };
+export function openWindow(): DeliveryWindow {
+  return { written: 0, marked: 0, confirmed: 0 };
 }
 
 export function unconfirmed(window: DeliveryWindow): number {
@@ -131,13 +170,13 @@ export function unconfirmed(window: DeliveryWindow): number {
 }
 
 /** Whether another piece may be written. The last piece may reach over the limit: a piece is never cut. */
-export function hasRoom(window: DeliveryWindow): boolean {
-  return unconfirmed(window) < window.limitBytes;
+export function hasRoom(window: DeliveryWindow, limitBytes: number): boolean {
+  return unconfirmed(window) < limitBytes;
 }
 
 /** Whether samples are needed for this answer. A reader that keeps up is confirmed long before it reaches the limit. */
-export function isWatched(window: DeliveryWindow): boolean {
-  return unconfirmed(window) > window.limitBytes / 2;
+export function isWatched(window: DeliveryWindow, limitBytes: number): boolean {
+  return unconfirmed(window) > limitBytes / 2;
 }
 
 /** What a sample shows of the connection that an answer goes to. */

@@ -34,3 +34,23 @@ it('is not misled by what once went to the same port of the peer', () => {
   expect(kernelQueues([tcp]).queueOf('127.0.0.1:40000')).toBe(123_456);
   expect(kernelQueues([tcp]).queueOf('127.0.0.1:40001')).toBeUndefined();
 });
+
+it('finds the same for many peers, where the rows are indexed, as for each alone', () => {
+  const hex = (value: number, digits: number): string => value.toString(16).toUpperCase().padStart(digits, '0');
+  const states = ['01', '08', '06'];
+  const rows = Array.from({ length: 300 }, (_, index) => {
+    // Some ports twice, as of a connection to each of two listeners.
+    const port = hex(20_000 + (index % 200), 4);
+    const queue = hex((index * 7919) % 100_000, 8);
+    return `${String(index).padStart(4)}: 0100007F:1F90 0100007F:${port} ${states[index % 3]} ${queue}:00000000 00:00000000`.padEnd(
+      149,
+    );
+  });
+  const tables = [Buffer.from(heading + rows.map((row) => `${row}\n`).join('')), Buffer.from(heading)];
+  const peers = Array.from({ length: 210 }, (_, index) => `127.0.0.1:${20_000 + index}`);
+  const many = kernelQueues(tables);
+  const found = peers.map((peer) => many.queueOf(peer));
+  expect(found).toEqual(peers.map((peer) => kernelQueues(tables).queueOf(peer)));
+  expect(found.filter((queue) => queue !== undefined).length).toBeGreaterThan(100);
+  expect(found.at(-1)).toBeUndefined();
+});

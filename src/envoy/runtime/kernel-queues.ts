@@ -54,17 +54,28 @@ function createTableReader(path: string): () => Promise<Buffer | undefined> {
 /** The kernel prints some rows at a time; less room than this would make it print fewer. */
 const readAheadBytes = 64 * 1024;
 
+/** From so many peers on, one pass over the tables is cheaper than a search for each peer. */
+const mostSearches = 8;
+
 /**
- * Looks peers up in tables as the kernel prints them. A busy machine has tens of thousands of rows and a handful of
- * peers that matter, so the bytes are searched unparsed: parsing every row would hold up the event loop.
+ * Looks peers up in tables as the kernel prints them. A busy machine has tens of thousands of rows. For a handful of peers the bytes
+ * are searched unparsed. For many peers the rows are indexed once: a search for each of 1,000 peers in 2,000 rows held the event
+ * loop for 95 ms, the index takes 1 ms.
  */
 export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
+  let searches = 0;
+  let index: ReadonlyMap<string, number> | undefined;
+  const find = (remote: string): readonly (number | undefined)[] => {
+    searches += 1;
+    if (searches <= mostSearches) return tables.map((table) => findQueue(table, remote));
+    index ??= indexQueues(tables);
+    return [index.get(remote)];
+  };
   return {
-    queueOf: (peer) => {
-      const keys = remoteColumns(peer);
-      const found = tables.flatMap((table) => keys.map((key) => findQueue(table, key)));
-      return found.reduce((a, b) => (a === undefined ? b : Math.max(a, b ?? 0)), undefined);
-    },
+    queueOf: (peer) =>
+      remoteColumns(peer)
+        .flatMap(find)
+        .reduce((a, b) => (a === undefined ? b : Math.max(a, b ?? 0)), undefined),
   };
 }
 
@@ -86,6 +97,25 @@ function findQueue(table: Buffer, remote: string): number | undefined {
     fullest = Math.max(fullest ?? 0, Number.parseInt(queue, 16));
   }
   return fullest;
+}
+
+/** The fullest queue of each remote column. The columns are those of `findQueue`. */
+function indexQueues(tables: readonly Buffer[]): ReadonlyMap<string, number> {
+  const queues = new Map<string, number>();
+  for (const table of tables) {
+    const text = table.toString('latin1');
+    // The first line has the names of the columns.
+    for (let line = text.indexOf('\n') + 1; line > 0 && line < text.length; line = text.indexOf('\n', line) + 1) {
+      const local = text.indexOf(': ', line) + 2;
+      const remote = text.indexOf(' ', local) + 1;
+      const state = text.indexOf(' ', remote) + 1;
+      if (text.startsWith(timeWait, state)) continue;
+      const queue = Number.parseInt(text.slice(state + 3, state + 11), 16);
+      const peer = text.slice(remote, state - 1);
+      queues.set(peer, Math.max(queues.get(peer) ?? 0, queue));
+    }
+  }
+  return queues;
 }
 
 /** The forms in which the kernel may print `address:port`: an IPv4 peer of a listener for both is in the table of IPv6, mapped. */
