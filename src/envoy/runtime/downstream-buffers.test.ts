@@ -8,6 +8,7 @@ import {
   hasRoom,
   isWatched,
   openWindow,
+  trickleOf,
   unconfirmed,
 } from './downstream-buffers.ts';
 
@@ -69,15 +70,17 @@ const stopped = 100;
 function startBuffers({
   queued,
   totalBytes = deliveryLimits.totalBytes,
+  gauge = 'http.edge.downstream_cx_tx_bytes_buffered',
 }: {
   readonly queued: (peer: string) => number;
   readonly totalBytes?: number;
+  readonly gauge?: string;
 }) {
   const clock = createFakeClock();
   let looks = 0;
   const buffers = createDownstreamBuffers({
     clock,
-    admin: { stats: () => Promise.resolve(new Map([['http.edge.downstream_cx_tx_bytes_buffered', mebibyte]])) },
+    admin: { stats: () => Promise.resolve(new Map([[gauge, mebibyte]])) },
     tables: {
       look: () => {
         looks += 1;
@@ -89,7 +92,7 @@ function startBuffers({
   return {
     clock,
     looks: () => looks,
-    open: (peer: string) => buffers.open(`${peer} HTTP/1.1`),
+    open: (peer: string, protocol = 'HTTP/1.1') => buffers.open(`${peer} ${protocol}`),
     /** Lets a time pass in which samples are taken. */
     pass: async (ms: number): Promise<void> => {
       for (let passed = 0; passed < ms; passed += 10) {
@@ -197,5 +200,37 @@ describe('many readers who stop', () => {
     expect(service.looks()).toBe(1);
     await service.pass(20);
     expect(service.looks()).toBe(2);
+  });
+});
+
+describe('readers whose connection cannot be observed', () => {
+  const kibibyte = 1024;
+  it.each([
+    { readers: 0, each: 256 * kibibyte },
+    { readers: 64, each: 256 * kibibyte },
+    { readers: 128, each: 128 * kibibyte },
+    { readers: 512, each: 32 * kibibyte },
+    { readers: 10_000, each: 32 * kibibyte },
+  ])('get $each bytes a second each when they are $readers', ({ readers, each }) => {
+    expect(trickleOf(readers, 1_000)).toBe(each);
+    expect(trickleOf(readers, 50)).toBe(each / 20);
+  });
+
+  it('share a total rate, streams of HTTP/2 for example', async () => {
+    const service = startBuffers({ queued: () => 0, gauge: 'http2.pending_send_bytes' });
+    const readers = Array.from({ length: 400 }, (_, index) => service.open(`stopped-${index}`, 'HTTP/2'));
+    let written = 0;
+    const goOn = (delivery: Delivery): void => {
+      written += fill(delivery);
+      delivery.onRoom(() => goOn(delivery));
+    };
+    for (const delivery of readers) goOn(delivery);
+    await service.pass(2_000);
+    const before = written;
+    await service.pass(10_000);
+    const perSecond = (written - before) / 10;
+    expect(perSecond).toBeGreaterThan(4 * mebibyte);
+    // At 256 KiB for each it would be 100 MiB.
+    expect(perSecond).toBeLessThan(24 * mebibyte);
   });
 });

@@ -44,8 +44,21 @@ const slowestSampleMs = 800;
 /** The wait after a sample, in multiples of the time for which the sample held the event loop. */
 const restAfterSample = 9;
 
-/** Rate for a reader whose connection cannot be observed: 256 KiB a second, several times what the fastest engine streams. */
-const trickleBytesPerMs = (256 * 1024) / 1_000;
+/** Rates for readers whose connection cannot be observed, in bytes a second. */
+const trickle = {
+  /** For one: several times what the fastest engine streams. */
+  most: 256 * 1024,
+  /** For all together. */
+  total: 16 * 1024 * 1024,
+  /** For one among many: what an engine streams. One who has stopped gets to Envoy's limit of 8 MiB in four minutes. */
+  least: 32 * 1024,
+};
+
+/** Bytes that each of so many readers gets in a time. */
+export function trickleOf(readers: number, ms: number): number {
+  const share = trickle.total / Math.max(1, readers);
+  return (Math.max(trickle.least, Math.min(trickle.most, share)) * ms) / 1_000;
+}
 
 interface Tracked {
   readonly peer: string;
@@ -59,6 +72,8 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   const watched = new Set<Tracked>();
   /** What all open answers have unconfirmed beyond half of a small window. */
   let excessBytes = 0;
+  /** How many the last sample could not observe. */
+  let unclearReaders = 0;
   let cancel: CancelTimer | undefined;
   let everyMs = fastestSampleMs;
   let restMs = 0;
@@ -77,13 +92,16 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   const sample = async (): Promise<void> => {
     const observe = await takeSample(admin, tables);
     const begun = clock.elapsed();
-    const trickleBytes = trickleBytesPerMs * Math.max(everyMs, restMs);
+    const trickleBytes = trickleOf(unclearReaders, Math.max(everyMs, restMs));
+    unclearReaders = 0;
     everyMs = Math.min(everyMs * 2, slowestSampleMs);
     for (const tracked of watched) {
       const { window } = tracked;
       const { confirmed } = window;
+      const observation = observe(tracked);
+      if (observation === 'unclear') unclearReaders += 1;
       excessBytes -= excess(window);
-      applyObservation(window, observe(tracked), trickleBytes);
+      applyObservation(window, observation, trickleBytes);
       excessBytes += excess(window);
       if (window.confirmed > confirmed) everyMs = fastestSampleMs;
     }
