@@ -155,6 +155,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
         release: () => {
           tracked.waiting = undefined;
           excessBytes -= excess(tracked.window);
+          tracked.window.confirmed = tracked.window.written;
           watched.delete(tracked);
         },
       };
