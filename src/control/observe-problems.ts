@@ -28,7 +28,9 @@ export interface ObservedParts {
   readonly clock: Clock;
   /** Figures that the metrics show, too. */
   readonly figures: Pick<ServiceFigures, 'store' | 'sharing' | 'disk' | 'discovery' | 'catalogAgeMs'>;
-  readonly store: { readonly status: () => { readonly reason?: string | undefined } };
+  readonly store: {
+    readonly status: () => { readonly reason?: string | undefined; readonly journalFault?: string | undefined };
+  };
   readonly catalog: Pick<ServedCatalog, 'look' | 'snapshots'>;
   readonly admin: Pick<EnvoyAdmin, 'ownCertificates'>;
   readonly errors: Pick<ErrorCounts, 'ofModels' | 'ofBackends'>;
@@ -133,9 +135,10 @@ async function observedService(
   { figures, store, refusedShare }: ObservedParts,
   seen: Pick<ObservedService, 'now' | 'isEnvoyAnswering' | 'certificates'>,
 ): Promise<ObservedService> {
+  const { reason, journalFault } = store.status();
   return {
     ...seen,
-    store: { ...figures.store(), reason: store.status().reason },
+    store: { ...figures.store(), reason, journalFault },
     isSharing: figures.sharing?.().isShared,
     disk: await figures.disk(),
     unansweredMs: figures.discovery().unansweredMs,

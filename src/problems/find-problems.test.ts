@@ -78,6 +78,13 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'Is 84 % full (216 MiB of 256 MiB): new requests are refused with 503.',
   ],
   [
+    'the journal cannot be written',
+    inStore({ database: 'here', journalBytes: 0, hasRoom: false, journalFault: 'EROFS: read-only file system' }),
+    'journal-filling',
+    'journal',
+    'Cannot be written (EROFS: read-only file system): new requests are refused with 503.',
+  ],
+  [
     'the disk fills',
     inService({ disk: { free: 6 * 1024 ** 3, size: 100 * 1024 ** 3 } }),
     'disk-filling',

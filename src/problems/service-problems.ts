@@ -9,6 +9,8 @@ export interface ObservedStore {
   readonly reason?: string | undefined;
   readonly journalBytes: number;
   readonly journalLimitBytes: number;
+  /** Why the journal cannot be written. */
+  readonly journalFault?: string | undefined;
   /** Whether the bills of new requests have room. */
   readonly hasRoom: boolean;
   /** Undefined: a server keeps the data. */
@@ -81,7 +83,7 @@ export function serviceProblems(observed: ObservedService, isListed: IsListed): 
 }
 
 function storeProblems(store: ObservedStore, isListed: IsListed): readonly Finding[] {
-  const { database, journalBytes, journalLimitBytes, hasRoom, reason } = store;
+  const { database, journalBytes, journalFault, journalLimitBytes, hasRoom, reason } = store;
   const full = journalBytes / journalLimitBytes;
   const journal = { object: 'journal', kind: 'journal-filling' } as const;
   return [
@@ -89,6 +91,11 @@ function storeProblems(store: ObservedStore, isListed: IsListed): readonly Findi
       ...{ object: 'database', kind: 'database-down' },
       problem: `Takes no bills${reason === undefined ? '' : ` (${reason})`}: ${sizeText(journalBytes)} of bills wait in the journal.`,
       action: 'Bring the database back; the journal is then settled by itself: docs/runbooks.md#weirledgeraway',
+    }),
+    ...when(journalFault !== undefined, {
+      ...journal,
+      problem: `Cannot be written (${journalFault}): new requests are refused with 503.`,
+      action: 'Make the disk of the data folder writable, then start Weir again: docs/runbooks.md#weirjournalfilling',
     }),
     ...when(database === 'behind', {
       ...{ object: 'database', kind: 'database-replaying' },
@@ -100,11 +107,15 @@ function storeProblems(store: ObservedStore, isListed: IsListed): readonly Findi
       problem: 'The check at the start found damage in the database file.',
       action: 'Restore a backup: docs/runbooks.md#weirledgerdamaged',
     }),
-    ...when(!hasRoom || full > (isListed(journal) ? thresholds.journal.end : thresholds.journal.begin), {
-      ...journal,
-      problem: `Is ${percent(full)} full (${sizeText(journalBytes)} of ${sizeText(journalLimitBytes)})${hasRoom ? '' : ': new requests are refused with 503'}.`,
-      action: 'Bring the database back before it is full: docs/runbooks.md#weirjournalfilling',
-    }),
+    ...when(
+      journalFault === undefined &&
+        (!hasRoom || full > (isListed(journal) ? thresholds.journal.end : thresholds.journal.begin)),
+      {
+        ...journal,
+        problem: `Is ${percent(full)} full (${sizeText(journalBytes)} of ${sizeText(journalLimitBytes)})${hasRoom ? '' : ': new requests are refused with 503'}.`,
+        action: 'Bring the database back before it is full: docs/runbooks.md#weirjournalfilling',
+      },
+    ),
   ];
 }
 

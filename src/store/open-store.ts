@@ -112,7 +112,13 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const lost = Promise.withResolvers<Error>();
   const ended = Promise.withResolvers<void>();
   let phase: 'open' | 'closing' = 'open';
-  let status: StoreStatus = { database: 'behind', journalBytes: 0, hasRoom: true, reason: undefined };
+  let status: StoreStatus = {
+    database: 'behind',
+    journalBytes: 0,
+    journalFault: undefined,
+    hasRoom: true,
+    reason: undefined,
+  };
   let lastSent = 0;
   let sentRows = 0;
   let upkeep: StoreUpkeep['upkeep'] = { doneAt: undefined, failures: 0 };

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
@@ -82,6 +82,23 @@ describe('while the database is away', () => {
     expect(store.canSettle()).toBe(true);
     expect(await written()).toBe(settled + 1 + all.length - refused.length);
     await expectTrueBooks({ queries });
+  });
+
+  it('a journal that cannot be written refuses new requests until it can', async () => {
+    const { journal, store, release, settle, written } = await outage();
+    rmSync(join(journal, '0'), { recursive: true });
+    expect(store.canSettle()).toBe(true);
+    await expect(settle('under-way')).rejects.toMatchObject({ code: 'overloaded' });
+    const journalFault: unknown = expect.stringContaining('ENOENT');
+    expect(store.status()).toMatchObject({ hasRoom: false, journalFault });
+    expect(store.canSettle()).toBe(false);
+    mkdirSync(join(journal, '0'));
+    await vi.waitFor(() => expect(store.canSettle()).toBe(true), { timeout: 20_000, interval: 20 });
+    await settle('a');
+    expect(store.status()).toMatchObject({ database: 'away', journalFault: undefined });
+    await release();
+    await untilBack(store);
+    expect(await written()).toBe(1);
   });
 
   it('a row that can never be written harms no other, and its file is kept', async () => {

@@ -43,7 +43,13 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let database: OpenDatabase | undefined;
   let watching: { readonly stop: () => Promise<void> } | undefined;
   let upkeep: UpkeepRunner | undefined;
-  let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true, reason: undefined };
+  let status: StoreStatus = {
+    database: 'behind',
+    journalBytes: journal.bytes(),
+    hasRoom: true,
+    journalFault: undefined,
+    reason: undefined,
+  };
   /** The reasons of the outage that are in the log. */
   const logged = new Set<string>();
   let batch: readonly SettledRequest[] | undefined;
@@ -61,7 +67,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
 
   function tell(now: StoreStatus['database'], message?: string, reason = status.reason): void {
     const [journalBytes, away] = [journal.bytes(), now === 'away' ? reason : undefined];
-    const next = { database: now, journalBytes, hasRoom: journalBytes < fullBytes, reason: away };
+    // While the database takes rows, the journal is not needed.
+    const journalFault = now === 'here' ? undefined : journal.fault();
+    const hasRoom = journalBytes < fullBytes && journalFault === undefined;
+    const next = { database: now, journalBytes, journalFault, hasRoom, reason: away };
     if (message === undefined && isDeepStrictEqual(status, next)) return;
     status = next;
     reply({ kind: 'status', status: message === undefined ? status : { ...status, message } });
@@ -121,8 +130,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     } catch (error) {
       const message = messageOf(error);
       const noRoom = indexOf.map((index) => ({ index, reason: 'no-room', message }) as const);
-      reply({ kind: 'settled', balances: [], spendings: [], faults: [...faults, ...noRoom] });
+      // First, so that no request is let in whose row would be refused, too.
       tell(status.database, `the journal: ${message}`);
+      reply({ kind: 'settled', balances: [], spendings: [], faults: [...faults, ...noRoom] });
       return;
     }
     const costs = new Map<string, bigint>();
@@ -178,6 +188,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   async function comeBack(): Promise<void> {
     // SQLite's calls are synchronous: messages that arrived meanwhile are handled now.
     await new Promise((resolve) => setImmediate(resolve));
+    if (journal.fault() !== undefined) journal.tryAgain();
     try {
       if (database === undefined) {
         database = await options.open();

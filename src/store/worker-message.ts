@@ -36,7 +36,9 @@ export interface StoreStatus {
   readonly database: 'here' | 'behind' | 'away';
   /** Size of the rows that are in the journal. */
   readonly journalBytes: number;
-  /** Whether the journal has room for the rows of more requests. */
+  /** Why the journal cannot be written, while the database is not up. */
+  readonly journalFault: string | undefined;
+  /** Whether the journal can be written and has room for the rows of more requests. */
   readonly hasRoom: boolean;
   /** Why the database is away, as it was last found. There as long as it is away. */
   readonly reason: string | undefined;

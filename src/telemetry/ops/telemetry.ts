@@ -153,16 +153,17 @@ function recordOf({
 export interface LoggedStatus {
   readonly database: 'here' | 'behind' | 'away';
   readonly journalBytes: number;
+  readonly journalFault: string | undefined;
   readonly hasRoom: boolean;
   readonly message?: string;
 }
 
 /** Logs when the database goes away and comes back, when the journal is full, and errors: a line per change, not per row. */
 export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
-  let last: LoggedStatus = { database: 'here', journalBytes: 0, hasRoom: true };
+  let last: LoggedStatus = { database: 'here', journalBytes: 0, journalFault: undefined, hasRoom: true };
   return (status) => {
-    const { database, journalBytes, hasRoom, message } = status;
-    const facts = { journalBytes, error: message };
+    const { database, journalBytes, journalFault, hasRoom, message } = status;
+    const facts = { journalBytes, error: message ?? journalFault };
     if (database !== last.database) {
       if (database === 'away') log.warn(facts, 'the database is away: rows go to the journal');
       else if (database === 'behind') log.info(facts, 'the database is back: settling the rows of the journal');
@@ -170,6 +171,7 @@ export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
     } else if (message !== undefined) log.warn(facts, 'store problem');
     if (hasRoom !== last.hasRoom) {
       if (hasRoom) log.info(facts, 'the journal has room again');
+      else if (journalFault !== undefined) log.error(facts, 'the journal cannot be written: new requests are refused');
       else log.error(facts, 'the journal is full: new requests are refused');
     }
     last = status;

@@ -14,8 +14,10 @@ const maxProcesses = 1_000;
 /** The names that Weir gives to a process's folder, and to the files of rows in it. */
 const folderName = /^(0|[1-9]\d{0,2})$/;
 const rowsName = /^\d{15}-\d{6,}-[0-9a-f]{8}\.journal$/;
-/** Names of other files that Weir makes there: the lock, which is a database of SQLite, and files kept for inspection. */
-const otherName = /^lock(-journal|-wal|-shm)?$|^\d{15}-\d{6,}-[0-9a-f]{8}\.(refused|damaged)$/;
+/** Written after a fault, to find out whether the disk takes rows again. */
+export const trialName = 'trial';
+/** Names of other files that Weir makes there: the lock, which is a database of SQLite, a trial, and files kept for inspection. */
+const otherName = /^lock(-journal|-wal|-shm)?$|^trial$|^\d{15}-\d{6,}-[0-9a-f]{8}\.(refused|damaged)$/;
 
 export interface JournalFolder extends FolderLock {
   readonly folder: string;

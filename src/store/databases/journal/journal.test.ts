@@ -1,4 +1,4 @@
-import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -93,6 +93,28 @@ describe('the journal', () => {
     expect(drain()).toEqual(['a', 'b']);
     journal.append(rows('c'));
     expect(drain()).toEqual(['c']);
+  });
+
+  it('has a fault while the disk refuses rows, until it takes a trial, of which nothing stays', () => {
+    const folder = join(temporaryFolder(), 'journal');
+    mkdirSync(folder);
+    const { journal, drain } = journalIn(folder);
+    rmSync(folder, { recursive: true });
+    expect(() => journal.append(rows('a'))).toThrow('ENOENT');
+    expect(journal.fault()).toContain('ENOENT');
+    journal.tryAgain();
+    expect(journal.fault()).toContain('ENOENT');
+    mkdirSync(folder);
+    journal.tryAgain();
+    expect([journal.fault(), readdirSync(folder)]).toEqual([undefined, []]);
+    journal.append(rows('b'));
+    expect(drain()).toEqual(['b']);
+  });
+
+  it('has no fault when it is full: it has a limit of its own', () => {
+    const { journal } = journalIn(undefined, { maxBytes: 10 });
+    expect(() => journal.append(rows('a'))).toThrow('full');
+    expect(journal.fault()).toBeUndefined();
   });
 
   it('tells of a record that was cut off, and never writes behind it', () => {

@@ -9,10 +9,12 @@ import {
   renameSync,
   statSync,
   unlinkSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { rowFilesIn } from './folder.ts';
+import { messageOf } from '../../../core/failure.ts';
+import { rowFilesIn, trialName } from './folder.ts';
 import {
   type FieldValue,
   type SettledField,
@@ -39,6 +41,10 @@ export interface JournalSegment {
 export interface Journal {
   /** Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them. */
   readonly append: (rows: readonly SettledRequest[]) => void;
+  /** Why the disk refused the last rows; undefined when it took them, or has taken a trial since. */
+  readonly fault: () => string | undefined;
+  /** After a fault: tries to write to the folder, and keeps nothing of it. */
+  readonly tryAgain: () => void;
   /** The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. */
   readonly oldest: () => JournalSegment | undefined;
   /** Removes a segment whose rows are in the database. With `keep`, the file stays, under a name that is never replayed. */
@@ -58,6 +64,8 @@ export interface JournalOptions {
 }
 
 const extension = '.journal';
+/** As much as a few rows. */
+const trial = Buffer.alloc(16 * 1024);
 
 /** Opens the journal of a folder, with the files that an earlier process has left in it. Throws when the folder cannot be read. */
 export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions): Journal {
@@ -66,6 +74,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
   let bytes = closed.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
   let open: { readonly name: string; readonly file: number; size: number } | undefined;
   let made = 0;
+  let fault: string | undefined;
 
   function begin(): NonNullable<typeof open> {
     made += 1;
@@ -85,6 +94,25 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
     open = undefined;
   }
 
+  function write(record: Buffer): void {
+    const into = open ?? begin();
+    try {
+      for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
+      fdatasyncSync(into.file);
+    } catch (error) {
+      // Nothing may follow a record that was cut off: it would never be read back.
+      try {
+        ftruncateSync(into.file, into.size);
+      } finally {
+        end();
+      }
+      throw error;
+    }
+    into.size += record.length;
+    bytes += record.length;
+    if (into.size >= segmentBytes) end();
+  }
+
   /** A new file name is durable only when its folder has been synced. */
   function syncFolder(): void {
     const handle = openSync(folder, 'r');
@@ -101,22 +129,22 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
     append: (rows) => {
       const record = Buffer.concat(rows.map(journalRecord));
       if (bytes + record.length > maxBytes) throw new Error('the journal is full');
-      const into = open ?? begin();
       try {
-        for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
-        fdatasyncSync(into.file);
+        write(record);
       } catch (error) {
-        // Nothing may follow a record that was cut off: it would never be read back.
-        try {
-          ftruncateSync(into.file, into.size);
-        } finally {
-          end();
-        }
+        fault = messageOf(error);
         throw error;
       }
-      into.size += record.length;
-      bytes += record.length;
-      if (into.size >= segmentBytes) end();
+    },
+    fault: () => fault,
+    tryAgain: () => {
+      try {
+        writeFileSync(join(folder, trialName), trial, { flush: true, mode: 0o600 });
+        unlinkSync(join(folder, trialName));
+        fault = undefined;
+      } catch (error) {
+        fault = messageOf(error);
+      }
     },
     oldest: () => {
       if (closed.length === 0) end();

@@ -1,12 +1,14 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { sampleDatabase, temporaryFolder } from '../../../../test/support/sample-database.ts';
 import { sqliteFile } from '../../../../test/support/sample-store.ts';
 import { hashKey } from '../../accounts/key-text.ts';
 import type { OpenOptions } from '../database.ts';
 import { openDatabase } from '../open-database.ts';
+import { type CommitCount, readMark } from './commit-mark.ts';
 
 const at = ({ file, ...options }: Omit<OpenOptions, 'user'> & { readonly file: string }) =>
   openDatabase({ kind: 'sqlite', file }, { ...options, user: 'operator' });
@@ -89,6 +91,20 @@ describe('an SQLite database', () => {
     await expect(at({ file, missing: 'create' })).rejects.toThrow(
       `Cannot open the database at ${file}: file is not a database.`,
     );
+  });
+
+  it('is not up while it can only be read', async () => {
+    const file = join(temporaryFolder(), 'weir.db');
+    const { queries, probe } = await open({ file, missing: 'create' });
+    await sql`pragma query_only = 1`.execute(queries);
+    await expect(probe()).rejects.toThrow('readonly database');
+    await sql`pragma query_only = 0`.execute(queries);
+    await probe();
+    const mark = readMark(file);
+    expect(mark).toMatchObject({ commits: expect.any(BigInt) as unknown });
+    await probe();
+    // A probe counts as a commit, so that a database that lost it is recognised.
+    expect(mark).toEqual({ ...(readMark(file) as CommitCount), commits: (readMark(file) as CommitCount).commits - 1n });
   });
 
   it('has no key as text on the disk', async () => {

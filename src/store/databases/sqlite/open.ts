@@ -106,7 +106,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
       probe: async () => {
         wait(0);
         try {
-          database.exec('begin immediate; rollback');
+          commitOnce(database, counter);
         } finally {
           wait(waitMs);
         }
@@ -121,6 +121,19 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     database.close();
     throw error;
   }
+}
+
+/** Commits something: a disk that has become read-only still gives the lock. */
+function commitOnce(database: DatabaseSync, counter: CommitCounter | undefined): void {
+  database.exec('begin immediate');
+  try {
+    counter?.count();
+    database.exec('commit');
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback');
+    throw error;
+  }
+  counter?.committed();
 }
 
 /** Lets a new file give free pages back to the file system, in steps (`upkeep.ts`). A file that has tables would have to be rewritten. */
