@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { capabilities, parameterNames } from '../src/catalog/resources/capabilities.ts';
-import { engineNames, type ParameterName, type ReasoningSetting } from '../src/core/capability.ts';
+import { capabilities } from '../src/catalog/resources/capabilities.ts';
+import type { ReasoningSetting } from '../src/core/capability.ts';
+import { engineNames } from '../src/core/engine-name.ts';
+import { parameterNames, parameters } from '../src/core/parameters.ts';
 import { inertNames } from '../src/dialects/chat/read-request.ts';
-import { chatBody } from '../src/dialects/chat/schema.ts';
 import { engines } from '../src/engines/engines.ts';
-import { demandable } from '../src/routing/eligible.ts';
 import { markdownTable } from './markdown-table.ts';
 
 const all = engineNames.map((name) => ({ name, ...engines[name] }));
@@ -41,25 +41,20 @@ function accepted(schema: JsonSchema): string {
 }
 
 function parameterTable(): string {
-  const { properties = {} } = z.toJSONSchema(chatBody, { io: 'input', unrepresentable: 'any' });
   return markdownTable(
-    ['parameter', 'accepts', 'without it', ...all.map(({ name }) => name)],
-    parameterNames.map((name) => [
-      code(name),
-      accepted(properties[name] as JsonSchema),
-      demandable.includes(name) ? 'refused' : 'left out',
-      ...all.map(({ capabilities: { parameters }, names }) => sentAs(name, { parameters, alias: names?.[name] })),
-    ]),
+    ['parameter', 'accepts', 'without it', ...engineNames],
+    parameterNames.map((name) => {
+      const { schema, withoutIt, engines: takenBy } = parameters[name];
+      const cells = engineNames.map((engine) => sentAs(takenBy[engine]));
+      return [code(name), accepted(z.toJSONSchema(schema, inputs) as JsonSchema), withoutIt, ...cells];
+    }),
   );
 }
 
-function sentAs(
-  name: ParameterName,
-  engine: { readonly parameters: readonly ParameterName[]; readonly alias: string | undefined },
-): string {
-  if (!engine.parameters.includes(name)) return '–';
-  return engine.alias === undefined ? 'yes' : code(engine.alias);
-}
+const inputs = { io: 'input', unrepresentable: 'any' } as const;
+
+const sentAs = (taken: boolean | { readonly as: string }): string =>
+  typeof taken === 'object' ? code(taken.as) : yes(taken);
 
 const featureTable = (): string =>
   markdownTable(
