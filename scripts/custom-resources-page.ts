@@ -53,11 +53,12 @@ function oneOf(values: readonly unknown[]): string {
   return ['[parameters](parameters.md#sampling)', ...others].join(', ');
 }
 
-/** A list of choices with room for each of them needs no number. */
+/** A list that has room for all of its choices needs no number. */
 function listInWords(items: OpenApiSchema, bounds: string): string {
+  if (items.properties) return `list of ${bounds}`;
   const { enum: choices } = items as Bounds;
-  const size = choices !== undefined && bounds === between(undefined, choices.length) ? '' : ` ${bounds}`;
-  return `list of${size}${items.properties ? '' : `${size === '' ? '' : ' of'}: ${taken(items)}`}`;
+  const hasRoomForAll = choices !== undefined && bounds === between(undefined, choices.length);
+  return hasRoomForAll ? `list of: ${taken(items)}` : `list of ${bounds} of: ${taken(items)}`;
 }
 
 /** What a field takes, in words. */

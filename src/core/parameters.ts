@@ -18,7 +18,7 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
    * `left out`: the route serves the request without it. docs/reference/api.md §4.1.
    */
   readonly withoutIt: 'refused' | 'left out';
-  readonly needs: Need;
+  readonly needs: Requirement;
   readonly engines: TakenBy;
   /**
    * Where an engine's error may name it, in our word or the engine's. `anywhere`: in `param`, `loc` or the message. `param`: the
@@ -39,19 +39,19 @@ type DefaultOf<Value> = Value extends readonly unknown[]
     : Value;
 
 /** How the messages surface has a parameter. The value of a `part` is read by `read-request.ts` of that surface. */
-type OnMessages<Value> =
+type MessagesForm<Value> =
   | { readonly kind: 'none' }
   | { readonly kind: 'field'; readonly name: string; readonly schema: z.ZodType<Value> }
   | { readonly kind: 'part'; readonly path: string };
 
-/** What it means nothing without. Without `logprobs: true` the chat surface refuses it; without tools it is not sent. */
-type Need = 'nothing' | 'logprobs' | 'tools';
+/** What gives a parameter a meaning. Without `logprobs: true` the chat surface refuses the parameter; without tools it is not sent. */
+type Requirement = 'nothing' | 'logprobs' | 'tools';
 
-/** The engines that take it; `as`: under another name. */
+/** Whether each engine takes a parameter; `as`: under another name. */
 type TakenBy = Readonly<Record<EngineName, boolean | { readonly as: string }>>;
 
 /** Keeps the types of the schemas, and has the compiler refuse a record that lacks a field. */
-const record = <Schema extends z.ZodType, const Messages extends OnMessages<z.output<Schema>>>(
+const record = <Schema extends z.ZodType, const Messages extends MessagesForm<z.output<Schema>>>(
   fields: ParameterRecord<Schema, Messages>,
 ): ParameterRecord<Schema, Messages> => fields;
 

@@ -12,12 +12,12 @@ export const chatFields = Object.fromEntries(
   parameterNames.map((name) => [name, z.nullish(parameters[name].schema)]),
 ) as unknown as ChatFields;
 
-type OnMessages<Name extends ParameterName> = (typeof parameters)[Name]['messages'];
-type FieldName<Name extends ParameterName> = Extract<OnMessages<Name>, { readonly kind: 'field' }>['name'];
+type MessagesFormOf<Name extends ParameterName> = (typeof parameters)[Name]['messages'];
+type FieldName<Name extends ParameterName> = Extract<MessagesFormOf<Name>, { readonly kind: 'field' }>['name'];
 
 type MessagesFields = {
   readonly [Name in ParameterName as FieldName<Name>]: Nullish<
-    Extract<OnMessages<Name>, { readonly kind: 'field' }>['schema']
+    Extract<MessagesFormOf<Name>, { readonly kind: 'field' }>['schema']
   >;
 };
 
@@ -31,7 +31,7 @@ export const messagesFields = Object.fromEntries(
 
 /** The parameters that the messages surface has inside another field. Its reader must read each of them. */
 export type PartName = {
-  [Name in ParameterName]: OnMessages<Name> extends { readonly kind: 'part' } ? Name : never;
+  [Name in ParameterName]: MessagesFormOf<Name> extends { readonly kind: 'part' } ? Name : never;
 }[ParameterName];
 
 /** The parameters of a parsed body, in the order of the table. `valueOf` finds the value that the schema of a parameter has read. */
