@@ -14,22 +14,22 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
   /** The value that asks for what engines do anyway; it is not sent. `[]` and `{}`: any empty one. Undefined: there is none. */
   readonly default: DefaultOf<z.output<Schema>> | undefined;
   /**
-   * What happens on a route that does not take it. `refused`: the caller would notice, so the route cannot serve the request.
+   * What happens on a route that does not take the parameter. `refused`: the caller would notice, so the route cannot serve the request.
    * `left out`: the route serves the request without it. docs/reference/api.md §4.1.
    */
   readonly withoutIt: 'refused' | 'left out';
   readonly needs: Requirement;
   readonly engines: TakenBy;
   /**
-   * Where an engine's error may name it, in our word or the engine's. `anywhere`: in `param`, `loc` or the message. `param`: the
-   * name is an ordinary word, so its occurrence in a message proves nothing.
+   * Where an engine's error may name the parameter, in our word or the engine's. `anywhere`: in `param`, `loc` or the message.
+   * `param`: only in `param` and `loc`, because the name is an ordinary word in messages.
    */
   readonly namedInErrors: 'anywhere' | 'param';
   /**
    * What the thread that answers gets of a value that was read in another thread. `first-entry`: the value may be large, and that
    * thread only needs to know whether it is empty.
    */
-  readonly handedOver: 'whole' | 'first-entry';
+  readonly handedOver: HandedOver<z.output<Schema>>;
 }
 
 type DefaultOf<Value> = Value extends readonly unknown[]
@@ -37,6 +37,11 @@ type DefaultOf<Value> = Value extends readonly unknown[]
   : Value extends object
     ? Readonly<Record<string, never>>
     : Value;
+
+/** Only an object can be cut to one entry: a list would become an object. */
+type HandedOver<Value> =
+  | 'whole'
+  | (Value extends readonly unknown[] ? never : Value extends object ? 'first-entry' : never);
 
 /** How the messages surface has a parameter. The value of a `part` is read by `read-request.ts` of that surface. */
 type MessagesForm<Value> =
