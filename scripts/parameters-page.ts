@@ -143,7 +143,7 @@ A route is chosen for the exact request. Routes that honour more of its paramete
 - **left out**: the request is served all the same, and the parameter is not sent.
 
 The *default* is the value that asks for what engines do anyway. It is not sent, and every route can serve it. A parameter that *needs* \`logprobs: true\` is a 400 without it; one that needs \`tools\` is not sent without them.
-*On messages* is the name on \`POST /v1/messages\`; [messages.md](messages.md) has the values there.
+The column *on messages* has the name on \`POST /v1/messages\`. [The messages surface](messages.md#requests) lists its values.
 
 ${parameterTable()}
 
