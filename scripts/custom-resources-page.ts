@@ -8,6 +8,7 @@ import {
   version,
 } from '../src/catalog/custom-resources.ts';
 import { intOrStringKey } from '../src/catalog/resources/fields.ts';
+import { isParameter, parameterNames } from '../src/core/parameters.ts';
 import { markdownTable } from './markdown-table.ts';
 
 const code = (text: string): string => `\`${text}\``;
@@ -44,18 +45,34 @@ interface Bounds {
 const between = (least: number | undefined, most: number | undefined): string =>
   least === undefined || least === 0 ? `at most ${most}` : `${least} to ${most}`;
 
+/** The choices of a field. All names of parameters together are a link to the page that lists them. */
+function oneOf(values: readonly unknown[]): string {
+  const others = values.filter((value) => !isParameter(String(value))).map((value) => code(String(value)));
+  const hasEveryParameter = values.length - others.length === parameterNames.length;
+  if (!hasEveryParameter) return values.map((value) => code(String(value))).join(', ');
+  return ['[parameters](parameters.md#sampling)', ...others].join(', ');
+}
+
+/** A list that has room for all of its choices needs no number. */
+function listInWords(items: OpenApiSchema, bounds: string): string {
+  if (items.properties) return `list of ${bounds}`;
+  const { enum: choices } = items as Bounds;
+  const hasRoomForAll = choices !== undefined && bounds === between(undefined, choices.length);
+  return hasRoomForAll ? `list of: ${taken(items)}` : `list of ${bounds} of: ${taken(items)}`;
+}
+
 /** What a field takes, in words. */
 function taken(schema: OpenApiSchema): string {
   const { type = 'anything', format, items = {} } = schema;
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, enum: values } = schema as Bounds;
-  if (values) return values.map((value) => code(String(value))).join(', ');
+  if (values) return oneOf(values);
   if (format === 'date-time') return 'date and time, RFC 3339';
   const shape = shapeOf(schema);
   if (schema[intOrStringKey] === true && shape !== undefined) return prose(shape);
   const words: Readonly<Record<string, string>> = {
     string: `${shape === undefined ? 'text' : prose(shape)}; ${between(minLength, maxLength)} characters`,
     integer: maximum === Number.MAX_SAFE_INTEGER ? 'whole number' : `whole number, ${between(minimum, maximum)}`,
-    array: `list of ${between(minItems, maxItems)}${type !== 'array' || items.properties ? '' : ` of: ${taken(items)}`}`,
+    array: type === 'array' ? listInWords(items, between(minItems, maxItems)) : '',
     object: 'group',
     boolean: '`true`, `false`',
   };

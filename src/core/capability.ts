@@ -1,24 +1,6 @@
-import type { Message, ReasoningEffort, Sampling } from './request.ts';
-
-/** The engines that Weir knows how to speak to. */
-export const engineNames = [
-  'openai',
-  'vllm',
-  'sglang',
-  'llamacpp',
-  'ollama',
-  'tgi',
-  'deepseek',
-  'dashscope',
-  'moonshot',
-  'zai',
-  'fireworks',
-  'together',
-] as const;
-export type EngineName = (typeof engineNames)[number];
-
-/** An optional parameter of the chat surface. docs/reference/api.md §4.1. */
-export type ParameterName = keyof Sampling;
+import type { EngineName } from './engine-name.ts';
+import type { ParameterName } from './parameters.ts';
+import type { Message, ReasoningEffort } from './request.ts';
 
 export type ToolChoiceForm = 'auto' | 'none' | 'required' | 'named';
 export type StructuredFormat = 'json_object' | 'json_schema';

@@ -1,15 +1,15 @@
 import type {
   ContinuationMark,
-  EngineName,
   Feature,
   InlineReasoningNames,
-  ParameterName,
   ReasoningControl,
   SystemMessages,
   ToolChoiceForm,
 } from './capability.ts';
 import type { EndpointSource } from './endpoint.ts';
+import type { EngineName } from './engine-name.ts';
 import type { Prices } from './money.ts';
+import type { ParameterName } from './parameters.ts';
 import type { ReasoningEffort } from './request.ts';
 
 export type Modality = 'text' | 'image';

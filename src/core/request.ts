@@ -1,3 +1,4 @@
+import type { Sampling } from './parameters.ts';
 import type { Source, WebSearchAsk } from './web-search.ts';
 
 export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
@@ -74,25 +75,6 @@ export interface ReasoningAsk {
   readonly enabled: boolean;
   readonly effort?: ReasoningEffort;
   readonly budgetTokens?: number;
-}
-
-/** Parameters that are passed to the engine under the same name wherever it honours them. */
-export interface Sampling {
-  readonly temperature?: number;
-  readonly top_p?: number;
-  readonly stop?: string | readonly string[];
-  readonly seed?: number;
-  readonly n?: number;
-  readonly logprobs?: boolean;
-  readonly top_logprobs?: number;
-  readonly logit_bias?: Readonly<Record<string, number>>;
-  readonly frequency_penalty?: number;
-  readonly presence_penalty?: number;
-  readonly parallel_tool_calls?: boolean;
-  readonly top_k?: number;
-  readonly min_p?: number;
-  readonly repetition_penalty?: number;
-  readonly top_a?: number;
 }
 
 /** What the caller asked, in no vendor's words. */

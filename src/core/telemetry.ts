@@ -1,6 +1,6 @@
 import type { Outcome } from './account.ts';
 import type { OutcomeKind } from './settled-request.ts';
-import type { EngineName } from './capability.ts';
+import type { EngineName } from './engine-name.ts';
 import type { Surface } from './dialect.ts';
 import type { FinishReason } from './event.ts';
 import type { Failure, FailureCode } from './failure.ts';

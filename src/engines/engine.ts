@@ -1,19 +1,18 @@
-import type { Capabilities, ParameterName, ReasoningSetting } from '../core/capability.ts';
+import type { Capabilities, ReasoningSetting } from '../core/capability.ts';
 import type { ResponseFormat } from '../core/request.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** One engine: what it can do, and how its requests differ from the public wire format (docs/reference/engines.md §3 to §7). */
 export interface Engine {
-  readonly capabilities: Capabilities;
+  /** Which parameters it takes, and under which names, is in `core/parameters.ts`. */
+  readonly capabilities: Omit<Capabilities, 'parameters'>;
   /** Field that carries the output cap. */
   readonly capField: 'max_tokens' | 'max_completion_tokens';
   /** Field in which a replayed assistant message carries its reasoning; `none` where the engine refuses or ignores it. */
   readonly reasoningField: 'reasoning_content' | 'reasoning' | 'none';
   /** How usage is asked for on a stream: with `stream_options`, with running totals too, or not at all. */
   readonly streamUsage: 'include' | 'continuous' | 'always';
-  /** Parameters that go by another name here. */
-  readonly names?: Readonly<Partial<Record<ParameterName, string>>>;
   /** Takes no name in tool_choice: a named tool is asked for as the only one there is, and required. */
   readonly namedToolAlone?: true;
   /** Whether `strict` on a tool is understood. */
@@ -60,16 +59,6 @@ export function byTemplate(setting: ReasoningSetting): Fields {
   const effort = setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
   return { chat_template_kwargs: kwargs, ...effort };
 }
-
-/** What every engine of the public wire format takes. */
-export const usualParameters: readonly ParameterName[] = ['temperature', 'top_p', 'stop'];
-
-/** What engines of open models take besides: all of the public format's, and their own sampling. */
-export const openModelParameters: readonly ParameterName[] = [
-  ...usualParameters,
-  ...(['seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
-  ...(['parallel_tool_calls', 'top_k', 'min_p', 'repetition_penalty'] as const),
-];
 
 const bothFormats = ['json_object', 'json_schema'] as const;
 

@@ -1,12 +1,13 @@
 import {
   type Capabilities,
   type ContinuationMark,
-  type EngineName,
   type InlineReasoning,
   type RequestTarget,
   tagSets,
 } from '../core/capability.ts';
 import type { CapabilityOverrides, Route } from '../core/catalog.ts';
+import type { EngineName } from '../core/engine-name.ts';
+import { parametersOf } from '../core/parameters.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import { dashscope, deepseek, fireworks, moonshot, openai, together, zai } from './hosted.ts';
 import type { Engine } from './engine.ts';
@@ -50,7 +51,7 @@ export function capabilitiesOf(route: Route): Capabilities {
       stream: streamedResponseFormats ?? responseFormats ?? table.responseFormats.stream,
     },
     ...(toolChoice === undefined ? {} : { toolChoice }),
-    ...(parameters === undefined ? {} : { parameters }),
+    parameters: parameters ?? parametersOf(route.backend.engine),
     ...(conflicts === undefined ? {} : { conflicts }),
     reasoning: { ...table.reasoning, ...reasoning },
     ...(inlineReasoning === undefined ? {} : { inlineReasoning }),

@@ -6,8 +6,6 @@ import {
   everyFormat,
   everyToolChoice,
   objectFormat,
-  openModelParameters,
-  usualParameters,
   usualResponseFormat,
 } from './engine.ts';
 
@@ -17,11 +15,6 @@ export const openai: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: [
-      ...usualParameters,
-      ...(['seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias'] as const),
-      ...(['frequency_penalty', 'presence_penalty', 'parallel_tool_calls'] as const),
-    ],
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: false },
     systemMessages: 'Anywhere',
@@ -41,7 +34,6 @@ export const deepseek: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: objectFormat,
-    parameters: [...usualParameters, 'logprobs', 'top_logprobs', 'frequency_penalty', 'presence_penalty'],
     conflicts: [['logprobs', 'reasoning']],
     reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
     systemMessages: 'Anywhere',
@@ -61,11 +53,6 @@ export const dashscope: Engine = {
     tools: bothTransports,
     toolChoice: ['auto', 'none', 'named'],
     responseFormats: objectFormat,
-    parameters: [
-      ...usualParameters,
-      ...(['seed', 'n', 'logprobs', 'top_logprobs', 'presence_penalty', 'parallel_tool_calls'] as const),
-      ...(['top_k', 'repetition_penalty'] as const),
-    ],
     conflicts: [
       ['response_format', 'reasoning'],
       ['n', 'tools'],
@@ -86,13 +73,12 @@ export const dashscope: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** Moonshot's API. Sampling is fixed on its models: what is sent is refused, so none of it is. */
+/** Moonshot's API. */
 export const moonshot: Engine = {
   capabilities: {
     tools: bothTransports,
     toolChoice: ['auto', 'none'],
     responseFormats: everyFormat,
-    parameters: ['stop'],
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
     systemMessages: 'Anywhere',
@@ -117,7 +103,6 @@ export const zai: Engine = {
     tools: bothTransports,
     toolChoice: ['auto'],
     responseFormats: objectFormat,
-    parameters: usualParameters,
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
     systemMessages: 'Anywhere',
@@ -139,7 +124,6 @@ export const fireworks: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: openModelParameters,
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: true },
     systemMessages: 'Anywhere',
@@ -166,11 +150,6 @@ export const together: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: [
-      ...usualParameters,
-      ...(['seed', 'n', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
-      ...(['top_k', 'min_p', 'repetition_penalty'] as const),
-    ],
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: false },
     systemMessages: 'Anywhere',

@@ -6,8 +6,6 @@ import {
   everyEffort,
   everyFormat,
   everyToolChoice,
-  openModelParameters,
-  usualParameters,
   usualResponseFormat,
 } from './engine.ts';
 
@@ -17,7 +15,6 @@ export const vllm: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: openModelParameters,
     // A forced tool is guided decoding, and so is a schema: one at a time.
     conflicts: [['tool_choice', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: true },
@@ -41,7 +38,6 @@ export const sglang: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: openModelParameters,
     conflicts: [['tool_choice', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
     systemMessages: 'Leading',
@@ -61,8 +57,6 @@ export const llamacpp: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    // One answer at a time: it refuses any other `n`.
-    parameters: openModelParameters.filter((name) => name !== 'n'),
     // Both want the grammar.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
@@ -73,7 +67,6 @@ export const llamacpp: Engine = {
   capField: 'max_tokens',
   reasoningField: 'reasoning_content',
   streamUsage: 'include',
-  names: { repetition_penalty: 'repeat_penalty' },
   // It takes `tool_choice` as text only, and anything else for `auto`.
   namedToolAlone: true,
   strictTools: true,
@@ -87,7 +80,6 @@ export const ollama: Engine = {
     tools: bothTransports,
     toolChoice: ['auto'],
     responseFormats: everyFormat,
-    parameters: [...usualParameters, 'seed', 'frequency_penalty', 'presence_penalty'],
     conflicts: [],
     reasoning: { off: true, efforts: everyEffort, budget: false },
     systemMessages: 'Anywhere',
@@ -107,7 +99,6 @@ export const tgi: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: [...usualParameters, 'seed', 'logprobs', 'top_logprobs', 'frequency_penalty'],
     // Tools are a grammar there, as structured output is.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: false, efforts: [], budget: false },

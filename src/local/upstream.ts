@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { EngineName } from '../core/capability.ts';
+import type { EngineName } from '../core/engine-name.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** An engine, by its own account. */

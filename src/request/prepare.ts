@@ -5,6 +5,7 @@ import type { Surface } from '../core/dialect.ts';
 import { conversationDigest, promptDigest } from '../core/digests.ts';
 import { Failure } from '../core/failure.ts';
 import type { ImageHosts } from '../core/image-hosts.ts';
+import { parameterNames, parameters, type Sampling } from '../core/parameters.ts';
 import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers } from '../core/prompt.ts';
 import type { Request, ResponseFormat, Tool } from '../core/request.ts';
 import type { SearchSeal } from '../core/web-search.ts';
@@ -174,11 +175,14 @@ function lightTool(tool: Tool, fits: (schema: object) => boolean): Tool {
   return parameters === undefined || fits(parameters) ? tool : rest;
 }
 
-/** Whether there are biases decides which routes can serve; which they are is for the engine alone. */
-function lightSampling(sampling: Request['sampling']): Request['sampling'] {
-  const { logit_bias: biases } = sampling;
-  if (biases === undefined) return sampling;
-  return { ...sampling, logit_bias: Object.fromEntries(Object.entries(biases).slice(0, 1)) };
+/** Whether a value is empty decides which routes can serve; its entries are for the engine alone. */
+function lightSampling(sampling: Sampling): Sampling {
+  const cut = parameterNames.flatMap((name) => {
+    const value = sampling[name];
+    const isLarge = parameters[name].handedOver === 'first-entry' && typeof value === 'object';
+    return isLarge ? [[name, Object.fromEntries(Object.entries(value).slice(0, 1))] as const] : [];
+  });
+  return { ...sampling, ...Object.fromEntries(cut) };
 }
 
 export interface CountersOptions {

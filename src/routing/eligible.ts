@@ -1,15 +1,15 @@
 import type {
   Capabilities,
   Feature,
-  ParameterName,
   ReasoningControl,
   ReasoningSetting,
   RequestTarget,
   SystemMessages,
 } from '../core/capability.ts';
 import type { Model, Route } from '../core/catalog.ts';
-import type { ReasoningAsk, ReasoningEffort, Request, Sampling } from '../core/request.ts';
+import type { ReasoningAsk, ReasoningEffort, Request } from '../core/request.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
+import { asksForDefault, type ParameterName, parameterNames, parameters } from '../core/parameters.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 
 /** A route that can serve the request, and how many of the request's optional parameters it honours. */
@@ -64,11 +64,11 @@ export function eligibleRoutes(
   }
 
   const features = new Set(needs.map(({ feature }) => feature));
-  const parameters = sentParameters(asked);
+  const sent = sentParameters(asked);
   const able = assessed.flatMap(({ route, capabilities, reasoning }): readonly Candidate[] => {
     if (reasoning === 'impossible' || !needs.every(({ met }) => met(capabilities))) return [];
     if (conflictOf({ route, capabilities, reasoning }, features) !== undefined) return [];
-    const honoured = parameters.filter((name) => capabilities.parameters.includes(name));
+    const honoured = sent.filter((name) => capabilities.parameters.includes(name));
     const { backend, upstreamModel } = route;
     const target: RequestTarget = {
       ...{ engine: backend.engine, upstreamModel, parameters: honoured },
@@ -124,50 +124,11 @@ export interface Need {
   readonly met: (capabilities: Capabilities) => boolean;
 }
 
-/** Parameters whose absence a caller would notice: a route that lacks one cannot serve the request (docs/reference/api.md §4.1). */
-export const demandable: readonly ParameterName[] = [
-  ...(['stop', 'seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias'] as const),
-  ...(['frequency_penalty', 'presence_penalty', 'parallel_tool_calls'] as const),
-];
-
-/** Whether a parameter asks for what an engine does without it. */
-function isDefault(name: ParameterName, sampling: Sampling): boolean {
-  const value = sampling[name];
-  switch (name) {
-    case 'n':
-      return value === 1;
-    case 'logprobs':
-      return value === false;
-    case 'frequency_penalty':
-    case 'presence_penalty':
-      return value === 0;
-    case 'parallel_tool_calls':
-      return value === true;
-    case 'stop':
-      return Array.isArray(value) && value.length === 0;
-    case 'logit_bias':
-      return typeof value === 'object' && Object.keys(value).length === 0;
-    case 'temperature':
-    case 'top_p':
-    case 'seed':
-    case 'top_logprobs':
-    case 'top_k':
-    case 'min_p':
-    case 'repetition_penalty':
-    case 'top_a':
-      return false;
-  }
-}
-
-/** The parameters that are sent: those that are there and change something. */
-function sentParameters(asked: Asked): readonly ParameterName[] {
-  const { sampling, tools } = asked;
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
-  const names = Object.keys(sampling) as ParameterName[];
-  return names.filter((name) => {
-    // Without tools the parameter has no meaning, and some engines refuse it.
-    if (name === 'parallel_tool_calls' && tools.length === 0) return false;
-    return sampling[name] !== undefined && !isDefault(name, sampling);
+/** The parameters that are sent: those that are there, have what they need, and change something. */
+function sentParameters({ sampling, tools }: Asked): readonly ParameterName[] {
+  return parameterNames.filter((name) => {
+    if (parameters[name].needs === 'tools' && tools.length === 0) return false;
+    return sampling[name] !== undefined && !asksForDefault(name, sampling);
   });
 }
 
@@ -207,15 +168,15 @@ function formatNeeds({ responseFormat, stream }: Asked): readonly Need[] {
 
 /** Everything that a route must be able to do to serve this exact request, transport included. */
 function needsOf(asked: Asked): readonly Need[] {
-  const parameters = sentParameters(asked).filter((name) => demandable.includes(name));
+  const demanded = sentParameters(asked).filter((name) => parameters[name].withoutIt === 'refused');
   return [
     ...toolNeeds(asked),
     ...formatNeeds(asked),
-    ...parameters.map((name): Need => ({
+    ...demanded.map((name): Need => ({
       feature: name,
       code: 'param_not_supported',
       message: 'no route of this model supports it',
-      met: ({ parameters: can }) => can.includes(name),
+      met: (can) => can.parameters.includes(name),
     })),
   ];
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { llamacpp } from '../../src/engines/self-hosted.ts';
+import { parametersOf } from '../../src/core/parameters.ts';
 import { type Llama, startLlama } from '../support/llama.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
@@ -68,7 +68,7 @@ const together: Readonly<Record<string, object>> = {
 };
 
 describe('every parameter of the row', () => {
-  it.each(llamacpp.capabilities.parameters)('%s is accepted, streamed and not', async (name) => {
+  it.each(parametersOf('llamacpp'))('%s is accepted, streamed and not', async (name) => {
     for (const stream of [false, true]) {
       const response = await weir.chat(ask({ stream, ...(together[name] ?? { [name]: values[name] }) }));
       const text = await response.text();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import { parameterNames } from '../../src/core/parameters.ts';
 import { demoModel, demoRoute } from './support/catalog-manifest.ts';
 import { type ContractGateway, startContractGateway } from './support/contract-gateway.ts';
 import { refusalOf } from './support/refusal.ts';
@@ -187,10 +188,9 @@ test('what was asked for shows in the answer', async () => {
 
 describe('null is the same as absence', () => {
   const optional = [
-    ...['stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'temperature', 'top_p', 'n', 'stop', 'seed'],
-    ...['logprobs', 'top_logprobs', 'logit_bias', 'frequency_penalty', 'presence_penalty', 'parallel_tool_calls'],
-    ...['top_k', 'min_p', 'repetition_penalty', 'top_a', 'tools', 'tool_choice', 'response_format', 'reasoning_effort'],
-    ...['reasoning', 'thinking', 'thinking_budget', 'enable_thinking', 'chat_template_kwargs'],
+    ...['stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'tools', 'tool_choice', 'response_format'],
+    ...['reasoning_effort', 'reasoning', 'thinking', 'thinking_budget', 'enable_thinking', 'chat_template_kwargs'],
+    ...parameterNames,
     ...['user', 'safety_identifier'],
   ];
   test('in every optional field at once', async () => {

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { engineNames } from '../../src/core/capability.ts';
+import { engineNames } from '../../src/core/engine-name.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
 import { faultOfAnswer } from './support/contract-answer.ts';
 import { type FuzzBody, fuzzBodies } from './support/fuzz/fuzz-bodies.ts';

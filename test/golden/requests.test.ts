@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type EngineName, engineNames } from '../../src/core/capability.ts';
+import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
 import { errorBody, Failure } from '../../src/core/failure.ts';
 import { readRequest } from '../../src/dialects/chat/read-request.ts';
 import { fieldName } from '../../src/dialects/chat/write-response.ts';

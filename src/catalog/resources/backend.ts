@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { engineNames } from '../../core/capability.ts';
+import { engineNames } from '../../core/engine-name.ts';
 import { intOrString, metadata, shaped, withRules } from './fields.ts';
 import { secretRef } from './secret.ts';
 

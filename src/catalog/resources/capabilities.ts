@@ -1,24 +1,6 @@
 import * as z from 'zod';
+import { parameterNames } from '../../core/parameters.ts';
 import { withRules } from './fields.ts';
-
-/** Optional parameters of the chat surface that a route may or may not honour. docs/reference/api.md §4.1. */
-export const parameterNames = [
-  'temperature',
-  'top_p',
-  'stop',
-  'seed',
-  'n',
-  'logprobs',
-  'top_logprobs',
-  'logit_bias',
-  'frequency_penalty',
-  'presence_penalty',
-  'parallel_tool_calls',
-  'top_k',
-  'min_p',
-  'repetition_penalty',
-  'top_a',
-] as const;
 
 const inlineReasoning = withRules(
   z.strictObject({

@@ -1,7 +1,9 @@
 import { Failure } from '../../core/failure.ts';
 import { readModelName } from '../../core/model-name.ts';
-import type { Content, Message, Request, ResponseFormat, Sampling, ToolCall } from '../../core/request.ts';
+import { type ParameterName, parameterNames, parameters, type Sampling } from '../../core/parameters.ts';
+import type { Content, Message, Request, ResponseFormat, ToolCall } from '../../core/request.ts';
 import { contentOf } from '../content.ts';
+import { samplingOf } from '../parameter-fields.ts';
 import { inertFields, parseBody, present } from '../read-body.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { customInput, readTools } from './read-tools.ts';
@@ -116,24 +118,13 @@ function readResponseFormat(format: ChatBody['response_format']): ResponseFormat
 }
 
 function readSampling(body: ChatBody): Sampling {
-  if (typeof body.top_logprobs === 'number' && body.logprobs !== true) {
-    throw new Failure('invalid_request', 'top_logprobs: needs logprobs to be true');
+  const sampling = samplingOf((name) => body[name]);
+  const lacking = parameterNames.find((name) => sampling[name] !== undefined && lacksItsNeed(name, sampling));
+  if (lacking !== undefined) {
+    throw new Failure('invalid_request', `${lacking}: needs ${parameters[lacking].needs} to be true`);
   }
-  return present({
-    temperature: body.temperature,
-    top_p: body.top_p,
-    stop: body.stop,
-    seed: body.seed,
-    n: body.n,
-    logprobs: body.logprobs,
-    top_logprobs: body.top_logprobs,
-    logit_bias: body.logit_bias,
-    frequency_penalty: body.frequency_penalty,
-    presence_penalty: body.presence_penalty,
-    parallel_tool_calls: body.parallel_tool_calls,
-    top_k: body.top_k,
-    min_p: body.min_p,
-    repetition_penalty: body.repetition_penalty,
-    top_a: body.top_a,
-  });
+  return sampling;
 }
+
+const lacksItsNeed = (name: ParameterName, { logprobs }: Sampling): boolean =>
+  parameters[name].needs === 'logprobs' && logprobs !== true;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { byType, jsonObject, listOf, recordOf } from '../body-schema.ts';
+import { byType, jsonObject, listOf } from '../../core/body-schema.ts';
+import { chatFields } from '../parameter-fields.ts';
 import { reasoningFields } from './read-reasoning.ts';
 
 /**
@@ -154,21 +155,7 @@ export const chatBody = z.object({
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   max_tokens: count.nullish(),
   max_completion_tokens: count.nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  n: z.int().min(1).max(128).nullish(),
-  stop: z.union([z.string().min(1), z.array(z.string().min(1)).max(4)]).nullish(),
-  seed: z.int().nullish(),
-  logprobs: z.boolean().nullish(),
-  top_logprobs: z.int().min(0).max(20).nullish(),
-  logit_bias: recordOf(z.number().min(-100).max(100)).nullish(),
-  frequency_penalty: z.number().min(-2).max(2).nullish(),
-  presence_penalty: z.number().min(-2).max(2).nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
-  top_k: z.int().min(-1).nullish(),
-  min_p: z.number().min(0).max(1).nullish(),
-  repetition_penalty: z.number().gt(0).max(10).nullish(),
-  top_a: z.number().min(0).max(1).nullish(),
+  ...chatFields,
   tools: listOf(tool, { max: 1024 }).nullish(),
   tool_choice: toolChoice.nullish(),
   // The first version of tools, under its old names.

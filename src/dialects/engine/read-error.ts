@@ -1,6 +1,8 @@
 import type { Feature } from '../../core/capability.ts';
+import { engineNames } from '../../core/engine-name.ts';
 import type { EngineError, EngineErrorReading } from '../../core/event.ts';
 import { isObject, parseJson } from '../../core/json.ts';
+import { engineWord, type ParameterName, parameterNames, parameters } from '../../core/parameters.ts';
 
 interface ErrorReading extends EngineErrorReading {
   /** The HTTP status that the body of a 200 names, if any. */
@@ -81,30 +83,32 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
 /** Statuses by which an engine refuses the request as it is. Any other 4xx may mean anything. */
 const requestStatuses: ReadonlySet<number | undefined> = new Set([400, 413, 422]);
 
+type NamedPart = readonly [pattern: RegExp, part: Feature];
+
+/** Every word for a parameter: ours, and those of engines. */
+const wordsFor = (name: ParameterName): readonly string[] => [
+  ...new Set([name, ...engineNames.map((engine) => engineWord(name, engine))]),
+];
+
+/** A longer name comes first: an error about `top_logprobs` names `logprobs`, too. */
+const parametersInErrors = parameterNames.toSorted((a, b) => b.length - a.length);
+
 /** Parts of a request by their names in an error's `param`, `loc` or message. The first match counts: an error about a schema also names properties. */
-const parts: readonly (readonly [pattern: RegExp, part: Feature])[] = [
+const parts: readonly NamedPart[] = [
   [/\bresponse_?format\b|\bjson_schema\b|\bguided_(?:json|grammar)\b|\bstructured_outputs?\b/, 'response_format'],
   [/\btool_choice\b/, 'tool_choice'],
-  [/\bparallel_tool_calls\b/, 'parallel_tool_calls'],
   [/\breasoning_effort\b|\benable_thinking\b/, 'reasoning'],
-  [/\btop_logprobs\b/, 'top_logprobs'],
-  [/\blogit_bias\b/, 'logit_bias'],
-  [/\bfrequency_penalty\b/, 'frequency_penalty'],
-  [/\bpresence_penalty\b/, 'presence_penalty'],
-  [/\brepetition_penalty\b/, 'repetition_penalty'],
-  [/\blogprobs\b/, 'logprobs'],
-  [/\btemperature\b/, 'temperature'],
-  [/\btop_p\b/, 'top_p'],
-  [/\btop_k\b/, 'top_k'],
-  [/\bmin_p\b/, 'min_p'],
+  ...parametersInErrors
+    .filter((name) => parameters[name].namedInErrors === 'anywhere')
+    .map((name): NamedPart => [new RegExp(`\\b(?:${wordsFor(name).join('|')})\\b`), name]),
 ];
 /** Names that are also ordinary words: they count in `param` and `loc` alone. */
-const plainParts: ReadonlyMap<string, Feature> = new Map([
+const plainParts: ReadonlyMap<string, Feature> = new Map<string, Feature>([
   ['tools', 'tools'],
-  ['stop', 'stop'],
-  ['seed', 'seed'],
-  ['n', 'n'],
   ['reasoning', 'reasoning'],
+  ...parameterNames
+    .filter((name) => parameters[name].namedInErrors === 'param')
+    .flatMap((name) => wordsFor(name).map((word) => [word, name] as const)),
 ]);
 
 /** The meaning of a status when neither code nor message is known. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf } from '../../../test/support/route-of.ts';
 import type { CapabilityOverrides } from '../../core/catalog.ts';
-import type { EngineName } from '../../core/capability.ts';
+import type { EngineName } from '../../core/engine-name.ts';
 import { eligibleRoutes } from '../../routing/eligible.ts';
 import { capabilitiesOf } from '../../engines/engines.ts';
 import { readRequest } from '../chat/read-request.ts';

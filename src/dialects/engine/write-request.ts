@@ -1,4 +1,5 @@
 import type { PartialTurn, RequestTarget, Round } from '../../core/capability.ts';
+import { engineWord } from '../../core/parameters.ts';
 import type { Content, Message, Request } from '../../core/request.ts';
 import { webSearchName } from '../../core/web-search.ts';
 import type { Engine, Fields } from '../../engines/engine.ts';
@@ -22,7 +23,7 @@ export function writeRequest(request: Request, target: RequestTarget): string {
     model: target.upstreamModel,
     messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, engine)],
     ...writeContinuation(partial),
-    ...writeSampling(request, target, engine),
+    ...writeSampling(request, target),
     [engine.capField]: maxOutputTokens,
     ...toolFields,
     ...(responseFormat && responseFormat.type !== 'text' && engine.writeResponseFormat(responseFormat)),
@@ -90,10 +91,10 @@ function writeToolFields(
   return { tools: written, tool_choice: choice };
 }
 
-function writeSampling({ sampling }: Request, { parameters, continuation }: RequestTarget, engine: Engine): Fields {
+function writeSampling({ sampling }: Request, { engine, parameters, continuation }: RequestTarget): Fields {
   // One choice is continued at a time.
   const sent = continuation === undefined ? parameters : parameters.filter((name) => name !== 'n');
-  return Object.fromEntries(sent.map((name) => [engine.names?.[name] ?? name, sampling[name]]));
+  return Object.fromEntries(sent.map((name) => [engineWord(name, engine), sampling[name]]));
 }
 
 /** The partial answer as the last turn, marked as the engine wants it (docs/reference/engines.md §5). */

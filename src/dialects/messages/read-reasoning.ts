@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ReasoningAsk, ReasoningEffort } from '../../core/request.ts';
-import { jsonObject } from '../body-schema.ts';
+import { jsonObject } from '../../core/body-schema.ts';
 
 const level = z.enum(['low', 'medium', 'high', 'xhigh', 'max']);
 

@@ -1,7 +1,9 @@
 import type { ReadOptions } from '../../core/dialect.ts';
 import { readModelName } from '../../core/model-name.ts';
-import type { Request, ResponseFormat, Sampling } from '../../core/request.ts';
-import { inertFields, parseBody, present } from '../read-body.ts';
+import { type ParameterName, parameters, type Sampling } from '../../core/parameters.ts';
+import type { Request, ResponseFormat } from '../../core/request.ts';
+import { type PartName, samplingOf } from '../parameter-fields.ts';
+import { inertFields, parseBody } from '../read-body.ts';
 import { readMessages } from './read-messages.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { readToolChoice, readTools } from './read-tools.ts';
@@ -63,8 +65,25 @@ function readResponseFormat(body: MessagesBody): ResponseFormat | undefined {
 }
 
 function readSampling(body: MessagesBody): Sampling {
-  const { temperature, top_p, top_k, stop_sequences: stop, tool_choice: choice } = body;
+  const parts: PartValues = readParts(body);
+  return samplingOf((name) => {
+    const { messages } = parameters[name];
+    switch (messages.kind) {
+      case 'none':
+        return undefined;
+      case 'field':
+        return body[messages.name];
+      case 'part':
+        return parts[name];
+    }
+  });
+}
+
+type PartValues = { readonly [Name in ParameterName]?: Sampling[Name] | undefined };
+
+/** The parameters that are parts of other fields here. */
+function readParts({ tool_choice: choice }: MessagesBody): Required<Pick<PartValues, PartName>> {
   const oneCall = choice !== undefined && choice !== null && 'disable_parallel_tool_use' in choice;
   const alone = oneCall && choice.disable_parallel_tool_use === true;
-  return present({ temperature, top_p, top_k, stop, parallel_tool_calls: alone ? false : undefined });
+  return { parallel_tool_calls: alone ? false : undefined };
 }

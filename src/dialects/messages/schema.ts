@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { byType, jsonObject, listOf } from '../body-schema.ts';
+import { byType, jsonObject, listOf } from '../../core/body-schema.ts';
+import { messagesFields } from '../parameter-fields.ts';
 import { reasoningFields } from './read-reasoning.ts';
 import { tool } from './tool-schema.ts';
 import { citations, searchCall, searchResult } from './search-blocks.ts';
@@ -202,10 +203,7 @@ export const messagesBody = z.object({
   max_tokens: z.int().min(1).max(1_000_000_000),
   system: z.union([z.string(), systemBlocks]).nullish(),
   stream: z.boolean().nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  top_k: z.int().min(0).nullish(),
-  stop_sequences: z.array(z.string().min(1)).max(16).nullish(),
+  ...messagesFields,
   tools: listOf(tool, { max: 1024 }).nullish(),
   tool_choice: toolChoice.nullish(),
   // The earlier name of output_config.format.

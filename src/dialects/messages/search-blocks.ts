@@ -9,7 +9,7 @@ import {
   type Source,
   webSearchName,
 } from '../../core/web-search.ts';
-import { jsonObject, listOf } from '../body-schema.ts';
+import { jsonObject, listOf } from '../../core/body-schema.ts';
 
 /** The blocks of a web search: written into an answer, and read when a client sends it back (docs/reference/engines.md §2, "Web search blocks"). */
 

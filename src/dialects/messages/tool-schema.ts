@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isObject } from '../../core/json.ts';
 import { isSite, webSearchName } from '../../core/web-search.ts';
-import { jsonObject, listOf, reportIssues } from '../body-schema.ts';
+import { jsonObject, listOf, reportIssues } from '../../core/body-schema.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
 
 /** A deferred tool is kept from the model until the conversation names it. */

@@ -4,7 +4,7 @@ import type { AnswerEvent, FinishReason, RelayedEvent } from '../../core/event.t
 import { errorBody, type Failure } from '../../core/failure.ts';
 import { isObject, parseJson } from '../../core/json.ts';
 import { type Bill, formatUsd, type Usage } from '../../core/money.ts';
-import type { Sampling } from '../../core/request.ts';
+import { isParameter, parameters, type Sampling } from '../../core/parameters.ts';
 import type { Citation } from '../../core/web-search.ts';
 import { createBlockQueue, frame } from './block-queue.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
@@ -204,14 +204,25 @@ const writeUsage = ({ usage, cost }: Bill): string => `{${writeCounts(usage)},"c
 const head = ({ id, model }: AnswerIdentity): string =>
   `"id":${JSON.stringify(id)},"type":"message","role":"assistant","model":${JSON.stringify(model)}`;
 
-/** The names of this format for parts of a request, where they differ from ours. */
+/** The names of this format for parts of a request that are no parameters, where they differ from ours. */
 const fieldNames: Partial<Readonly<Record<Feature, string>>> = {
-  stop: 'stop_sequences',
   reasoning: 'thinking',
   response_format: 'output_config.format',
-  parallel_tool_calls: 'tool_choice.disable_parallel_tool_use',
 };
+
+function fieldNameOf(feature: Feature): string {
+  if (!isParameter(feature)) return fieldNames[feature] ?? feature;
+  const { messages } = parameters[feature];
+  switch (messages.kind) {
+    case 'none':
+      return feature;
+    case 'field':
+      return messages.name;
+    case 'part':
+      return messages.path;
+  }
+}
 
 /** The envelope of every error (docs/reference/api.md §2.5), before an answer and inside of one. This format's clients know it by its `type`. */
 export const writeError = (failure: Failure): string =>
-  JSON.stringify({ type: 'error', error: errorBody(failure, (feature) => fieldNames[feature] ?? feature) });
+  JSON.stringify({ type: 'error', error: errorBody(failure, fieldNameOf) });

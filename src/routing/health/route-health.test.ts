@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../core/catalog.ts';
-import type { EngineName } from '../../core/capability.ts';
+import type { EngineName } from '../../core/engine-name.ts';
 import type { Fault } from '../../core/event.ts';
 import type { AttemptRecord, BeginOptions } from '../../core/health.ts';
 import { chanceFrom } from '../../../test/support/chance.ts';

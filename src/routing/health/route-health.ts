@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../core/endpoint.ts';
 import type { Route } from '../../core/catalog.ts';
-import type { EngineName } from '../../core/capability.ts';
+import type { EngineName } from '../../core/engine-name.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';

@@ -1,6 +1,6 @@
 import { type DemoEngine, startDemoEngine } from '../../../examples/demo-engine/engine.ts';
 import type { CatalogObject } from '../../../src/core/catalog.ts';
-import type { EngineName } from '../../../src/core/capability.ts';
+import type { EngineName } from '../../../src/core/engine-name.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './catalog-manifest.ts';
 import { roomyKey } from '../../support/roomy-key.ts';
 import { startWeir } from '../../support/weir.ts';

@@ -1,4 +1,4 @@
-import type { EngineName } from '../../../../src/core/capability.ts';
+import type { EngineName } from '../../../../src/core/engine-name.ts';
 import { demoBackend, demoBackendOf, demoModel, demoRoute, manifestOf } from '../catalog-manifest.ts';
 import type { SweepShape } from './sweep-shapes.ts';
 

@@ -1,5 +1,5 @@
 import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
-import type { EngineName } from '../../../../src/core/capability.ts';
+import type { EngineName } from '../../../../src/core/engine-name.ts';
 import type { Counting } from './sweep-expectation.ts';
 
 /** A kind of answer that is broken everywhere. */

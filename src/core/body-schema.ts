@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isObject } from '../core/json.ts';
+import { isObject } from './json.ts';
 
 /** The parts that the schemas of both request bodies are built from. */
 

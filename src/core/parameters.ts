@@ -1,0 +1,275 @@
+import { z } from 'zod';
+import { recordOf } from './body-schema.ts';
+import type { EngineName } from './engine-name.ts';
+
+/**
+ * The optional parameters of a request: one record each. Everything else about a parameter is derived from its record: the type
+ * `Sampling`, the fields of both request bodies, how they are read, which routes can serve them, the bodies that engines get, the
+ * errors of engines, the enumerations of the custom resources and the table of docs/parameters.md.
+ */
+interface ParameterRecord<Schema extends z.ZodType, Messages> {
+  /** The values that the chat surface accepts, in the range of the public wire format. Null means absent. */
+  readonly schema: Schema;
+  readonly messages: Messages;
+  /** The value that asks for what engines do anyway; it is not sent. `[]` and `{}`: any empty one. Undefined: there is none. */
+  readonly default: DefaultOf<z.output<Schema>> | undefined;
+  /**
+   * What happens on a route that does not take the parameter. `refused`: the caller would notice, so the route cannot serve the request.
+   * `left out`: the route serves the request without it. docs/reference/api.md §4.1.
+   */
+  readonly withoutIt: 'refused' | 'left out';
+  readonly needs: Requirement;
+  readonly engines: TakenBy;
+  /**
+   * Where an engine's error may name the parameter, in our word or the engine's. `anywhere`: in `param`, `loc` or the message.
+   * `param`: only in `param` and `loc`, because the name is an ordinary word in messages.
+   */
+  readonly namedInErrors: 'anywhere' | 'param';
+  /**
+   * What the thread that answers gets of a value that was read in another thread. `first-entry`: the value may be large, and that
+   * thread only needs to know whether it is empty.
+   */
+  readonly handedOver: HandedOver<z.output<Schema>>;
+}
+
+type DefaultOf<Value> = Value extends readonly unknown[]
+  ? readonly []
+  : Value extends object
+    ? Readonly<Record<string, never>>
+    : Value;
+
+/** Only an object can be cut to one entry: a list would become an object. */
+type HandedOver<Value> =
+  | 'whole'
+  | (Value extends readonly unknown[] ? never : Value extends object ? 'first-entry' : never);
+
+/** How the messages surface has a parameter. The value of a `part` is read by `read-request.ts` of that surface. */
+type MessagesForm<Value> =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'field'; readonly name: string; readonly schema: z.ZodType<Value> }
+  | { readonly kind: 'part'; readonly path: string };
+
+/** What gives a parameter a meaning. Without `logprobs: true` the chat surface refuses the parameter; without tools it is not sent. */
+type Requirement = 'nothing' | 'logprobs' | 'tools';
+
+/** Whether each engine takes a parameter; `as`: under another name. */
+type TakenBy = Readonly<Record<EngineName, boolean | { readonly as: string }>>;
+
+/** Keeps the types of the schemas, and has the compiler refuse a record that lacks a field. */
+const record = <Schema extends z.ZodType, const Messages extends MessagesForm<z.output<Schema>>>(
+  fields: ParameterRecord<Schema, Messages>,
+): ParameterRecord<Schema, Messages> => fields;
+
+const everyEngine: TakenBy = {
+  ...{ openai: true, vllm: true, sglang: true, llamacpp: true, ollama: true, tgi: true },
+  ...{ deepseek: true, dashscope: true, moonshot: true, zai: true, fireworks: true, together: true },
+};
+const noEngine: TakenBy = {
+  ...{ openai: false, vllm: false, sglang: false, llamacpp: false, ollama: false, tgi: false },
+  ...{ deepseek: false, dashscope: false, moonshot: false, zai: false, fireworks: false, together: false },
+};
+/** Moonshot's models have fixed sampling: its API refuses what is sent. */
+const samplingEngines: TakenBy = { ...everyEngine, moonshot: false };
+/** Servers of open models, which add parameters of their own to the public wire format. */
+const openModelServers: TakenBy = { ...noEngine, vllm: true, sglang: true, llamacpp: true, fireworks: true };
+/** Engines that take all of the public wire format. */
+const wholeFormat: TakenBy = { ...openModelServers, openai: true };
+
+const penalty = z.number().min(-2).max(2);
+const share = z.number().min(0).max(1);
+const notOnMessages = { kind: 'none' } as const;
+
+/** The order is that of the fields in bodies, documents and enumerations; a new parameter goes to the end. */
+export const parameters = {
+  temperature: record({
+    schema: z.number().min(0).max(2),
+    messages: { kind: 'field', name: 'temperature', schema: z.number().min(0).max(2) },
+    default: undefined,
+    withoutIt: 'left out',
+    needs: 'nothing',
+    engines: samplingEngines,
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  top_p: record({
+    schema: share,
+    messages: { kind: 'field', name: 'top_p', schema: share },
+    default: undefined,
+    withoutIt: 'left out',
+    needs: 'nothing',
+    engines: samplingEngines,
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  stop: record({
+    schema: z.union([z.string().min(1), z.array(z.string().min(1)).max(4)]),
+    messages: { kind: 'field', name: 'stop_sequences', schema: z.array(z.string().min(1)).max(16) },
+    default: [],
+    withoutIt: 'refused',
+    needs: 'nothing',
+    engines: everyEngine,
+    namedInErrors: 'param',
+    handedOver: 'whole',
+  }),
+  seed: record({
+    schema: z.int(),
+    messages: notOnMessages,
+    default: undefined,
+    withoutIt: 'refused',
+    needs: 'nothing',
+    engines: { ...wholeFormat, ollama: true, tgi: true, dashscope: true, together: true },
+    namedInErrors: 'param',
+    handedOver: 'whole',
+  }),
+  n: record({
+    schema: z.int().min(1).max(128),
+    messages: notOnMessages,
+    default: 1,
+    withoutIt: 'refused',
+    needs: 'nothing',
+    // llama.cpp gives one answer at a time and refuses any other value.
+    engines: { ...wholeFormat, llamacpp: false, dashscope: true, together: true },
+    namedInErrors: 'param',
+    handedOver: 'whole',
+  }),
+  logprobs: record({
+    schema: z.boolean(),
+    messages: notOnMessages,
+    default: false,
+    withoutIt: 'refused',
+    needs: 'nothing',
+    engines: { ...wholeFormat, tgi: true, deepseek: true, dashscope: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  top_logprobs: record({
+    schema: z.int().min(0).max(20),
+    messages: notOnMessages,
+    default: undefined,
+    withoutIt: 'refused',
+    needs: 'logprobs',
+    engines: { ...wholeFormat, tgi: true, deepseek: true, dashscope: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  logit_bias: record({
+    schema: recordOf(z.number().min(-100).max(100)),
+    messages: notOnMessages,
+    default: {},
+    withoutIt: 'refused',
+    needs: 'nothing',
+    engines: { ...wholeFormat, together: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'first-entry',
+  }),
+  frequency_penalty: record({
+    schema: penalty,
+    messages: notOnMessages,
+    default: 0,
+    withoutIt: 'refused',
+    needs: 'nothing',
+    engines: { ...wholeFormat, ollama: true, tgi: true, deepseek: true, together: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  presence_penalty: record({
+    schema: penalty,
+    messages: notOnMessages,
+    default: 0,
+    withoutIt: 'refused',
+    needs: 'nothing',
+    engines: { ...wholeFormat, ollama: true, deepseek: true, dashscope: true, together: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  parallel_tool_calls: record({
+    schema: z.boolean(),
+    messages: { kind: 'part', path: 'tool_choice.disable_parallel_tool_use' },
+    default: true,
+    withoutIt: 'refused',
+    // Some engines refuse it without tools.
+    needs: 'tools',
+    engines: { ...wholeFormat, dashscope: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  top_k: record({
+    schema: z.int().min(-1),
+    messages: { kind: 'field', name: 'top_k', schema: z.int().min(0) },
+    default: undefined,
+    withoutIt: 'left out',
+    needs: 'nothing',
+    engines: { ...openModelServers, dashscope: true, together: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  min_p: record({
+    schema: share,
+    messages: notOnMessages,
+    default: undefined,
+    withoutIt: 'left out',
+    needs: 'nothing',
+    engines: { ...openModelServers, together: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  repetition_penalty: record({
+    schema: z.number().gt(0).max(10),
+    messages: notOnMessages,
+    default: undefined,
+    withoutIt: 'left out',
+    needs: 'nothing',
+    engines: { ...openModelServers, llamacpp: { as: 'repeat_penalty' }, dashscope: true, together: true },
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+  top_a: record({
+    schema: share,
+    messages: notOnMessages,
+    default: undefined,
+    withoutIt: 'left out',
+    needs: 'nothing',
+    // A route takes it where its operator says so.
+    engines: noEngine,
+    namedInErrors: 'anywhere',
+    handedOver: 'whole',
+  }),
+};
+
+/** An optional parameter, by its name on the chat surface. */
+export type ParameterName = keyof typeof parameters;
+
+// oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
+export const parameterNames = Object.keys(parameters) as readonly ParameterName[];
+
+export const isParameter = (name: string): name is ParameterName => Object.hasOwn(parameters, name);
+
+type ReadonlyValue<Value> = Value extends readonly (infer Item)[]
+  ? readonly Item[]
+  : Value extends object
+    ? Readonly<Value>
+    : Value;
+
+/** The optional parameters that a request has, under our names. */
+export type Sampling = {
+  readonly [Name in ParameterName]?: ReadonlyValue<z.output<(typeof parameters)[Name]['schema']>>;
+};
+
+/** The parameters that an engine takes. */
+export const parametersOf = (engine: EngineName): readonly ParameterName[] =>
+  parameterNames.filter((name) => parameters[name].engines[engine] !== false);
+
+/** The engine's word for a parameter. An engine that does not know one gets our name, where its operator says that it takes it. */
+export function engineWord(name: ParameterName, engine: EngineName): string {
+  const taken = parameters[name].engines[engine];
+  return typeof taken === 'object' ? taken.as : name;
+}
+
+/** Whether the value of a parameter asks for what engines do without it. */
+export function asksForDefault(name: ParameterName, sampling: Sampling): boolean {
+  const value = sampling[name];
+  const { default: usual } = parameters[name];
+  // A default list or object is an empty one.
+  if (typeof usual === 'object') return typeof value === 'object' && Object.keys(value).length === 0;
+  return usual !== undefined && value === usual;
+}
