@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { ReplicaView } from '../core/replica.ts';
+import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import type { Compilation, ObjectProblem } from './compile.ts';
 import type { Notice } from './notice.ts';
 import { type Condition, maxMessageLength } from './resources/status.ts';
@@ -7,8 +7,8 @@ import { type Condition, maxMessageLength } from './resources/status.ts';
 /** What the status of every object is computed from. */
 export interface StatusFacts {
   readonly compilation: Compilation;
-  /** Every replica that is alive. */
-  readonly replicas: readonly ReplicaView[];
+  /** What every replica that is alive observes. */
+  readonly replicas: readonly ObservedCatalog[];
   readonly now: number;
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { backend, model } from '../../test/support/catalog-objects.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { Snapshot } from '../core/catalog.ts';
-import type { ModelStatus } from '../core/replica.ts';
+import type { ModelStatus } from '../core/observed-catalog.ts';
 import { compile } from './compile.ts';
 import { createModelList } from './list.ts';
 

@@ -2,7 +2,7 @@ import type { Model, Snapshot } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
 import { formatUsd, type Money } from '../core/money.ts';
-import type { PerformanceFigure, ModelStatus } from '../core/replica.ts';
+import type { PerformanceFigure, ModelStatus } from '../core/observed-catalog.ts';
 
 export interface ModelListOptions {
   readonly clock: Pick<Clock, 'elapsed'>;

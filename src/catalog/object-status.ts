@@ -20,13 +20,18 @@ export interface ObjectStatus {
   readonly differs: boolean;
 }
 
+/** The status of an object; undefined when its newest version has not been compiled yet. */
+export function statusParts(object: KubeObject, facts: StatusFacts): StatusParts | undefined {
+  return object.kind === 'Model' ? modelStatus(object, facts) : backendStatus(object, facts);
+}
+
 /**
  * Computes the status of one object after the other, each when it is asked for. Leaves out an object whose newest
  * version has not been compiled yet: its status follows with the compilation.
  */
 export function* objectStatuses(objects: readonly KubeObject[], facts: StatusFacts): Generator<ObjectStatus> {
   for (const object of objects) {
-    const parts = object.kind === 'Model' ? modelStatus(object, facts) : backendStatus(object, facts);
+    const parts = statusParts(object, facts);
     if (parts !== undefined) yield compareWithWritten(object, parts, facts.now);
   }
 }

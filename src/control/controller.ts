@@ -4,7 +4,7 @@ import { type ObjectStatus, objectStatuses } from '../catalog/object-status.ts';
 import { lagEvent, statusEvents } from '../catalog/status-events.ts';
 import type { CancelTimer, Clock } from '../core/clock.ts';
 import type { KubeObject, ObjectEvent } from '../core/catalog.ts';
-import type { ReplicaView } from '../core/replica.ts';
+import type { ObservedCatalog } from '../core/observed-catalog.ts';
 
 /**
  * The newest objects of the cluster, and the newest compilation. An object that changed since that compilation has no
@@ -30,8 +30,8 @@ export interface ControllerOptions {
   readonly clock: Clock;
   /** Undefined until the cluster has been read. */
   readonly latest: () => CompiledObjects | undefined;
-  /** Every replica that is alive, this one included. */
-  readonly replicas: () => Promise<readonly ReplicaView[]>;
+  /** What every replica that is alive observes, this one included. */
+  readonly replicas: () => Promise<readonly ObservedCatalog[]>;
   /** Whether this replica is the one that writes. */
   readonly isLeading: () => boolean;
   readonly write: StatusWriter;
@@ -59,7 +59,7 @@ const repeatMs = 30_000;
 
 /** The inputs of one pass. */
 interface Pass extends CompiledObjects {
-  readonly replicas: readonly ReplicaView[];
+  readonly replicas: readonly ObservedCatalog[];
   readonly at: number;
 }
 

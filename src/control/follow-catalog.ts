@@ -6,7 +6,7 @@ import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '..
 import type { Clock } from '../core/clock.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Money } from '../core/money.ts';
-import type { ModelStatus } from '../core/replica.ts';
+import type { ModelStatus } from '../core/observed-catalog.ts';
 
 /** What a source of catalog objects says at one moment. */
 export interface CatalogReading {

@@ -2,9 +2,10 @@
 import type { Cluster } from '../core/catalog.ts';
 import { type Clock, every } from '../core/clock.ts';
 import type { Endpoints } from '../core/endpoint.ts';
-import type { HealthCheckAnswer } from '../core/replica.ts';
+import type { HealthCheckAnswer } from '../core/observed-catalog.ts';
 import { checkEndpoint } from '../egress/check-endpoint.ts';
 import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
+import { envoyEndpoints, unreachableBy } from './observe-endpoints.ts';
 
 export interface HealthChecksOptions {
   readonly clock: Pick<Clock, 'after' | 'elapsed'>;
@@ -59,7 +60,7 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 
   async function look(): Promise<void> {
     const checked = clusters().filter(({ healthCheck }) => healthCheck !== undefined);
-    const seen = checked.length === 0 ? { active: [], endpoints: new Map() } : await envoy.look();
+    const seen = checked.length === 0 ? { active: new Set<string>(), endpoints: new Map() } : await envoy.look();
     // While Envoy is away, the last look stands.
     if (seen === undefined) return;
     const down = checked.filter((cluster) => isUnhealthy(cluster, seen));
@@ -117,13 +118,13 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 const keyOf = ({ cluster, endpoint }: Failing): string => `${cluster.backend} ${endpoint}`;
 
 /** A cluster that still warms has no results yet. */
-function failingOf({ name, backend }: Cluster, { active, endpoints }: EnvoyClusters): readonly string[] {
-  const failing = active.includes(name) ? (endpoints.get(backend)?.failing ?? []) : [];
+function failingOf(cluster: Cluster, envoy: EnvoyClusters): readonly string[] {
+  const failing = envoyEndpoints(envoy, cluster)?.failing ?? [];
   return failing.flatMap(({ endpoint, why }) => (why === 'health-check' ? [endpoint] : []));
 }
 
 /** Whether Envoy has a cluster with endpoints, and no healthy one. A cluster that still warms has no results yet. */
-function isUnhealthy({ name, backend }: Cluster, { active, endpoints }: EnvoyClusters): boolean {
-  const counts = endpoints.get(backend);
-  return active.includes(name) && counts !== undefined && counts.total > 0 && counts.healthy === 0;
+function isUnhealthy(cluster: Cluster, envoy: EnvoyClusters): boolean {
+  const counts = envoyEndpoints(envoy, cluster);
+  return counts !== undefined && unreachableBy(counts) === 'unhealthy';
 }

@@ -14,7 +14,7 @@ import { createKeptCatalog, createKeptEndpoints } from '../kubernetes/kept-catal
 import type { Settings } from '../settings.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
-import { replicaName } from './replica-view.ts';
+import { replicaName } from './observe-catalog.ts';
 import type { CompiledObjects } from './controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 import { joinReplicas } from './replica.ts';

@@ -1,16 +1,13 @@
 /** Tells of the catalog as this service lives with it (`LiveCatalog`), for the portal. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { backendStatus } from '../catalog/backend-status.ts';
-import type { StatusParts } from '../catalog/conditions.ts';
-import { modelStatus } from '../catalog/model-status.ts';
 import type { KubeObject, Model, Route } from '../core/catalog.ts';
 import { isObject } from '../core/json.ts';
 import { type LiveBackend, type LiveModel, type LiveRoute, mostNamedEndpoints } from '../core/live-catalog.ts';
 import { formatUsd } from '../core/money.ts';
-import type { ModelStatus } from '../core/replica.ts';
+import type { EndpointCounts, ModelStatus } from '../core/observed-catalog.ts';
 import type { LiveHealth } from '../routing/health/health.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
-import type { CatalogView } from './catalog.ts';
+import { type CatalogView, ownConditions } from './catalog.ts';
 
 export interface LiveCatalogOptions {
   /** As `createStories` has it. */
@@ -80,12 +77,8 @@ async function* list(
   yield ']';
 }
 
-function conditionsOf(parts: StatusParts | undefined): LiveModel['conditions'] {
-  return (parts?.statements ?? []).map(({ type, status, reason, message }) => ({ type, status, reason, message }));
-}
-
 function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOptions): LiveModel | undefined {
-  const { compilation, own } = view;
+  const { compilation } = view;
   const id = idOf(object);
   if (id === undefined) return undefined;
   const serves = compilation.results.get(object.declared)?.state !== 'refused';
@@ -95,7 +88,7 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
     id,
     aliases: (model?.aliases ?? []).filter((alias) => compilation.snapshot.aliases.get(alias) === id),
     listed: status?.listed ?? false,
-    conditions: conditionsOf(modelStatus(object, { compilation, replicas: [own], now: options.now() })),
+    conditions: [...ownConditions(object, view, options.now())],
     owned_by: model?.ownedBy ?? null,
     context_length: model?.contextLength ?? null,
     input_modalities: [...(model?.inputModalities ?? [])],
@@ -150,23 +143,26 @@ function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveR
 
 function backendOf(
   object: KubeObject,
-  { compilation, own }: CatalogView,
+  view: CatalogView,
   { now, health, routes }: LiveCatalogOptions & { readonly routes: readonly Route[] },
 ): LiveBackend {
-  const backend = compilation.backends.get(object.name);
-  const seen = own.endpoints.get(object.name);
-  const ejected = seen?.failing.filter(({ why }) => why === 'requests').length ?? 0;
+  const backend = view.compilation.backends.get(object.name);
+  const endpoints = view.own.backends.get(object.name)?.endpoints;
   const [first] = routes;
   return {
     name: object.name,
     engine: backend?.engine ?? null,
-    conditions: conditionsOf(backendStatus(object, { compilation, replicas: [own], now: now() })),
+    conditions: [...ownConditions(object, view, now())],
     in_flight: first === undefined ? 0 : health.status(first, plainStream).inFlight,
     capacity: backend?.maxConcurrentRequests ?? null,
-    endpoints:
-      seen === undefined
-        ? null
-        : { total: seen.total, healthy: seen.healthy, ejected, unhealthy: seen.total - seen.healthy - ejected },
-    failing: (seen?.failing ?? []).slice(0, mostNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
+    endpoints: endpoints === undefined ? null : countsOf(endpoints),
+    failing: (endpoints?.failing ?? []).slice(0, mostNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
   };
 }
+
+const countsOf = ({ total, healthy, ejected, unhealthy }: EndpointCounts): EndpointCounts => ({
+  total,
+  healthy,
+  ejected,
+  unhealthy,
+});

@@ -1,5 +1,5 @@
 import type { Outcome } from '../core/account.ts';
-import type { PerformanceFigure } from '../core/replica.ts';
+import type { PerformanceFigure } from '../core/observed-catalog.ts';
 import { createSliceRing } from './slice-ring.ts';
 import { thresholds } from './thresholds.ts';
 

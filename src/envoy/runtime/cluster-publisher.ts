@@ -8,15 +8,15 @@ import { type ClustersFileOptions, isReached, openClustersFile } from './cluster
 /** Which clusters Envoy has, by its own account. */
 export interface EnvoyClusters {
   /** Names of those that can be called. */
-  readonly active: readonly string[];
+  readonly active: ReadonlySet<string>;
   /** By backend. */
-  readonly endpoints: ReadonlyMap<string, EndpointCounts>;
+  readonly endpoints: ReadonlyMap<string, EnvoyEndpoints>;
 }
 
-/** The endpoints of a backend. */
-export interface EndpointCounts {
+/** The endpoints of a backend, by Envoy's account. */
+export interface EnvoyEndpoints {
   readonly total: number;
-  /** Those that get requests: neither their health check nor connections to them fail. */
+  /** Those that Envoy uses: neither their health check nor connections to them fail. */
   readonly healthy: number;
   /** The others in the order of their names, as far as Envoy was asked for them. */
   readonly failing: readonly FailingEndpoint[];
@@ -109,7 +109,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
         const { active } = await admin.clusters();
         const stats = await admin.statsLike(String.raw`^cluster\..+\.membership_(total|healthy)$`);
         const counts = countsOf(stats);
-        return { active, endpoints: await withNames(counts, { admin, clusters: current }) };
+        return { active: new Set(active), endpoints: await withNames(counts, { admin, clusters: current }) };
       } catch {
         return undefined;
       }
@@ -120,7 +120,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   };
 }
 
-type Counts = Pick<EndpointCounts, 'total' | 'healthy'>;
+type Counts = Pick<EnvoyEndpoints, 'total' | 'healthy'>;
 
 /** Envoy names these statistics after the backend; while two versions of a backend's cluster exist, the counts are their sum. */
 function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<string, Counts> {

@@ -1,5 +1,5 @@
 import type { Fault } from '../../core/event.ts';
-import { tellingFailures } from '../../core/replica.ts';
+import { failuresInARow } from '../../core/observed-catalog.ts';
 
 /**
  * What the last requests of a route say to operators, whatever ejection makes of them. A prompt that fails again and again counts
@@ -34,7 +34,7 @@ export function createRouteRecorder(): RouteRecorder {
       last = { at: now, fault };
     },
     record: (now) => {
-      if (failures >= tellingFailures && last !== undefined && now - last.at < presentMs) {
+      if (failures >= failuresInARow && last !== undefined && now - last.at < presentMs) {
         return { kind: 'fails', fault: last.fault };
       }
       return now - answeredAt < presentMs ? { kind: 'answers' } : { kind: 'untried' };

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Load } from '../../core/load.ts';
 import { type Problem, problemKinds } from '../../core/problem.ts';
-import type { ModelStatus } from '../../core/replica.ts';
+import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts';
 import { addTotal, gaugesOf } from './declare.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
@@ -11,15 +11,6 @@ interface SharingFigures {
   readonly replicas: number;
   /** Answers of the server that did not come in time, since the start. */
   readonly late: number;
-}
-
-/** The endpoints of one backend. */
-export interface EndpointFigures {
-  readonly total: number;
-  /** Those that get requests. */
-  readonly healthy: number;
-  /** Those that get none because earlier ones failed. */
-  readonly ejected: number;
 }
 
 /** One thread of the process. */
@@ -81,7 +72,7 @@ export interface ServiceFigures {
   readonly isLeading: (() => boolean) | undefined;
   readonly discovery: () => DiscoveryFigures;
   /** How the endpoints of each backend are, by its name; backends that Envoy does not have are left out. */
-  readonly endpoints: () => Promise<Iterable<readonly [string, EndpointFigures]>>;
+  readonly endpoints: () => Promise<Iterable<readonly [string, EndpointCounts]>>;
   /** The status of each model of the catalog, by its id. */
   readonly modelStatuses: () => Iterable<readonly [string, ModelStatus]>;
   readonly threads: () => Promise<readonly ThreadFigures[]>;
@@ -193,9 +184,9 @@ function addEndpointGauge(registry: Registry, read: ServiceFigures['endpoints'])
     async collect() {
       const found = await read();
       this.reset();
-      for (const [backend, { total, healthy, ejected }] of found) {
+      for (const [backend, { healthy, ejected, unhealthy }] of found) {
         this.set({ backend, state: 'healthy' }, healthy);
-        this.set({ backend, state: 'unhealthy' }, total - healthy - ejected);
+        this.set({ backend, state: 'unhealthy' }, unhealthy);
         this.set({ backend, state: 'ejected' }, ejected);
       }
     },
