@@ -4,14 +4,8 @@ import type { EngineName } from '../../core/capability.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
-import {
-  blameOf,
-  createEndpointHealth,
-  type EndpointAttempt,
-  type EndpointHealth,
-  type Ejection,
-  type EndpointRecord,
-} from './endpoint-health.ts';
+import { blameOf, type EndpointAttempt, type EndpointRecord } from './endpoint-attempt.ts';
+import { createEndpointHealth, type EndpointHealth, type Ejection } from './endpoint-health.ts';
 import type { BackendLoads, BackendLoad } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
 import { createRouteRecorder, type RouteRecord } from './route-record.ts';
