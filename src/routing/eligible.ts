@@ -72,8 +72,8 @@ export function eligibleRoutes(
     const { backend, upstreamModel } = route;
     const target: RequestTarget = {
       ...{ engine: backend.engine, upstreamModel, parameters: honoured },
-      ...(withholdsTools(asked, capabilities) ? { withholdsTools: true } : {}),
-      ...(reasoning === undefined ? {} : { reasoning }),
+      withholdsTools: withholdsTools(asked, capabilities) ? true : undefined,
+      reasoning,
       form: {
         systemMessages: placementOf(route) ?? capabilities.systemMessages,
         images: model.inputModalities.includes('image') ? 'sent' : 'described',
@@ -262,5 +262,5 @@ export function settleReasoning(
   const asked =
     ask?.budgetTokens === undefined ? (ask?.effort ?? 'max') : effortOfBudget(ask.budgetTokens, maxOutputTokens);
   const effort = clamp(asked, supported);
-  return { enabled: true, ...(effort === undefined ? {} : { effort }) };
+  return { enabled: true, effort };
 }

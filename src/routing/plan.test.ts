@@ -205,7 +205,7 @@ async function check({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
   const prepared: PreparedRequest = {
     request: {
       ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
-      ...(cap === undefined ? {} : { maxOutputTokens: cap }),
+      maxOutputTokens: cap,
     },
     shape: promptShape({ bodyBytes, images, callerImages: images }),
     bodyFor: () => '',
