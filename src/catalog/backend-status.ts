@@ -65,7 +65,7 @@ function accepted({ result: { state, problems } }: BackendFacts): BackendStateme
 function programmed({ result, backend, replicas }: BackendFacts): BackendStatement {
   const type = 'Programmed';
   if (backend === undefined) {
-    const message = 'Envoy is not told of it until it is accepted';
+    const message = 'Envoy gets it once it is accepted';
     return { type, status: 'False', reason: 'NotAccepted', message };
   }
   if (result.state === 'kept') {
@@ -92,8 +92,8 @@ function programmed({ result, backend, replicas }: BackendFacts): BackendStateme
 }
 
 /**
- * Why nothing can come of the Service that a Backend names: there is none, or it has no such port. Envoy has a cluster then to which
- * no pod can ever belong. A Service without a ready pod is no such fault.
+ * The fault of a Service that cannot have an endpoint: it does not exist, or it has no such port. Envoy then has a cluster to which
+ * no pod can ever belong. A Service without a ready pod is not such a fault.
  */
 function serviceFault({ cluster }: Backend, endpoints: ObservedEndpoints | undefined): string | undefined {
   if (cluster.endpoints.kind !== 'service' || endpoints?.trouble === undefined) return undefined;
@@ -158,7 +158,7 @@ function healthy(facts: BackendFacts, counts: MergedCounts | undefined): Backend
     const message = `${counts.healthy} of ${counts.total} endpoints${namesOf(failing, counts)}${seenBy(seeing)}`;
     return { type, status: 'True', reason: 'SomeEndpointsFail', message };
   }
-  // Without a health check all that is known is that no request failed.
+  // Without a health check, the only evidence is that no request failed.
   if (backend.cluster.healthCheck === undefined) {
     return { type, status: 'True', reason: 'NothingFailed', message: 'no health check is declared' };
   }

@@ -12,7 +12,7 @@ export interface CompiledModel {
 
 export interface BackendsInSight {
   readonly usable: ReadonlyMap<string, Backend>;
-  /** Names of all Backend objects, good or bad, to tell a missing Backend from a broken one. */
+  /** Names of all Backend objects, good or bad, to distinguish a missing Backend from a broken one. */
   readonly named: ReadonlySet<string>;
 }
 

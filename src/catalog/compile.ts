@@ -191,7 +191,7 @@ interface UniqueOptions<Item> {
 }
 
 /**
- * Keeps one object per name, so that nobody can take over a name that is in use: the object created first, or the first in
+ * Keeps one object per name, so that no new object can take over a name that is in use: the object created first, or the first in
  * order where no times are known. Reports the others.
  */
 function unique<Item extends Read<unknown>>(

@@ -190,7 +190,7 @@ function listed({ model, replicas }: ModelFacts, servable: ModelStatement): Mode
   if (model === undefined || servable.reason === 'Left') {
     return { type, status: 'False', reason: 'NotInCatalog', message: servable.message };
   }
-  // Callers get no list where Envoy is away.
+  // Callers of a replica get no list while its Envoy does not answer.
   const unlisting = replicas.filter(({ hasEnvoy, unlisted }) => !hasEnvoy || unlisted.has(model.id));
   if (unlisting.length === 0) return { type, status: 'True', reason: 'Listed', message: '' };
   const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';
@@ -222,7 +222,7 @@ function retiring({ id, notice, now }: ModelFacts): ModelStatement {
   return { type, status: 'True', reason: 'RetireAt', message: `${field}: ${dates}${why}` };
 }
 
-/** What to do about a deletion, which Kubernetes cannot take back: the person who waits for `kubectl delete` reads it in the event. */
+/** What to do about a deletion, which Kubernetes cannot take back: the operator reads it in the event while `kubectl delete` waits. */
 function deletionAdvice(id: string | undefined): string {
   return [
     '`kubectl delete` waits for that; it need not: `--wait=false`.',

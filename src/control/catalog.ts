@@ -1,4 +1,4 @@
-/** The catalog that is served: its source, what follows the source, and the replica that tells the cluster about it. */
+/** The catalog that is served: its source, the parts that follow the source, and the replica that reports to the cluster. */
 import { type Compilation, compile } from '../catalog/compile.ts';
 import type { Statement } from '../catalog/conditions.ts';
 import { statusParts } from '../catalog/object-status.ts';
@@ -53,7 +53,7 @@ export interface CatalogOptions
   readonly statusOf: (model: Model) => ModelStatus;
   /** What a web search costs; undefined where there is none. */
   readonly searchPrice: Money | undefined;
-  /** Has every snapshot that requests get, the first one included. */
+  /** Called with every snapshot that requests get, the first one included. */
   readonly onServed: (snapshot: Snapshot) => void;
   /** Called when the objects of the catalog, or its problems, may have changed. */
   readonly onChanged: () => void;
@@ -155,7 +155,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     leave: async () => replica?.close(),
     close: async () => {
       await source.close();
-      // Envoy may be away: its confirmation is not waited for any more.
+      // Envoy may not answer any more: stop waiting for its confirmation.
       envoy.close();
       await catalog.close();
     },

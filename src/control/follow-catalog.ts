@@ -8,7 +8,7 @@ import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Money } from '../core/money.ts';
 import type { ModelStatus } from '../core/observed-catalog.ts';
 
-/** What a source of catalog objects says at one moment. */
+/** The objects of a catalog at one moment, as their source has them. */
 export interface CatalogReading {
   readonly objects: readonly CatalogObject[];
   readonly problems: readonly CatalogProblem[];
@@ -76,7 +76,7 @@ export function followCatalog(options: FollowOptions): Catalog {
   }
 
   /**
-   * A cluster that Envoy refuses must not hold up the others. An Envoy that is away is waited for, unless the next
+   * A cluster that Envoy refuses must not hold up the others. If Envoy does not answer, this waits for it, unless the next
    * change overtakes this one.
    */
   async function apply(clusters: readonly Cluster[]): Promise<void> {
@@ -102,7 +102,7 @@ export function followCatalog(options: FollowOptions): Catalog {
 
   const dropUnused = (): Promise<void> => apply(snapshots.clustersInUse());
 
-  /** New clusters and their endpoints first, then the requests that use them, then away with the clusters that nobody uses. */
+  /** Adds new clusters and their endpoints first, then lets requests use them, then removes the clusters that no request uses. */
   async function swap(snapshot: Snapshot): Promise<void> {
     await apply(unionOfClusters([snapshots.clustersInUse(), snapshot.clusters]));
     snapshots.swap(snapshot);

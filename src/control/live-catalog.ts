@@ -1,4 +1,4 @@
-/** Tells of the catalog as this service lives with it (`LiveCatalog`), for the portal. */
+/** Renders the catalog as this service observes it (`LiveCatalog`), for the portal. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject, Model, Route } from '../core/catalog.ts';
 import { isObject } from '../core/json.ts';
@@ -20,11 +20,11 @@ export interface LiveCatalogOptions {
   readonly endpoints: Pick<EndpointTable, 'of'>;
 }
 
-/** Objects that are told of in one turn of the event loop: some tenths of a millisecond. */
+/** Objects rendered in one turn of the event loop, which takes some tenths of a millisecond. */
 const perTurn = 10;
 
 /** The live catalog as JSON text, in pieces: each is made in a turn of its own. */
-export async function* tellCatalog(options: LiveCatalogOptions): AsyncGenerator<string> {
+export async function* renderCatalog(options: LiveCatalogOptions): AsyncGenerator<string> {
   const view = await options.look();
   const head = {
     process: options.process,
@@ -33,12 +33,12 @@ export async function* tellCatalog(options: LiveCatalogOptions): AsyncGenerator<
     problems: view.problems.map(({ where, field, message }) => ({ where, field, message })),
   };
   yield JSON.stringify(head).slice(0, -1);
-  const told = new Set<string>();
+  const rendered = new Set<string>();
   yield* list('models', ofKind(view, 'Model'), (object) => {
     const model = modelOf(object, view, options);
-    // Of two objects with one id, one was refused for it: the model is the other one's.
-    if (model === undefined || told.has(model.id)) return undefined;
-    told.add(model.id);
+    // Of two objects with one id, one was refused for it: the model belongs to the other one.
+    if (model === undefined || rendered.has(model.id)) return undefined;
+    rendered.add(model.id);
     return model;
   });
   const routes = Map.groupBy(
@@ -61,14 +61,14 @@ function ofKind({ objects, compilation }: CatalogView, kind: KubeObject['kind'])
 async function* list(
   name: string,
   objects: readonly KubeObject[],
-  tell: (object: KubeObject) => object | undefined,
+  render: (object: KubeObject) => object | undefined,
 ): AsyncGenerator<string> {
   yield `,"${name}":[`;
   let isFirst = true;
   for (let at = 0; at < objects.length; at += perTurn) {
     const texts = objects.slice(at, at + perTurn).flatMap((object) => {
-      const told = tell(object);
-      return told === undefined ? [] : [JSON.stringify(told)];
+      const rendered = render(object);
+      return rendered === undefined ? [] : [JSON.stringify(rendered)];
     });
     if (texts.length > 0) yield (isFirst ? '' : ',') + texts.join(',');
     isFirst &&= texts.length === 0;
@@ -117,7 +117,7 @@ function pricesOf({ prices }: Model): LiveModel['pricing'] {
   };
 }
 
-/** A stream without tools or structure: a route's state is told as such a request would find it. */
+/** A stream without tools or structure: the state of a route is the one that such a request would find. */
 const plainStream = { stream: true, capabilities: [] } as const;
 
 function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveRoute {

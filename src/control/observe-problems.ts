@@ -55,10 +55,10 @@ export function openProblems(
   });
 }
 
-/** Certificates change in days, and Envoy writes all of them each time. */
+/** Certificates change within days, and Envoy lists all of them in each answer. */
 const certificatesEveryMs = 60_000;
 
-/** Returns what looks at everything once. Waits a second at most for Envoy; work over many objects is done in slices. */
+/** Returns a function that observes everything once. It waits a second at most for Envoy, and works through many objects in slices. */
 export function createObserver(parts: ObservedParts): () => Promise<Observed> {
   const { clock, errors, catalog } = parts;
   const certificates = createCertificateLook(parts);
@@ -154,7 +154,7 @@ function createCertificateLook({
       askedAt = clock.elapsed();
       edge = await admin.ownCertificates().then(
         (found) => found.map(edgeCertificate),
-        // Envoy has just gone away: what it said last is still true.
+        // Envoy has just stopped: the certificates that it reported last still apply.
         () => edge,
       );
     }

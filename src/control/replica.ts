@@ -52,7 +52,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   let looking: Promise<void> | undefined;
   let closed = false;
 
-  const leases = createReplicaLeases({ ...options, onError: fault('the other replicas cannot be told of this one') });
+  const leases = createReplicaLeases({ ...options, onError: fault('this replica cannot report to the others') });
   const events = createEvents({ ...options, instance: name, onError: fault('an event could not be written') });
   const write = createObjectWriter(options.client, options.namespace);
   const elector = startElector({
@@ -68,7 +68,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     latest: options.latest,
     isLeading: elector.isLeading,
     replicas: async () => (own === undefined ? [] : [own, ...(await leases.others())]),
-    write: { ...write, event: events.tell, isGoneOrChanged: (error) => isRefusal(error, 404, 409) },
+    write: { ...write, event: events.report, isGoneOrChanged: (error) => isRefusal(error, 404, 409) },
     onError: fault('the status of an object could not be written'),
   });
 
@@ -84,7 +84,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   function look(): void {
     cancelTimer();
     looking ??= lookOnce()
-      .catch(fault('what this replica sees could not be told'))
+      .catch(fault('this replica could not report what it observes'))
       .finally(() => {
         looking = undefined;
         if (!closed) cancelTimer = clock.after(lookEveryMs, look);

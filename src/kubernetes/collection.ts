@@ -56,14 +56,14 @@ const notTriedYet = new Error('not connected yet');
 type NamedCollections = Iterable<readonly [of: string, collection: Collection<unknown>]>;
 
 /**
- * Returns a function that tells the troubles of collections when they are not those that were told last. `told`: those that count
- * as told before; undefined: whatever there is at first is told.
+ * Returns a function that reports the troubles of collections when they differ from those reported last. `reported`: those that count
+ * as reported before; undefined: the first ones are reported in any case.
  */
-export function tellTroubleChanges(
+export function reportTroubleChanges(
   onTroubles: (troubles: readonly Trouble[]) => void,
-  told: readonly Trouble[] | undefined,
+  reported: readonly Trouble[] | undefined,
 ): (collections: NamedCollections) => void {
-  let toldText = JSON.stringify(told);
+  let reportedText = JSON.stringify(reported);
   return (collections) => {
     const found = [...collections].flatMap(([of, collection]) => {
       const trouble = collection.trouble();
@@ -74,8 +74,8 @@ export function tellTroubleChanges(
     if (tried.length === 0 && found.length > 0) return;
     const troubles = tried.map(({ of, trouble }): Trouble => ({ of, reason: sentenceOf(trouble) }));
     const text = JSON.stringify(troubles);
-    if (text === toldText) return;
-    toldText = text;
+    if (text === reportedText) return;
+    reportedText = text;
     onTroubles(troubles);
   };
 }

@@ -37,7 +37,7 @@ function conflictOf(
 
 /**
  * Returns the routes of a model that can serve this exact request, transport included. Throws the refusal that names what no
- * route can do, or `param_combination_not_supported` when some route can do each part, but none all of them. `placementOf` tells
+ * route can do, or `param_combination_not_supported` when some route can do each part, but none all of them. `placementOf` returns
  * where a route takes system messages, if more is known than the engine's table says.
  */
 export function eligibleRoutes(
@@ -100,7 +100,7 @@ export function lackOf(
   return conflictOf({ route, capabilities, reasoning }, new Set(needs.map(({ feature }) => feature))) ?? [];
 }
 
-/** Tools that must not be called are sent all the same where the engine can be told so: the prompt keeps its beginning, and its prefix cache. */
+/** Tools that must not be called are still sent to an engine that has a word for that: the prompt keeps its beginning, and its prefix cache. */
 function withholdsTools({ toolChoice, stream }: Asked, { tools, toolChoice: can }: Capabilities): boolean {
   return toolChoice === 'none' && !(tools[stream ? 'stream' : 'json'] && can.includes('none'));
 }

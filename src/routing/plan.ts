@@ -30,7 +30,7 @@ export interface PlanOptions {
   readonly boundsOf?: Tokenizers['boundsOf'];
   /** Absent: no engine has shown anything. */
   readonly placement?: Pick<SystemPlacement, 'of'>;
-  /** Is told how the routes were ranked, also where none is left. */
+  /** Called with the ranking of the routes, also where none is left. */
   readonly ranked?: (ranking: Ranking) => void;
 }
 
@@ -121,7 +121,7 @@ export interface ContextOptions {
 
 /**
  * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3). Most requests
- * pass by their size alone; the others are counted exactly. Without a tokenizer, or where it cannot tell, the engine decides.
+ * pass by their size alone; the others are counted exactly. Without a tokenizer, or where it has no count, the engine decides.
  */
 export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
   const { model, tokenizers, counting } = options;

@@ -81,7 +81,7 @@ const outlierDetection: ConfigObject = {
   enforcing_success_rate: 0,
   base_ejection_time: '5s',
   max_ejection_time: '30s',
-  // Never the last endpoint: its own failure tells more than Envoy's refusal.
+  // Never the last endpoint: its own failure says more than Envoy's refusal.
   max_ejection_percent: 50,
   always_eject_one_host: false,
 };

@@ -111,7 +111,7 @@ function mappers(filter: Json, { status, message, type }: OwnReply): readonly Co
 }
 
 function statusIs(op: 'EQ' | 'GE', status: number): ConfigObject {
-  // Envoy demands a runtime key; nobody sets it.
+  // Envoy demands a runtime key. It is never set.
   return {
     status_code_filter: {
       comparison: { op, value: { default_value: status, runtime_key: `weir.own_reply.${op}.${status}` } },

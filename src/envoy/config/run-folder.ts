@@ -80,7 +80,7 @@ export const discoverySocketOf = ({ discoverySocket }: Pick<RunFolder, 'discover
 /** As `extprocSocketOf`, for Envoy's spans. */
 export const tracesSocketOf = ({ tracesSocket }: RunFolder, service: number): string => numbered(tracesSocket, service);
 
-/** Where each of the services behind one Envoy tells which endpoints there are. */
+/** The socket on which each of the services behind one Envoy publishes endpoints. */
 export const discoverySocketsOf = ({ discoverySocket }: RunFolder, services: number | undefined): readonly string[] =>
   ofAll(discoverySocket, services);
 

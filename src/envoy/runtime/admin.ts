@@ -106,7 +106,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       await call('POST', `/runtime_modify?${query.join('&')}`);
     },
     drain: async () => {
-      // The first call tells open connections to close after their answer, the second closes the door.
+      // The first call has open connections close after their answer, the second stops listening.
       await call('POST', '/drain_listeners?graceful&skip_exit');
       await call('POST', '/drain_listeners?inboundonly');
     },

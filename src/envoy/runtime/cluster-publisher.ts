@@ -29,12 +29,12 @@ export interface ClusterPublisher {
   /**
    * Gives Envoy this set of clusters, whole, and resolves once Envoy has confirmed it and routes to it. Calls run one after
    * the other. Rejects with `ClustersRejected` when Envoy accepts only a part, and with `EnvoyAway` when Envoy does not answer
-   * within the limit; the file stays written then, so that Envoy reads it when it comes.
+   * within the limit; the file stays written then, and Envoy reads it when it starts.
    */
   readonly publish: (clusters: readonly Cluster[]) => Promise<void>;
   /** Names of the clusters of the last set that Envoy refused, with its reason. */
   readonly refused: () => ReadonlyMap<string, string>;
-  /** Asks Envoy which clusters it has; undefined while it is away. */
+  /** Asks Envoy which clusters it has; undefined while it does not answer. */
   readonly look: () => Promise<EnvoyClusters | undefined>;
   /** A `publish` that waits for Envoy's confirmation rejects with `EnvoyAway` at once. */
   readonly close: () => void;
@@ -43,7 +43,7 @@ export interface ClusterPublisher {
 /** Envoy did not answer within the limit. The file is written, so it has the clusters when it comes. */
 class EnvoyAway extends Error {
   constructor() {
-    super('Envoy did not confirm the clusters in time; it will read them when it is back.');
+    super('Envoy did not confirm the clusters in time. It reads them when it answers again.');
     this.name = 'EnvoyAway';
   }
 }
@@ -65,7 +65,7 @@ export interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'shar
   readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
   readonly runFolder: Pick<ClustersFileOptions, 'clustersFolder' | 'clustersFile'>;
   readonly clock: Clock;
-  /** Envoy's log, where it can be read: the admin interface does not tell why a cluster was refused. */
+  /** Envoy's log, where it can be read: the admin interface does not report why a cluster was refused. */
   readonly envoyLogFile?: string;
   /** How long Envoy may take, its own start included. Default 30 s. */
   readonly confirmWithinMs?: number;
@@ -137,7 +137,7 @@ function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<stri
 /** Clusters that Envoy is asked about in one look, those without a healthy endpoint first. */
 const mostClusters = 20;
 
-/** Envoy is asked for names only where there is something to tell: it writes much about each endpoint. */
+/** Asks Envoy for names only of clusters with failing endpoints, because its answer about each endpoint is long. */
 async function withNames(
   counts: ReadonlyMap<string, Counts>,
   { admin, clusters }: Pick<ClusterPublisherOptions, 'admin'> & { readonly clusters: readonly Cluster[] },
@@ -167,7 +167,7 @@ interface Discovery {
   readonly version: string;
 }
 
-/** Asks Envoy how far it is; undefined while it is away. */
+/** Asks Envoy how far it is; undefined while it does not answer. */
 function discovery(admin: ClusterPublisherOptions['admin']): Promise<Discovery | undefined> {
   return admin.stats(counters).then(
     (stats) => {
@@ -182,7 +182,7 @@ function discovery(admin: ClusterPublisherOptions['admin']): Promise<Discovery |
   );
 }
 
-/** Envoy has a changed file within a few milliseconds; it tells nobody and has to be asked. */
+/** Envoy reads a changed file within a few milliseconds. It sends no notice, so it has to be asked. */
 const askEveryMs = 10;
 const askEveryMsWhenAway = 200;
 

@@ -38,7 +38,7 @@ type Rendered = z.output<typeof rendered>;
 /**
  * Opens the file. Several services behind one Envoy follow the catalog each at its own pace: one may have a new cluster before
  * the others have heard of it, and one may still serve a request on a cluster that the others have given up. So each writes
- * down its own set, and the file is the union of all sets, whoever writes it. A cluster of one name has one content
+ * down its own set, and the file is the union of all sets, whichever service writes it. A cluster of one name has one content
  * (docs/decisions/0005-clusters-are-named-by-content.md).
  */
 export function openClustersFile(options: ClustersFileOptions): ClustersFile {

@@ -17,7 +17,7 @@ export interface DiscoveryStatus {
   readonly refusals: number;
 }
 
-/** Tells Envoy which endpoints its clusters have. */
+/** Publishes to Envoy which endpoints its clusters have. */
 export interface EndpointDiscovery {
   /**
    * The endpoints of a cluster from now on. Resolves when Envoy has taken them, and at once where no Envoy has the cluster: it
@@ -27,7 +27,7 @@ export interface EndpointDiscovery {
   /** Forgets a cluster that Envoy has no more. An Envoy that still has it keeps its endpoints. */
   readonly drop: (cluster: string) => void;
   readonly status: () => DiscoveryStatus;
-  /** Envoy keeps what it was told, and asks again when there is another service. */
+  /** Envoy keeps the endpoints that it has, and asks again when another service listens. */
   readonly close: () => Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
       const subscriber = createSubscriber({ known, onRefused, send: (response) => stream.write(response) });
       subscribers.add(subscriber);
       stream.on('data', (message: unknown) => subscriber.take(request.parse(message)));
-      // A stream that is cut ends with an error, which is no fault of anybody here.
+      // A stream that is cut ends with an error, which is no fault of this service.
       stream.on('error', () => undefined);
       stream.on('end', () => stream.end());
       stream.on('close', () => {
@@ -157,7 +157,7 @@ function createSubscriber(options: {
     if (unanswered !== undefined || hasLeft) return;
     const resources = [...unsent].flatMap((cluster) => known.get(cluster) ?? []);
     unsent = new Set();
-    // What was dropped meanwhile is nobody's any more.
+    // All of them may have been dropped meanwhile.
     if (resources.length === 0) return sending.resolve();
     nonce += 1;
     unanswered = { nonce: String(nonce), sentAt: performance.now(), answered: sending.resolve };

@@ -25,8 +25,8 @@ const askEveryMs = 10;
 const versionText = 'cluster.weir-service.version_text';
 
 /**
- * Writes the file with the first states, and again with each change. It is written without waiting: between the end of a
- * service and Envoy's knowledge of it, requests are sent to a socket where nobody listens. Throws when the file cannot be made.
+ * Writes the file with the first states, and again with each change. It is written at once: until Envoy knows that a
+ * service has ended, it sends requests to a socket on which no process listens. Throws when the file cannot be made.
  */
 export function openServicesFile(options: ServicesFileOptions): ServicesFile {
   const { files, admin, clock } = options;

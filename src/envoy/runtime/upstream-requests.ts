@@ -10,7 +10,7 @@ export interface UpstreamRequests {
 }
 
 /** Longest wait for Envoy's answer: a call to an engine is given up only afterwards. */
-const patienceMs = 250;
+const timeoutMs = 250;
 
 const gauges = /^cluster\.(.*)\.upstream_rq_(pending_active|active)$/;
 
@@ -41,7 +41,7 @@ export function createUpstreamRequests(options: {
   return async (backend) => {
     let cancel = (): void => undefined;
     const late = new Promise<undefined>((resolve) => {
-      cancel = clock.after(patienceMs, () => resolve(undefined));
+      cancel = clock.after(timeoutMs, () => resolve(undefined));
     });
     const stats = await Promise.race([look().catch(() => undefined), late]);
     cancel();

@@ -51,7 +51,7 @@ export interface RouteHealthOptions {
   readonly elapsed: () => number;
 }
 
-/** Where others can do its work, an endpoint is ejected sooner, and may be probed more often: a probe keeps nobody waiting. */
+/** Where others can do its work, an endpoint is ejected sooner, and may be probed more often: a probe keeps no caller waiting. */
 const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
   alone: { failuresInRow: 5, mostOpenMs: 30_000 },
   amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },

@@ -20,7 +20,7 @@ export interface ThreadFigures {
   readonly busyMs: number;
   /** How long a message waited for its event loop just now; undefined for the thread that serves requests, whose load is measured. */
   readonly delayMs: number | undefined;
-  /** Of V8, where the thread told in time. */
+  /** Of V8, where the thread answered in time. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
 
@@ -39,7 +39,7 @@ interface CatalogFigures {
   }>;
 }
 
-/** What Envoy is told of endpoints over xDS. */
+/** The state of the endpoints that Envoy gets over xDS. */
 export interface DiscoveryFigures {
   /** Envoys that are connected. */
   readonly streams: number;
@@ -48,7 +48,7 @@ export interface DiscoveryFigures {
   readonly refusals: number;
 }
 
-/** What is read of the running service whenever its metrics are asked for. Undefined: this service has none of it. */
+/** The values that are read at each scrape of the metrics. Undefined: this service does not have the value. */
 export interface ServiceFigures {
   readonly version: string;
   readonly inFlight: () => number;
@@ -58,12 +58,12 @@ export interface ServiceFigures {
   readonly uploads: { readonly arriving: () => number; readonly bytes: () => number };
   /** Share of new requests that Envoy lets through to the service. */
   readonly edgeAdmitRatio: () => number;
-  /** Undefined: this process is the only one and shares its limits with nobody. */
+  /** Undefined: this process is the only one and its limits are its own. */
   readonly sharing: (() => SharingFigures) | undefined;
   readonly blockedAddresses: () => number;
   readonly droppedLogRecords: () => number;
   readonly store: () => StoreFigures;
-  /** Room on the disk of the data folder, bytes; undefined where it cannot be told. */
+  /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
   readonly disk: () => Promise<{ readonly free: number; readonly size: number } | undefined>;
   readonly catalog: () => CatalogFigures;
   /** How far the catalog may be behind its source; undefined while there is no catalog. Undefined: it is never behind. */
@@ -80,7 +80,7 @@ export interface ServiceFigures {
   readonly problems: () => readonly Pick<Problem, 'object' | 'kind'>[];
 }
 
-/** Adds all metrics that are read when they are asked for, in place of being counted as things happen. */
+/** Adds all metrics whose values are read at each scrape. */
 export function addGauges(registry: Registry, figures: ServiceFigures): void {
   const { load, uploads, edgeAdmitRatio, blockedAddresses, droppedLogRecords, version } = figures;
   const gauge = gaugesOf(registry);

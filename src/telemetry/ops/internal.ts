@@ -20,7 +20,7 @@ export interface Internal {
   readonly catalog: () => AsyncIterable<string>;
 }
 
-/** Stories of one answer: each takes about 10 µs to tell, and 2 KB. */
+/** Stories of one answer: each takes about 10 µs to render, and 2 KB. */
 const mostStories = 100;
 /** Characters of a body that sets the level of the log. */
 const mostLevelLength = 1_000;
@@ -46,7 +46,7 @@ export function answerInternal(
   }
   const [what, id, ...more] = url.pathname.slice(prefix.length).split('/');
   if (what === 'log-level' && id === undefined && request.method === 'PUT') {
-    // A body that breaks off has nobody left who waits for an answer.
+    // If the body breaks off, no client waits for an answer.
     putLogLevel(request, logLevel).then(
       (problem) =>
         problem === undefined
@@ -62,7 +62,7 @@ export function answerInternal(
   }
   if (what === 'catalog' && id === undefined) {
     response.writeHead(200, json);
-    // The reader may leave in the middle, which is nobody's fault.
+    // The client may leave in the middle, which is no error.
     pipeline(Readable.from(catalog()), response).catch(() => response.destroy());
   } else if (what === 'problems' && id === undefined) {
     response.writeHead(200, json).end(JSON.stringify(problems()));
