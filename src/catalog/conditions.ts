@@ -12,7 +12,7 @@ export interface StatusFacts {
   readonly now: number;
 }
 
-/** What one kind says in its status, before it is compared with what was written. */
+/** The new status of an object, before it is compared with the written one. */
 export interface StatusParts {
   /** Whether the snapshot has something of the object. */
   readonly serves: boolean;
@@ -23,7 +23,7 @@ export interface StatusParts {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What a condition says, without the time since which it holds. */
+/** A condition without its transition time. */
 export type Statement<Type extends string = string> = Readonly<
   Pick<Condition, 'status' | 'reason' | 'message'> & { type: Type }
 >;

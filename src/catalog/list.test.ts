@@ -54,7 +54,7 @@ describe('the model list', () => {
     expect(begin().list()).not.toMatch(/vllm|Qwen\/|models\.svc|backend|route/);
   });
 
-  it('shows performance where there is a figure, and no time to first token when nobody measured it', () => {
+  it('shows performance where there is a figure, and no time to first token where none was measured', () => {
     const { list } = begin({
       'qwen/qwen3-8b': {
         listed: true,

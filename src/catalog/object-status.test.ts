@@ -49,7 +49,7 @@ describe('what the API server would not have let through', () => {
     expect(conditions['Listed']).toBe('True Listed: ');
   });
 
-  it('tells a fault in the prices from the others, and what is charged meanwhile', () => {
+  it('distinguishes a fault in the prices from the others, and what is charged meanwhile', () => {
     const pricing = { ...goodModelSpec.pricing, prompt: 'free' };
     const alone = conditionsOf([backend('vllm-a'), model('a', { pricing })], 'Model/a');
     expect(alone['Priced']).toMatch(/^False Invalid: spec\.pricing\.prompt: expected USD per token/);
@@ -248,7 +248,7 @@ describe('the endpoints of a Backend', () => {
       'no pod of Service "vllm-a" is ready',
     ],
     [
-      'another version of Weir tells of a replica that no pod is ready',
+      'another version of Weir reports that no pod is ready',
       { total: 0, healthy: 0, unreachable: 'no-address' },
       service,
       'False NoReadyEndpoint: spec.service: no pod of the Service is ready',

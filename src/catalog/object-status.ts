@@ -5,7 +5,7 @@ import { modelStatus } from './model-status.ts';
 import { finalizersOf, type Notice } from './notice.ts';
 import type { Condition } from './resources/status.ts';
 
-/** What the API server ought to have of an object beside its spec, and what of that is new. */
+/** The status and finalizers that an object should have, and which of them have to be written. */
 export interface ObjectStatus {
   readonly object: KubeObject;
   readonly notice: Notice | undefined;
@@ -26,7 +26,7 @@ export function statusParts(object: KubeObject, facts: StatusFacts): StatusParts
 }
 
 /**
- * Computes the status of one object after the other, each when it is asked for. Leaves out an object whose newest
+ * Computes the status of one object after the other, on demand. Leaves out an object whose newest
  * version has not been compiled yet: its status follows with the compilation.
  */
 export function* objectStatuses(objects: readonly KubeObject[], facts: StatusFacts): Generator<ObjectStatus> {

@@ -32,10 +32,10 @@ export interface FollowOptions {
   readonly listing: Listing;
   /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have those that are known. */
   readonly followEndpoints: (clusters: readonly Cluster[]) => Promise<void>;
-  /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or is away. */
+  /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or does not answer. */
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
-  /** Has the result of every reading, the first one included, whether or not the snapshot has changed by it. */
+  /** Called with the result of every reading, the first one included, also where the snapshot has not changed. */
   readonly onCompiled: (compilation: Compilation) => void;
   readonly onSwap: (snapshot: Snapshot) => void;
   readonly onError: (error: unknown) => void;
@@ -80,7 +80,7 @@ export function followCatalog(options: FollowOptions): Catalog {
    * change overtakes this one.
    */
   async function apply(clusters: readonly Cluster[]): Promise<void> {
-    // They are no part of what the names stand for.
+    // The name of a cluster does not cover its endpoints.
     await options.followEndpoints(clusters);
     const names = JSON.stringify(clusters.map(({ name }) => name).sort());
     if (names === inEnvoy) return;

@@ -10,7 +10,7 @@ export interface ElectorOptions {
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** This replica has begun or ceased to lead. */
+  /** Called when this replica begins or ceases to lead. */
   readonly onChange: (isLeading: boolean) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -141,7 +141,7 @@ export function startElector(options: ElectorOptions): Elector {
       tellChange();
       if (!led) return;
       const stop = new AbortController();
-      // Without an API server nothing can be released: the lease then runs out.
+      // If the API server does not answer, the lease cannot be released and runs out by itself.
       await Promise.race([release().catch(() => undefined), waitFor(closeMs, { clock, signal: stop.signal })]);
       stop.abort();
     },

@@ -24,7 +24,7 @@ const object = (name: string): KubeObject => ({
 });
 const unlisted = { severity: 'Warning', reason: 'Unlisted', action: 'Judge', note: 'below' } as const;
 
-it('counts what happens again, and tells it anew after a while', async () => {
+it('counts an event that repeats, and writes it anew after a while', async () => {
   const { clock, calls, events } = begin();
   for (let time = 0; time < 3; time += 1) events.report(object('a'), unlisted);
   await events.close();

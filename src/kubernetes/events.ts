@@ -15,9 +15,9 @@ export interface EventsOptions {
 }
 
 export interface Events {
-  /** Has the event written soon; in a flood it is dropped. */
+  /** Writes the event soon. In a flood of events it is dropped. */
   readonly report: (object: KubeObject, event: ObjectEvent) => void;
-  /** Resolves when the waiting events have been sent, or cannot be; of many only the first are sent. */
+  /** Resolves when the waiting events have been sent, or have failed. Of many, only the first are sent. */
   readonly close: () => Promise<void>;
 }
 
@@ -31,7 +31,7 @@ interface WrittenEvent {
 const sameMs = 10 * 60_000;
 const mostKnown = 5_000;
 const mostWaiting = 500;
-/** An object that changes to and fro must not drown out the others, and all together must not flood the API server. */
+/** Limits: an object that changes to and fro must not use up the events of the others, and all together must not flood the API server. */
 const perObject: BucketSize = { rate: 1 / 30, burst: 10 };
 const inAll: BucketSize = { rate: 5, burst: 100 };
 /** The API server refuses a longer note. */

@@ -85,7 +85,7 @@ export function eligibleRoutes(
   return able;
 }
 
-/** What keeps a route from serving a request: the parts that it cannot do, else those that it refuses together. */
+/** The reasons why a route cannot serve a request: the parts that it cannot do, else the parts that it refuses together. */
 export function lackOf(
   asked: Asked,
   route: Route,
@@ -119,7 +119,7 @@ export interface Need {
   readonly feature: Feature;
   /** The refusal when no route can. */
   readonly code: FailureCode;
-  /** What the refusal says. */
+  /** The message of the refusal. */
   readonly message: string;
   readonly met: (capabilities: Capabilities) => boolean;
 }
@@ -130,7 +130,7 @@ export const demandable: readonly ParameterName[] = [
   ...(['frequency_penalty', 'presence_penalty', 'parallel_tool_calls'] as const),
 ];
 
-/** Whether a parameter asks for what an engine does without it. */
+/** Whether a parameter asks for an engine's default. */
 function isDefault(name: ParameterName, sampling: Sampling): boolean {
   const value = sampling[name];
   switch (name) {

@@ -161,7 +161,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('keeps a conversation on one route, whoever’s turn it is, and names it', () => {
+  it('keeps a conversation on one route, whichever route’s turn it is, and names it', () => {
     const affinityOf = createAffinity(() => 's');
     const prepared = asking('demo/tiny');
     const first = (conversation: number | undefined, turn: number) => {

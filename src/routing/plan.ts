@@ -17,7 +17,7 @@ export interface PlanOptions {
   readonly snapshot: Snapshot;
   /** The models that the caller's key may call. Undefined: every model. */
   readonly allowedModels?: ModelPatterns | undefined;
-  /** Whether `GET /v1/models` lists a model: no other one is named to a caller. Absent: it lists all. */
+  /** Whether `GET /v1/models` lists a model. Messages to callers name listed models only. Absent: all are listed. */
   readonly isListed?: ((model: Model) => boolean) | undefined;
   readonly capabilitiesOf: (route: Route) => Capabilities;
   /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
@@ -28,7 +28,7 @@ export interface PlanOptions {
   readonly affinityOf?: AffinityOf;
   /** What is known of a model's tokenizer, by its path. Absent: nothing is. */
   readonly boundsOf?: Tokenizers['boundsOf'];
-  /** Absent: no engine has shown anything. */
+  /** Where engines take system messages. Absent: nothing is known. */
   readonly placement?: Pick<SystemPlacement, 'of'>;
   /** Called with the ranking of the routes, also where none is left. */
   readonly ranked?: (ranking: Ranking) => void;

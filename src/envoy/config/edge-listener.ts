@@ -207,7 +207,7 @@ const addClient: ConfigObject = extension(
 const never: ConfigObject = { numerator: 0, denominator: 'HUNDRED' };
 
 /**
- * Refuses a share of the requests for answers with 503 before the service hears of them. The service sets the share through
+ * Refuses a share of the requests for answers with 503 before they reach the service. The service sets the share through
  * the admin interface (`/runtime_modify`) with two runtime keys: `weir.shed.percent` and, while that is above 0,
  * `weir.shed.hold=100`.
  *

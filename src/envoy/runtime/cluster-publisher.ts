@@ -40,7 +40,7 @@ export interface ClusterPublisher {
   readonly close: () => void;
 }
 
-/** Envoy did not answer within the limit. The file is written, so it has the clusters when it comes. */
+/** Envoy did not answer within the limit. The file is written: Envoy reads it when it starts. */
 class EnvoyAway extends Error {
   constructor() {
     super('Envoy did not confirm the clusters in time. It reads them when it answers again.');
@@ -91,7 +91,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
       refused = new Map(missing.map((name) => [name, reason]));
       throw new ClustersRejected(missing, reason);
     }
-    // Where others write the file, too, what Envoy refused was theirs.
+    // Where other services write the file, too, Envoy refused their clusters.
     if (answer === 'refused' && shared === undefined) throw new Error('Envoy refused the clusters file.');
     refused = new Map();
   };
@@ -160,14 +160,14 @@ const counters = ['update_attempt', 'update_rejected', 'update_failure', 'versio
   (name) => `cluster_manager.cds.${name}`,
 );
 
-/** How far Envoy is with its clusters file. */
+/** Envoy's progress with its clusters file. */
 interface Discovery {
   readonly attempts: number;
   readonly refusals: number;
   readonly version: string;
 }
 
-/** Asks Envoy how far it is; undefined while it does not answer. */
+/** Asks Envoy for its progress; undefined while it does not answer. */
 function discovery(admin: ClusterPublisherOptions['admin']): Promise<Discovery | undefined> {
   return admin.stats(counters).then(
     (stats) => {
@@ -201,7 +201,7 @@ async function confirmation(options: {
   while (clock.elapsed() - start < limitMs && !isOver()) {
     const now = await discovery(admin);
     if (now !== undefined && isReached(version, now.version)) return 'accepted';
-    // Counters that went back belong to a new Envoy, which has read our file or is about to.
+    // Lower counters belong to a new Envoy, which has read the file or is about to.
     if (now !== undefined && now.attempts < before.attempts) before = none;
     if (now !== undefined && now.refusals > before.refusals) return 'refused';
     const waitMs = now === undefined ? askEveryMsWhenAway : askEveryMs;
@@ -256,7 +256,7 @@ async function endOfFile(file: string): Promise<string> {
       await handle.close();
     }
   } catch {
-    // The log is a convenience: without it the message says where to look.
+    // Without the log, the message names the log.
     return '';
   }
 }

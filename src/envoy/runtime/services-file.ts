@@ -4,11 +4,11 @@ import type { RunFolder } from '../config/run-folder.ts';
 import { renderServices, type ServiceState } from '../config/service-cluster.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
-/** The file from which Envoy learns which of several services take requests. */
+/** The file in which Envoy reads which of several services take requests. */
 export interface ServicesFile {
   /** Changes the states, in the order of the services' numbers. Envoy has them a few milliseconds later. */
   readonly set: (states: readonly ServiceState[]) => void;
-  /** Resolves to whether Envoy has the latest states; false when it has not within two seconds, or is away. */
+  /** Resolves to whether Envoy has the latest states; false if it does not have them within two seconds, or does not answer. */
   readonly confirmed: () => Promise<boolean>;
 }
 

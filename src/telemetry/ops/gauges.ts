@@ -9,7 +9,7 @@ import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 interface SharingFigures {
   readonly isShared: boolean;
   readonly replicas: number;
-  /** Answers of the server that did not come in time, since the start. */
+  /** Answers of Valkey that came too late, since the start. */
   readonly late: number;
 }
 
@@ -43,7 +43,7 @@ interface CatalogFigures {
 export interface DiscoveryFigures {
   /** Envoys that are connected. */
   readonly streams: number;
-  /** How long the oldest message that Envoy has not answered is under way; 0: it has answered all. */
+  /** Age of the oldest message that Envoy has not answered; 0: it has answered all. */
   readonly unansweredMs: number;
   readonly refusals: number;
 }
@@ -71,7 +71,7 @@ export interface ServiceFigures {
   /** Whether this replica writes the status of the cluster's objects. Undefined: there is no cluster. */
   readonly isLeading: (() => boolean) | undefined;
   readonly discovery: () => DiscoveryFigures;
-  /** How the endpoints of each backend are, by its name; backends that Envoy does not have are left out. */
+  /** The endpoints of each backend, by its name; backends that Envoy does not have are left out. */
   readonly endpoints: () => Promise<Iterable<readonly [string, EndpointCounts]>>;
   /** The status of each model of the catalog, by its id. */
   readonly modelStatuses: () => Iterable<readonly [string, ModelStatus]>;
@@ -209,7 +209,7 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
 
 function addDiskGauges(registry: Registry, read: ServiceFigures['disk']): void {
   const registers = [registry];
-  // Metrics are rendered in the order of their declarations: the first one reads for both.
+  // Metrics are rendered in the order of their declarations: the first one reads the values of both.
   new Gauge({
     name: 'weir_data_disk_size_bytes',
     help: 'Size of the disk that has the data folder.',
@@ -256,7 +256,7 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
 
 function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ownDelayMs: () => number): void {
   const registers = [registry];
-  // Rendered first, it reads for all three.
+  // Rendered first, it reads the values of all three.
   new Counter({
     name: 'weir_thread_busy_seconds_total',
     help: 'Time in which the event loop of each thread did not wait; one that grows by a second a second is full.',
@@ -290,7 +290,7 @@ function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ow
   });
 }
 
-/** Problems with a series of their own: each series stays in Prometheus for as long as it keeps anything. */
+/** Most problems with a series of their own. Prometheus keeps each series for as long as it keeps any data. */
 const mostNamed = 100;
 
 /** Adds the current problems: how many there are of each kind, and the most urgent ones by name. */

@@ -28,7 +28,7 @@ const mostLevelLength = 1_000;
 const prefix = '/internal/';
 const json = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
-/** Answers what begins with `/internal/`, for those that have the token alone. False: the path is another. */
+/** Answers paths that begin with `/internal/`, only for clients with the token. False: the path is another. */
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
@@ -85,7 +85,7 @@ export function answerInternal(
 /** Sets the level that a body asks for, `{"level": "debug"}`. Resolves to what is wrong with the body, undefined when nothing is. */
 async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl): Promise<string | undefined> {
   let text = '';
-  // What is too long is read to its end, and is no JSON then.
+  // A body that is too long is read to its end, and is then cut, so that it is no JSON.
   for await (const piece of request.setEncoding('utf8')) if (text.length < mostLevelLength) text += String(piece);
   const read = logLevelBodySchema.safeParse(parsed(text));
   if (read.success) {

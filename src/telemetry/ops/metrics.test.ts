@@ -241,7 +241,7 @@ describe('gauges', () => {
     expect(await metrics.render('prometheus')).not.toContain('model="a/a"');
   });
 
-  it('show whether limits are shared, where there is somebody to share them with', async () => {
+  it('show whether limits are shared, where there are other replicas', async () => {
     let sharing = { isShared: true, replicas: 3, late: 0 };
     const metrics = begin({ sharing: () => sharing, blockedAddresses: () => 2 });
     expect(await metrics.render('prometheus')).toMatch(/^weir_limits_shared 1$[^]*^weir_replicas 3$/m);

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 
-/** Says of repeated records which of them are logged. */
+/** Decides which of repeated records are logged. */
 export interface RepeatLimit {
   /** Counts one record of a kind. `suppressed`: how many of that kind were left out before this one; undefined: none. */
   readonly take: (kind: string) => { readonly isLogged: boolean; readonly suppressed: number | undefined };
@@ -15,10 +15,10 @@ interface Kind {
 const periodMs = 10_000;
 /** Records of one kind in a period. */
 const mostInPeriod = 20;
-/** Kinds are made of names and codes of ours; a bound is kept all the same. */
+/** Kinds consist of our own names and codes, so there are few. The bound is a safeguard. */
 const mostKinds = 10_000;
 
-/** Where a part of a program says what happens to it. */
+/** The log of a part of a program. */
 export interface PartLog {
   readonly info: (facts: object, message: string) => void;
   readonly warn: (facts: object, message: string) => void;

@@ -56,7 +56,7 @@ export function createTelemetry(log: Logger, { metrics, measured, errors, storie
       const level = levelOf(end);
       if (!log.isLevelEnabled(level)) return;
       const { kind, code } = end;
-      // A request that was served has its record in any case; a flood of refusals must not become a flood of lines.
+      // Each served request has its record. A flood of refusals must not become a flood of lines.
       const repeat = kind === 'refused' ? repeats.take(`refused ${code}`) : { isLogged: true, suppressed: undefined };
       if (repeat.isLogged) log[level]({ ...recordOf(end), suppressed: repeat.suppressed }, 'request ended');
     },
@@ -94,7 +94,7 @@ export function createTelemetry(log: Logger, { metrics, measured, errors, storie
         log.debug(facts, 'web search');
         return;
       }
-      // A provider that is away fails every search.
+      // While a provider is down, every search fails.
       const { isLogged, suppressed } = repeats.take(`search ${provider}`);
       if (isLogged) log.warn({ ...facts, suppressed }, 'web search');
     },
@@ -157,7 +157,7 @@ export interface LoggedStatus {
   readonly message?: string;
 }
 
-/** Logs when the database goes away and comes back, when the journal is full, and errors: a line per change, not per row. */
+/** Logs when the database goes down and comes back, when the journal is full, and errors: a line per change, not per row. */
 export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
   let last: LoggedStatus = { database: 'here', journalBytes: 0, hasRoom: true };
   return (status) => {
