@@ -188,7 +188,7 @@ function answerText(answer: HealthCheckAnswer): string {
 
 const mostNames = 3;
 
-/** Names up to three endpoints, each with what is wrong with it, and counts the rest. */
+/** Names up to three endpoints with their faults, and counts the rest. */
 function namesOf(failing: readonly FailingEndpoint[], { total, healthy: well }: MergedCounts): string {
   const each = [...new Map(failing.map((one) => [one.endpoint, one])).values()].slice(0, mostNames);
   const more = total - well - each.length;
@@ -196,7 +196,7 @@ function namesOf(failing: readonly FailingEndpoint[], { total, healthy: well }: 
   return named + (each.length > 0 && more > 0 ? `; ${more} more` : '');
 }
 
-/** Up to three endpoints with what they answer to the health check, where that is known. */
+/** Up to three endpoints with their answers to the health check, where these are known. */
 function answersOf(failing: readonly FailingEndpoint[]): string {
   return failing
     .flatMap(({ endpoint, answer }) => (answer === undefined ? [] : [`; ${endpoint}: ${answerText(answer)}`]))
@@ -240,7 +240,7 @@ function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly 
   return undefined;
 }
 
-/** A Backend without an endpoint. Whatever follows its endpoints knows the reason best. */
+/** The trouble of a Backend without an endpoint. The follower of its endpoints gives the reason. */
 function noEndpoint({ endpoints: source }: Backend['cluster'], endpoints: ObservedEndpoints | undefined): Trouble {
   return source.kind === 'service'
     ? { reason: 'NoReadyEndpoint', message: endpoints?.trouble ?? 'spec.service: no pod of the Service is ready' }

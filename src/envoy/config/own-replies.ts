@@ -87,7 +87,7 @@ export function ownReplies(): ConfigObject {
   };
 }
 
-/** Clients of the messages surface know an error by a `type` field. A request whose path could not be read has no surface. */
+/** Clients of the messages surface recognise an error by its `type` field. A request whose path could not be read has no surface. */
 const onMessages: ConfigObject = {
   header_filter: { header: { name: ':path', string_match: { safe_regex: { regex: '/v1/messages([/?].*)?' } } } },
 };

@@ -19,13 +19,13 @@ export interface EdgeCertificate {
 
 /** Envoy's admin interface on its socket: https://www.envoyproxy.io/docs/envoy/v1.40.0/operations/admin */
 export interface EnvoyAdmin {
-  /** Whether Envoy is up and takes requests. False when it is away, starting or ending. Never rejects. */
+  /** Whether Envoy is up and takes requests. False while it does not answer, starts or ends. Never rejects. */
   readonly isReady: () => Promise<boolean>;
   /** Whether Envoy answers at all, also while it starts or ends. Never rejects. */
   readonly isAnswering: () => Promise<boolean>;
   /**
    * Values of the counters and gauges with exactly these names; text values as text. A name that Envoy does not have is not in
-   * the map. Rejects when Envoy is away.
+   * the map. Rejects when Envoy does not answer.
    */
   readonly stats: (names: readonly string[]) => Promise<ReadonlyMap<string, number | string>>;
   /** Values of all counters and gauges whose name matches a regular expression, like `stats`. */
@@ -41,9 +41,9 @@ export interface EnvoyAdmin {
   readonly ownCertificates: () => Promise<readonly EdgeCertificate[]>;
   /** Sets values of Envoy's runtime, until it ends. */
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
-  /** Has Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls upstream go on. */
+  /** Makes Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls upstream go on. */
   readonly drain: () => Promise<void>;
-  /** Has Envoy announce its end: `/readyz` is 503, and open connections end with their next answer. Envoy goes on serving. */
+  /** Makes Envoy announce its end: `/readyz` is 503, and open connections end with their next answer. Envoy goes on serving. */
   readonly announceEnd: () => Promise<void>;
   /** Requests of callers that are not finished. */
   readonly openRequests: () => Promise<number>;
@@ -52,10 +52,10 @@ export interface EnvoyAdmin {
   readonly close: () => void;
 }
 
-/** Envoy's admin interface is local and answers from memory: after this long no answer will come. */
+/** Longest wait for an answer. The admin interface is local and answers from memory. */
 const timeoutMs = 5_000;
 
-/** Speaks to Envoy's admin interface. Every call rejects when Envoy is away or answers anything but 200. */
+/** Speaks to Envoy's admin interface. Every call rejects when Envoy does not answer, or with another status than 200. */
 export function createEnvoyAdmin(options: { readonly adminSocket: string }): EnvoyAdmin {
   // One connection for each user in the service: the cluster publisher, the load shedder, the downstream buffers, the upstream
   // requests and the list of problems each ask one thing at a time.

@@ -1,7 +1,7 @@
 import { addToBucket, createLogScale, reachedAt } from '../../core/log-histogram.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 
-/** How long a first output takes. */
+/** The time to the first output. */
 export interface FirstOutput {
   readonly ms: number;
   /** How many samples that rests on. */
@@ -10,10 +10,10 @@ export interface FirstOutput {
   readonly isBound: boolean;
 }
 
-/** How long a route takes to its first output. Streams and whole answers have a pace each. */
+/** A route's times to the first output. Streams and whole answers have a pace each. */
 export interface Pace {
   readonly began: (now: number) => void;
-  /** Call it when an attempt waits no more. `output`: it came. `beaten`: it would have come later than now. `left`: unknown. */
+  /** Call it when an attempt waits no more. `output`: the first output has come. `beaten`: it would have come later than now. `left`: unknown. */
   readonly over: (
     now: number,
     attempt: { readonly begunAt: number; readonly end: 'output' | 'beaten' | 'left' },

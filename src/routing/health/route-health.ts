@@ -22,7 +22,7 @@ export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'fail
   readonly unreachable: (endpoint: string, fault: Fault) => void;
 }
 
-/** What is known of a route: of each of its endpoints, and of all together. */
+/** The health of a route: of each of its endpoints, and of all together. */
 export interface RouteHealth {
   readonly structure: StructureHealth;
   /** Attempts under way on the backend, by all of its routes. */
@@ -51,15 +51,15 @@ export interface RouteHealthOptions {
   readonly elapsed: () => number;
 }
 
-/** Where others can do its work, an endpoint is ejected sooner, and may be probed more often: a probe keeps no caller waiting. */
+/** Beside other endpoints, an endpoint is ejected sooner and may be probed more often: a probe keeps no caller waiting. */
 const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
   alone: { failuresInRow: 5, mostOpenMs: 30_000 },
   amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
 };
 
 /**
- * How long an endpoint that is gone is remembered: the readiness of a pod may flap, and its failures are not to begin anew each time.
- * As long as an endpoint is kept out at the most.
+ * How long an endpoint that is gone is remembered: the readiness of a pod may flap, and its failures must not be forgotten each time.
+ * The same as the longest ejection of an endpoint.
  */
 const rememberedMs = 30_000;
 
@@ -233,7 +233,7 @@ function pooled(statuses: readonly Pooled[]): Pooled {
   };
 }
 
-/** Engines that are a provider's service: its addresses are doors to one house. */
+/** Engines that are a provider's service: all of its addresses lead to the same service. */
 const providers: ReadonlySet<EngineName> = new Set([
   'deepseek',
   'dashscope',

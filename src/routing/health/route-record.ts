@@ -2,7 +2,7 @@ import type { Fault } from '../../core/event.ts';
 import { failuresInARow } from '../../core/observed-catalog.ts';
 
 /**
- * What the last requests of a route say to operators, whatever ejection makes of them. A prompt that fails again and again counts
+ * The results of a route's last requests, for operators. Ejection has rules of its own. A prompt that fails again and again counts
  * once for ejection, so that one caller cannot eject a route; here each failure counts, so that a probe which always sends the same
  * prompt finds a dead engine. `untried`: too few requests lately.
  */
