@@ -86,7 +86,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
   const source = await openSource(settings, { ...options, log, onChange: (reading) => catalog.change(reading) });
   let compilation: Compilation | undefined;
   let problems: readonly CatalogProblem[] = [];
-  const tellProblems = createProblemLog(options.log, 'manifest problem');
+  const logProblems = createProblemLog(options.log, 'manifest problem');
   const facts: CatalogFacts = {
     ...options,
     name: replicaName(settings),
@@ -112,7 +112,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
     onProblems: (found) => {
       problems = found;
-      tellProblems(found);
+      logProblems(found);
     },
     onCompiled: (compiled) => {
       compilation = compiled;

@@ -55,13 +55,13 @@ export function startElector(options: ElectorOptions): Elector {
         if (text !== lastError) options.onError(error);
         lastError = text;
       }
-      tellChange();
+      reportChange();
       await waitFor(renewMs * (0.7 + random() * 0.3), { clock, signal: over.signal });
-      tellChange();
+      reportChange();
     }
   }
 
-  function tellChange(): void {
+  function reportChange(): void {
     if (isLeading() === wasLeading) return;
     wasLeading = !wasLeading;
     options.onChange(wasLeading);
@@ -138,7 +138,7 @@ export function startElector(options: ElectorOptions): Elector {
       over.abort();
       await running;
       renewedAt = undefined;
-      tellChange();
+      reportChange();
       if (!led) return;
       const stop = new AbortController();
       // If the API server does not answer, the lease cannot be released and runs out by itself.

@@ -75,7 +75,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   let cancelTroubles: CancelTimer | undefined;
   let cancelGathering: CancelTimer | undefined;
   let isBehind = false;
-  const tellChanges = reportTroubleChanges(options.onTroubles, []);
+  const reportChanges = reportTroubleChanges(options.onTroubles, []);
 
   function begin(): Watched {
     const shared = { client, clock, random, onChange: changed };
@@ -171,7 +171,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
 
   function reportTroubles(): void {
     cancelTroubles = undefined;
-    tellChanges(named());
+    reportChanges(named());
   }
 
   function end(): void {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { endpointName } from '../../core/endpoint.ts';
 
 /** An endpoint that gets no requests: its health check fails, or has no result yet, or connections to it failed. */
-export interface FailingEndpoint {
+export interface EnvoyFailingEndpoint {
   /** `address:port`, as `Endpoint.name`. */
   readonly endpoint: string;
   readonly why: 'health-check' | 'outlier';
@@ -36,7 +36,9 @@ export interface EnvoyAdmin {
    */
   readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
   /** The endpoints of these clusters that get no requests, by cluster. Envoy writes half a kilobyte about each endpoint of them. */
-  readonly failingEndpoints: (clusters: readonly string[]) => Promise<ReadonlyMap<string, readonly FailingEndpoint[]>>;
+  readonly failingEndpoints: (
+    clusters: readonly string[],
+  ) => Promise<ReadonlyMap<string, readonly EnvoyFailingEndpoint[]>>;
   /** The certificates that Envoy shows to callers: none without TLS at the edge. */
   readonly ownCertificates: () => Promise<readonly EdgeCertificate[]>;
   /** Sets values of Envoy's runtime, until it ends. */
@@ -153,11 +155,11 @@ const clusterStatuses = z.object({
     .default([]),
 });
 
-function failingIn(dump: unknown): ReadonlyMap<string, readonly FailingEndpoint[]> {
+function failingIn(dump: unknown): ReadonlyMap<string, readonly EnvoyFailingEndpoint[]> {
   return new Map(
     clusterStatuses.parse(dump).cluster_statuses.map(({ name, host_statuses: hosts }) => [
       name,
-      hosts.flatMap(({ address: { socket_address: at }, health_status: health }): readonly FailingEndpoint[] => {
+      hosts.flatMap(({ address: { socket_address: at }, health_status: health }): readonly EnvoyFailingEndpoint[] => {
         const isFailing = health.failed_active_health_check || health.failed_outlier_check;
         if (at === undefined || !isFailing) return [];
         const why = health.failed_active_health_check ? 'health-check' : 'outlier';

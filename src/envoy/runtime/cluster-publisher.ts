@@ -2,7 +2,7 @@ import { open, readFile, stat } from 'node:fs/promises';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { renderClusters } from '../config/clusters.ts';
-import type { EnvoyAdmin, FailingEndpoint } from './admin.ts';
+import type { EnvoyAdmin, EnvoyFailingEndpoint } from './admin.ts';
 import { type ClustersFileOptions, isReached, openClustersFile } from './clusters-file.ts';
 
 /** Which clusters Envoy has, by its own account. */
@@ -19,7 +19,7 @@ export interface EnvoyEndpoints {
   /** Those that Envoy uses: neither their health check nor connections to them fail. */
   readonly healthy: number;
   /** The others in the order of their names, as far as Envoy was asked for them. */
-  readonly failing: readonly FailingEndpoint[];
+  readonly failing: readonly EnvoyFailingEndpoint[];
 }
 
 /** Gives Envoy the clusters of the catalog, through the file that Envoy watches. */
@@ -148,7 +148,7 @@ async function withNames(
     .sort((a, b) => Math.min(1, healthyOf(a)) - Math.min(1, healthyOf(b)))
     .slice(0, mostClusters);
   const failing = asked.length === 0 ? new Map() : await admin.failingEndpoints(asked.map(({ name }) => name));
-  const namesOf = (backend: string): readonly FailingEndpoint[] =>
+  const namesOf = (backend: string): readonly EnvoyFailingEndpoint[] =>
     asked
       .filter((cluster) => cluster.backend === backend)
       .flatMap(({ name }) => failing.get(name) ?? [])
