@@ -2,12 +2,13 @@ import type { Backend, KubeObject, Route, Snapshot } from '../core/catalog.ts';
 import {
   clusterMark,
   type EndpointFault,
-  type EndpointsView,
+  type EndpointCounts,
   type FailingEndpoint,
   type HealthCheckAnswer,
-  type ReplicaView,
-  tellingFailures,
-} from '../core/replica.ts';
+  type ObservedCatalog,
+  type ObservedEndpoints,
+  failuresInARow,
+} from '../core/observed-catalog.ts';
 import type { BackendConditionType } from './resources/status.ts';
 import { faultsText, replicaNames, type Statement, type StatusFacts, type StatusParts } from './conditions.ts';
 import { createRemembered } from './remember.ts';
@@ -23,7 +24,7 @@ export function backendStatus(object: KubeObject, { compilation, replicas }: Sta
     routes: routesByBackend(compilation.snapshot).get(object.name) ?? [],
     replicas,
   };
-  const counts = endpointCounts(facts);
+  const counts = mergedCounts(facts);
   const statements = [accepted(facts), programmed(facts), healthy(facts, counts)];
   const fields = {
     endpoints: counts === undefined ? null : { ...counts, summary: `${counts.healthy} of ${counts.total}` },
@@ -48,7 +49,7 @@ interface BackendFacts {
   /** The routes of all models to this Backend. */
   readonly routes: readonly Route[];
   /** Every replica that is alive. */
-  readonly replicas: readonly ReplicaView[];
+  readonly replicas: readonly ObservedCatalog[];
 }
 
 type BackendStatement = Statement<BackendConditionType>;
@@ -64,17 +65,18 @@ function accepted({ result: { state, problems } }: BackendFacts): BackendStateme
 function programmed({ result, backend, replicas }: BackendFacts): BackendStatement {
   const type = 'Programmed';
   if (backend === undefined) {
-    const message = 'Envoy is not told of it until it is accepted';
+    const message = 'Envoy gets it once it is accepted';
     return { type, status: 'False', reason: 'NotAccepted', message };
   }
   if (result.state === 'kept') {
     const message = 'Envoy has the last version that was good';
     return { type, status: 'False', reason: 'LastGoodServes', message };
   }
-  const refusing = replicas.filter(({ refused }) => refused.has(backend.name));
+  const refusalAt = ({ backends }: ObservedCatalog): string | undefined => backends.get(backend.name)?.refused;
+  const refusing = replicas.filter((replica) => refusalAt(replica) !== undefined);
   const [refusal] = refusing;
   if (refusal !== undefined) {
-    const message = `refused by the Envoy of ${replicaNames(refusing)}: ${refusal.refused.get(backend.name) ?? ''}`;
+    const message = `refused by the Envoy of ${replicaNames(refusing)}: ${refusalAt(refusal) ?? ''}`;
     return { type, status: 'False', reason: 'EnvoyRefused', message };
   }
   const lagging = replicas.filter((replica) => !hasBackend(replica, backend));
@@ -82,7 +84,7 @@ function programmed({ result, backend, replicas }: BackendFacts): BackendStateme
     const message = `not in the Envoy of ${replicaNames(lagging)} yet (${lagging.length} of ${replicas.length})`;
     return { type, status: 'False', reason: 'Lagging', message };
   }
-  const unusable = replicas.flatMap(({ endpoints }) => serviceFault(backend, endpoints.get(backend.name)) ?? []);
+  const unusable = replicas.flatMap((replica) => serviceFault(backend, endpointsAt(replica, backend)) ?? []);
   const [fault] = unusable;
   if (fault !== undefined) return { type, status: 'False', reason: 'ServiceNotUsable', message: fault };
   const everywhere = replicas.length === 1 ? 'in Envoy' : `in the Envoy of all ${replicas.length} replicas`;
@@ -90,37 +92,41 @@ function programmed({ result, backend, replicas }: BackendFacts): BackendStateme
 }
 
 /**
- * Why nothing can come of the Service that a Backend names: there is none, or it has no such port. Envoy has a cluster then to which
- * no pod can ever belong. A Service without a ready pod is no such fault.
+ * The fault of a Service that cannot have an endpoint: it does not exist, or it has no such port. Envoy then has a cluster to which
+ * no pod can ever belong. A Service without a ready pod is not such a fault.
  */
-function serviceFault({ cluster }: Backend, view: EndpointsView | undefined): string | undefined {
-  if (cluster.endpoints.kind !== 'service') return undefined;
-  return view?.trouble !== undefined && /^spec\.service\.(name|port):/.test(view.trouble) ? view.trouble : undefined;
+function serviceFault({ cluster }: Backend, endpoints: ObservedEndpoints | undefined): string | undefined {
+  if (cluster.endpoints.kind !== 'service' || endpoints?.trouble === undefined) return undefined;
+  return /^spec\.service\.(name|port):/.test(endpoints.trouble) ? endpoints.trouble : undefined;
 }
 
 /** Whether a replica's Envoy has exactly this version of a backend. */
-export function hasBackend({ hasEnvoy, clusters }: ReplicaView, { cluster }: Backend): boolean {
+export function hasBackend({ hasEnvoy, clusters }: ObservedCatalog, { cluster }: Backend): boolean {
   return hasEnvoy && clusters.has(clusterMark(cluster.name));
 }
 
+/** The endpoints of a Backend, as a replica observes them. */
+function endpointsAt({ backends }: ObservedCatalog, { name }: Backend): ObservedEndpoints | undefined {
+  return backends.get(name)?.endpoints;
+}
+
 /** The replicas that know this version of a Backend. */
-function knowing({ backend, replicas }: BackendFacts): readonly ReplicaView[] {
+function knowing({ backend, replicas }: BackendFacts): readonly ObservedCatalog[] {
   return backend === undefined ? [] : replicas.filter((replica) => hasBackend(replica, backend));
 }
 
-interface EndpointCounts {
-  readonly total: number;
-  /** Endpoints that are well in every replica. */
-  readonly healthy: number;
-}
+/** `healthy`: the endpoints that get requests from every replica. */
+type MergedCounts = Pick<EndpointCounts, 'total' | 'healthy'>;
 
-/** How many endpoints there are; undefined where no Envoy knows. */
-function endpointCounts(facts: BackendFacts): EndpointCounts | undefined {
-  const views = knowing(facts).flatMap(({ endpoints }) => endpoints.get(facts.backend?.name ?? '') ?? []);
-  if (views.length === 0) return undefined;
-  const total = Math.max(...views.map((view) => view.total));
-  const failing = new Set(views.flatMap((view) => view.failing.map(({ endpoint }) => endpoint)));
-  return { total, healthy: Math.max(0, Math.min(total - failing.size, ...views.map((view) => view.healthy))) };
+/** Merges what all replicas observe; undefined where no Envoy has the Backend. */
+function mergedCounts(facts: BackendFacts): MergedCounts | undefined {
+  const { backend } = facts;
+  const observed =
+    backend === undefined ? [] : knowing(facts).flatMap((replica) => endpointsAt(replica, backend) ?? []);
+  if (observed.length === 0) return undefined;
+  const total = Math.max(...observed.map((one) => one.total));
+  const failing = new Set(observed.flatMap((one) => one.failing.map(({ endpoint }) => endpoint)));
+  return { total, healthy: Math.max(0, Math.min(total - failing.size, ...observed.map((one) => one.healthy))) };
 }
 
 interface Trouble {
@@ -128,14 +134,14 @@ interface Trouble {
   readonly message: string;
 }
 
-function healthy(facts: BackendFacts, counts: EndpointCounts | undefined): BackendStatement {
+function healthy(facts: BackendFacts, counts: MergedCounts | undefined): BackendStatement {
   const type = 'Healthy';
   const { backend, routes } = facts;
   const replicas = knowing(facts);
   if (backend === undefined || replicas.length === 0) {
     return { type, status: 'Unknown', reason: 'NotProgrammed', message: 'no Envoy has it yet' };
   }
-  const seenBy = (some: readonly ReplicaView[]): string =>
+  const seenBy = (some: readonly ObservedCatalog[]): string =>
     some.length < replicas.length ? ` (seen by ${replicaNames(some)})` : '';
   const troubles = replicas.flatMap((replica) => {
     const trouble = troubleAt(replica, backend, routes);
@@ -147,20 +153,20 @@ function healthy(facts: BackendFacts, counts: EndpointCounts | undefined): Backe
     return { type, status: 'False', reason: first.reason, message };
   }
   if (counts !== undefined && counts.healthy < counts.total) {
-    const seeing = replicas.filter(({ endpoints }) => isIncomplete(endpoints.get(backend.name)));
-    const failing = seeing.flatMap(({ endpoints }) => endpoints.get(backend.name)?.failing ?? []);
+    const seeing = replicas.filter((replica) => isIncomplete(endpointsAt(replica, backend)));
+    const failing = seeing.flatMap((replica) => endpointsAt(replica, backend)?.failing ?? []);
     const message = `${counts.healthy} of ${counts.total} endpoints${namesOf(failing, counts)}${seenBy(seeing)}`;
     return { type, status: 'True', reason: 'SomeEndpointsFail', message };
   }
-  // Without a health check all that is known is that no request failed.
+  // Without a health check, the only evidence is that no request failed.
   if (backend.cluster.healthCheck === undefined) {
     return { type, status: 'True', reason: 'NothingFailed', message: 'no health check is declared' };
   }
   return { type, status: 'True', reason: 'HealthCheckPassed', message: '' };
 }
 
-function isIncomplete(view: EndpointsView | undefined): boolean {
-  return view !== undefined && view.healthy < view.total;
+function isIncomplete(endpoints: ObservedEndpoints | undefined): boolean {
+  return endpoints !== undefined && endpoints.healthy < endpoints.total;
 }
 
 const faultTexts: Readonly<Record<EndpointFault, string>> = {
@@ -182,18 +188,15 @@ function answerText(answer: HealthCheckAnswer): string {
 
 const mostNames = 3;
 
-/** Names up to three endpoints, each with what is wrong with it, and counts the rest. */
-function namesOf(
-  failing: readonly FailingEndpoint[],
-  { total, healthy: well }: Pick<EndpointCounts, 'total' | 'healthy'>,
-): string {
+/** Names up to three endpoints with their faults, and counts the rest. */
+function namesOf(failing: readonly FailingEndpoint[], { total, healthy: well }: MergedCounts): string {
   const each = [...new Map(failing.map((one) => [one.endpoint, one])).values()].slice(0, mostNames);
   const more = total - well - each.length;
   const named = each.map((one) => `; ${one.endpoint} ${faultText(one)}`).join('');
   return named + (each.length > 0 && more > 0 ? `; ${more} more` : '');
 }
 
-/** Up to three endpoints with what they answer to the health check, where that is known. */
+/** Up to three endpoints with their answers to the health check, where these are known. */
 function answersOf(failing: readonly FailingEndpoint[]): string {
   return failing
     .flatMap(({ endpoint, answer }) => (answer === undefined ? [] : [`; ${endpoint}: ${answerText(answer)}`]))
@@ -202,49 +205,49 @@ function answersOf(failing: readonly FailingEndpoint[]): string {
 }
 
 /** The trouble of a Backend to which Envoy can send nothing; undefined where it can. */
-function unreachableAt({ unreachable, endpoints }: ReplicaView, { name, cluster }: Backend): Trouble | undefined {
-  const view = endpoints.get(name);
-  switch (unreachable.get(name)) {
+function unreachableAt({ backends }: ObservedCatalog, { name, cluster }: Backend): Trouble | undefined {
+  const observed = backends.get(name);
+  switch (observed?.unreachable) {
     case undefined:
       return undefined;
     case 'no-address':
-      return noEndpoint(cluster, view);
+      return noEndpoint(cluster, observed?.endpoints);
     case 'unhealthy':
       return {
         reason: 'HealthCheckFailed',
-        message: `spec.healthCheck: no endpoint passes the health check${answersOf(view?.failing ?? [])}`,
+        message: `spec.healthCheck: no endpoint passes the health check${answersOf(observed?.endpoints?.failing ?? [])}`,
       };
   }
 }
 
-function troubleAt(replica: ReplicaView, backend: Backend, routes: readonly Route[]): Trouble | undefined {
+function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly Route[]): Trouble | undefined {
   const unreachable = unreachableAt(replica, backend);
   if (unreachable !== undefined) return unreachable;
-  const view = replica.endpoints.get(backend.name);
-  const failing = replica.failing.get(backend.name);
+  const { endpoints, failing } = replica.backends.get(backend.name) ?? {};
   const lastStatus = failing?.status === undefined ? '' : ` (HTTP ${failing.status})`;
   if (routes.length > 0 && routes.every(({ id }) => replica.out.has(id))) {
     return { reason: 'RequestsFail', message: `the requests on all of its routes failed lately${lastStatus}` };
   }
-  if (view?.healthy === 0 && view.total > 0)
+  if (endpoints?.healthy === 0 && endpoints.total > 0) {
     return { reason: 'RequestsFail', message: `requests to every endpoint failed lately${lastStatus}` };
+  }
   if (failing !== undefined) {
     return {
       reason: 'LastRequestsFailed',
-      message: `at least the last ${tellingFailures} requests failed${lastStatus}`,
+      message: `at least the last ${failuresInARow} requests failed${lastStatus}`,
     };
   }
   return undefined;
 }
 
-/** A Backend to which nothing leads. The follower of its endpoints knows best why. */
-function noEndpoint({ endpoints }: Backend['cluster'], view: EndpointsView | undefined): Trouble {
-  return endpoints.kind === 'service'
-    ? { reason: 'NoReadyEndpoint', message: view?.trouble ?? 'spec.service: no pod of the Service is ready' }
-    : { reason: 'NoAddress', message: view?.trouble ?? 'spec.endpoint: no host has an address' };
+/** The trouble of a Backend without an endpoint. The follower of its endpoints gives the reason. */
+function noEndpoint({ endpoints: source }: Backend['cluster'], endpoints: ObservedEndpoints | undefined): Trouble {
+  return source.kind === 'service'
+    ? { reason: 'NoReadyEndpoint', message: endpoints?.trouble ?? 'spec.service: no pod of the Service is ready' }
+    : { reason: 'NoAddress', message: endpoints?.trouble ?? 'spec.endpoint: no host has an address' };
 }
 
 /** Why a replica can send no request to a Backend, without the field at fault; undefined: it can. */
-export function unreachableText(replica: ReplicaView, backend: Backend): string | undefined {
+export function unreachableText(replica: ObservedCatalog, backend: Backend): string | undefined {
   return unreachableAt(replica, backend)?.message.replace(/^spec[^:]*: /, '');
 }

@@ -38,8 +38,8 @@ export function compileBackend(
   const content = {
     backend: name,
     tls,
-    ...(healthCheck && { healthCheck }),
-    ...(maxConcurrentRequests !== undefined && { maxConcurrentRequests }),
+    healthCheck,
+    maxConcurrentRequests,
   };
   // Envoy's statistics split at dots. The readable part is for operators, the digest makes the name unique.
   const cluster: Cluster = {
@@ -52,7 +52,7 @@ export function compileBackend(
     engine: spec.engine,
     cluster,
     path: (spec.endpoint?.path ?? spec.path ?? '/v1').replace(/\/$/, ''),
-    ...(token && { authorization: `Bearer ${token.text}` }),
+    authorization: token && `Bearer ${token.text}`,
     maxConcurrentRequests,
     maxConcurrentRequestsPerEndpoint: capacity?.maxConcurrentRequestsPerEndpoint,
   };

@@ -12,7 +12,7 @@ export interface CompiledModel {
 
 export interface BackendsInSight {
   readonly usable: ReadonlyMap<string, Backend>;
-  /** Names of all Backend objects, good or bad, to tell a missing Backend from a broken one. */
+  /** Names of all Backend objects, good or bad, to distinguish a missing Backend from a broken one. */
   readonly named: ReadonlySet<string>;
 }
 
@@ -88,19 +88,12 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
     inputModalities: spec.inputModalities.includes('image') ? ['text', 'image'] : ['text'],
     prices,
     reasoning: { mode: spec.reasoning.mode, efforts: [...new Set(spec.reasoning.efforts)] },
-    ...(tokenizer && {
-      tokenizer: {
-        path: tokenizer.path,
-        ...(tokenizer.tokensPerImage !== undefined && { tokensPerImage: tokenizer.tokensPerImage }),
-      },
-    }),
+    tokenizer: tokenizer && { path: tokenizer.path, tokensPerImage: tokenizer.tokensPerImage },
     hedging: spec.hedging.mode === 'Auto' ? 'Auto' : 'Disabled',
-    ...(serviceLevel && {
-      serviceLevel: {
-        minAvailability: Number(serviceLevel.minAvailability),
-        windowSeconds: serviceLevel.windowSeconds,
-      },
-    }),
+    serviceLevel: serviceLevel && {
+      minAvailability: Number(serviceLevel.minAvailability),
+      windowSeconds: serviceLevel.windowSeconds,
+    },
     routes,
   };
 }

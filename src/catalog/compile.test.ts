@@ -309,7 +309,7 @@ describe('the version', () => {
   test.each([
     ['price', [...base.slice(0, 3), model('m', { pricing: { prompt: '0', completion: '0' } })]],
     ['route', [...base.slice(0, 3), model('m', { routes: twoRoutes })]],
-    ['cluster nobody uses', [tokens, backend('vllm-a'), model('m')]],
+    ['cluster that no model uses', [tokens, backend('vllm-a'), model('m')]],
     ['capacity', [...base.slice(2), backend('vllm-a', { capacity: { maxConcurrentRequests: 1 } })]],
   ])('changes with a %s', (_about, objects) => {
     expect(version(objects)).not.toBe(version(base));

@@ -19,7 +19,7 @@ export interface ObjectProblem {
   readonly problem: CatalogProblem;
 }
 
-/** What became of one object in a compilation. */
+/** The result of one object in a compilation. */
 export interface ObjectResult {
   /**
    * `accepted`: the snapshot has what the object declares, but for what is in `problems`. `kept`: the snapshot has an earlier,
@@ -34,7 +34,7 @@ export type ObjectResults = ReadonlyMap<CatalogObject, ObjectResult>;
 export interface Compilation {
   readonly snapshot: Snapshot;
   readonly problems: readonly CatalogProblem[];
-  /** What became of each object. */
+  /** The result of each object. */
   readonly results: ObjectResults;
   /** The backends of the snapshot, by name, those without a route included. */
   readonly backends: ReadonlyMap<string, Backend>;
@@ -49,7 +49,7 @@ export interface CompileOptions {
 
 /**
  * Compiles the catalog. Never throws, and a bad object never breaks a good one: what is wrong is in `problems`, in the
- * order of the objects. An object that is gone is gone, whatever it was in the previous snapshot.
+ * order of the objects. An object that is gone leaves the snapshot, whatever it was in the previous one.
  */
 export function compile(
   objects: readonly CatalogObject[],
@@ -165,7 +165,7 @@ function compileModels(
   const declared = new Map([...byId].map(([id, { object }]) => [id, object]));
   const { aliases, refused } = claimAliases({ models, owners, declared });
   const kept = new Set(broken.values());
-  // Of an object that is kept, the version that serves is not the one that its author sees.
+  // Of a kept object, an earlier version serves than the one that its author sees.
   for (const { object, fault } of refused) if (!kept.has(object)) report(object, [problemIn(object, fault)]);
   return { models: new Map([...models].sort(([a], [b]) => order(a, b))), aliases };
 }
@@ -191,7 +191,7 @@ interface UniqueOptions<Item> {
 }
 
 /**
- * Keeps one object per name, so that nobody can take over a name that is in use: the object created first, or the first in
+ * Keeps one object per name, so that no new object can take over a name that is in use: the object created first, or the first in
  * order where no times are known. Reports the others.
  */
 function unique<Item extends Read<unknown>>(

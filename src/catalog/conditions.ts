@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { ReplicaView } from '../core/replica.ts';
+import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import type { Compilation, ObjectProblem } from './compile.ts';
 import type { Notice } from './notice.ts';
 import { type Condition, maxMessageLength } from './resources/status.ts';
@@ -7,12 +7,12 @@ import { type Condition, maxMessageLength } from './resources/status.ts';
 /** What the status of every object is computed from. */
 export interface StatusFacts {
   readonly compilation: Compilation;
-  /** Every replica that is alive. */
-  readonly replicas: readonly ReplicaView[];
+  /** What every replica that is alive observes. */
+  readonly replicas: readonly ObservedCatalog[];
   readonly now: number;
 }
 
-/** What one kind says in its status, before it is compared with what was written. */
+/** The new status of an object, before it is compared with the written one. */
 export interface StatusParts {
   /** Whether the snapshot has something of the object. */
   readonly serves: boolean;
@@ -23,7 +23,7 @@ export interface StatusParts {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What a condition says, without the time since which it holds. */
+/** A condition without its transition time. */
 export type Statement<Type extends string = string> = Readonly<
   Pick<Condition, 'status' | 'reason' | 'message'> & { type: Type }
 >;

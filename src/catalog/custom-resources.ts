@@ -67,7 +67,7 @@ const backendConditions: Readonly<Record<BackendConditionType, string>> = {
 };
 
 const modelConditions: Readonly<Record<ModelConditionType, string>> = {
-  Accepted: 'The object makes sense and nobody else has its id. A fault in one route costs that route alone.',
+  Accepted: 'The object is valid and no other object has its id. A fault in one route costs that route alone.',
   Servable: 'A route can take a request now, in every replica.',
   Priced: 'It is charged the prices of its spec.',
   Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { backend, model } from '../../test/support/catalog-objects.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { Snapshot } from '../core/catalog.ts';
-import type { ModelStatus } from '../core/replica.ts';
+import type { ModelStatus } from '../core/observed-catalog.ts';
 import { compile } from './compile.ts';
 import { createModelList } from './list.ts';
 
@@ -54,7 +54,7 @@ describe('the model list', () => {
     expect(begin().list()).not.toMatch(/vllm|Qwen\/|models\.svc|backend|route/);
   });
 
-  it('shows performance where there is a figure, and no time to first token when nobody measured it', () => {
+  it('shows performance where there is a figure, and no time to first token where none was measured', () => {
     const { list } = begin({
       'qwen/qwen3-8b': {
         listed: true,

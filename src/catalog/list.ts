@@ -2,7 +2,7 @@ import type { Model, Snapshot } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
 import { formatUsd, type Money } from '../core/money.ts';
-import type { PerformanceFigure, ModelStatus } from '../core/replica.ts';
+import type { PerformanceFigure, ModelStatus } from '../core/observed-catalog.ts';
 
 export interface ModelListOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
@@ -15,7 +15,7 @@ export interface ModelListOptions {
 /** A constant: strict clients want a date in this field, and it must not change (docs/reference/api.md §2.1). */
 const created = 1_700_000_000;
 
-/** The figures change with every answer. A second is fresh enough, and anybody may ask for the list without a key. */
+/** The figures change with every answer. Callers without a key may ask for the list, so it is made at most once a second. */
 const renderIntervalMs = 1000;
 
 /** The part of an entry that stays the same as long as the snapshot does. */
@@ -29,8 +29,8 @@ interface Entry {
  * The body of `GET /v1/models` as JSON text: the models that are listed, in the order of their ids, or those of them that a key
  * may call. Every model of a snapshot is priced, because the compiler accepts none without prices. So a model's status decides.
  *
- * The text is made when somebody asks: at once after a change of the catalog, otherwise at most once a second. The list of a key
- * is put together from the entries of that text.
+ * The text is made on request: at once after a change of the catalog, otherwise at most once a second. The list of a key
+ * is made of the same entries.
  */
 export function createModelList(options: ModelListOptions): (models: ModelPatterns | undefined) => string {
   const { clock, snapshot, statusOf, searchPrice } = options;

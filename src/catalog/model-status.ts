@@ -1,6 +1,6 @@
 import { isStandby, type KubeObject, type Model, type Route } from '../core/catalog.ts';
 import { formatUsd } from '../core/money.ts';
-import type { ReplicaView } from '../core/replica.ts';
+import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import { hasBackend, unreachableText } from './backend-status.ts';
 import type { ObjectProblem, ObjectResult } from './compile.ts';
 import {
@@ -64,7 +64,7 @@ interface ModelFacts {
   /** Names of the backends of `spec.routes`, in its order. */
   readonly backends: readonly string[];
   readonly notice: Notice | undefined;
-  readonly replicas: readonly ReplicaView[];
+  readonly replicas: readonly ObservedCatalog[];
   readonly now: number;
 }
 
@@ -95,9 +95,9 @@ interface ReadyRoutes {
   /** Why each other route is not ready, with the field that names its backend. */
   readonly others: readonly string[];
   /** Replicas without a ready route, but for those on trial. */
-  readonly without: readonly ReplicaView[];
+  readonly without: readonly ObservedCatalog[];
   /** Replicas whose requests failed on every route, and which list the model again: only a request can find out more. */
-  readonly onTrial: readonly ReplicaView[];
+  readonly onTrial: readonly ObservedCatalog[];
 }
 
 function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
@@ -129,7 +129,7 @@ interface RouteFault {
 }
 
 /** Why a replica would not give a request to this route. */
-function routeFault({ id, backend }: Route, replica: ReplicaView): RouteFault | undefined {
+function routeFault({ id, backend }: Route, replica: ObservedCatalog): RouteFault | undefined {
   if (!hasBackend(replica, backend)) return { text: `not in the Envoy of ${replica.name}`, isOut: false };
   const unreachable = unreachableText(replica, backend);
   if (unreachable !== undefined) return { text: unreachable, isOut: false };
@@ -190,7 +190,7 @@ function listed({ model, replicas }: ModelFacts, servable: ModelStatement): Mode
   if (model === undefined || servable.reason === 'Left') {
     return { type, status: 'False', reason: 'NotInCatalog', message: servable.message };
   }
-  // Callers get no list where Envoy is away.
+  // Callers of a replica get no list while its Envoy does not answer.
   const unlisting = replicas.filter(({ hasEnvoy, unlisted }) => !hasEnvoy || unlisted.has(model.id));
   if (unlisting.length === 0) return { type, status: 'True', reason: 'Listed', message: '' };
   const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';
@@ -222,7 +222,7 @@ function retiring({ id, notice, now }: ModelFacts): ModelStatement {
   return { type, status: 'True', reason: 'RetireAt', message: `${field}: ${dates}${why}` };
 }
 
-/** What to do about a deletion, which Kubernetes cannot take back: the person who waits for `kubectl delete` reads it in the event. */
+/** What to do about a deletion, which Kubernetes cannot take back: the operator reads it in the event while `kubectl delete` waits. */
 function deletionAdvice(id: string | undefined): string {
   return [
     '`kubectl delete` waits for that; it need not: `--wait=false`.',

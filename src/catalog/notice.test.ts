@@ -15,7 +15,7 @@ interface Case {
 const announced = (at: number, wanted: number): Announcement => ({ announcedAt: at * day, announcedFor: wanted * day });
 
 it.each<readonly [string, Case]>([
-  ['a model that nobody wants gone stays', { leaving: {}, now: 0, leaves: undefined }],
+  ['a model without a date stays', { leaving: {}, now: 0, leaves: undefined }],
   ['a date that is far enough is kept', { leaving: { retireAt: 60 * day }, now: 0, leaves: 60 }],
   ['a date that is too close waits for the notice', { leaving: { retireAt: 3 * day }, now: 0, leaves: 14 }],
   ['a date in the past waits for the notice', { leaving: { retireAt: -3 * day }, now: 0, leaves: 14 }],
@@ -74,8 +74,8 @@ it('takes back a waiver: the notice counts from when the date was first seen', (
 const hourMs = 3_600_000;
 
 it.each<[string, readonly (number | undefined)[], object]>([
-  ['nobody leaves: look again in an hour, clocks are set', [undefined], { items: [undefined], lookAgainMs: hourMs }],
-  ['who leaves now has left', [1_000, 999, undefined], { items: [undefined], lookAgainMs: hourMs }],
+  ['no model leaves: look again in an hour, clocks are set', [undefined], { items: [undefined], lookAgainMs: hourMs }],
+  ['a model that leaves now has left', [1_000, 999, undefined], { items: [undefined], lookAgainMs: hourMs }],
   ['the next to leave says when to look', [1_500, 1_200], { items: [1_500, 1_200], lookAgainMs: 200 }],
   ['in a month is longer than a timer should wait', [1_000 + 30 * 24 * hourMs], { lookAgainMs: hourMs }],
 ])('%s', (_, items, expected) => {

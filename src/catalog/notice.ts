@@ -112,7 +112,7 @@ export interface Staying<Item> {
   readonly lookAgainMs: number;
 }
 
-/** A timer of many days would overflow, and would miss that the clock is set. */
+/** A timer of many days would overflow, and would not notice a change of the wall clock. */
 const longestMs = 60 * 60 * 1000;
 
 /** The items that have not left. `leavesAtOf` says when an item leaves, milliseconds since the epoch; undefined: never. */

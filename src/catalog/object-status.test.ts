@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { backend, goodModelSpec, model } from '../../test/support/catalog-objects.ts';
+import { observedBackend, observedCatalog, observedEndpoints } from '../../test/support/observed.ts';
 import type { CatalogObject, KubeObject } from '../core/catalog.ts';
-import {
-  clusterMark,
-  type EndpointsView,
-  type FailingBackend,
-  type ReplicaView,
-  type Unreachable,
-} from '../core/replica.ts';
+import type { FailingBackend, ObservedEndpoints, Unreachable } from '../core/observed-catalog.ts';
 import { compile } from './compile.ts';
 import { objectStatuses } from './object-status.ts';
 
@@ -26,11 +21,7 @@ function kubeObject(declared: CatalogObject, changes: Partial<KubeObject> = {}):
 function conditionsOf(objects: readonly CatalogObject[], of: string, before: readonly CatalogObject[] = objects) {
   const previous = compile(before).snapshot;
   const compilation = compile(objects, { previous });
-  const replica: ReplicaView = {
-    ...{ name: 'weir-0', hasEnvoy: true, refused: new Map(), unreachable: new Map() },
-    clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
-    ...{ failing: new Map(), out: new Set(), unlisted: new Set(), endpoints: new Map() },
-  };
+  const replica = observedCatalog(compilation.snapshot.clusters);
   const kubeObjects = objects.map((object) => kubeObject(object));
   const statuses = [...objectStatuses(kubeObjects, { compilation, replicas: [replica], now })];
   const found = statuses.find(({ object }) => object.declared.where === of);
@@ -58,7 +49,7 @@ describe('what the API server would not have let through', () => {
     expect(conditions['Listed']).toBe('True Listed: ');
   });
 
-  it('tells a fault in the prices from the others, and what is charged meanwhile', () => {
+  it('distinguishes a fault in the prices from the others, and what is charged meanwhile', () => {
     const pricing = { ...goodModelSpec.pricing, prompt: 'free' };
     const alone = conditionsOf([backend('vllm-a'), model('a', { pricing })], 'Model/a');
     expect(alone['Priced']).toMatch(/^False Invalid: spec\.pricing\.prompt: expected USD per token/);
@@ -125,7 +116,7 @@ describe('the endpoints of a Backend', () => {
   const service = { endpoint: undefined, service: { name: 'vllm-a', port: 'http' } };
   const objects = (spec: object = {}) => [backend('vllm-a', { healthCheck: { path: '/health' }, ...spec }), model('a')];
 
-  interface Seen extends Partial<EndpointsView> {
+  interface Seen extends Partial<ObservedEndpoints> {
     readonly unreachable?: Unreachable;
     readonly out?: boolean;
     readonly unlisted?: boolean;
@@ -135,18 +126,16 @@ describe('the endpoints of a Backend', () => {
 
   function statusOf(seen: readonly (Seen | undefined)[], declared = objects()) {
     const compilation = compile(declared);
-    const replicas = seen.map((one, index): ReplicaView => {
-      const { unreachable, out, total = 8, healthy = 8, failing = [], failed, trouble } = one ?? {};
-      const { unlisted = out === true || unreachable !== undefined, hasEnvoy = true } = one ?? {};
-      return {
-        ...{ name: `weir-${index}`, hasEnvoy, refused: new Map() },
+    const replicas = seen.map((one, index) => {
+      const { unreachable, out, failed, hasEnvoy = true } = one ?? {};
+      const { unlisted = out === true || unreachable !== undefined, ...counts } = one ?? {};
+      const endpoints = one === undefined ? undefined : observedEndpoints(counts);
+      return observedCatalog(compilation.snapshot.clusters, {
+        ...{ name: `weir-${index}`, hasEnvoy },
         unlisted: new Set(unlisted ? ['qwen/qwen3-8b'] : []),
-        clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
-        unreachable: new Map(unreachable === undefined ? [] : [['vllm-a', unreachable]]),
-        failing: new Map(failed === undefined ? [] : [['vllm-a', failed]]),
+        backends: new Map([['vllm-a', observedBackend({ unreachable, failing: failed, endpoints })]]),
         out: new Set(out === true ? ['qwen/qwen3-8b@vllm-a'] : []),
-        endpoints: new Map(one === undefined ? [] : [['vllm-a', { total, healthy, failing, trouble }]]),
-      };
+      });
     });
     const kubeObjects = declared.map((object) => kubeObject(object));
     const statuses = [...objectStatuses(kubeObjects, { compilation, replicas, now })];
@@ -259,7 +248,7 @@ describe('the endpoints of a Backend', () => {
       'no pod of Service "vllm-a" is ready',
     ],
     [
-      'another version of Weir tells of a replica that no pod is ready',
+      'another version of Weir reports that no pod is ready',
       { total: 0, healthy: 0, unreachable: 'no-address' },
       service,
       'False NoReadyEndpoint: spec.service: no pod of the Service is ready',
@@ -313,13 +302,11 @@ describe('the endpoints of a Backend', () => {
     const facts = (healthy: number) => ({
       ...{ compilation, now },
       replicas: [
-        {
-          ...{ name: 'weir-0', hasEnvoy: true, refused: new Map(), unreachable: new Map(), out: new Set<string>() },
-          failing: new Map(),
-          clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
-          unlisted: new Set<string>(),
-          endpoints: new Map([['vllm-a', { total: healthy, healthy, failing: [], trouble: undefined }]]),
-        },
+        observedCatalog(compilation.snapshot.clusters, {
+          backends: new Map([
+            ['vllm-a', observedBackend({ endpoints: observedEndpoints({ total: healthy, healthy }) })],
+          ]),
+        }),
       ],
     });
     const [object] = objects().map((declared) => kubeObject(declared));

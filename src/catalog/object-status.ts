@@ -5,7 +5,7 @@ import { modelStatus } from './model-status.ts';
 import { finalizersOf, type Notice } from './notice.ts';
 import type { Condition } from './resources/status.ts';
 
-/** What the API server ought to have of an object beside its spec, and what of that is new. */
+/** The status and finalizers that an object should have, and which of them have to be written. */
 export interface ObjectStatus {
   readonly object: KubeObject;
   readonly notice: Notice | undefined;
@@ -20,13 +20,18 @@ export interface ObjectStatus {
   readonly differs: boolean;
 }
 
+/** The status of an object; undefined when its newest version has not been compiled yet. */
+export function statusParts(object: KubeObject, facts: StatusFacts): StatusParts | undefined {
+  return object.kind === 'Model' ? modelStatus(object, facts) : backendStatus(object, facts);
+}
+
 /**
- * Computes the status of one object after the other, each when it is asked for. Leaves out an object whose newest
+ * Computes the status of one object after the other, on demand. Leaves out an object whose newest
  * version has not been compiled yet: its status follows with the compilation.
  */
 export function* objectStatuses(objects: readonly KubeObject[], facts: StatusFacts): Generator<ObjectStatus> {
   for (const object of objects) {
-    const parts = object.kind === 'Model' ? modelStatus(object, facts) : backendStatus(object, facts);
+    const parts = statusParts(object, facts);
     if (parts !== undefined) yield compareWithWritten(object, parts, facts.now);
   }
 }

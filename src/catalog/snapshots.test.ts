@@ -43,7 +43,7 @@ describe('snapshots', () => {
     const { snapshots, retired } = begin();
     snapshots.hold().release();
     expect(retired()).toBe(0);
-    // And a swap afterwards finds nobody to wait for.
+    // A swap afterwards waits for no request.
     snapshots.swap(snapshot('two', 'c'));
     expect(snapshots.clustersInUse().map(({ name }) => name)).toEqual(['cluster-c']);
   });

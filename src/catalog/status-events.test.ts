@@ -61,7 +61,7 @@ describe('what a person should notice', () => {
     expect(told(before === undefined ? [] : [before], [after])).toEqual(expected);
   });
 
-  it('who lags for longer than a change takes', () => {
+  it('an Envoy that lags for longer than a change takes', () => {
     const lagging = [condition('Programmed', 'False', 'Lagging', 'weir-1')];
     const since = Date.parse('2026-06-01T00:00:00Z');
     expect(lagEvent(lagging, since + 29_000, 30_000)).toBeUndefined();

@@ -18,7 +18,7 @@ const turned = ({ from, to }: Change): 'on' | 'off' | 'same' => {
   return to.status === 'True' && from?.status === 'False' ? 'on' : 'same';
 };
 
-/** By the type of the condition: the event that its change is worth, if any. */
+/** The event of a change, by the type of its condition; none for some changes. */
 const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefined>> = {
   Accepted: (change) => {
     const turn = turned(change);
@@ -53,7 +53,7 @@ const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefi
     }
   },
   Programmed: ({ from, to }) =>
-    // Every change begins with a lag of moments: `lagEvent` tells of a longer one.
+    // Every change takes some seconds to reach Envoy: `lagEvent` reports a longer one.
     to.reason === 'EnvoyRefused' && from?.reason !== to.reason ? warning('NotProgrammed') : undefined,
   Healthy: (change) => {
     const turn = turned(change);
@@ -62,7 +62,7 @@ const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefi
   },
 };
 
-/** The events that the change of an object's conditions is worth. */
+/** The events of a change of an object's conditions. */
 export function statusEvents(before: readonly Condition[], after: readonly Condition[]): readonly ObjectEvent[] {
   const known = new Map(before.map((condition) => [condition.type, condition]));
   return after.flatMap((to) => {
@@ -71,9 +71,9 @@ export function statusEvents(before: readonly Condition[], after: readonly Condi
   });
 }
 
-/** The event of a Backend that some Envoy has lacked for longer than `patienceMs`. */
-export function lagEvent(after: readonly Condition[], now: number, patienceMs: number): ObjectEvent | undefined {
+/** The event of a Backend that some Envoy has lacked for longer than `lagMs`. */
+export function lagEvent(after: readonly Condition[], now: number, lagMs: number): ObjectEvent | undefined {
   const lagging = after.find(({ type, reason }) => type === 'Programmed' && reason === 'Lagging');
-  if (lagging === undefined || now - Date.parse(lagging.lastTransitionTime) < patienceMs) return undefined;
+  if (lagging === undefined || now - Date.parse(lagging.lastTransitionTime) < lagMs) return undefined;
   return { ...warning('NotProgrammed'), action: 'Judge', note: lagging.message };
 }

@@ -33,6 +33,6 @@ export interface CatalogSourceOptions {
   readonly random: () => number;
   /** Unique to this process, restarts included. */
   readonly instance: string;
-  /** Has the readings after the first one. */
+  /** Called with every reading after the first one. */
   readonly onChange: (reading: CatalogReading) => void;
 }

@@ -1,37 +1,48 @@
-/** The catalog that is served: its source, what follows the source, and the replica that tells the cluster about it. */
+/** The catalog that is served: its source, the parts that follow the source, and the replica that reports to the cluster. */
 import { type Compilation, compile } from '../catalog/compile.ts';
+import type { Statement } from '../catalog/conditions.ts';
+import { statusParts } from '../catalog/object-status.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
-import type { CatalogProblem, Cluster, KubeObject, Model, Route, Snapshot } from '../core/catalog.ts';
+import type { CatalogProblem, Cluster, KubeObject, Model, Snapshot } from '../core/catalog.ts';
 import { waitFor } from '../core/clock.ts';
 import type { FollowEndpoints, HostsSource } from '../core/endpoint.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Money } from '../core/money.ts';
-import type { ModelStatus, ReplicaView } from '../core/replica.ts';
+import type { ModelStatus, ObservedCatalog, ObservedEndpoints } from '../core/observed-catalog.ts';
 import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
 import { limitRepeats } from '../telemetry/ops/repeat-limit.ts';
 import { createProblemLog } from '../telemetry/ops/telemetry.ts';
 import type { Settings } from '../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
-import { type CountedEndpoints, type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
 import { followCatalog } from './follow-catalog.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
-import type { ReplicaParts } from './replica.ts';
-import { replicaName, replicaView } from './replica-view.ts';
+import { type CatalogFacts, observeCatalog, replicaName } from './observe-catalog.ts';
+import { observeEndpoints } from './observe-endpoints.ts';
 
 /** Everything that is known of the catalog at one moment. */
 export interface CatalogView {
   readonly objects: readonly KubeObject[];
   readonly compilation: Compilation;
   readonly problems: readonly CatalogProblem[];
-  /** This replica's view of the catalog. */
-  readonly own: ReplicaView;
+  /** What this replica observes of the catalog. */
+  readonly own: ObservedCatalog;
 }
 
-/** Envoy answers within milliseconds. Whoever collects metrics waits ten seconds at most, and wants the others. */
-const patienceMs = 1_000;
+/** The conditions of an object by what this replica alone observes, as they would be in the status of the object in a cluster. */
+export function ownConditions(
+  object: KubeObject,
+  { compilation, own }: CatalogView,
+  now: number,
+): readonly Statement[] {
+  return statusParts(object, { compilation, replicas: [own], now })?.statements ?? [];
+}
 
-export interface CatalogOptions extends Omit<CatalogSourceOptions, 'onChange'> {
+/** Envoy answers within milliseconds. A collector of metrics waits ten seconds at most, and wants the other metrics, too. */
+const envoyTimeoutMs = 1_000;
+
+export interface CatalogOptions
+  extends Omit<CatalogSourceOptions, 'onChange'>, Pick<CatalogFacts, 'isServing' | 'ejected' | 'record' | 'answerOf'> {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
@@ -39,14 +50,10 @@ export interface CatalogOptions extends Omit<CatalogSourceOptions, 'onChange'> {
   readonly followHosts: FollowEndpoints<HostsSource>;
   /** Clusters that Envoy needs beside those of the catalog. */
   readonly extraClusters: readonly Cluster[];
-  readonly isServing: (route: Route) => boolean;
-  readonly ejected: EndpointsAsked['ejected'];
-  readonly record: ReplicaParts['record'];
-  readonly answerOf: EndpointsAsked['answerOf'];
   readonly statusOf: (model: Model) => ModelStatus;
   /** What a web search costs; undefined where there is none. */
   readonly searchPrice: Money | undefined;
-  /** Has every snapshot that requests get, the first one included. */
+  /** Called with every snapshot that requests get, the first one included. */
   readonly onServed: (snapshot: Snapshot) => void;
   /** Called when the objects of the catalog, or its problems, may have changed. */
   readonly onChanged: () => void;
@@ -61,7 +68,7 @@ export interface ServedCatalog {
   /** As `CatalogSource.ageMs`. */
   readonly ageMs: CatalogSource['ageMs'];
   /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
-  readonly endpoints: () => Promise<ReadonlyMap<string, CountedEndpoints>>;
+  readonly endpoints: () => Promise<ReadonlyMap<string, ObservedEndpoints>>;
   /** Waits a second at most for Envoy. */
   readonly look: () => Promise<CatalogView>;
   /** Whether this replica writes the status of the cluster's objects. */
@@ -74,22 +81,21 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed, onChanged } = options;
-  const { ejected, record, answerOf } = options;
+  const { clock, envoy, endpoints, extraClusters, statusOf, searchPrice, onServed, onChanged } = options;
   const log = limitRepeats(options.log, clock);
   const source = await openSource(settings, { ...options, log, onChange: (reading) => catalog.change(reading) });
   let compilation: Compilation | undefined;
   let problems: readonly CatalogProblem[] = [];
-  const tellProblems = createProblemLog(options.log, 'manifest problem');
-  const asked: EndpointsAsked = { ejected, answerOf, troubleOf: (cluster) => endpoints.found(cluster)?.trouble };
-  const replica = source.join?.({
-    ...asked,
-    envoy,
+  const logProblems = createProblemLog(options.log, 'manifest problem');
+  const facts: CatalogFacts = {
+    ...options,
+    name: replicaName(settings),
     snapshot: () => catalog.snapshots.current(),
-    isServing,
-    record,
+    refused: envoy.refused,
     isListed: (model) => statusOf(model).listed,
-  });
+    troubleOf: (cluster) => endpoints.found(cluster)?.trouble,
+  };
+  const replica = source.join?.({ observe: async () => observeCatalog(facts, await envoy.look()) });
   const findEndpoints: FollowEndpoints = (wanted, how) => {
     if (wanted.kind === 'hosts') return options.followHosts(wanted, how);
     if (source.followService !== undefined) return source.followService(wanted, how);
@@ -106,7 +112,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
     onProblems: (found) => {
       problems = found;
-      tellProblems(found);
+      logProblems(found);
     },
     onCompiled: (compiled) => {
       compilation = compiled;
@@ -127,7 +133,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
   /** The clusters that Envoy has; undefined while Envoy does not answer within a second. */
   async function lookAtEnvoy(): Promise<EnvoyClusters | undefined> {
     const inTime = new AbortController();
-    const late = waitFor(patienceMs, { clock, signal: inTime.signal }).then(() => undefined);
+    const late = waitFor(envoyTimeoutMs, { clock, signal: inTime.signal }).then(() => undefined);
     const seen = await Promise.race([envoy.look(), late]);
     inTime.abort();
     return seen;
@@ -138,23 +144,18 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     modelList: catalog.modelList,
     ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
     ageMs: source.ageMs,
-    endpoints: async () => endpointsViews(catalog.snapshots.current(), await lookAtEnvoy(), asked),
+    endpoints: async () => observeEndpoints(facts.snapshot(), await lookAtEnvoy(), facts),
     look: async () => {
       const seen = await lookAtEnvoy();
-      const snapshot = catalog.snapshots.current();
       const last = compilation ?? compile([]);
-      const isListed = (model: Model): boolean => statusOf(model).listed;
-      const own = await replicaView(
-        { ...asked, name: replicaName(settings), isServing, isListed, record },
-        { envoy: seen, refused: envoy.refused(), snapshot },
-      );
+      const own = await observeCatalog(facts, seen);
       return { objects: source.objects(last), compilation: last, problems, own };
     },
     isLeading: () => replica?.isLeading() === true,
     leave: async () => replica?.close(),
     close: async () => {
       await source.close();
-      // Envoy may be away: its confirmation is not waited for any more.
+      // Envoy may not answer any more: stop waiting for its confirmation.
       envoy.close();
       await catalog.close();
     },

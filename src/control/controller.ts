@@ -1,10 +1,10 @@
-/** Writes to the cluster what became of its objects: conditions, events, and the finalizer that keeps a deleted Model its notice. */
+/** Writes the status of the cluster's objects: conditions, events, and the finalizer that keeps a deleted Model until its notice has run. */
 import type { Compilation } from '../catalog/compile.ts';
 import { type ObjectStatus, objectStatuses } from '../catalog/object-status.ts';
 import { lagEvent, statusEvents } from '../catalog/status-events.ts';
 import type { CancelTimer, Clock } from '../core/clock.ts';
 import type { KubeObject, ObjectEvent } from '../core/catalog.ts';
-import type { ReplicaView } from '../core/replica.ts';
+import type { ObservedCatalog } from '../core/observed-catalog.ts';
 
 /**
  * The newest objects of the cluster, and the newest compilation. An object that changed since that compilation has no
@@ -30,8 +30,8 @@ export interface ControllerOptions {
   readonly clock: Clock;
   /** Undefined until the cluster has been read. */
   readonly latest: () => CompiledObjects | undefined;
-  /** Every replica that is alive, this one included. */
-  readonly replicas: () => Promise<readonly ReplicaView[]>;
+  /** What every replica that is alive observes, this one included. */
+  readonly replicas: () => Promise<readonly ObservedCatalog[]>;
   /** Whether this replica is the one that writes. */
   readonly isLeading: () => boolean;
   readonly write: StatusWriter;
@@ -39,7 +39,7 @@ export interface ControllerOptions {
 }
 
 export interface Controller {
-  /** Something that conditions speak of has changed: the next pass is made soon. */
+  /** Call when something that conditions depend on has changed: the next pass begins soon. */
   readonly changed: () => void;
   /** Resolves when no pass is under way any more. */
   readonly close: () => Promise<void>;
@@ -59,7 +59,7 @@ const repeatMs = 30_000;
 
 /** The inputs of one pass. */
 interface Pass extends CompiledObjects {
-  readonly replicas: readonly ReplicaView[];
+  readonly replicas: readonly ObservedCatalog[];
   readonly at: number;
 }
 
@@ -72,8 +72,8 @@ interface Overlay {
 export function startController(options: ControllerOptions): Controller {
   const { clock, isLeading, write, onError } = options;
   const overlays = new Map<string, Overlay>();
-  /** Objects, by uid and generation, whose lag an event has told of. */
-  const lagTold = new Set<string>();
+  /** Objects, by uid and generation, whose lag has been reported in an event. */
+  const lagReported = new Set<string>();
   let cancelTimer: CancelTimer = () => undefined;
   let running: Promise<void> | undefined;
   let isStale = false;
@@ -100,7 +100,7 @@ export function startController(options: ControllerOptions): Controller {
   async function pass(): Promise<void> {
     if (!isLeading()) {
       overlays.clear();
-      lagTold.clear();
+      lagReported.clear();
       settled = undefined;
       return;
     }
@@ -154,14 +154,14 @@ export function startController(options: ControllerOptions): Controller {
       // The watch will show an object that is gone or changed.
       if (!write.isGoneOrChanged(error)) onError(error);
     }
-    tellLag(wanted);
+    reportLag(wanted);
   }
 
-  function tellLag({ object, after }: ObjectStatus): void {
+  function reportLag({ object, after }: ObjectStatus): void {
     const event = lagEvent(after, clock.now(), lagMs);
     const key = `${object.uid} ${object.generation}`;
-    if (event === undefined || lagTold.has(key)) return;
-    lagTold.add(key);
+    if (event === undefined || lagReported.has(key)) return;
+    lagReported.add(key);
     write.event(object, event);
   }
 
@@ -172,7 +172,7 @@ export function startController(options: ControllerOptions): Controller {
 
   function forget(alive: ReadonlySet<string>): void {
     for (const uid of overlays.keys()) if (!alive.has(uid)) overlays.delete(uid);
-    for (const key of lagTold) if (!alive.has(key.split(' ')[0] ?? '')) lagTold.delete(key);
+    for (const key of lagReported) if (!alive.has(key.split(' ')[0] ?? '')) lagReported.delete(key);
   }
 
   schedule(0);

@@ -51,7 +51,7 @@ test('a model that is not listed is in the catalog all the same', async () => {
   await catalog.close();
 });
 
-test('other hosts of a cluster are followed before anybody is told, and make no work for Envoy', async () => {
+test('other hosts of a cluster are followed before the snapshot is served, and make no work for Envoy', async () => {
   const steps: string[] = [];
   const at = (port: number): CatalogReading => ({
     objects: [backend('vllm-a', { endpoint: { host: '127.0.0.1', port } }), model('a', { id: 'a/a' })],

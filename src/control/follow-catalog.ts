@@ -6,9 +6,9 @@ import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '..
 import type { Clock } from '../core/clock.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Money } from '../core/money.ts';
-import type { ModelStatus } from '../core/replica.ts';
+import type { ModelStatus } from '../core/observed-catalog.ts';
 
-/** What a source of catalog objects says at one moment. */
+/** The objects of a catalog at one moment, as their source has them. */
 export interface CatalogReading {
   readonly objects: readonly CatalogObject[];
   readonly problems: readonly CatalogProblem[];
@@ -32,10 +32,10 @@ export interface FollowOptions {
   readonly listing: Listing;
   /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have those that are known. */
   readonly followEndpoints: (clusters: readonly Cluster[]) => Promise<void>;
-  /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or is away. */
+  /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or does not answer. */
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
-  /** Has the result of every reading, the first one included, whether or not the snapshot has changed by it. */
+  /** Called with the result of every reading, the first one included, also where the snapshot has not changed. */
   readonly onCompiled: (compilation: Compilation) => void;
   readonly onSwap: (snapshot: Snapshot) => void;
   readonly onError: (error: unknown) => void;
@@ -76,11 +76,11 @@ export function followCatalog(options: FollowOptions): Catalog {
   }
 
   /**
-   * A cluster that Envoy refuses must not hold up the others. An Envoy that is away is waited for, unless the next
+   * A cluster that Envoy refuses must not hold up the others. If Envoy does not answer, this waits for it, unless the next
    * change overtakes this one.
    */
   async function apply(clusters: readonly Cluster[]): Promise<void> {
-    // They are no part of what the names stand for.
+    // The name of a cluster does not cover its endpoints.
     await options.followEndpoints(clusters);
     const names = JSON.stringify(clusters.map(({ name }) => name).sort());
     if (names === inEnvoy) return;
@@ -102,7 +102,7 @@ export function followCatalog(options: FollowOptions): Catalog {
 
   const dropUnused = (): Promise<void> => apply(snapshots.clustersInUse());
 
-  /** New clusters and their endpoints first, then the requests that use them, then away with the clusters that nobody uses. */
+  /** Adds new clusters and their endpoints first, then lets requests use them, then removes the clusters that no request uses. */
   async function swap(snapshot: Snapshot): Promise<void> {
     await apply(unionOfClusters([snapshots.clustersInUse(), snapshot.clusters]));
     snapshots.swap(snapshot);

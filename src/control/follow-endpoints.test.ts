@@ -81,7 +81,7 @@ describe('following clusters', () => {
     tell('b.svc', found());
     await told[1]?.take();
     expect(following.isDone).toBe(true);
-    expect([namesOf('a'), namesOf('b'), namesOf('nobody')]).toEqual([['1'], [], []]);
+    expect([namesOf('a'), namesOf('b'), namesOf('unknown')]).toEqual([['1'], [], []]);
     expect(clock.armed()).toBe(0);
   });
 

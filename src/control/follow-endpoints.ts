@@ -1,4 +1,4 @@
-/** The endpoints of all clusters, as they are now: what Envoy is told, and what requests are planned with. */
+/** The endpoints of all clusters, as they are now: those that Envoy gets, and those that requests are planned with. */
 import type { Cluster } from '../core/catalog.ts';
 import { type Clock, waitFor } from '../core/clock.ts';
 import {
@@ -23,13 +23,13 @@ export interface EndpointTable extends Endpoints {
 }
 
 /** DNS that answers at all does so in a second. The clusters of others are not to wait for one that does not. */
-const patienceMs = 2_000;
+const firstFoundTimeoutMs = 2_000;
 
 /** The endpoints of one cluster. */
 interface Followed {
   readonly cluster: Cluster;
   readonly stop: () => void;
-  /** Resolves when something has been found, and Envoy has been told. */
+  /** Resolves when endpoints have been found and Envoy has them. */
   readonly known: Promise<void>;
 }
 
@@ -42,7 +42,7 @@ interface Row {
 const nothing: Row = { endpoints: [], found: undefined };
 
 /**
- * A new endpoint is told to Envoy first, so that Envoy knows it when the first request names it. One that is gone is out of the
+ * Envoy gets a new endpoint first, so that Envoy knows it when the first request names it. An endpoint that is gone leaves the
  * table at once.
  */
 export function createEndpointTable(options: {
@@ -60,7 +60,7 @@ export function createEndpointTable(options: {
     rows.set(cluster, { endpoints: remaining.length === endpoints.length ? endpoints : remaining, found });
     if (before !== undefined && isSameEndpoints(before.endpoints, found.endpoints)) return;
     await discovery.set(cluster, found.endpoints);
-    // Something else may have been found meanwhile.
+    // The endpoints may have changed again meanwhile.
     const now = rows.get(cluster);
     const isCurrent = now?.found !== undefined && isSameEndpoints(now.found.endpoints, found.endpoints);
     if (isCurrent && !isSameEndpoints(now.endpoints, found.endpoints))
@@ -100,7 +100,7 @@ export function createEndpointTable(options: {
       }
       const inTime = new AbortController();
       const all = Promise.all(begun.map(({ known }) => known)).then(() => inTime.abort());
-      await Promise.race([all, waitFor(patienceMs, { clock, signal: inTime.signal })]);
+      await Promise.race([all, waitFor(firstFoundTimeoutMs, { clock, signal: inTime.signal })]);
       for (const { cluster } of begun) if (!rows.has(cluster.name)) void discovery.set(cluster.name, []);
     },
     close: () => {

@@ -26,7 +26,7 @@ function watching(checked = cluster) {
   const look = async (healthy: number | undefined, { active = [cluster.name], ms = 1_000 } = {}): Promise<boolean> => {
     const failing = healthy === 0 ? [{ endpoint, why: 'health-check' } as const] : [];
     const counts = { total: 1, healthy: healthy ?? 0, failing };
-    seen = healthy === undefined ? undefined : { active, endpoints: new Map([['vllm-a', counts]]) };
+    seen = healthy === undefined ? undefined : { active: new Set(active), endpoints: new Map([['vllm-a', counts]]) };
     clock.advance(ms);
     // The look, and the question that follows it.
     for (let turn = 0; turn < 5; turn += 1) await nextTurn();
@@ -63,7 +63,7 @@ it('an endpoint fails after two looks, whatever the others of its backend do', a
       look: async () => {
         const failing = unhealthy.map((name) => ({ endpoint: name, why: 'health-check' as const }));
         const counts = { total: 2, healthy: 2 - failing.length, failing };
-        return { active: [cluster.name], endpoints: new Map([['vllm-a', counts]]) };
+        return { active: new Set([cluster.name]), endpoints: new Map([['vllm-a', counts]]) };
       },
     },
     check: async () => ({ status: 503 }),

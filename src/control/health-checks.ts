@@ -1,10 +1,11 @@
-/** The health checks of Envoy as the service sees them: which backends pass, and what an endpoint answers that fails. */
+/** Envoy's health checks: which backends pass, and the answer of each endpoint that fails. */
 import type { Cluster } from '../core/catalog.ts';
 import { type Clock, every } from '../core/clock.ts';
 import type { Endpoints } from '../core/endpoint.ts';
-import type { HealthCheckAnswer } from '../core/replica.ts';
+import type { HealthCheckAnswer } from '../core/observed-catalog.ts';
 import { checkEndpoint } from '../egress/check-endpoint.ts';
 import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
+import { envoyEndpoints, unreachableBy } from './observe-endpoints.ts';
 
 export interface HealthChecksOptions {
   readonly clock: Pick<Clock, 'after' | 'elapsed'>;
@@ -19,8 +20,7 @@ export interface HealthChecksOptions {
 export interface HealthChecks {
   /**
    * Whether Envoy sends requests to an endpoint of a backend, as far as its health checks say: false once Envoy has found the endpoint,
-   * or all endpoints of the backend, unhealthy at two looks in a row. True where no health check is declared, and as long as nothing
-   * is known.
+   * or all endpoints of the backend, unhealthy at two looks in a row. True where no health check is declared, and until the first result.
    */
   readonly isUsed: (backend: string) => (endpoint: string) => boolean;
   /** Whether Envoy has an endpoint of a cluster to send requests to. */
@@ -31,9 +31,9 @@ export interface HealthChecks {
 }
 
 const lookEveryMs = 1_000;
-/** A pod that has just come is unhealthy to Envoy until its first check. */
+/** A new pod is unhealthy to Envoy until its first check. */
 const looksToFail = 2;
-/** Envoy says only that a check failed: the service asks an endpoint itself, at most so often. */
+/** Envoy reports only that a check failed. The service asks the endpoint itself for the reason, at most so often. */
 const checkEveryMs = 10_000;
 /** Endpoints that are asked in one look. */
 const mostChecked = 20;
@@ -59,8 +59,8 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 
   async function look(): Promise<void> {
     const checked = clusters().filter(({ healthCheck }) => healthCheck !== undefined);
-    const seen = checked.length === 0 ? { active: [], endpoints: new Map() } : await envoy.look();
-    // While Envoy is away, the last look stands.
+    const seen = checked.length === 0 ? { active: new Set<string>(), endpoints: new Map() } : await envoy.look();
+    // While Envoy does not answer, the last result stays.
     if (seen === undefined) return;
     const down = checked.filter((cluster) => isUnhealthy(cluster, seen));
     unhealthy = new Map(down.map(({ backend }) => [backend, (unhealthy.get(backend) ?? 0) + 1]));
@@ -74,7 +74,7 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
     await askAll(now.flatMap(({ cluster, names }) => names.map((endpoint): Failing => ({ cluster, endpoint }))));
   }
 
-  /** Asks those whose last answer is old, and forgets the answers of all that do not fail any more. */
+  /** Asks the endpoints whose last answer is old. Forgets the answers of endpoints that pass again. */
   async function askAll(all: readonly Failing[]): Promise<void> {
     const now = clock.elapsed();
     const kept = new Map<string, Checked>();
@@ -94,7 +94,7 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
     answers = kept;
   }
 
-  // A look that failed is made again: what was seen last stands.
+  // A look that fails is repeated. Until then the last result stays.
   const close = every(clock, lookEveryMs, () => look().catch(() => undefined));
 
   const isUsed: HealthChecks['isUsed'] = (backend) => {
@@ -117,13 +117,13 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 const keyOf = ({ cluster, endpoint }: Failing): string => `${cluster.backend} ${endpoint}`;
 
 /** A cluster that still warms has no results yet. */
-function failingOf({ name, backend }: Cluster, { active, endpoints }: EnvoyClusters): readonly string[] {
-  const failing = active.includes(name) ? (endpoints.get(backend)?.failing ?? []) : [];
+function failingOf(cluster: Cluster, envoy: EnvoyClusters): readonly string[] {
+  const failing = envoyEndpoints(envoy, cluster)?.failing ?? [];
   return failing.flatMap(({ endpoint, why }) => (why === 'health-check' ? [endpoint] : []));
 }
 
 /** Whether Envoy has a cluster with endpoints, and no healthy one. A cluster that still warms has no results yet. */
-function isUnhealthy({ name, backend }: Cluster, { active, endpoints }: EnvoyClusters): boolean {
-  const counts = endpoints.get(backend);
-  return active.includes(name) && counts !== undefined && counts.total > 0 && counts.healthy === 0;
+function isUnhealthy(cluster: Cluster, envoy: EnvoyClusters): boolean {
+  const counts = envoyEndpoints(envoy, cluster);
+  return counts !== undefined && unreachableBy(counts) === 'unhealthy';
 }

@@ -14,13 +14,13 @@ import { createKeptCatalog, createKeptEndpoints } from '../kubernetes/kept-catal
 import type { Settings } from '../settings.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
-import { replicaName } from './replica-view.ts';
+import { replicaName } from './observe-catalog.ts';
 import type { CompiledObjects } from './controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 import { joinReplicas } from './replica.ts';
 
 /** How long the first reading may take before the catalog on disk takes its place. */
-const patienceMs = 5_000;
+const firstReadingTimeoutMs = 5_000;
 const confirmEveryMs = 60_000;
 /** The catalog on disk, megabytes where there are thousands of objects, is not written with every one of many changes. */
 const saveWithinMs = 2_000;
@@ -35,7 +35,7 @@ interface KubernetesOptions extends CatalogSourceOptions {
 
 /**
  * Takes the catalog from a namespace: at first what the cluster has, else the catalog on disk, else nothing. Rejects when
- * there is no cluster to ask; a cluster that does not answer is waited for.
+ * no cluster is configured; if the cluster does not answer, this waits for it.
  */
 export async function openKubernetes(settings: Settings, options: KubernetesOptions): Promise<CatalogSource> {
   const { namespace, log, clock, random, instance, environment } = options;
@@ -100,7 +100,7 @@ async function openKubeCatalog(
     onTroubles: createTroubleLog(log, { namespace, what: 'the catalog is' }),
   });
 
-  /** Hands on the objects to serve now, if they are others than before. Runs again when the next notice ends. */
+  /** Reports the objects to serve now, if they have changed. Runs again when the next notice ends. */
   function serve(): void {
     if (newest === undefined) return;
     const now = clock.now();
@@ -129,19 +129,19 @@ async function openKubeCatalog(
   /** How old the served catalog may be: 0 while every change arrives, undefined before there was one. */
   function ageMs(): number | undefined {
     const objectsAt = follower.inStepAt();
-    // Endpoints that were never known are none that may be out of date: their Backends say so.
+    // Endpoints that were never known cannot be out of date. The conditions of their Backends report them.
     const at = objectsAt === undefined ? loaded?.inStepAt : Math.min(objectsAt, services.inStepAt() ?? Infinity);
     return at === undefined ? undefined : Math.max(0, clock.now() - at);
   }
 
-  const impatient = Promise.withResolvers<void>();
-  const cancelPatience = clock.after(patienceMs, impatient.resolve);
-  await Promise.race([firstRead.promise, impatient.promise]);
-  cancelPatience();
+  const timedOut = Promise.withResolvers<void>();
+  const cancelTimeout = clock.after(firstReadingTimeoutMs, timedOut.resolve);
+  await Promise.race([firstRead.promise, timedOut.promise]);
+  cancelTimeout();
   const isFirstKept = served === undefined && loaded !== undefined;
   if (isFirstKept) {
     const ageSeconds = Math.round((ageMs() ?? 0) / 1000);
-    log.warn({ namespace, ageSeconds }, 'the API server is away: serving the catalog that was kept on disk');
+    log.warn({ namespace, ageSeconds }, 'the API server does not answer: serving the catalog that was kept on disk');
   }
   isOpen = true;
   confirm();
@@ -221,15 +221,15 @@ function createTroubleLog(
   log: Pick<PartLog, 'info' | 'warn'>,
   { namespace, what }: { readonly namespace: string; readonly what: string },
 ): (troubles: readonly Trouble[]) => void {
-  const told = new Set<string>();
+  const logged = new Set<string>();
   return (troubles) => {
-    const news = troubles.filter(({ of, reason }) => !told.has(`${of} ${reason}`));
-    for (const { of, reason } of news) told.add(`${of} ${reason}`);
+    const news = troubles.filter(({ of, reason }) => !logged.has(`${of} ${reason}`));
+    for (const { of, reason } of news) logged.add(`${of} ${reason}`);
     for (const [reason, group] of Map.groupBy(news, (trouble) => trouble.reason)) {
       log.warn({ namespace, of: group.map(({ of }) => of), reason }, `${what} not followed`);
     }
     if (troubles.length > 0) return;
-    told.clear();
+    logged.clear();
     log.info({ namespace }, `${what} in step with the API server`);
   };
 }

@@ -1,16 +1,13 @@
-/** Tells of the catalog as this service lives with it (`LiveCatalog`), for the portal. */
+/** Renders the catalog as this service observes it (`LiveCatalog`), for the portal. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { backendStatus } from '../catalog/backend-status.ts';
-import type { StatusParts } from '../catalog/conditions.ts';
-import { modelStatus } from '../catalog/model-status.ts';
 import type { KubeObject, Model, Route } from '../core/catalog.ts';
 import { isObject } from '../core/json.ts';
 import { type LiveBackend, type LiveModel, type LiveRoute, mostNamedEndpoints } from '../core/live-catalog.ts';
 import { formatUsd } from '../core/money.ts';
-import type { ModelStatus } from '../core/replica.ts';
+import type { EndpointCounts, ModelStatus } from '../core/observed-catalog.ts';
 import type { LiveHealth } from '../routing/health/health.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
-import type { CatalogView } from './catalog.ts';
+import { type CatalogView, ownConditions } from './catalog.ts';
 
 export interface LiveCatalogOptions {
   /** As `createStories` has it. */
@@ -23,11 +20,11 @@ export interface LiveCatalogOptions {
   readonly endpoints: Pick<EndpointTable, 'of'>;
 }
 
-/** Objects that are told of in one turn of the event loop: some tenths of a millisecond. */
+/** Objects rendered in one turn of the event loop, which takes some tenths of a millisecond. */
 const perTurn = 10;
 
 /** The live catalog as JSON text, in pieces: each is made in a turn of its own. */
-export async function* tellCatalog(options: LiveCatalogOptions): AsyncGenerator<string> {
+export async function* renderCatalog(options: LiveCatalogOptions): AsyncGenerator<string> {
   const view = await options.look();
   const head = {
     process: options.process,
@@ -36,12 +33,12 @@ export async function* tellCatalog(options: LiveCatalogOptions): AsyncGenerator<
     problems: view.problems.map(({ where, field, message }) => ({ where, field, message })),
   };
   yield JSON.stringify(head).slice(0, -1);
-  const told = new Set<string>();
+  const rendered = new Set<string>();
   yield* list('models', ofKind(view, 'Model'), (object) => {
     const model = modelOf(object, view, options);
-    // Of two objects with one id, one was refused for it: the model is the other one's.
-    if (model === undefined || told.has(model.id)) return undefined;
-    told.add(model.id);
+    // Of two objects with one id, one was refused for it: the model belongs to the other one.
+    if (model === undefined || rendered.has(model.id)) return undefined;
+    rendered.add(model.id);
     return model;
   });
   const routes = Map.groupBy(
@@ -64,14 +61,14 @@ function ofKind({ objects, compilation }: CatalogView, kind: KubeObject['kind'])
 async function* list(
   name: string,
   objects: readonly KubeObject[],
-  tell: (object: KubeObject) => object | undefined,
+  render: (object: KubeObject) => object | undefined,
 ): AsyncGenerator<string> {
   yield `,"${name}":[`;
   let isFirst = true;
   for (let at = 0; at < objects.length; at += perTurn) {
     const texts = objects.slice(at, at + perTurn).flatMap((object) => {
-      const told = tell(object);
-      return told === undefined ? [] : [JSON.stringify(told)];
+      const rendered = render(object);
+      return rendered === undefined ? [] : [JSON.stringify(rendered)];
     });
     if (texts.length > 0) yield (isFirst ? '' : ',') + texts.join(',');
     isFirst &&= texts.length === 0;
@@ -80,12 +77,8 @@ async function* list(
   yield ']';
 }
 
-function conditionsOf(parts: StatusParts | undefined): LiveModel['conditions'] {
-  return (parts?.statements ?? []).map(({ type, status, reason, message }) => ({ type, status, reason, message }));
-}
-
 function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOptions): LiveModel | undefined {
-  const { compilation, own } = view;
+  const { compilation } = view;
   const id = idOf(object);
   if (id === undefined) return undefined;
   const serves = compilation.results.get(object.declared)?.state !== 'refused';
@@ -95,7 +88,7 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
     id,
     aliases: (model?.aliases ?? []).filter((alias) => compilation.snapshot.aliases.get(alias) === id),
     listed: status?.listed ?? false,
-    conditions: conditionsOf(modelStatus(object, { compilation, replicas: [own], now: options.now() })),
+    conditions: [...ownConditions(object, view, options.now())],
     owned_by: model?.ownedBy ?? null,
     context_length: model?.contextLength ?? null,
     input_modalities: [...(model?.inputModalities ?? [])],
@@ -124,7 +117,7 @@ function pricesOf({ prices }: Model): LiveModel['pricing'] {
   };
 }
 
-/** A stream without tools or structure: a route's state is told as such a request would find it. */
+/** A stream without tools or structure: the state of a route is the one that such a request would find. */
 const plainStream = { stream: true, capabilities: [] } as const;
 
 function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveRoute {
@@ -150,23 +143,26 @@ function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveR
 
 function backendOf(
   object: KubeObject,
-  { compilation, own }: CatalogView,
+  view: CatalogView,
   { now, health, routes }: LiveCatalogOptions & { readonly routes: readonly Route[] },
 ): LiveBackend {
-  const backend = compilation.backends.get(object.name);
-  const seen = own.endpoints.get(object.name);
-  const ejected = seen?.failing.filter(({ why }) => why === 'requests').length ?? 0;
+  const backend = view.compilation.backends.get(object.name);
+  const endpoints = view.own.backends.get(object.name)?.endpoints;
   const [first] = routes;
   return {
     name: object.name,
     engine: backend?.engine ?? null,
-    conditions: conditionsOf(backendStatus(object, { compilation, replicas: [own], now: now() })),
+    conditions: [...ownConditions(object, view, now())],
     in_flight: first === undefined ? 0 : health.status(first, plainStream).inFlight,
     capacity: backend?.maxConcurrentRequests ?? null,
-    endpoints:
-      seen === undefined
-        ? null
-        : { total: seen.total, healthy: seen.healthy, ejected, unhealthy: seen.total - seen.healthy - ejected },
-    failing: (seen?.failing ?? []).slice(0, mostNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
+    endpoints: endpoints === undefined ? null : countsOf(endpoints),
+    failing: (endpoints?.failing ?? []).slice(0, mostNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
   };
 }
+
+const countsOf = ({ total, healthy, ejected, unhealthy }: EndpointCounts): EndpointCounts => ({
+  total,
+  healthy,
+  ejected,
+  unhealthy,
+});

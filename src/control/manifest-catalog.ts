@@ -42,7 +42,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     announcements: createAnnouncementsFile(join(settings.WEIR_DATA, 'announcements.json')),
     onAnnounced: (model, { leavesAt }) =>
       log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'a model will leave the catalog'),
-    onError: (error) => log.error({ error: messageOf(error) }, 'what was announced of the models cannot be written'),
+    onError: (error) => log.error({ error: messageOf(error) }, 'the announced retirements of models cannot be written'),
   });
   return {
     first,
@@ -51,7 +51,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     compiled: () => undefined,
     objects: ({ results }) => [...results.keys()].flatMap((object) => declaredObject(object, announced())),
     close: async () => {
-      // The folder first: what the parser has of a reading that it breaks off must not be taken for the whole folder.
+      // Close the folder first, so that a reading that the parser breaks off is not taken for the whole folder.
       await Promise.all([close(), parser.close()]);
     },
   };
@@ -69,7 +69,7 @@ export interface ManifestCatalogOptions {
     readonly save: (announcements: Announcements) => Promise<void>;
   };
   readonly clock: Clock;
-  /** Has every reading but the first that may change the catalog. */
+  /** Called with every reading but the first that may change the catalog. */
   readonly onChange: (reading: CatalogReading) => void;
   /** A Model will leave. Called once for each date that the Model declares. */
   readonly onAnnounced: (name: string, notice: Notice) => void;

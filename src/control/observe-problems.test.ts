@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { backend, goodModelSpec, model } from '../../test/support/catalog-objects.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { idleFigures } from '../../test/support/idle-figures.ts';
+import { observedBackend, observedCatalog, observedEndpoints } from '../../test/support/observed.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { compile } from '../catalog/compile.ts';
 import { createSnapshots } from '../catalog/snapshots.ts';
 import type { CatalogObject, CatalogProblem, KubeObject } from '../core/catalog.ts';
-import { clusterMark, type ReplicaView } from '../core/replica.ts';
+import type { ObservedBackend, ObservedCatalog } from '../core/observed-catalog.ts';
 import { findProblems } from '../problems/find-problems.ts';
 import { createSlices } from '../process/turns.ts';
 import { createErrorCounts } from '../telemetry/error-counts.ts';
@@ -16,7 +17,7 @@ interface Situation {
   readonly objects?: readonly CatalogObject[];
   /** What is wrong with files. */
   readonly files?: readonly CatalogProblem[];
-  readonly own?: Partial<ReplicaView>;
+  readonly own?: Partial<ObservedCatalog>;
   readonly edgeEndsInDays?: number;
 }
 
@@ -29,12 +30,7 @@ function setUp({ objects = good, files = [], own = {}, edgeEndsInDays }: Situati
   const clock = createFakeClock();
   const compilation = compile(objects);
   const { snapshot } = compilation;
-  const replica: ReplicaView = {
-    ...{ name: 'weir-0', hasEnvoy: true, refused: new Map(), unreachable: new Map(), out: new Set() },
-    ...{ failing: new Map(), unlisted: new Set(), endpoints: new Map() },
-    clusters: new Set(snapshot.clusters.map(({ name }) => clusterMark(name))),
-    ...own,
-  };
+  const replica = observedCatalog(snapshot.clusters, own);
   const errors = createErrorCounts(clock);
   let asked = 0;
   const observe = createObserver({
@@ -74,6 +70,7 @@ function asKube(declared: CatalogObject): KubeObject {
 
 const failing = [{ endpoint: '10.0.0.3:80', why: 'health-check' }] as const;
 const route = 'qwen/qwen3-8b@vllm-a';
+const vllmA = (changes: Partial<ObservedBackend>) => new Map([['vllm-a', observedBackend(changes)]]);
 
 /** The conditions are made as for the status of the objects: each reason that is a problem is seen to arrive as one. */
 describe('a service and its catalog', () => {
@@ -81,18 +78,18 @@ describe('a service and its catalog', () => {
     ['all is well', {}, []],
     [
       'an endpoint has no address',
-      { own: { unreachable: new Map([['vllm-a', 'no-address']]) } },
+      { own: { backends: vllmA({ unreachable: 'no-address' }) } },
       ['Backend/vllm-a backend-down No endpoint takes requests: spec.endpoint:', 'Model/a model-not-served No route'],
     ],
     [
       'no endpoint passes its health check',
-      { own: { unreachable: new Map([['vllm-a', 'unhealthy']]) } },
+      { own: { backends: vllmA({ unreachable: 'unhealthy' }) } },
       ['Backend/vllm-a backend-down No endpoint takes requests: spec.healthCheck:', 'Model/a model-not-served'],
     ],
     [
       'one endpoint of two fails its health check',
       {
-        own: { endpoints: new Map([['vllm-a', { total: 2, healthy: 1, failing: [...failing], trouble: undefined }]]) },
+        own: { backends: vllmA({ endpoints: observedEndpoints({ total: 2, healthy: 1, failing }) }) },
       },
       ['Backend/vllm-a endpoints-failing Some endpoints get no requests: 1 of 2 endpoints; 10.0.0.3:80 fails'],
     ],
@@ -103,7 +100,7 @@ describe('a service and its catalog', () => {
     ],
     [
       'Envoy refuses a cluster',
-      { own: { clusters: new Set(), refused: new Map([['vllm-a', 'no such file']]) } },
+      { own: { clusters: new Set(), backends: vllmA({ refused: 'no such file' }) } },
       ['Backend/vllm-a cluster-refused Envoy does not take it: refused by', 'Model/a model-not-served'],
     ],
     [

@@ -1,6 +1,4 @@
 /** Observes a running service and its catalog for the list of current problems. */
-import { backendStatus } from '../catalog/backend-status.ts';
-import { modelStatus } from '../catalog/model-status.ts';
 import type { CatalogObject, Cluster, KubeObject } from '../core/catalog.ts';
 import type { Clock, InSlices } from '../core/clock.ts';
 import { isObject } from '../core/json.ts';
@@ -20,7 +18,7 @@ import type { Settings } from '../settings.ts';
 import type { ErrorCounts } from '../telemetry/error-counts.ts';
 import type { ServiceFigures } from '../telemetry/ops/gauges.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
-import type { CatalogView, ServedCatalog } from './catalog.ts';
+import { type CatalogView, ownConditions, type ServedCatalog } from './catalog.ts';
 import { idOf } from './live-catalog.ts';
 import { type ProblemWatch, watchProblems } from './watch-problems.ts';
 
@@ -59,10 +57,10 @@ export function openProblems(
   });
 }
 
-/** Certificates change in days, and Envoy writes all of them each time. */
+/** Certificates change within days, and Envoy lists all of them in each answer. */
 const certificatesEveryMs = 60_000;
 
-/** Returns what looks at everything once. Waits a second at most for Envoy; work over many objects is done in slices. */
+/** Returns a function that observes everything once. It waits a second at most for Envoy, and works through many objects in slices. */
 export function createObserver(parts: ObservedParts): () => Promise<Observed> {
   const { clock, errors, catalog } = parts;
   const certificates = createCertificateLook(parts);
@@ -84,13 +82,11 @@ export function createObserver(parts: ObservedParts): () => Promise<Observed> {
   };
 }
 
-function observedObject(object: KubeObject, { compilation, own }: CatalogView, now: number): ObservedObject {
-  const facts = { compilation, replicas: [own], now };
-  const parts = object.kind === 'Model' ? modelStatus(object, facts) : backendStatus(object, facts);
+function observedObject(object: KubeObject, view: CatalogView, now: number): ObservedObject {
   return {
     object: nameOf(object),
     model: object.kind === 'Model' ? idOf(object) : undefined,
-    conditions: parts?.statements ?? [],
+    conditions: ownConditions(object, view, now),
   };
 }
 
@@ -161,7 +157,7 @@ function createCertificateLook({
       askedAt = clock.elapsed();
       edge = await admin.ownCertificates().then(
         (found) => found.map(edgeCertificate),
-        // Envoy has just gone away: what it said last is still true.
+        // Envoy has just stopped: the certificates that it reported last still apply.
         () => edge,
       );
     }

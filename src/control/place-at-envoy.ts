@@ -46,7 +46,7 @@ export function placeAtEnvoy(number: number | undefined, { paths, admin, announc
         }
       },
     },
-    // One service must not have Envoy refuse what another one would serve: the supervisor decides for all of them.
+    // One service must not make Envoy refuse requests that another one would serve. The supervisor decides for all services.
     shed: async (percent) => announce({ type: 'shed', percent }),
   };
 }

@@ -1,26 +1,18 @@
-import type { ClusterPublisher } from '../envoy/runtime/cluster-publisher.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { isRefusal, type KubeClient, sentenceOf } from '../kubernetes/client.ts';
 import { startElector } from '../kubernetes/elector.ts';
 import { createEvents } from '../kubernetes/events.ts';
 import { createObjectWriter } from '../kubernetes/objects.ts';
 import { createReplicaLeases } from '../kubernetes/replica-leases.ts';
 import type { CancelTimer, Clock } from '../core/clock.ts';
-import type { Model, Route, Snapshot } from '../core/catalog.ts';
-import type { ReplicaView } from '../core/replica.ts';
-import type { RouteRecord } from '../routing/health/route-record.ts';
+import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import { type CompiledObjects, startController } from './controller.ts';
-import type { EndpointsAsked } from './endpoints-view.ts';
-import { replicaView } from './replica-view.ts';
 
 /** What a replica reports of itself. */
-export interface ReplicaParts extends EndpointsAsked {
-  readonly snapshot: () => Snapshot;
-  /** Says which clusters Envoy has and which it refused. */
-  readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
-  readonly isServing: (route: Route) => boolean;
-  readonly isListed: (model: Model) => boolean;
-  readonly record: (route: Route) => RouteRecord;
+export interface ReplicaParts {
+  /** Observes the catalog as this replica has it. */
+  readonly observe: () => Promise<ObservedCatalog>;
 }
 
 export interface ReplicaOptions extends ReplicaParts {
@@ -48,19 +40,19 @@ export interface Replica {
 const lookEveryMs = 2_000;
 const closeMs = 5_000;
 
-/** Tells the other replicas what this one sees, and writes the status of the objects while this one leads. */
+/** Publishes what this replica observes to the others, and writes the status of the objects while this one leads. */
 export function joinReplicas(options: ReplicaOptions): Replica {
   const { name, clock, log } = options;
   const fault =
     (what: string) =>
     (error: unknown): void =>
       log.warn({ error: sentenceOf(error) }, what);
-  let view: ReplicaView | undefined;
+  let own: ObservedCatalog | undefined;
   let cancelTimer: CancelTimer = () => undefined;
   let looking: Promise<void> | undefined;
   let closed = false;
 
-  const leases = createReplicaLeases({ ...options, onError: fault('the other replicas cannot be told of this one') });
+  const leases = createReplicaLeases({ ...options, onError: fault('this replica cannot report to the others') });
   const events = createEvents({ ...options, instance: name, onError: fault('an event could not be written') });
   const write = createObjectWriter(options.client, options.namespace);
   const elector = startElector({
@@ -75,25 +67,24 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     clock,
     latest: options.latest,
     isLeading: elector.isLeading,
-    replicas: async () => (view === undefined ? [] : [view, ...(await leases.others())]),
-    write: { ...write, event: events.tell, isGoneOrChanged: (error) => isRefusal(error, 404, 409) },
+    replicas: async () => (own === undefined ? [] : [own, ...(await leases.others())]),
+    write: { ...write, event: events.report, isGoneOrChanged: (error) => isRefusal(error, 404, 409) },
     onError: fault('the status of an object could not be written'),
   });
 
   async function lookOnce(): Promise<void> {
-    const envoy = await options.envoy.look();
-    const next = await replicaView(options, { envoy, refused: options.envoy.refused(), snapshot: options.snapshot() });
-    if (view === undefined || !isSameView(view, next)) {
-      view = next;
+    const next = await options.observe();
+    if (own === undefined || !isDeepStrictEqual(own, next)) {
+      own = next;
       controller.changed();
     }
-    await leases.publish(view);
+    await leases.publish(own);
   }
 
   function look(): void {
     cancelTimer();
     looking ??= lookOnce()
-      .catch(fault('what this replica sees could not be told'))
+      .catch(fault('this replica could not report what it observes'))
       .finally(() => {
         looking = undefined;
         if (!closed) cancelTimer = clock.after(lookEveryMs, look);
@@ -124,25 +115,4 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     await events.close();
     await Promise.all([elector.close(), leases.close()]);
   }
-}
-
-/** Whether two views say the same. */
-function isSameView(a: ReplicaView, b: ReplicaView): boolean {
-  return (
-    a.hasEnvoy === b.hasEnvoy &&
-    isSameMap(a.refused, b.refused) &&
-    isSameMap(a.unreachable, b.unreachable) &&
-    isSameMap(a.endpoints, b.endpoints, JSON.stringify) &&
-    isSameMap(a.failing, b.failing, JSON.stringify) &&
-    [a.clusters.symmetricDifference(b.clusters), a.out.symmetricDifference(b.out)].every(({ size }) => size === 0) &&
-    a.unlisted.symmetricDifference(b.unlisted).size === 0
-  );
-}
-
-function isSameMap<Value>(
-  a: ReadonlyMap<string, Value>,
-  b: ReadonlyMap<string, Value>,
-  textOf: (value: Value | undefined) => unknown = (value) => value,
-): boolean {
-  return a.size === b.size && [...a].every(([key, value]) => textOf(b.get(key)) === textOf(value));
 }

@@ -16,26 +16,26 @@ export interface ProblemWatchOptions {
     readonly load: () => Promise<readonly Problem[]>;
     readonly save: (problems: readonly Problem[]) => Promise<void>;
   };
-  /** Has the report whenever the list or the catalog changes, and the first one. */
+  /** Called with the first report, and whenever the list or the catalog changes. */
   readonly onChange: (report: ProblemReport) => void;
   readonly log: Pick<PartLog, 'warn'>;
 }
 
 export interface ProblemWatch {
   readonly report: () => ProblemReport;
-  /** Something has changed: looks at once, or as soon as the last look is a moment ago. */
+  /** Call when something has changed. Looks at once, or as soon as the rest after the last look is over. */
   readonly lookNow: () => void;
-  /** Resolves when nothing is under way any more. */
+  /** Stops looking. Resolves when the last look and the last write have ended. */
   readonly close: () => Promise<void>;
 }
 
 const everyMs = 2_000;
-/** The least rest after a look: while the database is away the journal changes with every bill. */
+/** The shortest rest after a look. While the database is down, every bill changes the journal. */
 const leastRestMs = 200;
-/** A catalog of thousands of objects takes long to look at: no more than a twentieth of the time goes into it. */
+/** A look at thousands of objects takes long. Looks take at most a twentieth of the time. */
 const restPerLook = 19;
 
-/** Looks for problems again and again, and keeps the list of those there are. */
+/** Looks for problems every two seconds, and keeps the list of the current ones. */
 export async function watchProblems(options: ProblemWatchOptions): Promise<ProblemWatch> {
   const { clock, observe, catalog, file, onChange, log } = options;
   const tracker = createProblemTracker({ clock, kept: await file.load() });

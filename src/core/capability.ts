@@ -74,7 +74,7 @@ export interface Capabilities {
 /** What reasoning comes to on one route. Undefined where there is nothing to say. */
 export type ReasoningSetting =
   | { readonly enabled: false }
-  | { readonly enabled: true; readonly effort?: ReasoningEffort; readonly budgetTokens?: number };
+  | { readonly enabled: true; readonly effort?: ReasoningEffort | undefined; readonly budgetTokens?: number };
 
 /** What has been delivered of a choice, for an engine to go on with. */
 export interface PartialTurn {
@@ -108,10 +108,10 @@ export interface RequestTarget {
   /** Optional parameters to send; the others are left out. */
   readonly parameters: readonly ParameterName[];
   /** Set when no tool is to be called on a route that cannot be told so: its engine hears of none. */
-  readonly withholdsTools?: true;
+  readonly withholdsTools?: true | undefined;
   /** How the conversation is put. Absent: as it was sent. */
   readonly form?: MessageForm;
-  readonly reasoning?: ReasoningSetting;
+  readonly reasoning?: ReasoningSetting | undefined;
   /** Set when one choice is asked for again. */
   readonly continuation?: Continuation | undefined;
   /** Set from the second call to the model on. What a caller forces a model to call, it has to call in the first one. */

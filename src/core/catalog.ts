@@ -27,11 +27,11 @@ export interface Cluster {
     | { readonly mode: 'Disabled' }
     | { readonly mode: 'System'; readonly serverName: string }
     | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
-  readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number };
+  readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number } | undefined;
   /** Calls to it name no endpoint: Envoy chooses one. Absent: they do, and the service looks after the health of each. */
   readonly endpointsUnnamed?: true;
   /** Requests Envoy lets through at once; what is above is refused at the egress listener, not queued. */
-  readonly maxConcurrentRequests?: number;
+  readonly maxConcurrentRequests?: number | undefined;
 }
 
 /** Serving capacity: one engine deployment behind one Envoy cluster. */
@@ -42,7 +42,7 @@ export interface Backend {
   /** Path prefix before `/chat/completions`, such as `/v1`; never ends with a slash. */
   readonly path: string;
   /** Value of the Authorization header. A secret: it never leaves for a log. */
-  readonly authorization?: string;
+  readonly authorization?: string | undefined;
   /** Attempts at a time, of all endpoints together and of each one. */
   readonly maxConcurrentRequests?: number | undefined;
   readonly maxConcurrentRequestsPerEndpoint?: number | undefined;
@@ -96,14 +96,16 @@ export interface Model {
     readonly mode: 'None' | 'Optional' | 'Always';
     readonly efforts: readonly ReasoningEffort[];
   };
-  readonly tokenizer?: {
-    /** Folder under the tokenizer root. */
-    readonly path: string;
-    /** Tokens an image adds to what the template writes for it. */
-    readonly tokensPerImage?: number;
-  };
+  readonly tokenizer?:
+    | {
+        /** Folder under the tokenizer root. */
+        readonly path: string;
+        /** Tokens an image adds to what the template writes for it. */
+        readonly tokensPerImage?: number | undefined;
+      }
+    | undefined;
   readonly hedging: 'Disabled' | 'Auto';
-  readonly serviceLevel?: { readonly minAvailability: number; readonly windowSeconds: number };
+  readonly serviceLevel?: { readonly minAvailability: number; readonly windowSeconds: number } | undefined;
   readonly routes: readonly Route[];
 }
 

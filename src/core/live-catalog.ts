@@ -3,7 +3,7 @@
  * ops port to the portal. Names, counts, states and times; never a credential.
  */
 import * as z from 'zod';
-import { endpointFaults } from './replica.ts';
+import { endpointFaults } from './observed-catalog.ts';
 
 const count = z.number().int().min(0);
 const ms = z.number().min(0);

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import type { Cluster } from '../core/catalog.ts';
-import type { HealthCheckAnswer } from '../core/replica.ts';
+import type { HealthCheckAnswer } from '../core/observed-catalog.ts';
 import { createDirectAgent } from './direct-agent.ts';
 
 /** As Envoy's: no health check takes longer (`src/envoy/config/clusters.ts`). */

@@ -10,7 +10,7 @@ const egressFailureHeader = 'x-weir-egress-failure';
 
 /**
  * Bytes of one answer after which everything else has its turn, about one read of a socket. A socket that always has more is
- * read up to 32 times in a row: an engine that floods would hold up everybody for as long as two megabytes take.
+ * read up to 32 times in a row: an engine that floods would hold up all other calls for as long as two megabytes take.
  */
 const turnBytes = 64 * 1024;
 
@@ -36,7 +36,7 @@ function first(headers: ResponseHeaders, name: string): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-/** What undici has told of an answer, and its listener is to be told. */
+/** A step of an answer, reported by undici and not yet by this call to its listener. */
 type Step =
   | { readonly kind: 'head'; readonly status: number; readonly headers: ResponseHeaders }
   | { readonly kind: 'data'; readonly bytes: Buffer }
@@ -47,11 +47,11 @@ type Step =
 export interface CallOwner {
   readonly over: () => void;
   readonly reached: () => Promise<boolean>;
-  /** The listener is told when the turn of the event loop that brought something ends. */
+  /** The listener is notified at the end of the turn of the event loop that brought something. */
   readonly atTurnEnd: AtTurnEnd;
 }
 
-/** One call, from its connection to its end: what undici tells of it, told to its listener at the end of each turn. */
+/** One call, from its connection to its end. It passes what undici reports to its listener, at the end of each turn. */
 export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   readonly #listener: UpstreamListener;
   readonly #owner: CallOwner;
@@ -84,7 +84,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
 
   resume = (): void => {
     this.#isHeld = false;
-    this.#owner.atTurnEnd(this.#tell);
+    this.#owner.atTurnEnd(this.#pass);
   };
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -120,11 +120,11 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   }
 
   #take(step: Step): void {
-    if (!this.#isOver && this.#steps.push(step) === 1) this.#owner.atTurnEnd(this.#tell);
+    if (!this.#isOver && this.#steps.push(step) === 1) this.#owner.atTurnEnd(this.#pass);
   }
 
-  /** Tells the listener what has come, until it holds the answer back, and reads on. */
-  readonly #tell = (): void => {
+  /** Passes the steps to the listener until the listener holds the answer back, and reads on. */
+  readonly #pass = (): void => {
     const steps = this.#steps;
     this.#steps = [];
     for (const [index, step] of steps.entries()) {
@@ -134,7 +134,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
         this.#steps = steps.slice(index);
         return;
       }
-      this.#tellStep(step);
+      this.#passStep(step);
     }
     this.#bytesInTurn = 0;
     if (this.#isReading || this.#isHeld) return;
@@ -148,7 +148,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     this.#controller?.pause();
   }
 
-  #tellStep(step: Step): void {
+  #passStep(step: Step): void {
     try {
       switch (step.kind) {
         case 'head': {

@@ -274,8 +274,8 @@ describe('a call that fails', () => {
     expect(log[0]).not.toContain('CANARY');
   });
 
-  it('is reported when there is nobody to call', async () => {
-    const alone = createEgress({ socketPath: join(folder, 'nobody.sock'), atTurnEnd: setImmediate });
+  it('is reported when no process listens', async () => {
+    const alone = createEgress({ socketPath: join(folder, 'absent.sock'), atTurnEnd: setImmediate });
     const failed = Promise.withResolvers<string>();
     const nothing = (): never => {
       throw new Error('unexpected');

@@ -27,7 +27,7 @@ export function createEgress(options: {
   readonly socketPath: string;
   /** Absent: whether a call has reached its engine is never known. */
   readonly countUpstream?: CountUpstream;
-  /** What comes of answers is told when the turn of the event loop that brought it ends. */
+  /** Listeners are notified at the end of the turn of the event loop that brought a part of their answer. */
   readonly atTurnEnd: AtTurnEnd;
 }): Egress {
   const { atTurnEnd } = options;
@@ -43,9 +43,9 @@ export function createEgress(options: {
   });
 
   /**
-   * Envoy does not tell it of a single call, but how many calls of the backend wait for a connection. Each endpoint gives
-   * connections in the order in which calls come, so those that wait are its latest: this one is not among them when as many
-   * have been made to its endpoint since.
+   * Whether Envoy has sent a call on. Envoy reports no single call, only how many calls of the backend wait for a connection. Each
+   * endpoint gives connections in the order of the calls, so the latest calls wait. This call does not wait once as many calls as
+   * wait have been made to its endpoint after it.
    */
   async function hasReached(
     call: EgressCall,

@@ -12,7 +12,7 @@ export interface Access {
   readonly namespace: string | undefined;
   /** Adds credentials and the shared connections to a request. Credentials are read anew, because they are rotated. */
   readonly authentication: SecurityAuthentication;
-  /** Closes the connections, and ends what is under way on them. */
+  /** Closes the connections, and ends the calls that are under way on them. */
   readonly close: () => Promise<void>;
 }
 
@@ -62,7 +62,7 @@ interface Credentials {
 }
 
 /**
- * Has all requests share one dispatcher as long as certificates stay the same. `KubeConfig` by itself makes a dispatcher,
+ * Makes all requests share one dispatcher as long as certificates stay the same. `KubeConfig` by itself makes a dispatcher,
  * and so a connection, for every request.
  */
 function shareConnections(config: KubeConfig): Pick<Access, 'authentication' | 'close'> {

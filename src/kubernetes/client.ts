@@ -33,7 +33,7 @@ export interface KubeClient {
    * is refused, cut or silent, or when `onLine` throws.
    */
   readonly watch: (path: string, options: WatchOptions) => Promise<void>;
-  /** Ends what is under way, too. */
+  /** Ends the calls that are under way, too. */
   readonly close: () => Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export interface WatchOptions {
 }
 
 export interface ClientLimits {
-  /** The API server answers in milliseconds, or is in trouble. Default 15 s. */
+  /** Longest wait for an answer. A healthy API server answers in milliseconds. Default 15 s. */
   readonly callMs?: number;
   /** Bookmarks come every minute: a watch without any word for longer has lost its connection. Default 150 s. */
   readonly silentMs?: number;
@@ -180,7 +180,7 @@ function apiError(status: number, text: string): ApiError {
   try {
     return new ApiError(status, statusBody.parse(JSON.parse(text)));
   } catch {
-    // A proxy in between answers in its own words.
+    // The answer of a proxy in between has another form.
     return new ApiError(status, { reason: '', message: text.slice(0, 200) });
   }
 }

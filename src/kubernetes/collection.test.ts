@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { ApiError } from './client.ts';
 import type { KubeClient } from './client.ts';
-import { followCollection, type ListPage, tellTroubleChanges } from './collection.ts';
+import { followCollection, type ListPage, reportTroubleChanges } from './collection.ts';
 
 interface Watching {
   readonly path: string;
@@ -155,7 +155,7 @@ it('does not tell of an event that changes nothing', async () => {
 
 it('tells of trouble once a try has failed, not while the first connection is being made', async () => {
   const told: unknown[] = [];
-  const tell = tellTroubleChanges((troubles) => told.push(troubles), undefined);
+  const tell = reportTroubleChanges((troubles) => told.push(troubles), undefined);
   const [ready, away] = [begin([listOf(5, [])]), begin([new Error('away')])];
   const [alone, both] = [
     new Map([['ready', ready.collection]]),

@@ -30,10 +30,10 @@ export interface CollectionOptions<Item> {
   readonly onChange: () => void;
 }
 
-/** The objects of one kind, as the API server has them. */
+/** The objects of one kind, in step with the API server. */
 export interface Collection<Item> {
   readonly items: () => ReadonlyMap<string, Item>;
-  /** Whether the server was ever reached; until then there are no items. */
+  /** Whether the objects have been listed once. Until then there are no items. */
   readonly isListed: () => boolean;
   /** Why items may be out of date; undefined while every change arrives. */
   readonly trouble: () => unknown;
@@ -56,26 +56,26 @@ const notTriedYet = new Error('not connected yet');
 type NamedCollections = Iterable<readonly [of: string, collection: Collection<unknown>]>;
 
 /**
- * Returns a function that tells the troubles of collections when they are not those that were told last. `told`: those that count
- * as told before; undefined: whatever there is at first is told.
+ * Returns a function that reports the troubles of collections when they differ from those reported last. `reported`: those that count
+ * as reported before; undefined: the first ones are reported in any case.
  */
-export function tellTroubleChanges(
+export function reportTroubleChanges(
   onTroubles: (troubles: readonly Trouble[]) => void,
-  told: readonly Trouble[] | undefined,
+  reported: readonly Trouble[] | undefined,
 ): (collections: NamedCollections) => void {
-  let toldText = JSON.stringify(told);
+  let reportedText = JSON.stringify(reported);
   return (collections) => {
     const found = [...collections].flatMap(([of, collection]) => {
       const trouble = collection.trouble();
       return trouble === undefined ? [] : [{ of, trouble }];
     });
     const tried = found.filter(({ trouble }) => trouble !== notTriedYet);
-    // A connection that is being made is neither trouble nor the end of it.
+    // While the first connection is being made, it is unknown whether there is trouble.
     if (tried.length === 0 && found.length > 0) return;
     const troubles = tried.map(({ of, trouble }): Trouble => ({ of, reason: sentenceOf(trouble) }));
     const text = JSON.stringify(troubles);
-    if (text === toldText) return;
-    toldText = text;
+    if (text === reportedText) return;
+    reportedText = text;
     onTroubles(troubles);
   };
 }
@@ -112,7 +112,7 @@ const failure = z.object({ code: z.number().default(0), message: z.string().defa
 /** `since`: monotonic, so that a wall clock that is set makes nothing older or younger; undefined: never in step. */
 type State = { readonly kind: 'in-step' } | { readonly kind: 'behind'; readonly since: number | undefined };
 
-/** The server no longer has the version to go on from: the objects must be listed anew. */
+/** The server no longer has the version at which the watch would go on: list the objects anew. */
 class Expired extends Error {}
 
 /**
@@ -198,7 +198,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
       } catch (error) {
         if (over.signal.aborted) return;
         const isExpired = error instanceof Expired || isRefusal(error, 410);
-        // After a watch that went well for a while the next follows at once: only a server that keeps failing is given time.
+        // After a watch that went well for a while the next one follows at once. Only repeated failures lead to a wait.
         const wasSound = state.kind === 'in-step' && clock.elapsed() - begun >= soundMs;
         if (isExpired || isRefusal(error, 403, 404)) version = undefined;
         if (isExpired && wasSound) continue;
@@ -230,7 +230,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
 interface BackOff {
   /** Waits longer with every call, with jitter, so that replicas do not all come back at once. Resolves early when aborted. */
   readonly wait: () => Promise<void>;
-  /** A try went well: the next wait is a short one. */
+  /** Call after a success: the next wait is a short one. */
   readonly reset: () => void;
 }
 

@@ -10,7 +10,7 @@ export interface ElectorOptions {
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** This replica has begun or ceased to lead. */
+  /** Called when this replica begins or ceases to lead. */
   readonly onChange: (isLeading: boolean) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -55,13 +55,13 @@ export function startElector(options: ElectorOptions): Elector {
         if (text !== lastError) options.onError(error);
         lastError = text;
       }
-      tellChange();
+      reportChange();
       await waitFor(renewMs * (0.7 + random() * 0.3), { clock, signal: over.signal });
-      tellChange();
+      reportChange();
     }
   }
 
-  function tellChange(): void {
+  function reportChange(): void {
     if (isLeading() === wasLeading) return;
     wasLeading = !wasLeading;
     options.onChange(wasLeading);
@@ -138,10 +138,10 @@ export function startElector(options: ElectorOptions): Elector {
       over.abort();
       await running;
       renewedAt = undefined;
-      tellChange();
+      reportChange();
       if (!led) return;
       const stop = new AbortController();
-      // Without an API server nothing can be released: the lease then runs out.
+      // If the API server does not answer, the lease cannot be released and runs out by itself.
       await Promise.race([release().catch(() => undefined), waitFor(closeMs, { clock, signal: stop.signal })]);
       stop.abort();
     },

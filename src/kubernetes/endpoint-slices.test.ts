@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { endpointsOf, readService, readSlice, type Service } from './endpoint-slices.ts';
 
-const nobody = new Map<string, never>();
+const unknown = new Map<string, never>();
 
 type Conditions = { readonly ready?: boolean | null; readonly serving?: boolean; readonly terminating?: boolean };
 
@@ -27,12 +27,12 @@ function slice(endpoints: readonly object[] | undefined, fields: object = {}) {
     endpoints,
     ...fields,
   };
-  return readSlice(raw, nobody).item;
+  return readSlice(raw, unknown).item;
 }
 
 function service(spec: object = {}): Service {
   const ports = [{ name: 'http', port: 80, protocol: 'TCP' }];
-  return readService({ metadata: { name: 'vllm', resourceVersion: '1' }, spec: { ports, ...spec } }, nobody).item;
+  return readService({ metadata: { name: 'vllm', resourceVersion: '1' }, spec: { ports, ...spec } }, unknown).item;
 }
 
 interface Facts {
@@ -210,7 +210,7 @@ describe('a Service without endpoints', () => {
 
 it('keeps what it knows of an object that has no other version', () => {
   const raw = { metadata: { name: 'a', resourceVersion: '7' }, addressType: 'IPv4', endpoints: [pod('10.0.0.1')] };
-  const first = readSlice(raw, nobody).item;
+  const first = readSlice(raw, unknown).item;
   expect(readSlice(raw, new Map([['a', first]])).item).toBe(first);
   expect(readSlice({ ...raw, metadata: { name: 'a', resourceVersion: '8' } }, new Map([['a', first]])).item).not.toBe(
     first,

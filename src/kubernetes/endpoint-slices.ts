@@ -40,7 +40,7 @@ type Known<Item> = { readonly name: string; readonly item: Item };
 
 const named = z.object({ metadata: z.object({ name: z.string(), resourceVersion: z.string() }) });
 
-/** What is known of an object, if it is of this version. A list of everything tells mostly what is known, and is long. */
+/** What is known of an object, if it is of this version. A list of all objects is long and holds mostly what is known. */
 function knownVersion<Item extends { readonly resourceVersion: string }>(
   raw: unknown,
   known: ReadonlyMap<string, Item>,
@@ -99,7 +99,7 @@ export function readSlice(raw: unknown, known: ReadonlyMap<string, Slice>): Know
 /** The addresses of one endpoint all lead to the same pod, and Kubernetes itself uses the first one only. */
 function readEndpoint({ addresses: [address], conditions, zone }: RawEndpoint): readonly SliceEndpoint[] {
   if (address === undefined || !ipaddr.isValid(address)) return [];
-  // What an absent condition means is said in the API: ready unless told otherwise, serving as ready, not terminating.
+  // What an absent condition means is said in the API: ready unless the condition is false, serving as ready, not terminating.
   const ready = conditions?.ready ?? true;
   const serving = conditions?.serving ?? ready;
   const state = conditions?.terminating === true ? (serving ? 'draining' : 'out') : ready ? 'ready' : 'out';

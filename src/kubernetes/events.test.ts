@@ -24,9 +24,9 @@ const object = (name: string): KubeObject => ({
 });
 const unlisted = { severity: 'Warning', reason: 'Unlisted', action: 'Judge', note: 'below' } as const;
 
-it('counts what happens again, and tells it anew after a while', async () => {
+it('counts an event that repeats, and writes it anew after a while', async () => {
   const { clock, calls, events } = begin();
-  for (let time = 0; time < 3; time += 1) events.tell(object('a'), unlisted);
+  for (let time = 0; time < 3; time += 1) events.report(object('a'), unlisted);
   await events.close();
   expect(calls.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'PATCH']);
   expect(calls[0]?.body).toMatchObject({
@@ -36,26 +36,26 @@ it('counts what happens again, and tells it anew after a while', async () => {
   });
   expect(calls[2]?.body).toMatchObject({ series: { count: 3 } });
   clock.advance(11 * 60_000);
-  events.tell(object('a'), unlisted);
+  events.report(object('a'), unlisted);
   await events.close();
   expect(calls[3]?.method).toBe('POST');
 });
 
 it('lets no object drown the others', async () => {
   const { clock, calls, events } = begin();
-  for (let time = 0; time < 50; time += 1) events.tell(object('flapping'), { ...unlisted, note: String(time) });
-  events.tell(object('quiet'), unlisted);
+  for (let time = 0; time < 50; time += 1) events.report(object('flapping'), { ...unlisted, note: String(time) });
+  events.report(object('quiet'), unlisted);
   await events.close();
   expect(calls).toHaveLength(11);
   clock.advance(31_000);
-  events.tell(object('flapping'), { ...unlisted, note: 'later' });
+  events.report(object('flapping'), { ...unlisted, note: 'later' });
   await events.close();
   expect(calls).toHaveLength(12);
 });
 
 it('cuts what the API server would refuse for its length', async () => {
   const { calls, events } = begin();
-  events.tell(object('a'), { ...unlisted, note: 'x'.repeat(5_000) });
+  events.report(object('a'), { ...unlisted, note: 'x'.repeat(5_000) });
   await events.close();
   expect(calls[0]?.body).toMatchObject({ note: `${'x'.repeat(1_023)}…` });
 });

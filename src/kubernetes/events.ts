@@ -15,13 +15,13 @@ export interface EventsOptions {
 }
 
 export interface Events {
-  /** Has the event written soon; in a flood it is dropped. */
-  readonly tell: (object: KubeObject, event: ObjectEvent) => void;
-  /** Resolves when the waiting events have been sent, or cannot be; of many only the first are sent. */
+  /** Writes the event soon. In a flood of events it is dropped. */
+  readonly report: (object: KubeObject, event: ObjectEvent) => void;
+  /** Resolves when the waiting events have been sent, or have failed. Of many, only the first are sent. */
   readonly close: () => Promise<void>;
 }
 
-interface Told {
+interface WrittenEvent {
   readonly name: string;
   count: number;
   lastAt: number;
@@ -31,7 +31,7 @@ interface Told {
 const sameMs = 10 * 60_000;
 const mostKnown = 5_000;
 const mostWaiting = 500;
-/** An object that changes to and fro must not drown out the others, and all together must not flood the API server. */
+/** Limits: an object that changes to and fro must not use up the events of the others, and all together must not flood the API server. */
 const perObject: BucketSize = { rate: 1 / 30, burst: 10 };
 const inAll: BucketSize = { rate: 5, burst: 100 };
 /** The API server refuses a longer note. */
@@ -40,7 +40,7 @@ const longestNote = 1024;
 /** Writes `events.k8s.io/v1` Events, which `kubectl describe` shows with their object. */
 export function createEvents(options: EventsOptions): Events {
   const { client, namespace, instance, clock, random, onError } = options;
-  const told = new Map<string, Told>();
+  const written = new Map<string, WrittenEvent>();
   const buckets = new Map<string, number>();
   const waiting: (() => Promise<unknown>)[] = [];
   let allFullAt = 0;
@@ -63,7 +63,7 @@ export function createEvents(options: EventsOptions): Events {
     sending = undefined;
   }
 
-  function create(object: KubeObject, { severity, reason, action, note }: ObjectEvent): Told {
+  function create(object: KubeObject, { severity, reason, action, note }: ObjectEvent): WrittenEvent {
     const now = clock.now();
     // Named as Kubernetes' own recorder does: the time, and a random part.
     const suffix = `${now.toString(16)}${Math.floor(random() * 0xffff_ffff).toString(16)}`;
@@ -85,7 +85,7 @@ export function createEvents(options: EventsOptions): Events {
     return { name, count: 1, lastAt: now };
   }
 
-  function repeat(event: Told): void {
+  function repeat(event: WrittenEvent): void {
     event.count += 1;
     event.lastAt = clock.now();
     const { name, count, lastAt } = event;
@@ -94,15 +94,15 @@ export function createEvents(options: EventsOptions): Events {
   }
 
   return {
-    tell: (object, event) => {
+    report: (object, event) => {
       if (waiting.length >= mostWaiting || !isAllowed(object.uid)) return;
       const note = event.note.length <= longestNote ? event.note : `${event.note.slice(0, longestNote - 1)}…`;
       const key = JSON.stringify([object.uid, event.reason, note]);
-      const before = told.get(key);
+      const before = written.get(key);
       if (before !== undefined && clock.now() - before.lastAt < sameMs) repeat(before);
       else {
-        if (told.size >= mostKnown) told.clear();
-        told.set(key, create(object, { ...event, note: note === '' ? event.reason : note }));
+        if (written.size >= mostKnown) written.clear();
+        written.set(key, create(object, { ...event, note: note === '' ? event.reason : note }));
       }
       sending ??= send();
     },

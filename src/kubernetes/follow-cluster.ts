@@ -7,7 +7,7 @@ import {
   type Collection,
   type CollectionOptions,
   followCollection,
-  tellTroubleChanges,
+  reportTroubleChanges,
   type Trouble,
 } from './collection.ts';
 import { placeOf, readKubeObject } from './objects.ts';
@@ -66,7 +66,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   let firstNoticedAt: number | undefined;
   let secretsSince: number | undefined;
   let cancelTimer: CancelTimer = () => undefined;
-  const tellTroubles = tellTroubleChanges(options.onTroubles, undefined);
+  const reportTroubles = reportTroubleChanges(options.onTroubles, undefined);
   const backends = follow('Backend');
   const models = follow('Model');
   const secrets = followSecrets({ ...shared, namespace });
@@ -80,12 +80,12 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
 
   function arm(delayMs: number): void {
     cancelTimer();
-    cancelTimer = clock.after(delayMs, tell);
+    cancelTimer = clock.after(delayMs, read);
   }
 
-  function tell(): void {
+  function read(): void {
     firstNoticedAt = undefined;
-    tellTroubles(all());
+    reportTroubles(all());
     if (!backends.isListed() || !models.isListed()) return;
     const allBackends = sorted(backends);
     secrets.want(options.secretsOf(allBackends));

@@ -72,7 +72,7 @@ const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 30; turn += 1) await Promise.resolve();
 };
 
-it('asks the API server for nothing until somebody follows a Service, and for nothing after the last one left', async () => {
+it('asks the API server for nothing until a Service is followed, and for nothing after the last one is left', async () => {
   const { calls, follower, follow } = begin({ slices: [], services: [] });
   await settled();
   expect(calls).toEqual([]);

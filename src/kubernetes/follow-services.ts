@@ -7,7 +7,7 @@ import {
   type ServiceSource,
 } from '../core/endpoint.ts';
 import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
-import { allInStepAt, type Collection, followCollection, tellTroubleChanges, type Trouble } from './collection.ts';
+import { allInStepAt, type Collection, followCollection, reportTroubleChanges, type Trouble } from './collection.ts';
 import { endpointsOf, readService, readSlice, type Service, type Slice } from './endpoint-slices.ts';
 
 /** Endpoints by what was followed (`keyOf`). */
@@ -26,7 +26,7 @@ export interface FollowServicesOptions {
   readonly onTroubles: (troubles: readonly Trouble[]) => void;
 }
 
-/** Follows the Services that somebody asks for. The API server is asked for as long as anybody does. */
+/** Follows Services on demand. The API server is asked as long as one Service is followed. */
 export interface ServicesFollower {
   readonly follow: FollowEndpoints<ServiceSource>;
   /** The endpoints of all Services that are followed, as far as they are known. */
@@ -36,9 +36,9 @@ export interface ServicesFollower {
   readonly close: () => Promise<void>;
 }
 
-/** The API server answers in milliseconds. The endpoints that were known last are used when it has not after so long. */
-const patienceMs = 1_000;
-/** A watch that is opened or breaks off is in trouble for moments that nobody needs to hear of. */
+/** The API server answers in milliseconds. If it has not answered after so long, the endpoints that were known last are used. */
+const answerTimeoutMs = 1_000;
+/** A watch that opens or breaks off is in trouble for moments that need no report. */
 const quietMs = 250;
 /**
  * After a change that concerned some Service, others are gathered for so long, for each thousand endpoints of that Service. Pods that come
@@ -60,7 +60,7 @@ interface Followed {
 interface Watched {
   readonly slices: Collection<Slice>;
   readonly services: Collection<Service>;
-  readonly cancelPatience: CancelTimer;
+  readonly cancelTimeout: CancelTimer;
 }
 
 const noSlices: readonly Slice[] = [];
@@ -75,7 +75,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   let cancelTroubles: CancelTimer | undefined;
   let cancelGathering: CancelTimer | undefined;
   let isBehind = false;
-  const tellChanges = tellTroubleChanges(options.onTroubles, []);
+  const reportChanges = reportTroubleChanges(options.onTroubles, []);
 
   function begin(): Watched {
     const shared = { client, clock, random, onChange: changed };
@@ -98,7 +98,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
         },
         read: readService,
       }),
-      cancelPatience: clock.after(patienceMs, () => {
+      cancelTimeout: clock.after(answerTimeoutMs, () => {
         isLate = true;
         for (const one of all) lookAt(one);
       }),
@@ -108,7 +108,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   function changed(): void {
     // A watch that is being closed may have something to say yet.
     if (watched === undefined) return;
-    cancelTroubles ??= clock.after(quietMs, tellTroubles);
+    cancelTroubles ??= clock.after(quietMs, reportTroubles);
     byService = undefined;
     isBehind = true;
     if (cancelGathering === undefined) lookAtAll();
@@ -133,18 +133,18 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
     // The slices know a port's name, so that a right to read Services is missed for numbers alone.
     const needsServices = !isLate || typeof source.port === 'number';
     if (!slices.isListed() || (needsServices && !services.isListed())) {
-      if (isLate && one.found === undefined) tell(one, lastKnown(one, watched));
+      if (isLate && one.found === undefined) publish(one, lastKnown(one, watched));
       return false;
     }
     byService ??= Map.groupBy(slices.items().values(), ({ service }) => service);
     const [service, own] = [services.items().get(source.service), byService.get(source.service) ?? noSlices];
     if (from !== undefined && from.service === service && isSame(from.slices, own)) return false;
     one.from = { slices: own, service };
-    tell(one, endpointsOf({ source, scheme, namespace, service, slices: own }));
+    publish(one, endpointsOf({ source, scheme, namespace, service, slices: own }));
     return true;
   }
 
-  function tell(one: Followed, found: FoundEndpoints): void {
+  function publish(one: Followed, found: FoundEndpoints): void {
     const { found: before } = one;
     if (before?.trouble === found.trouble && before !== undefined && isSameEndpoints(before.endpoints, found.endpoints))
       return;
@@ -169,18 +169,18 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
           ],
     );
 
-  function tellTroubles(): void {
+  function reportTroubles(): void {
     cancelTroubles = undefined;
-    tellChanges(named());
+    reportChanges(named());
   }
 
   function end(): void {
     if (watched === undefined) return;
-    const { slices, services, cancelPatience } = watched;
+    const { slices, services, cancelTimeout } = watched;
     watched = undefined;
     byService = undefined;
     isLate = false;
-    cancelPatience();
+    cancelTimeout();
     cancelTroubles?.();
     cancelTroubles = undefined;
     cancelGathering?.();

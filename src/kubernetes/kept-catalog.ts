@@ -10,7 +10,7 @@ export interface KeptObjects {
   readonly inStepAt: number;
 }
 
-/** The last catalog on disk, for a start without an API server. It holds credentials: nobody else may read the file. */
+/** The last catalog on disk, for a start without an API server. It holds credentials, so only the service's user may read the file. */
 export interface KeptCatalog {
   /** Undefined when there is no file of this namespace, or none that can be read. */
   readonly load: () => Promise<KeptObjects | undefined>;
@@ -99,7 +99,7 @@ interface KeptFile {
   readonly idle: () => Promise<void>;
 }
 
-/** A file that only the service's user may read, and of which nobody ever reads a half. */
+/** A file that only the service's user may read, replaced whole so that no reader ever sees a part of it. */
 function createKeptFile(file: string): KeptFile {
   let waiting: (() => object) | undefined;
   let running: Promise<void> | undefined;

@@ -1,7 +1,12 @@
 import type { V1Lease } from '@kubernetes/client-node';
 import * as z from 'zod';
 import { type Clock, waitFor } from '../core/clock.ts';
-import { endpointFaults, type EndpointsView, type ReplicaView } from '../core/replica.ts';
+import {
+  endpointFaults,
+  type ObservedBackend,
+  type ObservedCatalog,
+  type ObservedEndpoints,
+} from '../core/observed-catalog.ts';
 import { isRefusal, type KubeClient, mergePatch } from './client.ts';
 import { durationMsOf, microTime, watchRenewals } from './leases.ts';
 
@@ -14,12 +19,12 @@ export interface ReplicaLeasesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The replicas of a namespace tell each other what each sees: each writes a Lease of its own, which ends with it. */
+/** The replicas of a namespace exchange what each observes: each writes a Lease of its own, which ends with it. */
 export interface ReplicaLeases {
-  /** Writes the view if it differs from the last one, and at times to show that this replica is alive. Never rejects. */
-  readonly publish: (view: ReplicaView) => Promise<void>;
-  /** The views of the other replicas that are alive. Rejects when the API server does not answer. */
-  readonly others: () => Promise<readonly ReplicaView[]>;
+  /** Writes what this replica observes if it has changed, and at times to show that this replica is alive. Never rejects. */
+  readonly publish: (own: ObservedCatalog) => Promise<void>;
+  /** What the other replicas that are alive observe. Rejects when the API server does not answer. */
+  readonly others: () => Promise<readonly ObservedCatalog[]>;
   /** Deletes this replica's lease. */
   readonly close: () => Promise<void>;
 }
@@ -33,12 +38,12 @@ const renewMs = 5_000;
 const deleteAfterMs = 10 * 60_000;
 /** The annotations of an object may have 256 KiB together. What is left out counts as in order. */
 const mostNames = 1_000;
-/** Only Backends with an endpoint that is not well are written, so many of them, each with a few names. */
+/** Endpoints are written of so many Backends with an endpoint that gets no requests, each with a few names. */
 const mostBackends = 200;
 const mostEndpoints = 3;
 const closeMs = 2_000;
 
-const writtenView = z.object({
+const writtenCatalog = z.object({
   hasEnvoy: z.boolean(),
   clusters: z.array(z.string()),
   refused: z.record(z.string(), z.string()),
@@ -53,6 +58,8 @@ const writtenView = z.object({
       z.object({
         total: z.number(),
         healthy: z.number(),
+        // An older version writes none.
+        ejected: z.number().optional(),
         failing: z.array(
           z.object({
             endpoint: z.string(),
@@ -65,14 +72,15 @@ const writtenView = z.object({
     )
     .default({}),
 });
+type WrittenCatalog = z.output<typeof writtenCatalog>;
 
 export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLeases {
   const { namespace, name, clock, onError } = options;
   const { leases } = options.client;
   const own = `${prefix}${name}`;
   const renewals = watchRenewals(clock);
-  /** The views of the others as they were last read: an unchanged view stays the same object. */
-  const known = new Map<string, { readonly text: string; readonly view: ReplicaView | undefined }>();
+  /** What the others wrote, as it was last read: an unchanged text stays the same object. */
+  const known = new Map<string, { readonly text: string; readonly observed: ObservedCatalog | undefined }>();
   let last: { readonly text: string; readonly at: number } | undefined;
   let lastError = '';
 
@@ -89,21 +97,21 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
     }
   }
 
-  function readView({ metadata }: V1Lease): ReplicaView | undefined {
+  function read({ metadata }: V1Lease): ObservedCatalog | undefined {
     const [leaseName, text] = [metadata?.name ?? '', metadata?.annotations?.[viewAnnotation] ?? ''];
     const before = known.get(leaseName);
-    if (before?.text === text) return before.view;
-    const view = viewOf(leaseName, text);
-    known.set(leaseName, { text, view });
-    return view;
+    if (before?.text === text) return before.observed;
+    const observed = readText(leaseName, text);
+    known.set(leaseName, { text, observed });
+    return observed;
   }
 
   const remove = (leaseName: string): Promise<unknown> =>
     leases.deleteNamespacedLease({ namespace, name: leaseName }).catch(() => undefined);
 
   return {
-    publish: async (view) => {
-      const text = textOf(view);
+    publish: async (observed) => {
+      const text = textOf(observed);
       const now = clock.elapsed();
       if (last?.text === text && now - last.at < renewMs) return;
       try {
@@ -127,8 +135,8 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
         if (leaseName === own) return [];
         const silentMs = renewals.silentMs(lease, asked);
         if (silentMs > deleteAfterMs) void remove(leaseName);
-        const view = silentMs < durationMsOf(lease) ? readView(lease) : undefined;
-        return view === undefined ? [] : [view];
+        const observed = silentMs < durationMsOf(lease) ? read(lease) : undefined;
+        return observed === undefined ? [] : [observed];
       });
     },
     close: async () => {
@@ -139,42 +147,75 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
   };
 }
 
-function textOf({ hasEnvoy, clusters, refused, unreachable, out, failing, unlisted, endpoints }: ReplicaView): string {
-  const unwell = [...endpoints].filter(([, { total, healthy }]) => healthy < total || total === 0);
+function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog): string {
+  /** One fact of the backends that have it, by their names. */
+  const fact = <Value>(most: number, of: (backend: ObservedBackend) => Value | undefined): Record<string, Value> => {
+    const found = [...backends].flatMap(([name, backend]) => {
+      const value = of(backend);
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return Object.fromEntries(found.slice(0, most));
+  };
   return JSON.stringify({
     hasEnvoy,
     clusters: [...clusters],
-    refused: Object.fromEntries([...refused].slice(0, 50)),
-    unreachable: Object.fromEntries([...unreachable].slice(0, mostNames)),
+    refused: fact(50, ({ refused }) => refused),
+    unreachable: fact(mostNames, ({ unreachable }) => unreachable),
     out: [...out].slice(0, mostNames),
-    failing: Object.fromEntries([...failing].slice(0, mostBackends)),
+    failing: fact(mostBackends, ({ failing }) => failing),
     unlisted: [...unlisted].slice(0, mostNames),
-    endpoints: Object.fromEntries(unwell.slice(0, mostBackends).map(([backend, view]) => [backend, shortened(view)])),
+    endpoints: fact(mostBackends, ({ endpoints }) => endpoints && shortened(endpoints)),
   });
 }
 
-function shortened({ failing, trouble, ...counts }: EndpointsView): EndpointsView {
-  return { ...counts, failing: failing.slice(0, mostEndpoints), trouble: trouble?.slice(0, 300) };
+/** The endpoints as a lease has them; undefined: all get requests. */
+function shortened({ total, healthy, ejected, failing, trouble }: ObservedEndpoints): object | undefined {
+  if (healthy === total && total > 0) return undefined;
+  return { total, healthy, ejected, failing: failing.slice(0, mostEndpoints), trouble: trouble?.slice(0, 300) };
 }
 
-/** Reads a view; undefined when another version of the service wrote it in another form. */
-function viewOf(name: string, text: string): ReplicaView | undefined {
+/** Reads what a replica has written; undefined when another version of the service wrote it in another form. */
+function readText(name: string, text: string): ObservedCatalog | undefined {
   try {
-    const view = writtenView.parse(JSON.parse(text));
+    const { hasEnvoy, clusters, out, unlisted, ...facts } = writtenCatalog.parse(JSON.parse(text));
+    const backends = new Set(Object.values(facts).flatMap((byBackend) => Object.keys(byBackend)));
     return {
       name: name.slice(prefix.length),
-      hasEnvoy: view.hasEnvoy,
-      clusters: new Set(view.clusters),
-      refused: new Map(Object.entries(view.refused)),
-      unreachable: new Map(Object.entries(view.unreachable)),
-      out: new Set(view.out),
-      failing: new Map(Object.entries(view.failing).map(([backend, { status }]) => [backend, { status }])),
-      unlisted: new Set(view.unlisted),
-      endpoints: new Map(
-        Object.entries(view.endpoints).map(([backend, { trouble, ...counts }]) => [backend, { ...counts, trouble }]),
-      ),
+      hasEnvoy,
+      clusters: new Set(clusters),
+      backends: new Map([...backends].map((backend) => [backend, readBackend(facts, backend)])),
+      out: new Set(out),
+      unlisted: new Set(unlisted),
     };
   } catch {
     return undefined;
   }
+}
+
+function readBackend(
+  {
+    refused,
+    unreachable,
+    failing,
+    endpoints,
+  }: Pick<WrittenCatalog, 'refused' | 'unreachable' | 'failing' | 'endpoints'>,
+  name: string,
+): ObservedBackend {
+  return {
+    refused: refused[name],
+    unreachable: unreachable[name],
+    failing: failing[name] && { status: failing[name].status },
+    endpoints: endpoints[name] && readEndpoints(endpoints[name]),
+  };
+}
+
+function readEndpoints({
+  total,
+  healthy,
+  failing,
+  trouble,
+  ...written
+}: WrittenCatalog['endpoints'][string]): ObservedEndpoints {
+  const ejected = written.ejected ?? failing.filter(({ why }) => why === 'requests').length;
+  return { total, healthy, ejected, unhealthy: Math.max(0, total - healthy - ejected), failing, trouble };
 }

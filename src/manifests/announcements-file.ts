@@ -22,7 +22,7 @@ export function createAnnouncementsFile(file: string): AnnouncementsFile {
         const { models } = fileBody.parse(JSON.parse(await readFile(file, 'utf8')));
         return new Map(models.map(({ name, ...announced }) => [name, announced]));
       } catch {
-        // Announcements that are lost are made anew: the notice of 14 days begins again, and nobody loses a day.
+        // Lost announcements are made again. The notice of 14 days begins again, so no caller loses a day.
         return new Map();
       }
     },

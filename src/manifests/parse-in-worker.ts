@@ -21,7 +21,7 @@ export interface ManifestParser {
 const silenceMs = 10_000;
 /** Folders change seldom. */
 const defaultIdleMs = 5_000;
-/** No text within the limits comes near it. */
+/** Texts within the limits need far less. */
 const maxHeapMb = 512;
 
 /**

@@ -146,7 +146,7 @@ export interface FolderWatch {
   readonly close: () => void;
 }
 
-/** Tells when something in the folders may have changed, or the first of them was replaced, removed or made. */
+/** Notifies when something in the folders may have changed, or the first of them was replaced, removed or made. */
 function watchFolders(root: string, onEvent: () => void): FolderWatch {
   let open: readonly FSWatcher[] = [];
 

@@ -1,6 +1,6 @@
 import type { Finding } from './kinds.ts';
 
-/** What became of the requests to a model, or of the attempts on a backend, without those that failed by their caller's fault. */
+/** How many requests to a model, or attempts on a backend, failed. Failures by the caller's fault are left out. */
 export interface ErrorFigure {
   /** `Model/qwen3-8b` or `Backend/vllm-a` */
   readonly object: string;
@@ -9,19 +9,19 @@ export interface ErrorFigure {
   readonly windowMs: number;
   readonly failed: number;
   readonly total: number;
-  /** Of those the last ones: whether it goes on. */
+  /** The newest of them, which show whether requests still fail. */
   readonly lately: { readonly failed: number; readonly total: number };
   /** The newest failure, in a word or two; undefined where it has none. */
   readonly lastFault: string | undefined;
 }
 
-/** A tenth that fails is a problem, and it is over when a twentieth does. */
+/** The problem begins when a tenth fails, and ends when less than a twentieth does. */
 const shares = { begin: 0.1, end: 0.05 } as const;
-/** With fewer failures one bad moment is no share. Where nothing but failures came, fewer say enough. */
+/** Fewer failures may be one bad moment. Where every request failed, fewer are enough. */
 const enoughFailures = 5;
 const enoughWhereAllFail = 3;
 
-/** The problem of a share of requests that fail; undefined: there is none. */
+/** The problem of a model or backend with too many failures; undefined: it has not too many. */
 export function errorRateProblem(
   figure: ErrorFigure,
   isListed: (problem: Pick<Finding, 'object' | 'kind'>) => boolean,

@@ -18,13 +18,13 @@ export interface FindOptions {
   readonly inSlices: InSlices;
 }
 
-/** Kinds that only an Envoy that answers can show. */
+/** Kinds that cannot be observed while Envoy does not answer. */
 const seenThroughEnvoy: ReadonlySet<FoundKind> = new Set([
   ...(['model-not-served', 'backend-down', 'endpoints-failing', 'cluster-refused'] as const),
 ]);
 const nothing: ReadonlySet<FoundKind> = new Set();
 
-/** An object of which nothing is served has no share of failures worth a second line. */
+/** The kind on the right already says what the kind on the left would, of the same object. */
 const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
   'model-failing': 'model-not-served',
   'model-below-level': 'model-failing',
@@ -32,8 +32,8 @@ const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
 };
 
 /**
- * Finds every problem in what was observed. A problem that another one of the same object says already is left out. A catalog of
- * thousands of objects is looked through in slices.
+ * Finds every problem in what was observed. Leaves out a problem that another problem of the same object covers. Works through
+ * thousands of objects in slices.
  */
 export async function findProblems(
   { service, objects, errors, mistakes: found }: Observed,

@@ -1,9 +1,9 @@
 import type { ProblemKind } from '../core/problem.ts';
 
-/** The kinds that a service finds by itself. The others are found where the problems of services meet. */
+/** The kinds that a service finds by itself. The others are found when the problems of several services are merged. */
 export type FoundKind = Exclude<ProblemKind, 'service-silent' | 'not-shown'>;
 
-/** One problem as a look at the service finds it. Its time is the tracker's business. */
+/** One problem, as one look at the service finds it. The tracker adds its times. */
 export interface Finding {
   readonly object: string;
   readonly kind: FoundKind;
@@ -18,21 +18,21 @@ export interface Finding {
 
 /** How soon a kind of problem is listed, and how soon it leaves the list. */
 export interface Pace {
-  /** A problem is listed once it has been seen for so long. Shorter moments are no problem. */
+  /** A problem is listed once it has been seen for so long. */
   readonly afterMs: number;
-  /** A problem leaves the list once it has not been seen for so long. One that comes back before has never ended. */
+  /** A problem leaves the list once it has not been seen for so long. If it comes back earlier, it has not ended. */
   readonly clearMs: number;
 }
 
-/** What the author of an object wrote is right or wrong: nothing passes by itself. */
+/** Mistakes of an author do not pass by themselves: list and clear them at once. */
 const certain: Pace = { afterMs: 0, clearMs: 0 };
 /** Health checks and connections fail for a moment now and then. */
 const flickering: Pace = { afterMs: 3_000, clearMs: 10_000 };
-/** Shares of requests go up and down with each request. */
+/** The share of failures changes with each request. */
 const rates: Pace = { afterMs: 0, clearMs: 60_000 };
-/** Figures that rise slowly and have thresholds of their own for the way back. */
+/** Figures that rise slowly. They have a second threshold at which the problem ends. */
 const levels: Pace = { afterMs: 0, clearMs: 5_000 };
-/** Every change begins with a lag of moments. */
+/** Every change takes some seconds to reach all replicas. */
 const lag: Pace = { afterMs: 30_000, clearMs: 5_000 };
 
 /** The pace of each kind. */

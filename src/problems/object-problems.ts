@@ -4,7 +4,7 @@ import type { Finding } from './kinds.ts';
 
 /** A mistake in the catalog, with the object that it was found in. */
 export interface CatalogMistake extends CatalogProblem {
-  /** `Backend/vllm-a`; undefined: the text is of no object that has a kind and a name. */
+  /** `Backend/vllm-a`; undefined: the text has no object with a kind and a name. */
   readonly object: string | undefined;
 }
 
@@ -43,7 +43,7 @@ const whatToMend =
 function mistakeOf(object: string, { where, field, message }: CatalogMistake): Finding {
   const text = (field === '' ? message : `${field}: ${message}`).slice(0, longestMessage);
   const place = where === object ? '' : ` (${where})`;
-  // A line moves whenever something is written above it, and the mistake is the same.
+  // The place is no part of the identity: an edit above the mistake moves its line, and the mistake stays the same.
   return { object, kind: 'object-refused', detail: text, problem: `Refused: ${text}${place}.`, action: whatToMend };
 }
 
@@ -57,7 +57,7 @@ function fileOf(where: string): string {
   return `manifest/${where.replace(/:\d+$/, '').replace(/#\d+$/, '')}`;
 }
 
-/** A text of others as the end of a sentence. */
+/** A message as the end of a sentence. */
 const asEnd = (text: string): string => `${text.slice(0, longestMessage).replace(/\.$/, '')}.`;
 
 /** What a condition means for the list. */
@@ -66,7 +66,7 @@ interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {
   readonly problem: string;
 }
 
-/** By type, status and reason of a condition; by type and status for all other reasons. `none`: another problem says it. */
+/** By type, status and reason of a condition; by type and status for all other reasons. `none`: another problem covers it. */
 const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
   'Programmed False': {
     kind: 'cluster-refused',

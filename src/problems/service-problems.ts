@@ -1,11 +1,11 @@
-/** The problems of a service and of what it needs: its database, its disk, its Envoy, Valkey, certificates. */
+/** The problems of a service and of its surroundings: database, disk, Envoy, Valkey and certificates. */
 import { X509Certificate } from 'node:crypto';
 import type { Cluster } from '../core/catalog.ts';
 import type { Finding } from './kinds.ts';
 
 export interface ObservedStore {
   readonly database: 'here' | 'behind' | 'away';
-  /** Why it is away, as it was last found. */
+  /** Why it is down, by the last failure. */
   readonly reason?: string | undefined;
   readonly journalBytes: number;
   readonly journalLimitBytes: number;
@@ -39,14 +39,14 @@ export interface ObservedService {
   readonly unansweredMs: number;
   /** Share of new requests that the service refuses because it is too busy. */
   readonly refusedShare: number;
-  /** How long ago the API server was heard of; undefined: there is none, or not yet. */
+  /** Time since the API server last confirmed the catalog; undefined: there is no API server, or no catalog yet. */
   readonly catalogAgeMs: number | undefined;
   readonly certificates: readonly ObservedCertificate[];
 }
 
 type IsListed = (problem: Pick<Finding, 'object' | 'kind'>) => boolean;
 
-/** Where a problem begins and, so that it does not come and go, where it ends. Shares of the whole. */
+/** Where a problem begins and where it ends, as shares of the whole. The two differ, so that a problem does not come and go. */
 export const thresholds = {
   journal: { begin: 0.4, end: 0.3 },
   diskLeft: { begin: 0.1, end: 0.12 },

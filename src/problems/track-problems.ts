@@ -14,13 +14,13 @@ export interface ProblemTracker {
   readonly look: (look: Look) => boolean;
   /** The problems that are listed now, the most urgent first. */
   readonly current: () => readonly Problem[];
-  /** Whether a problem is listed: a rule with two thresholds asks for it. */
+  /** Whether a problem is listed. Rules with two thresholds depend on it. */
   readonly isListed: (problem: Pick<Finding, 'object' | 'kind' | 'detail'>) => boolean;
 }
 
 export interface TrackerOptions {
   readonly clock: Pick<Clock, 'now' | 'elapsed'>;
-  /** The problems that were listed when the process before ended. */
+  /** The problems that were listed when the previous process ended. */
   readonly kept: readonly Problem[];
   /** Default: those of the kinds. */
   readonly paces?: Readonly<Record<FoundKind, Pace>>;
@@ -35,7 +35,7 @@ interface Tracked {
   readonly isListed: boolean;
 }
 
-/** A process that has just begun knows less of its surroundings than the one before. */
+/** A process that has just started knows less than the previous one did, so it keeps that one's problems for a while. */
 const leastClearOfKeptMs = 15_000;
 /** Problems that are listed by name. */
 const mostListed = 500;

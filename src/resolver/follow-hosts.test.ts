@@ -60,7 +60,7 @@ const end = (host: string, found: readonly string[] | 'fails'): Promise<void> =>
 };
 
 describe('the addresses of a name', () => {
-  it('are told with its port and its own Host header, sorted, once all are known', async () => {
+  it('are reported with its port and its own Host header, sorted, once all are known', async () => {
     const { found } = follow('a.svc', { host: 'b.svc', port: 80 });
     await end('a.svc', ['10.0.0.2', '10.0.0.1', '10.0.0.2']);
     expect(found).toEqual([]);
@@ -77,7 +77,7 @@ describe('the addresses of a name', () => {
     ]);
   });
 
-  it('are looked up every 5 s, and told when they have changed', async () => {
+  it('are looked up every 5 s, and reported when they have changed', async () => {
     const { told } = follow('a.svc');
     await end('a.svc', ['10.0.0.1', '10.0.0.2']);
     for (const answer of [['10.0.0.2', '10.0.0.1'], ['10.0.0.2'], ['10.0.0.2']]) {
@@ -129,7 +129,7 @@ describe('the addresses of a name', () => {
 });
 
 describe('a name that is not known', () => {
-  it('is told at once when it has no address, and when it has one later', async () => {
+  it('is reported at once when it has no address, and when it has one later', async () => {
     const { told } = follow('a.svc');
     await end('a.svc', []);
     clock.advance(1_000);
@@ -137,7 +137,7 @@ describe('a name that is not known', () => {
     expect(told()).toEqual(['spec.endpoint.host: "a.svc" has no address', ['10.0.0.1:8000']]);
   });
 
-  it('is told when the first look-up fails', async () => {
+  it('is reported when the first look-up fails', async () => {
     const { told } = follow('a.svc');
     await end('a.svc', 'fails');
     expect(told()).toEqual(['spec.endpoint.host: "a.svc" cannot be looked up']);
@@ -200,7 +200,7 @@ it('does not take for an address what is none', () => {
   expect(asked).toEqual(['999.1.1.1']);
 });
 
-it('tells nothing and leaves no timer when it has been stopped', async () => {
+it('reports nothing and leaves no timer when it has been stopped', async () => {
   const { told, stop } = follow('a.svc', 'b.svc');
   await end('a.svc', ['10.0.0.1']);
   stop();

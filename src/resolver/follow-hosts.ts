@@ -20,7 +20,7 @@ export const systemLookUp: LookUp = async (host) => {
     const ipv4 = found.filter(({ family }) => family === 4);
     return (ipv4.length > 0 ? ipv4 : found).map(({ address }) => address);
   } catch (error) {
-    // getaddrinfo says so of a name that is not there and of one that has no addresses, and of nothing else.
+    // getaddrinfo returns this code for a name that does not exist or has no addresses, and for nothing else.
     if (error instanceof Error && 'code' in error && error.code === 'ENOTFOUND') return [];
     throw error;
   }
@@ -29,7 +29,7 @@ export const systemLookUp: LookUp = async (host) => {
 const refreshMs = 5_000;
 const retryMs = 1_000;
 
-/** After this long, hosts that are known are told without the others. */
+/** After this long, the hosts that are known are reported without the others. */
 const firstWithinMs = 1_000;
 
 /**
@@ -87,7 +87,7 @@ export function createHostFollower(options: {
     const found = await lookUp(name.host).catch(() => undefined);
     lookUps -= 1;
     if (wasFailing) failingLookUps -= 1;
-    // Nobody follows the name any more, or somebody follows it anew.
+    // The name is not followed any more, or is followed anew.
     if (names.get(name.host) === name) take(name, found);
     work();
   }
@@ -105,10 +105,10 @@ export function createHostFollower(options: {
     const isDoubtful = isEmpty && name.addresses !== undefined && name.emptyAnswers < emptyAnswersToBelieve;
     const isNew = found !== undefined && !isDoubtful;
     if (isNew) name.addresses = [...new Set(found)].toSorted();
-    if (isNew || isFirst) for (const tell of name.users) tell();
+    if (isNew || isFirst) for (const report of name.users) report();
   }
 
-  function use(host: string, tell: () => void): HostName {
+  function use(host: string, report: () => void): HostName {
     let name = names.get(host);
     if (name === undefined) {
       name = {
@@ -120,12 +120,12 @@ export function createHostFollower(options: {
       names.set(host, name);
       queue.push(name);
     }
-    name.users.add(tell);
+    name.users.add(report);
     return name;
   }
 
-  function leave(name: HostName, tell: () => void): void {
-    name.users.delete(tell);
+  function leave(name: HostName, report: () => void): void {
+    name.users.delete(report);
     if (name.users.size > 0) return;
     name.cancel();
     names.delete(name.host);
@@ -134,39 +134,39 @@ export function createHostFollower(options: {
   }
 
   return ({ hosts }, { scheme, onFound }) => {
-    let told: readonly string[] | undefined;
-    let isPatient = true;
+    let reported: readonly string[] | undefined;
+    let isWaiting = true;
 
-    function tell(): void {
-      if (isPatient && [...used.values()].some(({ wasLookedUp }) => !wasLookedUp)) return;
+    function report(): void {
+      if (isWaiting && [...used.values()].some(({ wasLookedUp }) => !wasLookedUp)) return;
       stopWaiting();
       const endpoints = endpointsOf(hosts, {
         scheme,
         addressesOf: (host) => used.get(host)?.addresses ?? addressIn(host),
       });
       const now = endpoints.map(({ name, authority }) => `${name} ${authority}`);
-      if (told !== undefined && isSame(told, now)) return;
-      told = now;
+      if (reported !== undefined && isSame(reported, now)) return;
+      reported = now;
       onFound({ endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf([...used.values()]) });
     }
 
     const used = new Map(
-      hosts.filter(({ host }) => isIP(host) === 0).map(({ host }) => [host, use(host, tell)] as const),
+      hosts.filter(({ host }) => isIP(host) === 0).map(({ host }) => [host, use(host, report)] as const),
     );
-    const cancelPatience = clock.after(firstWithinMs, () => {
-      isPatient = false;
-      tell();
+    const cancelTimeout = clock.after(firstWithinMs, () => {
+      isWaiting = false;
+      report();
     });
     function stopWaiting(): void {
-      isPatient = false;
-      cancelPatience();
+      isWaiting = false;
+      cancelTimeout();
     }
 
-    tell();
+    report();
     work();
     return () => {
-      cancelPatience();
-      for (const name of used.values()) leave(name, tell);
+      cancelTimeout();
+      for (const name of used.values()) leave(name, report);
     };
   };
 }

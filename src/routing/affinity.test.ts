@@ -43,7 +43,7 @@ describe('the pull on conversations', () => {
     ['one goes', { a: 1, b: 2 }],
     ['one comes', { a: 1, b: 2, c: 5, d: 3 }],
     ['one gets less', { a: 1, b: 2, c: 2.5 }],
-  ])('moves nobody but those of the changed one when %s', (_, changed) => {
+  ])('moves only the conversations of the changed one when %s', (_, changed) => {
     const before = owners({ a: 1, b: 2, c: 5 });
     const moved = owners(changed).flatMap((now, index) => (now === before[index] ? [] : [[before[index], now]]));
     expect(moved.length).toBeGreaterThan(0);

@@ -3,8 +3,8 @@ import { keyedDigest } from './keyed-digest.ts';
 
 /**
  * Names a conversation (`PromptShape.conversation`), so that its turns are kept on one route and one endpoint, whose engine has
- * their beginning in its prefix cache. Processes with the same secret give the same name, which tells nothing about the prompt to
- * those who do not have it. Undefined for a prompt that is too short to matter.
+ * their beginning in its prefix cache. Processes with the same secret give the same name, which reveals nothing about the prompt without
+ * the secret. Undefined for a prompt that is too short to matter.
  */
 export type AffinityOf = (conversation: number | undefined) => string | undefined;
 

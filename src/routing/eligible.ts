@@ -37,7 +37,7 @@ function conflictOf(
 
 /**
  * Returns the routes of a model that can serve this exact request, transport included. Throws the refusal that names what no
- * route can do, or `param_combination_not_supported` when some route can do each part, but none all of them. `placementOf` tells
+ * route can do, or `param_combination_not_supported` when some route can do each part, but none all of them. `placementOf` returns
  * where a route takes system messages, if more is known than the engine's table says.
  */
 export function eligibleRoutes(
@@ -72,8 +72,8 @@ export function eligibleRoutes(
     const { backend, upstreamModel } = route;
     const target: RequestTarget = {
       ...{ engine: backend.engine, upstreamModel, parameters: honoured },
-      ...(withholdsTools(asked, capabilities) ? { withholdsTools: true } : {}),
-      ...(reasoning === undefined ? {} : { reasoning }),
+      withholdsTools: withholdsTools(asked, capabilities) ? true : undefined,
+      reasoning,
       form: {
         systemMessages: placementOf(route) ?? capabilities.systemMessages,
         images: model.inputModalities.includes('image') ? 'sent' : 'described',
@@ -85,7 +85,7 @@ export function eligibleRoutes(
   return able;
 }
 
-/** What keeps a route from serving a request: the parts that it cannot do, else those that it refuses together. */
+/** The reasons why a route cannot serve a request: the parts that it cannot do, else the parts that it refuses together. */
 export function lackOf(
   asked: Asked,
   route: Route,
@@ -100,7 +100,7 @@ export function lackOf(
   return conflictOf({ route, capabilities, reasoning }, new Set(needs.map(({ feature }) => feature))) ?? [];
 }
 
-/** Tools that must not be called are sent all the same where the engine can be told so: the prompt keeps its beginning, and its prefix cache. */
+/** Tools that must not be called are still sent to an engine that has a word for that: the prompt keeps its beginning, and its prefix cache. */
 function withholdsTools({ toolChoice, stream }: Asked, { tools, toolChoice: can }: Capabilities): boolean {
   return toolChoice === 'none' && !(tools[stream ? 'stream' : 'json'] && can.includes('none'));
 }
@@ -119,7 +119,7 @@ export interface Need {
   readonly feature: Feature;
   /** The refusal when no route can. */
   readonly code: FailureCode;
-  /** What the refusal says. */
+  /** The message of the refusal. */
   readonly message: string;
   readonly met: (capabilities: Capabilities) => boolean;
 }
@@ -223,5 +223,5 @@ export function settleReasoning(
   const asked =
     ask?.budgetTokens === undefined ? (ask?.effort ?? 'max') : effortOfBudget(ask.budgetTokens, maxOutputTokens);
   const effort = clamp(asked, supported);
-  return { enabled: true, ...(effort === undefined ? {} : { effort }) };
+  return { enabled: true, effort };
 }

@@ -1,8 +1,8 @@
 import leven from 'leven';
 
-/** Longest name that others are looked for, characters: that of the longest id. */
+/** Longer names get no suggestions, characters: the length of the longest id. */
 const longestName = 128;
-/** Most names that are given. */
+/** Most suggestions. */
 const mostNames = 3;
 /** Pairs of characters that are compared at most for one name: some milliseconds, however long the catalog is. */
 const mostPairs = 500_000;
@@ -11,7 +11,7 @@ const mostLookedAt = 10_000;
 /** A name of so many characters or more is near the longer names that begin with it. */
 const leastPrefix = 3;
 
-/** What one name may differ from another and still be near: one character in four, and two at least of a whole id. */
+/** The difference up to which two names are near: one character in four, and at least two for a whole id. */
 const allowance = (length: number, least: number): number => Math.max(least, Math.floor(length / 4));
 
 /** The part behind the organisation, which callers leave out or take for another one. */

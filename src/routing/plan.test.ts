@@ -161,7 +161,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('keeps a conversation on one route, whoever’s turn it is, and names it', () => {
+  it('keeps a conversation on one route, whichever route’s turn it is, and names it', () => {
     const affinityOf = createAffinity(() => 's');
     const prepared = asking('demo/tiny');
     const first = (conversation: number | undefined, turn: number) => {
@@ -205,7 +205,7 @@ async function check({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
   const prepared: PreparedRequest = {
     request: {
       ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
-      ...(cap === undefined ? {} : { maxOutputTokens: cap }),
+      maxOutputTokens: cap,
     },
     shape: promptShape({ bodyBytes, images, callerImages: images }),
     bodyFor: () => '',

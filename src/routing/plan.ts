@@ -17,7 +17,7 @@ export interface PlanOptions {
   readonly snapshot: Snapshot;
   /** The models that the caller's key may call. Undefined: every model. */
   readonly allowedModels?: ModelPatterns | undefined;
-  /** Whether `GET /v1/models` lists a model: no other one is named to a caller. Absent: it lists all. */
+  /** Whether `GET /v1/models` lists a model. Messages to callers name listed models only. Absent: all are listed. */
   readonly isListed?: ((model: Model) => boolean) | undefined;
   readonly capabilitiesOf: (route: Route) => Capabilities;
   /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
@@ -28,9 +28,9 @@ export interface PlanOptions {
   readonly affinityOf?: AffinityOf;
   /** What is known of a model's tokenizer, by its path. Absent: nothing is. */
   readonly boundsOf?: Tokenizers['boundsOf'];
-  /** Absent: no engine has shown anything. */
+  /** Where engines take system messages. Absent: nothing is known. */
   readonly placement?: Pick<SystemPlacement, 'of'>;
-  /** Is told how the routes were ranked, also where none is left. */
+  /** Called with the ranking of the routes, also where none is left. */
   readonly ranked?: (ranking: Ranking) => void;
 }
 
@@ -121,7 +121,7 @@ export interface ContextOptions {
 
 /**
  * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3). Most requests
- * pass by their size alone; the others are counted exactly. Without a tokenizer, or where it cannot tell, the engine decides.
+ * pass by their size alone; the others are counted exactly. Without a tokenizer, or where it has no count, the engine decides.
  */
 export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
   const { model, tokenizers, counting } = options;

@@ -5,7 +5,7 @@ import { pull } from './affinity.ts';
 import { order } from './score.ts';
 import { routeOf, targetOf } from '../../test/support/route-of.ts';
 
-/** A route in a row of the table: what is not said is as it is of a route nobody knows. */
+/** A route in a row of the table: fields that are left out are those of an unknown route. */
 interface State extends Partial<RouteStatus> {
   readonly weight?: number;
   readonly honoured?: number;

@@ -11,7 +11,7 @@ export interface OrderOptions {
   readonly turn: number;
   /** Name of the conversation (`AffinityOf`). Undefined: no route is its own. */
   readonly affinity?: string | undefined;
-  /** Is told of the result, with the reasons. */
+  /** Called with the result and the reasons. */
   readonly ranked?: ((ranking: Ranking) => void) | undefined;
 }
 
@@ -193,7 +193,7 @@ export interface Score {
   readonly chance: number;
   /**
    * Its share of the conversations, relative to the others: weight × slots × speed to the nearest power of four. It does not
-   * follow each attempt, because whoever moves leaves its prompts behind, and replicas are to agree.
+   * follow each attempt, because a conversation that moves leaves its prompts behind, and replicas have to agree.
    */
   readonly steady: number;
 }

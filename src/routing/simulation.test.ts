@@ -123,7 +123,7 @@ describe('conversations', () => {
 
   it('spill over before their route is full', () => {
     const requests = popular(12).run(2000);
-    // The others have room, so that hardly anybody gets the last slot.
+    // The others have room, so that hardly any request gets the last slot.
     expect(requests.filter(({ inFlight }) => inFlight === 8).length / requests.length).toBeLessThan(0.03);
     expect(requests.some(({ failed }) => failed === true)).toBe(false);
   });

@@ -2,7 +2,7 @@ import type { Outcome } from '../core/account.ts';
 import { type CallerEvidence, createCallerEvidence } from '../core/caller-evidence.ts';
 import type { Model } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import type { ModelStatus } from '../core/replica.ts';
+import type { ModelStatus } from '../core/observed-catalog.ts';
 import { createSpeedWindow, figureOf, type SpeedWindow } from './speed-window.ts';
 import { thresholds } from './thresholds.ts';
 import { createSliceRing } from './slice-ring.ts';

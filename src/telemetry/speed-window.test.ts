@@ -7,7 +7,7 @@ import {
   createSpeedWindow,
   emptyHistogram,
   figureOf,
-  type Histogram,
+  type SpeedHistogram,
   medianOf,
   newestAt,
   relativeError,
@@ -137,7 +137,7 @@ describe('a figure', () => {
   });
 });
 
-const histogramOf = (samples: readonly number[]): Histogram => {
+const histogramOf = (samples: readonly number[]): SpeedHistogram => {
   const histogram = emptyHistogram();
   samples.forEach((sample, index) => addSample(histogram, sample, index));
   return histogram;

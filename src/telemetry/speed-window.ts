@@ -1,5 +1,6 @@
 import type { Outcome } from '../core/account.ts';
-import type { PerformanceFigure } from '../core/replica.ts';
+import type { PerformanceFigure } from '../core/observed-catalog.ts';
+import { addToBucket, type BucketCounts, createLogScale, reachedAt } from '../core/log-histogram.ts';
 import { createSliceRing } from './slice-ring.ts';
 import { thresholds } from './thresholds.ts';
 
@@ -8,7 +9,7 @@ const paces = ['streamed', 'whole', 'estimated'] as const;
 type Pace = (typeof paces)[number];
 
 /** What was measured of one model in one slice of time. Most models only ever have two of the histograms. */
-export type SpeedSlice = { [K in Pace | 'firstToken']?: Histogram };
+export type SpeedSlice = { [K in Pace | 'firstToken']?: SpeedHistogram };
 
 /** The speed of one model's answers, over `thresholds.windowMs`. */
 export interface SpeedWindow {
@@ -61,11 +62,11 @@ function speedOf({
  * alone where there are enough of them, else of whole answers too, and only then of answers whose tokens are estimates.
  */
 export function figureOf(slices: readonly SpeedSlice[], now: number): PerformanceFigure | undefined {
-  const all = (kind: keyof SpeedSlice): readonly Histogram[] => slices.flatMap((slice) => slice[kind] ?? []);
-  const isFresh = (histograms: readonly Histogram[]): boolean =>
+  const all = (kind: keyof SpeedSlice): readonly SpeedHistogram[] => slices.flatMap((slice) => slice[kind] ?? []);
+  const isFresh = (histograms: readonly SpeedHistogram[]): boolean =>
     totalOf(histograms) >= thresholds.minSamples && now - newestAt(histograms) <= thresholds.freshMs;
 
-  const speed: Histogram[] = [];
+  const speed: SpeedHistogram[] = [];
   for (const pace of paces) {
     speed.push(...all(pace));
     if (isFresh(speed)) break;
@@ -81,11 +82,11 @@ export function figureOf(slices: readonly SpeedSlice[], now: number): Performanc
 }
 
 /**
- * A histogram with logarithmic buckets, for medians of milliseconds and of tokens per second. Histograms of several slices
- * of time add up bucket by bucket and give the same median as one histogram of all samples.
+ * Milliseconds, or tokens per second, of one slice of time. Several slices add up and give the same median as one histogram of all
+ * samples.
  */
-export interface Histogram {
-  readonly counts: Uint32Array;
+export interface SpeedHistogram {
+  readonly counts: BucketCounts;
   total: number;
   /** Wall clock of the newest sample, milliseconds. */
   newestAt: number;
@@ -97,42 +98,34 @@ export const relativeError = 0.04;
 /** The range that is measured: from a token in ten seconds to sixteen minutes in milliseconds. Values beyond count as its ends. */
 const lowest = 0.1;
 const highest = 1_000_000;
-
-/** Width of a bucket on the logarithmic scale: the middle of a bucket is `relativeError` away from both of its ends. */
-const width = Math.log((1 + relativeError) / (1 - relativeError));
+/** The middle of a bucket is `relativeError` away from both of its ends. */
+const perDoubling = 1 / Math.log2((1 + relativeError) / (1 - relativeError));
 /** 202 buckets: 808 bytes. */
-const bucketCount = Math.ceil(Math.log(highest / lowest) / width);
+const bucketCount = Math.ceil(Math.log2(highest / lowest) * perDoubling);
+const scale = createLogScale({ lowest, perDoubling, bucketCount });
 
-export function emptyHistogram(): Histogram {
+export function emptyHistogram(): SpeedHistogram {
   return { counts: new Uint32Array(bucketCount), total: 0, newestAt: 0 };
 }
 
-/** Changes the histogram in place, since every answer passes here. */
-export function addSample(histogram: Histogram, value: number, at: number): void {
-  const bucket = Math.min(Math.max(Math.floor(Math.log(value / lowest) / width), 0), bucketCount - 1);
-  histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1;
+export function addSample(histogram: SpeedHistogram, value: number, at: number): void {
+  addToBucket(histogram.counts, scale.bucketOf(value));
   histogram.total += 1;
   histogram.newestAt = Math.max(histogram.newestAt, at);
 }
 
-export function totalOf(histograms: readonly Histogram[]): number {
+export function totalOf(histograms: readonly SpeedHistogram[]): number {
   return histograms.reduce((sum, { total }) => sum + total, 0);
 }
 
 /** When the newest of the samples was taken; 0 when there are none. */
-export function newestAt(histograms: readonly Histogram[]): number {
+export function newestAt(histograms: readonly SpeedHistogram[]): number {
   return histograms.reduce((newest, histogram) => Math.max(newest, histogram.newestAt), 0);
 }
 
 /** The smallest value that at least half of the samples do not exceed, within `relativeError`; 0 when there are none. */
-export function medianOf(histograms: readonly Histogram[]): number {
-  const total = totalOf(histograms);
-  if (total === 0) return 0;
-  let seen = 0;
-  let bucket = -1;
-  while (seen * 2 < total) {
-    bucket += 1;
-    for (const { counts } of histograms) seen += counts[bucket] ?? 0;
-  }
-  return lowest * Math.exp(bucket * width) * (1 + relativeError);
+export function medianOf(histograms: readonly SpeedHistogram[]): number {
+  const counts = histograms.map((histogram) => histogram.counts);
+  const median = reachedAt(counts, { share: 0.5, total: totalOf(histograms) });
+  return median === undefined ? 0 : scale.boundAt(median.bucket) * (1 + relativeError);
 }

@@ -42,7 +42,7 @@ const endpoints = z
   })
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['host', 'port'] });
 
-// A letter tells a name from a number in quotes.
+// A name has a letter, which a number in quotes does not.
 const portName = /^([0-9][-0-9]*)?[a-z]([-a-z0-9]*[a-z0-9])?$/;
 
 const servicePort = intOrString(

@@ -101,7 +101,7 @@ const capabilityFields = z.strictObject({
   }),
   continuationMark: z.enum(['flag', 'prefix', 'partial', 'trailing', 'echo']).optional().meta({
     description:
-      'How it is told to: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
+      'How the engine is asked to: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
     example: 'prefix',
   }),
 });

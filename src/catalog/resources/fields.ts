@@ -102,7 +102,7 @@ const expected = 'expected a date and time such as "2026-06-01T00:00:00Z"';
 const calendarTime = z.iso
   .datetime({ offset: true, error: expected })
   .max(40)
-  // zod's pattern knows the calendar. The API server knows it from the format, and only has to be told to want capitals.
+  // zod's pattern knows the calendar. The API server knows it from the format, and needs this pattern for the capitals alone.
   .meta({ pattern: '^[0-9-]{10}T[0-9:.]+(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$' });
 
 /**

@@ -57,7 +57,7 @@ const pricing = z.strictObject({
 
 const reasoningFields = z.strictObject({
   mode: z.enum(['None', 'Optional', 'Always']).default('None').meta({
-    description: 'Whether the model reasons, and whether it can be told not to. Default None.',
+    description: 'Whether the model reasons, and whether reasoning can be switched off. Default None.',
     example: 'Optional',
   }),
   efforts: z

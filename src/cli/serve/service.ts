@@ -54,7 +54,7 @@ import { createErrorCounts } from '../../telemetry/error-counts.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from '../../control/follow-endpoints.ts';
-import { tellCatalog } from '../../control/live-catalog.ts';
+import { renderCatalog } from '../../control/live-catalog.ts';
 import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
 import { openProblems } from '../../control/observe-problems.ts';
 import { placeAtEnvoy } from '../../control/place-at-envoy.ts';
@@ -287,7 +287,7 @@ export async function startService(
       stories,
       logLevel: programLog.level,
       problems: problems.report,
-      catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
+      catalog: () => renderCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
     },
     unready: () => {
       if (!phase.isReady) return 'starting, or about to end';

@@ -68,8 +68,8 @@ function limits(cluster: Cluster): ConfigObject {
 }
 
 /**
- * Where Envoy chooses the endpoint, it leaves one alone that cannot be reached. Elsewhere the service does: Envoy would also count
- * what a caller's prompt does to an engine, and let that caller eject endpoints that serve all others (decision 0030).
+ * Where Envoy chooses the endpoint, Envoy ejects one that cannot be reached. Elsewhere the service does so: Envoy would also count
+ * failures that a caller's prompt causes, and that caller could eject endpoints that serve all others (decision 0030).
  */
 const outlierDetection: ConfigObject = {
   // The service validates an engine's answers, because it knows what was asked. Here only an engine's absence counts.
@@ -81,7 +81,7 @@ const outlierDetection: ConfigObject = {
   enforcing_success_rate: 0,
   base_ejection_time: '5s',
   max_ejection_time: '30s',
-  // Never the last endpoint: its own failure tells more than Envoy's refusal.
+  // Never the last endpoint: its own failure says more than Envoy's refusal.
   max_ejection_percent: 50,
   always_eject_one_host: false,
 };
@@ -97,7 +97,7 @@ function health({ healthCheck }: Cluster): ConfigObject {
       {
         timeout: `${Math.min(healthCheck.intervalSeconds, 3)}s`,
         interval,
-        // Envoy's default is a minute for a backend without traffic, which is the one that waits to be used again.
+        // Envoy's default is a minute for a backend without traffic. A backend that was unhealthy has none, and waits to be used again.
         no_traffic_interval: interval,
         unhealthy_threshold: 2,
         healthy_threshold: 1,

@@ -23,7 +23,7 @@ export function connectionFilters(limits: ConnectionLimits | undefined, modulePa
   ];
 }
 
-/** HTTP filters that tell the module which requests are under way and which were authenticated. They come before all others. */
+/** HTTP filters that report to the module which requests are under way and which were authenticated. They come before all others. */
 export function requestFilters(limits: ConnectionLimits | undefined, modulePath: string): readonly ConfigObject[] {
   if (limits === undefined || limits.unauthenticatedIdleSeconds === 0) return [];
   return [extension(filter, 'envoy.extensions.filters.http.wasm.v3.Wasm', { config: plugin('requests', modulePath) })];

@@ -13,7 +13,7 @@ export interface EdgeOptions {
   readonly runFolder: string;
   readonly edge: {
     readonly address: string;
-    /** 0 lets the kernel choose; Envoy's admin page `/listeners` then tells which. */
+    /** 0 lets the kernel choose; Envoy's admin page `/listeners` then shows the port. */
     readonly port: number;
     /** With a certificate the edge speaks TLS only. Its `renderEdgeCertificate` must be in the run folder before Envoy starts. */
     readonly tls?: EdgeCertificate | undefined;
@@ -209,7 +209,7 @@ const addClient: ConfigObject = extension(
 const never: ConfigObject = { numerator: 0, denominator: 'HUNDRED' };
 
 /**
- * Refuses a share of the requests for answers with 503 before the service hears of them. The service sets the share through
+ * Refuses a share of the requests for answers with 503 before they reach the service. The service sets the share through
  * the admin interface (`/runtime_modify`) with two runtime keys: `weir.shed.percent` and, while that is above 0,
  * `weir.shed.hold=100`.
  *
@@ -256,9 +256,9 @@ export interface EdgeCertificate {
 const secret = 'edge-certificate';
 
 /**
- * The file that tells Envoy where the edge's certificate is. Only a certificate that comes this way is read again when it
- * changes, without which the edge would stop working on the day the first one ends. What counts as a change is something
- * moved into the certificate's folder: how Kubernetes renews a mounted Secret.
+ * The file that names the edge's certificate to Envoy. Envoy reads only a certificate named this way again when it changes.
+ * Without that, the edge would stop working on the day the first certificate expires. A change is a file or link moved into the
+ * certificate's folder, which is how Kubernetes renews a mounted Secret.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/security/secret#certificate-rotation
  */
 export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificate): ConfigObject {

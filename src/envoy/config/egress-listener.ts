@@ -21,10 +21,10 @@ const endpointHeader = 'x-weir-endpoint';
  */
 const egressFailureHeader = 'x-weir-egress-failure';
 
-/** What went wrong in words, for the log only. */
+/** Envoy's description of the failure, for the log only. */
 const egressDetailHeader = 'x-weir-egress-detail';
 
-/** The listener through which the service calls upstreams: whatever it sends arrives as it was sent. */
+/** The listener through which the service calls upstreams. It changes nothing of a request but its own headers. */
 export function egressListener(egressSocket: string, { isTraced }: { readonly isTraced: boolean }): ConfigObject {
   return {
     name: 'egress',
@@ -125,7 +125,7 @@ const connectionManager = (isTraced: boolean): ConfigObject =>
           'x-forwarded-for',
           'x-request-id',
         ],
-        // An engine's own are none of Envoy's.
+        // An engine that sends such a header must not pass for Envoy.
         response_headers_to_remove: [egressFailureHeader, egressDetailHeader, endpointHeader],
         virtual_hosts: [
           {

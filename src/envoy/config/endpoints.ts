@@ -25,8 +25,8 @@ export const endpointDiscovery: ConfigObject = {
 };
 
 /**
- * A cluster's part. The service knows the endpoints of a cluster before Envoy has the cluster, and answers at once. A service
- * that is away must not keep an Envoy that was restarted from answering probes for the default of 15 s.
+ * A cluster's part. The service knows the endpoints of a cluster before Envoy has the cluster, and answers at once. While the service
+ * does not answer, a restarted Envoy must not delay its probes by the default of 15 s.
  */
 export const fromDiscovery: ConfigObject = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '2s' };
 

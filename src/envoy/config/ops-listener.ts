@@ -5,7 +5,7 @@ const adminCluster = 'weir-admin';
 
 /** The part of the admin interface that probes and Prometheus get: three pages, read only. The whole interface could end Envoy. */
 const pages = [
-  // The cheapest page that is 200 for as long as the main thread answers, also once Envoy was told that it is about to end.
+  // The cheapest page that is 200 for as long as the main thread answers, also while Envoy prepares to end.
   { path: '/livez', page: '/hot_restart_version' },
   { path: '/readyz', page: '/ready' },
   { path: '/metrics', page: '/stats/prometheus' },
@@ -13,8 +13,8 @@ const pages = [
 
 /**
  * A listener for probes and Prometheus, which cannot reach the admin interface's socket. A worker thread takes the request and
- * the main thread answers it: `/livez` fails when either of them hangs. `/readyz` is 503 while Envoy starts and once it
- * has been told that it is about to end.
+ * the main thread answers it: `/livez` fails when either of them hangs. `/readyz` is 503 while Envoy starts and while it
+ * prepares to end.
  */
 export function opsListener(ops: { readonly address: string; readonly port: number }): ConfigObject {
   return {

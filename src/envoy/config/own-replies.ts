@@ -87,7 +87,7 @@ export function ownReplies(): ConfigObject {
   };
 }
 
-/** Clients of the messages surface know an error by a `type` field. A request whose path could not be read has no surface. */
+/** Clients of the messages surface recognise an error by its `type` field. A request whose path could not be read has no surface. */
 const onMessages: ConfigObject = {
   header_filter: { header: { name: ':path', string_match: { safe_regex: { regex: '/v1/messages([/?].*)?' } } } },
 };
@@ -111,7 +111,7 @@ function mappers(filter: Json, { status, message, type }: OwnReply): readonly Co
 }
 
 function statusIs(op: 'EQ' | 'GE', status: number): ConfigObject {
-  // Envoy demands a runtime key; nobody sets it.
+  // Envoy demands a runtime key. It is never set.
   return {
     status_code_filter: {
       comparison: { op, value: { default_value: status, runtime_key: `weir.own_reply.${op}.${status}` } },

@@ -6,7 +6,7 @@ export interface RunFolder {
   readonly egressSocket: string;
   /** The service listens here for Envoy's question which endpoints its clusters have (endpoint-discovery.ts). */
   readonly discoverySocket: string;
-  /** The service listens here for the spans of Envoy's, where tracing is on. */
+  /** The service listens here for Envoy's spans, where tracing is on. */
   readonly tracesSocket: string;
   /** Envoy's admin interface. */
   readonly adminSocket: string;
@@ -63,7 +63,7 @@ export function runFolder(folder: string): RunFolder {
 /** The socket of one of several services behind one Envoy, by the service's number, from 1 on. */
 const numbered = (socket: string, service: number): string => socket.replace(/\.sock$/, `-${service}.sock`);
 
-/** Those of all services behind one Envoy. */
+/** The sockets of all services behind one Envoy. */
 function ofAll(socket: string, services: number | undefined): readonly string[] {
   if (services === undefined || services < 2) return [socket];
   return Array.from({ length: services }, (_, index) => numbered(socket, index + 1));
@@ -80,7 +80,7 @@ export const discoverySocketOf = ({ discoverySocket }: Pick<RunFolder, 'discover
 /** As `extprocSocketOf`, for Envoy's spans. */
 export const tracesSocketOf = ({ tracesSocket }: RunFolder, service: number): string => numbered(tracesSocket, service);
 
-/** Where each of the services behind one Envoy tells which endpoints there are. */
+/** The socket on which each of the services behind one Envoy publishes endpoints. */
 export const discoverySocketsOf = ({ discoverySocket }: RunFolder, services: number | undefined): readonly string[] =>
   ofAll(discoverySocket, services);
 

@@ -60,7 +60,7 @@ function fromFile(files: RunFolder): ConfigObject {
         path_config_source: { path: files.servicesFile, watched_directory: { path: files.servicesFolder } },
       },
     },
-    // All are compared: of two that chance has picked, as is Envoy's default, both may be the busy ones.
+    // Compares all services. Envoy's default compares two random ones, and both may be busy.
     load_balancing_policy: {
       policies: [
         {
@@ -72,14 +72,14 @@ function fromFile(files: RunFolder): ConfigObject {
         },
       ],
     },
-    // No panic: a service that is away or about to end gets no request, whatever the others do.
+    // No panic mode: a service that is down or about to end gets no request, whatever the state of the others.
     common_lb_config: { healthy_panic_threshold: { value: 0 } },
   };
 }
 
 /**
- * Retries of an ext_proc stream that could not be opened, for the milliseconds until Envoy has heard that a service has ended:
- * that service has no open request, so it would be asked first. Nothing was sent, so nothing is done twice. Envoy keeps 64 KiB
+ * Retries of an ext_proc stream that could not be opened, for the milliseconds until Envoy knows that a service has ended:
+ * that service has no open request, so Envoy would choose it first. Nothing was sent, so nothing is done twice. Envoy keeps 64 KiB
  * of a request for the retry; a larger body that has begun to arrive gets 503.
  */
 export function openingRetries(services: number | undefined): ConfigObject {
@@ -94,8 +94,8 @@ export function openingRetries(services: number | undefined): ConfigObject {
 }
 
 /**
- * What Envoy is to do with a service: `serving` gets requests; `spare` and `strained` get some only while none is serving, the one
- * because it is not needed and the other because it has too many; `away` gets none, and those it has go on.
+ * How Envoy uses a service. `serving`: it gets requests. `spare` (not needed) and `strained` (too many requests): they get requests only
+ * while no service is serving. `away`: it gets none, and its open requests go on.
  */
 export type ServiceState = 'serving' | 'spare' | 'strained' | 'away';
 

@@ -12,7 +12,7 @@ export function edgeTracing({ followsCaller, ratio }: TraceSampling): ConfigObje
   return tracing(followsCaller ? parentBased(ratio) : ofRatio(ratio));
 }
 
-/** On the egress listener. Continues what the service hands on and begins no trace of its own. */
+/** On the egress listener. Continues the service's trace and begins none of its own. */
 export const egressTracing = (): ConfigObject => tracing(parentBased(0));
 
 function tracing(sampler: ConfigObject): ConfigObject {

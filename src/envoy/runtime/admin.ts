@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { endpointName } from '../../core/endpoint.ts';
 
 /** An endpoint that gets no requests: its health check fails, or has no result yet, or connections to it failed. */
-export interface FailingEndpoint {
+export interface EnvoyFailingEndpoint {
   /** `address:port`, as `Endpoint.name`. */
   readonly endpoint: string;
   readonly why: 'health-check' | 'outlier';
@@ -19,13 +19,13 @@ export interface EdgeCertificate {
 
 /** Envoy's admin interface on its socket: https://www.envoyproxy.io/docs/envoy/v1.40.0/operations/admin */
 export interface EnvoyAdmin {
-  /** Whether Envoy is up and takes requests. False when it is away, starting or ending. Never rejects. */
+  /** Whether Envoy is up and takes requests. False while it does not answer, starts or ends. Never rejects. */
   readonly isReady: () => Promise<boolean>;
   /** Whether Envoy answers at all, also while it starts or ends. Never rejects. */
   readonly isAnswering: () => Promise<boolean>;
   /**
    * Values of the counters and gauges with exactly these names; text values as text. A name that Envoy does not have is not in
-   * the map. Rejects when Envoy is away.
+   * the map. Rejects when Envoy does not answer.
    */
   readonly stats: (names: readonly string[]) => Promise<ReadonlyMap<string, number | string>>;
   /** Values of all counters and gauges whose name matches a regular expression, like `stats`. */
@@ -36,14 +36,16 @@ export interface EnvoyAdmin {
    */
   readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
   /** The endpoints of these clusters that get no requests, by cluster. Envoy writes half a kilobyte about each endpoint of them. */
-  readonly failingEndpoints: (clusters: readonly string[]) => Promise<ReadonlyMap<string, readonly FailingEndpoint[]>>;
+  readonly failingEndpoints: (
+    clusters: readonly string[],
+  ) => Promise<ReadonlyMap<string, readonly EnvoyFailingEndpoint[]>>;
   /** The certificates that Envoy shows to callers: none without TLS at the edge. */
   readonly ownCertificates: () => Promise<readonly EdgeCertificate[]>;
   /** Sets values of Envoy's runtime, until it ends. */
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
-  /** Has Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls upstream go on. */
+  /** Makes Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls upstream go on. */
   readonly drain: () => Promise<void>;
-  /** Has Envoy announce its end: `/readyz` is 503, and open connections end with their next answer. Envoy goes on serving. */
+  /** Makes Envoy announce its end: `/readyz` is 503, and open connections end with their next answer. Envoy goes on serving. */
   readonly announceEnd: () => Promise<void>;
   /** Requests of callers that are not finished. */
   readonly openRequests: () => Promise<number>;
@@ -52,10 +54,10 @@ export interface EnvoyAdmin {
   readonly close: () => void;
 }
 
-/** Envoy's admin interface is local and answers from memory: after this long no answer will come. */
+/** Longest wait for an answer. The admin interface is local and answers from memory. */
 const timeoutMs = 5_000;
 
-/** Speaks to Envoy's admin interface. Every call rejects when Envoy is away or answers anything but 200. */
+/** Speaks to Envoy's admin interface. Every call rejects when Envoy does not answer, or with another status than 200. */
 export function createEnvoyAdmin(options: { readonly adminSocket: string }): EnvoyAdmin {
   // One connection for each user in the service: the cluster publisher, the load shedder, the downstream buffers, the upstream
   // requests and the list of problems each ask one thing at a time.
@@ -106,7 +108,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       await call('POST', `/runtime_modify?${query.join('&')}`);
     },
     drain: async () => {
-      // The first call tells open connections to close after their answer, the second closes the door.
+      // The first call has open connections close after their answer, the second stops listening.
       await call('POST', '/drain_listeners?graceful&skip_exit');
       await call('POST', '/drain_listeners?inboundonly');
     },
@@ -153,11 +155,11 @@ const clusterStatuses = z.object({
     .default([]),
 });
 
-function failingIn(dump: unknown): ReadonlyMap<string, readonly FailingEndpoint[]> {
+function failingIn(dump: unknown): ReadonlyMap<string, readonly EnvoyFailingEndpoint[]> {
   return new Map(
     clusterStatuses.parse(dump).cluster_statuses.map(({ name, host_statuses: hosts }) => [
       name,
-      hosts.flatMap(({ address: { socket_address: at }, health_status: health }): readonly FailingEndpoint[] => {
+      hosts.flatMap(({ address: { socket_address: at }, health_status: health }): readonly EnvoyFailingEndpoint[] => {
         const isFailing = health.failed_active_health_check || health.failed_outlier_check;
         if (at === undefined || !isFailing) return [];
         const why = health.failed_active_health_check ? 'health-check' : 'outlier';

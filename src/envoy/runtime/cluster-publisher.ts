@@ -2,24 +2,24 @@ import { open, readFile, stat } from 'node:fs/promises';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { renderClusters } from '../config/clusters.ts';
-import type { EnvoyAdmin, FailingEndpoint } from './admin.ts';
+import type { EnvoyAdmin, EnvoyFailingEndpoint } from './admin.ts';
 import { type ClustersFileOptions, isReached, openClustersFile } from './clusters-file.ts';
 
 /** Which clusters Envoy has, by its own account. */
 export interface EnvoyClusters {
   /** Names of those that can be called. */
-  readonly active: readonly string[];
+  readonly active: ReadonlySet<string>;
   /** By backend. */
-  readonly endpoints: ReadonlyMap<string, EndpointCounts>;
+  readonly endpoints: ReadonlyMap<string, EnvoyEndpoints>;
 }
 
-/** The endpoints of a backend. */
-export interface EndpointCounts {
+/** The endpoints of a backend, by Envoy's account. */
+export interface EnvoyEndpoints {
   readonly total: number;
-  /** Those that get requests: neither their health check nor connections to them fail. */
+  /** Those that Envoy uses: neither their health check nor connections to them fail. */
   readonly healthy: number;
   /** The others in the order of their names, as far as Envoy was asked for them. */
-  readonly failing: readonly FailingEndpoint[];
+  readonly failing: readonly EnvoyFailingEndpoint[];
 }
 
 /** Gives Envoy the clusters of the catalog, through the file that Envoy watches. */
@@ -29,21 +29,21 @@ export interface ClusterPublisher {
   /**
    * Gives Envoy this set of clusters, whole, and resolves once Envoy has confirmed it and routes to it. Calls run one after
    * the other. Rejects with `ClustersRejected` when Envoy accepts only a part, and with `EnvoyAway` when Envoy does not answer
-   * within the limit; the file stays written then, so that Envoy reads it when it comes.
+   * within the limit; the file stays written then, and Envoy reads it when it starts.
    */
   readonly publish: (clusters: readonly Cluster[]) => Promise<void>;
   /** Names of the clusters of the last set that Envoy refused, with its reason. */
   readonly refused: () => ReadonlyMap<string, string>;
-  /** Asks Envoy which clusters it has; undefined while it is away. */
+  /** Asks Envoy which clusters it has; undefined while it does not answer. */
   readonly look: () => Promise<EnvoyClusters | undefined>;
   /** A `publish` that waits for Envoy's confirmation rejects with `EnvoyAway` at once. */
   readonly close: () => void;
 }
 
-/** Envoy did not answer within the limit. The file is written, so it has the clusters when it comes. */
+/** Envoy did not answer within the limit. The file is written: Envoy reads it when it starts. */
 class EnvoyAway extends Error {
   constructor() {
-    super('Envoy did not confirm the clusters in time; it will read them when it is back.');
+    super('Envoy did not confirm the clusters in time. It reads them when it answers again.');
     this.name = 'EnvoyAway';
   }
 }
@@ -65,7 +65,7 @@ export interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'shar
   readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
   readonly runFolder: Pick<ClustersFileOptions, 'clustersFolder' | 'clustersFile'>;
   readonly clock: Clock;
-  /** Envoy's log, where it can be read: the admin interface does not tell why a cluster was refused. */
+  /** Envoy's log, where it can be read: the admin interface does not report why a cluster was refused. */
   readonly envoyLogFile?: string;
   /** How long Envoy may take, its own start included. Default 30 s. */
   readonly confirmWithinMs?: number;
@@ -91,7 +91,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
       refused = new Map(missing.map((name) => [name, reason]));
       throw new ClustersRejected(missing, reason);
     }
-    // Where others write the file, too, what Envoy refused was theirs.
+    // Where other services write the file, too, Envoy refused their clusters.
     if (answer === 'refused' && shared === undefined) throw new Error('Envoy refused the clusters file.');
     refused = new Map();
   };
@@ -109,7 +109,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
         const { active } = await admin.clusters();
         const stats = await admin.statsLike(String.raw`^cluster\..+\.membership_(total|healthy)$`);
         const counts = countsOf(stats);
-        return { active, endpoints: await withNames(counts, { admin, clusters: current }) };
+        return { active: new Set(active), endpoints: await withNames(counts, { admin, clusters: current }) };
       } catch {
         return undefined;
       }
@@ -120,7 +120,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   };
 }
 
-type Counts = Pick<EndpointCounts, 'total' | 'healthy'>;
+type Counts = Pick<EnvoyEndpoints, 'total' | 'healthy'>;
 
 /** Envoy names these statistics after the backend; while two versions of a backend's cluster exist, the counts are their sum. */
 function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<string, Counts> {
@@ -137,7 +137,7 @@ function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<stri
 /** Clusters that Envoy is asked about in one look, those without a healthy endpoint first. */
 const mostClusters = 20;
 
-/** Envoy is asked for names only where there is something to tell: it writes much about each endpoint. */
+/** Asks Envoy for names only of clusters with failing endpoints, because its answer about each endpoint is long. */
 async function withNames(
   counts: ReadonlyMap<string, Counts>,
   { admin, clusters }: Pick<ClusterPublisherOptions, 'admin'> & { readonly clusters: readonly Cluster[] },
@@ -148,7 +148,7 @@ async function withNames(
     .sort((a, b) => Math.min(1, healthyOf(a)) - Math.min(1, healthyOf(b)))
     .slice(0, mostClusters);
   const failing = asked.length === 0 ? new Map() : await admin.failingEndpoints(asked.map(({ name }) => name));
-  const namesOf = (backend: string): readonly FailingEndpoint[] =>
+  const namesOf = (backend: string): readonly EnvoyFailingEndpoint[] =>
     asked
       .filter((cluster) => cluster.backend === backend)
       .flatMap(({ name }) => failing.get(name) ?? [])
@@ -160,14 +160,14 @@ const counters = ['update_attempt', 'update_rejected', 'update_failure', 'versio
   (name) => `cluster_manager.cds.${name}`,
 );
 
-/** How far Envoy is with its clusters file. */
+/** Envoy's progress with its clusters file. */
 interface Discovery {
   readonly attempts: number;
   readonly refusals: number;
   readonly version: string;
 }
 
-/** Asks Envoy how far it is; undefined while it is away. */
+/** Asks Envoy for its progress; undefined while it does not answer. */
 function discovery(admin: ClusterPublisherOptions['admin']): Promise<Discovery | undefined> {
   return admin.stats(counters).then(
     (stats) => {
@@ -182,7 +182,7 @@ function discovery(admin: ClusterPublisherOptions['admin']): Promise<Discovery |
   );
 }
 
-/** Envoy has a changed file within a few milliseconds; it tells nobody and has to be asked. */
+/** Envoy reads a changed file within a few milliseconds. It sends no notice, so it has to be asked. */
 const askEveryMs = 10;
 const askEveryMsWhenAway = 200;
 
@@ -201,7 +201,7 @@ async function confirmation(options: {
   while (clock.elapsed() - start < limitMs && !isOver()) {
     const now = await discovery(admin);
     if (now !== undefined && isReached(version, now.version)) return 'accepted';
-    // Counters that went back belong to a new Envoy, which has read our file or is about to.
+    // Lower counters belong to a new Envoy, which has read the file or is about to.
     if (now !== undefined && now.attempts < before.attempts) before = none;
     if (now !== undefined && now.refusals > before.refusals) return 'refused';
     const waitMs = now === undefined ? askEveryMsWhenAway : askEveryMs;
@@ -256,7 +256,7 @@ async function endOfFile(file: string): Promise<string> {
       await handle.close();
     }
   } catch {
-    // The log is a convenience: without it the message says where to look.
+    // Without the log, the message names the log.
     return '';
   }
 }

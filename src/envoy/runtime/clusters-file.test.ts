@@ -60,7 +60,7 @@ it('of a service that is alone has its clusters and no others', async () => {
   expect(namesIn()).toEqual(['b']);
 });
 
-it('of several has what any of them needs, whoever writes it', async () => {
+it('of several has the clusters that any of them needs, whichever writes it', async () => {
   const [one, two] = [await open('1'), await open('2')];
   await one.replace(named('a', 'b'));
   await two.replace(named('b', 'c'));

@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import type { Cluster } from '../../core/catalog.ts';
 
-/** The file from which Envoy has its clusters. */
+/** The file from which Envoy reads its clusters. */
 export interface ClustersFile {
   /** Writes an empty set unless there is a file: Envoy does not start without one. */
   readonly prepare: () => Promise<void>;
-  /** Has the file name these clusters, and what other services behind the same Envoy need. Resolves to its version. */
+  /** Writes these clusters, and those that other services behind the same Envoy need. Resolves to the version of the file. */
   readonly replace: (clusters: readonly Cluster[]) => Promise<string>;
 }
 
@@ -22,13 +22,13 @@ export interface ClustersFileOptions {
   readonly shared?: SharedClusters | undefined;
 }
 
-/** What several services need to write one file. */
+/** What a service needs to share the file with other services. */
 export interface SharedClusters {
-  /** Where each of them keeps what it needs itself. */
+  /** The folder in which each service writes its own clusters. */
   readonly partsFolder: string;
   /** Names this service among them, and stays the same over its restarts. */
   readonly name: string;
-  /** Runs while no other of them writes. */
+  /** Runs a function while no other service writes. */
   readonly exclusively: <Result>(run: () => Promise<Result>) => Promise<Result>;
 }
 
@@ -38,7 +38,7 @@ type Rendered = z.output<typeof rendered>;
 /**
  * Opens the file. Several services behind one Envoy follow the catalog each at its own pace: one may have a new cluster before
  * the others have heard of it, and one may still serve a request on a cluster that the others have given up. So each writes
- * down its own set, and the file is the union of all sets, whoever writes it. A cluster of one name has one content
+ * down its own set, and the file is the union of all sets, whichever service writes it. A cluster of one name has one content
  * (docs/decisions/0005-clusters-are-named-by-content.md).
  */
 export function openClustersFile(options: ClustersFileOptions): ClustersFile {
@@ -86,7 +86,7 @@ export function openClustersFile(options: ClustersFileOptions): ClustersFile {
   };
 }
 
-/** Greater than any version before it, also of an earlier process: the same set again is a version again. */
+/** Greater than any earlier version, also those of an earlier process. The same set of clusters gets a new version each time. */
 function versionOf(sequence: number, content: readonly unknown[]): string {
   return `${sequence}-${hash('sha256', JSON.stringify(content)).slice(0, 12)}`;
 }
@@ -95,7 +95,7 @@ function sequenceOf(version: string): number {
   return Number(/^\d+/.exec(version)?.[0] ?? 0);
 }
 
-/** Whether Envoy has a version, or a later one, which has the same clusters of this service. */
+/** Whether Envoy has this version or a later one. A later one has the same clusters of this service. */
 export function isReached(version: string, by: string): boolean {
   return sequenceOf(by) >= sequenceOf(version);
 }

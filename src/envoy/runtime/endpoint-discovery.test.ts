@@ -195,7 +195,7 @@ it('does not wait for an Envoy that has left without an answer', async () => {
   await change;
 });
 
-it('listens where a killed service has left its socket, and lets nobody wait when it closes', async () => {
+it('listens where a killed service has left its socket, and leaves no caller waiting when it closes', async () => {
   await discovery.set('a', []);
   const { received } = subscribe('a');
   await expect.poll(() => received).toHaveLength(1);

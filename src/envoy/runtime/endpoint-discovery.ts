@@ -8,32 +8,32 @@ import { z } from 'zod';
 import type { Endpoint } from '../../core/endpoint.ts';
 import { renderEndpoints } from '../config/endpoints.ts';
 
-/** How the talk with Envoy goes, for gauges. */
+/** The state of the exchange with Envoy, for gauges. */
 export interface DiscoveryStatus {
   /** Envoys that are connected. */
   readonly streams: number;
-  /** How long the oldest message that Envoy has not answered is under way; 0: it has answered all. */
+  /** Age of the oldest message that Envoy has not answered; 0: it has answered all. */
   readonly unansweredMs: number;
   readonly refusals: number;
 }
 
-/** Tells Envoy which endpoints its clusters have. */
+/** Publishes to Envoy which endpoints its clusters have. */
 export interface EndpointDiscovery {
   /**
-   * The endpoints of a cluster from now on. Resolves when Envoy has taken them, and at once where no Envoy has the cluster: it
-   * gets them when it asks. Never rejects.
+   * Sets the endpoints of a cluster. Resolves when Envoy has taken them. Resolves at once where no Envoy has the cluster: Envoy
+   * gets the endpoints when it asks. Never rejects.
    */
   readonly set: (cluster: string, endpoints: readonly Endpoint[]) => Promise<void>;
-  /** Forgets a cluster that Envoy has no more. An Envoy that still has it keeps its endpoints. */
+  /** Forgets a cluster. An Envoy that still has the cluster keeps its endpoints. */
   readonly drop: (cluster: string) => void;
   readonly status: () => DiscoveryStatus;
-  /** Envoy keeps what it was told, and asks again when there is another service. */
+  /** Envoy keeps the endpoints that it has, and asks again when another service listens. */
   readonly close: () => Promise<void>;
 }
 
 export interface EndpointDiscoveryOptions {
   readonly socketPath: string;
-  /** Envoy refused endpoints, and keeps to what it had. */
+  /** Envoy refused endpoints, and keeps those that it had. */
   readonly onRefused: (reason: string) => void;
 }
 
@@ -57,8 +57,8 @@ interface Resource {
 }
 
 /**
- * Serves Envoy's endpoint discovery on a Unix socket, as incremental xDS: only what has changed is sent. A cluster without
- * endpoints that are known is not answered for, because "none" would be believed.
+ * Serves Envoy's endpoint discovery on a Unix socket, as incremental xDS: only what has changed is sent. A cluster whose
+ * endpoints are not known yet gets no answer, because Envoy would take an empty one for "none".
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/api-docs/xds_protocol#incremental-xds
  */
 export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise<EndpointDiscovery> {
@@ -80,7 +80,7 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
       const subscriber = createSubscriber({ known, onRefused, send: (response) => stream.write(response) });
       subscribers.add(subscriber);
       stream.on('data', (message: unknown) => subscriber.take(request.parse(message)));
-      // A stream that is cut ends with an error, which is no fault of anybody here.
+      // A stream that is cut ends with an error, which is no fault of this service.
       stream.on('error', () => undefined);
       stream.on('end', () => stream.end());
       stream.on('close', () => {
@@ -91,7 +91,7 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Set<Socket>();
-  // Listened on here, because grpc-js leaves connections open that have a stream when it shuts down by force.
+  // The server listens here, because a forced shutdown of grpc-js leaves connections with a stream open.
   const listener = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -129,7 +129,7 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
 /** One Envoy. */
 interface Subscriber {
   readonly take: (message: z.output<typeof request>) => void;
-  /** Resolves when Envoy has answered to the change, has no such cluster, or has left. */
+  /** Resolves when Envoy has answered the change, has no such cluster, or has disconnected. */
   readonly changed: (cluster: string) => Promise<void>;
   readonly unansweredMs: () => number;
   /** The stream has ended. */
@@ -157,7 +157,7 @@ function createSubscriber(options: {
     if (unanswered !== undefined || hasLeft) return;
     const resources = [...unsent].flatMap((cluster) => known.get(cluster) ?? []);
     unsent = new Set();
-    // What was dropped meanwhile is nobody's any more.
+    // All of them may have been dropped meanwhile.
     if (resources.length === 0) return sending.resolve();
     nonce += 1;
     unanswered = { nonce: String(nonce), sentAt: performance.now(), answered: sending.resolve };

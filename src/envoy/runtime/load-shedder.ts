@@ -1,16 +1,16 @@
 import { type Clock, every } from '../../core/clock.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
-/** Has Envoy refuse a share of the new requests before the service hears of them (`shedFilter` of edge-listener.ts). */
+/** Makes Envoy refuse a share of the new requests before they reach the service (`shedFilter` of edge-listener.ts). */
 export interface LoadShedder {
   /** Share of new requests that Envoy admits, from 0 to 1. */
   readonly admitRatio: () => number;
-  /** Stops, and has Envoy admit everything again if it answers. */
+  /** Stops, and makes Envoy admit everything again if it answers. */
   readonly close: () => Promise<void>;
 }
 
 export interface LoadShedderOptions {
-  /** Has Envoy refuse this percentage of new requests. Rejects while Envoy is away. */
+  /** Makes Envoy refuse this percentage of new requests. Rejects while Envoy does not answer. */
   readonly shed: (percent: number) => Promise<void>;
   readonly clock: Clock;
   readonly stepMs: number;
@@ -23,12 +23,12 @@ export function shedAtEnvoy(admin: Pick<EnvoyAdmin, 'setRuntime'>): LoadShedderO
   return (percent) => admin.setRuntime({ 'weir.shed.hold': percent === 0 ? 0 : 100, 'weir.shed.percent': percent });
 }
 
-/** An Envoy that was restarted has lost the setting. */
+/** A restarted Envoy has lost the setting. */
 const repeatEverySteps = 10;
 
 /**
- * Begins with everything admitted, whatever an earlier process left behind. An Envoy that is away gets the setting when it is
- * back.
+ * Begins with everything admitted, whatever an earlier process left behind. Envoy gets the setting as soon as it
+ * answers.
  */
 export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
   const { clock, stepMs, next } = options;

@@ -4,11 +4,11 @@ import type { RunFolder } from '../config/run-folder.ts';
 import { renderServices, type ServiceState } from '../config/service-cluster.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
-/** The file from which Envoy learns which of several services take requests. */
+/** The file in which Envoy reads which of several services take requests. */
 export interface ServicesFile {
   /** Changes the states, in the order of the services' numbers. Envoy has them a few milliseconds later. */
   readonly set: (states: readonly ServiceState[]) => void;
-  /** Resolves to whether Envoy has the latest states; false when it has not within two seconds, or is away. */
+  /** Resolves to whether Envoy has the latest states; false if it does not have them within two seconds, or does not answer. */
   readonly confirmed: () => Promise<boolean>;
 }
 
@@ -25,8 +25,8 @@ const askEveryMs = 10;
 const versionText = 'cluster.weir-service.version_text';
 
 /**
- * Writes the file with the first states, and again with each change. It is written without waiting: between the end of a
- * service and Envoy's knowledge of it, requests are sent to a socket where nobody listens. Throws when the file cannot be made.
+ * Writes the file with the first states, and again with each change. It is written at once: until Envoy knows that a
+ * service has ended, it sends requests to a socket on which no process listens. Throws when the file cannot be made.
  */
 export function openServicesFile(options: ServicesFileOptions): ServicesFile {
   const { files, admin, clock } = options;

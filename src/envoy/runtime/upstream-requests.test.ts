@@ -24,7 +24,7 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 }
 
-it('tells what Envoy counts for a backend, and leaves no timer', async () => {
+it('returns what Envoy counts for a backend, and leaves no timer', async () => {
   const { clock, looks, requestsOf } = begin();
   const [one, other, unknown] = [requestsOf('a'), requestsOf('a.b'), requestsOf('c')];
   await turns();
@@ -38,7 +38,7 @@ it('tells what Envoy counts for a backend, and leaves no timer', async () => {
   expect(clock.armed()).toBe(0);
 });
 
-it('looks again for who asks while it looks: they may have been sent since', async () => {
+it('looks again for questions that come during a look: their calls may have been sent since', async () => {
   const { looks, requestsOf } = begin();
   const first = requestsOf('a');
   await turns();

@@ -9,8 +9,8 @@ export interface UpstreamRequests {
   readonly pending: number;
 }
 
-/** Longest wait for Envoy's answer: a call to an engine is given up only afterwards. */
-const patienceMs = 250;
+/** Longest wait for Envoy's answer. A call to an engine is given up only afterwards. */
+const timeoutMs = 250;
 
 const gauges = /^cluster\.(.*)\.upstream_rq_(pending_active|active)$/;
 
@@ -28,7 +28,7 @@ export function createUpstreamRequests(options: {
 
   function look(): ReturnType<EnvoyAdmin['statsLike']> {
     if (next !== undefined) return next;
-    // An answer that is already under way may have been counted before this request was sent.
+    // A count that is already under way may be older than this request.
     const looking = latest.then(() => {
       next = undefined;
       return admin.statsLike(gauges.source);
@@ -41,7 +41,7 @@ export function createUpstreamRequests(options: {
   return async (backend) => {
     let cancel = (): void => undefined;
     const late = new Promise<undefined>((resolve) => {
-      cancel = clock.after(patienceMs, () => resolve(undefined));
+      cancel = clock.after(timeoutMs, () => resolve(undefined));
     });
     const stats = await Promise.race([look().catch(() => undefined), late]);
     cancel();

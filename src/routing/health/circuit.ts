@@ -9,13 +9,13 @@ export interface CircuitTicket {
   readonly forced?: true;
 }
 
-/** A circuit breaker: keeps requests from what fails, and finds out by single probes when it is well again. */
+/** A circuit breaker: keeps requests from a target that fails, and finds out by single probes when the target works again. */
 export interface Circuit {
   readonly state: (now: number) => CircuitState;
-  /** Whether the circuit is open and no probe is under way: requests that wait behind it are better made elsewhere. */
+  /** Whether the circuit is open and no probe is under way: requests that wait behind it should go elsewhere. */
   readonly isEjected: (now: number) => boolean;
   readonly probing: (now: number) => boolean;
-  /** Lets an attempt through; undefined when the circuit is open. Of several askers, the first gets the probe. */
+  /** Lets an attempt through; undefined when the circuit is open. The first request that asks gets the probe. */
   readonly begin: (now: number) => CircuitTicket | undefined;
   /** Lets an attempt through in any state, for a request that has no other route. Output closes the circuit; a failure is ignored. */
   readonly force: () => CircuitTicket;
@@ -24,9 +24,9 @@ export interface Circuit {
   /** Call it with the first output. That of a probe closes the circuit, on trial. True when it did. */
   readonly alive: (ticket: CircuitTicket) => boolean;
   readonly succeeded: (ticket: CircuitTicket) => void;
-  /** `trip`: opens the circuit whatever came before. True when the circuit opened. */
+  /** `trip`: opens the circuit at once. True when the circuit opened. */
   readonly failed: (ticket: CircuitTicket, now: number, options: { readonly trip: boolean }) => boolean;
-  /** Call it for an attempt whose end says nothing: a probe is free for the next attempt. */
+  /** Call it for an attempt whose end proves nothing: the next attempt may probe. */
   readonly released: (ticket: CircuitTicket) => void;
 }
 

@@ -1,4 +1,4 @@
-/** A mean that forgets: by time, so that an old state is not believed for ever, and by count, so that a new state shows soon. */
+/** A mean in which old values count for less: by time, so that an old state does not last for ever, and by count, so that a new state shows soon. */
 export interface DecayedMean {
   readonly add: (now: number, value: number, options?: { readonly weight?: number }) => void;
   /** How many values the mean rests on. A value counts for half after one half-life. */

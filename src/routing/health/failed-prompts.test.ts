@@ -10,7 +10,7 @@ describe('a prompt on which engines fail', () => {
     expect([isRepeated(59_999, 'a'), isRepeated(60_000, 'a'), isRepeated(60_000, 'a')]).toEqual([true, false, true]);
   });
 
-  it('is always news when nobody knows which prompt it was', () => {
+  it('always counts when the prompt is unknown', () => {
     const prompts = createFailedPrompts(() => 0);
     for (let time = 0; time < 3; time += 1) expect(prompts.failed(0, { prompt: undefined, place: 'a' })).toBe(false);
   });

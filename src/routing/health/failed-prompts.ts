@@ -1,7 +1,7 @@
 import { keyedDigest } from '../keyed-digest.ts';
 
 /**
- * Remembers prompts on which engines failed lately, and where. A prompt that makes engines fail is sent again and again: that
+ * Remembers prompts on which engines failed lately, and where. Callers repeat a prompt that makes engines fail: it
  * counts once against each endpoint of a route. Only times are kept, and digests under a random key.
  */
 export interface FailedPrompts {
@@ -44,7 +44,7 @@ export function createFailedPrompts(random: () => number): FailedPrompts {
       return false;
     },
     answered: (prompt) => {
-      // As a rule nothing has failed, and the digest need not be computed.
+      // Usually no prompt has failed, so the digest need not be computed.
       if (prompt === undefined || prompts.size === 0) return;
       const known = prompts.get(keyedDigest(key, prompt));
       if (known !== undefined) known.isAnswered = true;

@@ -21,7 +21,7 @@ describe('room', () => {
     expect([state(one), health.status(other, { stream: true, capabilities: [] }).inFlight]).toEqual(['available', 1]);
   });
 
-  it('of a backend whose size nobody told does not end', () => {
+  it('of a backend without a declared size does not end', () => {
     const { begin, state } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 1000; time += 1) begin(route);
@@ -131,7 +131,7 @@ describe('the circuit of a route', () => {
     expect(state(route)).toBe('available');
   });
 
-  it('lets nothing through when it kept who asked waiting for nothing', () => {
+  it('lets nothing through when it kept callers waiting for nothing', () => {
     const { clock, health, begin, state } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) {

@@ -25,11 +25,11 @@ export interface LiveHealth extends Health, RoutingView {
   readonly retain: (routes: Iterable<Route>) => void;
   /** Whether some endpoint of the route that Envoy uses is neither ejected nor cooling off. It may be full. */
   readonly isServing: (route: Route, isUsed: IsUsed) => boolean;
-  /** What its last requests say, for operators. */
+  /** The result of the route's last requests, for operators. */
   readonly record: (route: Route) => RouteRecord;
   /** The endpoints of a route that get no requests because earlier ones failed, by name. */
   readonly ejected: (route: Route) => readonly string[];
-  /** Below how many milliseconds nineteen in twenty first outputs of streams came lately; undefined: none did. */
+  /** The 95th percentile of the times to the first output of streams, lately, milliseconds; undefined: there was none. */
   readonly firstOutputP95: (route: Route) => number | undefined;
 }
 
@@ -65,7 +65,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     return health;
   }
 
-  /** The other routes on the backend of a route: what cannot be reached on one of them cannot be on any. */
+  /** The other routes on the backend of a route: an endpoint that one of them cannot reach, none can reach. */
   function sharing(route: Route): readonly RouteHealth[] {
     const own = healthOf(route);
     return [...known.values()].filter((health) => health !== own && health.load === own.load);
@@ -102,7 +102,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         })),
       }),
     isAnswering: (at, wait) => placeOf(at)?.isAnswering(elapsed(), wait) === true,
-    // An endpoint that is gone finishes what it has.
+    // An endpoint that is gone finishes its attempts.
     isOut: (at) => placeOf(at)?.isEjected(elapsed()) === true,
     isProbed: (at) => placeOf(at)?.probing(elapsed()) === true,
     structure: (route, finding) => {

@@ -3,7 +3,7 @@ import type { EndpointHealth } from './endpoint-health.ts';
 import { isBusy, isRoomy } from './load.ts';
 import type { RouteHealth } from './route-health.ts';
 
-/** Fewest samples of a percentile that can be relied on. */
+/** A percentile of fewer samples is not reliable. */
 const enough = 20;
 const leastMs = 50;
 const mostMs = 30_000;
@@ -59,7 +59,7 @@ export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | u
   }
   if (isBusy(new Set([health.load, ...others.map((other) => other.health.load)]))) return undefined;
   const isAlone = health.endpoints().length < 2;
-  // One slow endpoint among several is late by what the others take, and not by what it takes itself.
+  // Among several endpoints, a slow one is late by the time that the others take, not by its own.
   const pooled = isAlone ? Infinity : (usualMs(health, { now, stream }) ?? Infinity);
   const known = ownP95 !== undefined && ownP95.weight >= enough ? ownP95.ms : Infinity;
   const ownMs = Math.min(known, pooled);

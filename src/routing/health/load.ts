@@ -3,7 +3,7 @@ import type { Endpoint } from '../../core/endpoint.ts';
 
 /** Attempts under way on a backend or on one of its endpoints, by all routes. */
 export interface BackendLoad {
-  /** Undefined: the operator has not said how much it takes. */
+  /** Undefined: the operator has declared no capacity. */
   readonly capacity: number | undefined;
   inFlight: number;
 }
@@ -23,10 +23,10 @@ export function createBackendLoads({
   const loads = new Map<string, BackendLoad>();
   /** Endpoints that may get attempts; undefined: not known yet. */
   let present: number | undefined;
-  /** Those that may not, and finish what they have. */
+  /** Endpoints that get no new attempts, and finish those that they have. */
   let leaving: readonly BackendLoad[] = [];
 
-  /** What an endpoint that leaves has to finish takes no room of the others. */
+  /** Attempts on an endpoint that leaves take no room of the others. */
   function capacity(): number | undefined {
     if (maxConcurrentRequestsPerEndpoint === undefined || present === undefined) return maxConcurrentRequests;
     const finishing = leaving.reduce((sum, { inFlight }) => sum + inFlight, 0);

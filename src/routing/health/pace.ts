@@ -1,6 +1,7 @@
+import { addToBucket, createLogScale, reachedAt } from '../../core/log-histogram.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 
-/** How long a first output takes. */
+/** The time to the first output. */
 export interface FirstOutput {
   readonly ms: number;
   /** How many samples that rests on. */
@@ -9,10 +10,10 @@ export interface FirstOutput {
   readonly isBound: boolean;
 }
 
-/** How long a route takes to its first output. Streams and whole answers have a pace each. */
+/** A route's times to the first output. Streams and whole answers have a pace each. */
 export interface Pace {
   readonly began: (now: number) => void;
-  /** Call it when an attempt waits no more. `output`: it came. `beaten`: it would have come later than now. `left`: unknown. */
+  /** Call it when an attempt waits no more. `output`: the first output has come. `beaten`: it would have come later than now. `left`: unknown. */
   readonly over: (
     now: number,
     attempt: { readonly begunAt: number; readonly end: 'output' | 'beaten' | 'left' },
@@ -81,16 +82,14 @@ export interface LatencyHistogram {
   readonly quantile: (share: number) => number | undefined;
 }
 
-/** Buckets per doubling: each is 19 % wide. */
-const perDoubling = 4;
-/** From one millisecond to seventeen minutes. */
-const buckets = 20 * perDoubling;
+/** From one millisecond to seventeen minutes, in buckets that are each 19 % wide. */
+const scale = createLogScale({ lowest: 1, perDoubling: 4, bucketCount: 80 });
 /** Doublings of the newest weight after which all weights are scaled down, long before a number overflows. */
 const mostDoublings = 64;
 
 export function createLatencyHistogram(options: { readonly halfLifeMs: number }): LatencyHistogram {
   const { halfLifeMs } = options;
-  const counts = new Float64Array(buckets);
+  const counts = new Float64Array(scale.bucketCount);
   // Instead of shrinking all old samples with every new one, a new sample weighs more: the shares are the same.
   let origin = 0;
   let total = 0;
@@ -100,9 +99,9 @@ export function createLatencyHistogram(options: { readonly halfLifeMs: number })
     if (doublings <= mostDoublings) return 2 ** doublings;
     const kept = 2 ** -doublings;
     total = 0;
-    for (let index = 0; index < buckets; index += 1) {
-      counts[index] = (counts[index] ?? 0) * kept;
-      total += counts[index] ?? 0;
+    for (const [bucket, count] of counts.entries()) {
+      counts[bucket] = count * kept;
+      total += count * kept;
     }
     origin = now;
     return 1;
@@ -110,23 +109,14 @@ export function createLatencyHistogram(options: { readonly halfLifeMs: number })
 
   return {
     add: (now, durationMs) => {
-      const place = Math.floor(Math.log2(Math.max(1, durationMs)) * perDoubling);
-      const index = Math.min(buckets - 1, place);
       const weight = weightAt(now);
-      counts[index] = (counts[index] ?? 0) + weight;
+      addToBucket(counts, scale.bucketOf(durationMs), weight);
       total += weight;
     },
     weight: (now) => total / weightAt(now),
     quantile: (share) => {
-      if (total === 0) return undefined;
-      let left = share * total;
-      for (let index = 0; index < buckets; index += 1) {
-        const count = counts[index] ?? 0;
-        if (count > 0 && left <= count) return 2 ** ((index + left / count) / perDoubling);
-        left -= count;
-      }
-      // Rounding may leave a rest at the end of the sum.
-      return 2 ** (buckets / perDoubling);
+      const reached = reachedAt([counts], { share, total });
+      return reached && scale.boundAt(reached.bucket + reached.within);
     },
   };
 }

@@ -4,14 +4,8 @@ import type { EngineName } from '../../core/engine-name.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
-import {
-  blameOf,
-  createEndpointHealth,
-  type EndpointAttempt,
-  type EndpointHealth,
-  type Ejection,
-  type EndpointRecord,
-} from './endpoint-health.ts';
+import { blameOf, type EndpointAttempt, type EndpointRecord } from './endpoint-attempt.ts';
+import { createEndpointHealth, type EndpointHealth, type Ejection } from './endpoint-health.ts';
 import type { BackendLoads, BackendLoad } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
 import { createRouteRecorder, type RouteRecord } from './route-record.ts';
@@ -28,7 +22,7 @@ export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'fail
   readonly unreachable: (endpoint: string, fault: Fault) => void;
 }
 
-/** What is known of a route: of each of its endpoints, and of all together. */
+/** The health of a route: of each of its endpoints, and of all together. */
 export interface RouteHealth {
   readonly structure: StructureHealth;
   /** Attempts under way on the backend, by all of its routes. */
@@ -57,15 +51,15 @@ export interface RouteHealthOptions {
   readonly elapsed: () => number;
 }
 
-/** Where others can do its work, an endpoint is ejected sooner, and may be probed more often: a probe keeps nobody waiting. */
+/** Beside other endpoints, an endpoint is ejected sooner and may be probed more often: a probe keeps no caller waiting. */
 const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
   alone: { failuresInRow: 5, mostOpenMs: 30_000 },
   amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
 };
 
 /**
- * How long an endpoint that is gone is remembered: the readiness of a pod may flap, and its failures are not to begin anew each time.
- * As long as an endpoint is kept out at the most.
+ * How long an endpoint that is gone is remembered: the readiness of a pod may flap, and its failures must not be forgotten each time.
+ * The same as the longest ejection of an endpoint.
  */
 const rememberedMs = 30_000;
 
@@ -239,7 +233,7 @@ function pooled(statuses: readonly Pooled[]): Pooled {
   };
 }
 
-/** Engines that are a provider's service: its addresses are doors to one house. */
+/** Engines that are a provider's service: all of its addresses lead to the same service. */
 const providers: ReadonlySet<EngineName> = new Set([
   'deepseek',
   'dashscope',

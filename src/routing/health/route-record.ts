@@ -1,17 +1,17 @@
 import type { Fault } from '../../core/event.ts';
-import { tellingFailures } from '../../core/replica.ts';
+import { failuresInARow } from '../../core/observed-catalog.ts';
 
 /**
- * What the last requests of a route say to operators, whatever ejection makes of them. A prompt that fails again and again counts
+ * The results of a route's last requests, for operators. Ejection has rules of its own. A prompt that fails again and again counts
  * once for ejection, so that one caller cannot eject a route; here each failure counts, so that a probe which always sends the same
- * prompt finds a dead engine. `untried`: too few requests lately to tell.
+ * prompt finds a dead engine. `untried`: too few requests lately.
  */
 export type RouteRecord =
   | { readonly kind: 'untried' }
   | { readonly kind: 'answers' }
   | { readonly kind: 'fails'; readonly fault: Fault };
 
-/** Older results tell nothing about the present. */
+/** Older results say nothing about the present. */
 const presentMs = 600_000;
 
 export interface RouteRecorder {
@@ -34,7 +34,7 @@ export function createRouteRecorder(): RouteRecorder {
       last = { at: now, fault };
     },
     record: (now) => {
-      if (failures >= tellingFailures && last !== undefined && now - last.at < presentMs) {
+      if (failures >= failuresInARow && last !== undefined && now - last.at < presentMs) {
         return { kind: 'fails', fault: last.fault };
       }
       return now - answeredAt < presentMs ? { kind: 'answers' } : { kind: 'untried' };

@@ -19,13 +19,13 @@ export type RouteState =
 /** What is known of a route for a request, as of now. */
 export interface RouteStatus {
   readonly state: RouteState;
-  /** Share of the route's attempts that succeeded lately, taken for one until something speaks against it. */
+  /** Share of the route's attempts that succeeded lately; one until an attempt has failed. */
   readonly success: number;
   /** Share of its answers with the right structure, in the capabilities that this request needs. */
   readonly validity: number;
   /** Attempts under way on its backend, by all routes. */
   readonly inFlight: number;
-  /** Attempts that its backend takes at a time; undefined where the operator has not said. */
+  /** Attempts that its backend takes at a time; undefined where the operator has declared none. */
   readonly capacity: number | undefined;
   /** Time to the first output in the transport asked for. Undefined: unknown, and so is `tokenMs`. */
   readonly firstOutput: FirstOutput | undefined;
@@ -33,14 +33,14 @@ export interface RouteStatus {
   readonly tokenMs: number | undefined;
 }
 
-/** What of a request bears on the status of routes. */
+/** The parts of a request that the status of a route depends on. */
 export interface StatusAsk {
   readonly stream: boolean;
   /** The structure that its answer must have. */
   readonly capabilities: readonly StructuralCapability[];
 }
 
-/** What routing sees of the health of routes. */
+/** The health of routes, as routing needs it. */
 export interface RoutingView {
   readonly status: (route: Route, ask: StatusAsk) => RouteStatus;
   /** Call it when a request goes out as a structure probe: no second one does so at the same time. */

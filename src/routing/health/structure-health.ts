@@ -16,7 +16,7 @@ export interface StructureHealth {
 
 /** Valid answers that are assumed before any has been seen. */
 const prior = { value: 1, weight: 4 };
-/** So many of the last few answers may be invalid. */
+/** The most invalid answers among the last few. */
 const lastFew = 5;
 const mostOfLastFew = 2;
 /** And this share of all answers, once there are enough. */
@@ -41,7 +41,7 @@ export function createStructureHealth(random: () => number): StructureHealth {
         circuit: createCircuit({
           // The count and the share below open the circuit.
           ...{ random, failuresInRow: () => Infinity, openMs: 10_000, mostOpenMs: () => 300_000 },
-          // An answer without a call has nothing to validate: the probe is made again.
+          // An answer without a tool call has nothing to validate. Another request probes again.
           probeMs: 10_000,
         }),
         validity: createDecayedMean({ halfLifeMs: 300_000, mostWeight: 20 }),
@@ -61,7 +61,7 @@ export function createStructureHealth(random: () => number): StructureHealth {
       const ticket = circuit.unannounced();
       if (isValid) callers.served(now, caller);
       else if (!callers.failed(now, caller) && result === 'missed') {
-        // The result says nothing: a probe is free for the next request.
+        // The result proves nothing. The next request may probe.
         circuit.released(ticket);
         return;
       }
@@ -141,7 +141,7 @@ export function createMetSchemas(): MetSchemas {
   return {
     met: (now, { route, asked }) => {
       forget(now);
-      // As a rule nothing was missed, and the digest need not be computed.
+      // Usually no schema was missed, so the digest need not be computed.
       if (known.size > 0) known.get(asked())?.metAt.set(route, now);
     },
     missed: (now, { route, asked }) => {

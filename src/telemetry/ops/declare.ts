@@ -46,7 +46,7 @@ export function histogramsOf(registry: Registry) {
   ): Histogram<Label> => new Histogram({ name, help, registers: [registry], labelNames, buckets });
 }
 
-/** Names one request beside a value of many: to `weir explain`, and where it is traced to what shows traces. */
+/** Names one request beside a value of many: for `weir explain`, and for a viewer of traces where the request is traced. */
 export type Exemplar = Readonly<Partial<Record<'request_id' | 'trace_id', string>>>;
 
 /** Declares histograms of which each bucket remembers the last request that fell into it. */

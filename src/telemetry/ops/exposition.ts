@@ -32,7 +32,7 @@ const formatOfType: ReadonlyMap<string, ExpositionFormat> = new Map([
 
 /**
  * The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1): the one it names with the greater weight, of equals the first.
- * Whoever names neither gets Prometheus' text.
+ * A scraper that names neither gets Prometheus' text.
  *
  * The types are compared here and without their parameters. The library matches a range only with an offer that has all parameters of
  * the range: Prometheus 3, which names OpenMetrics with `escaping=allow-utf-8`, would get the text.

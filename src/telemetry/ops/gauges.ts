@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Load } from '../../core/load.ts';
 import { type Problem, problemKinds } from '../../core/problem.ts';
-import type { ModelStatus } from '../../core/replica.ts';
+import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts';
 import { addTotal, gaugesOf } from './declare.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
@@ -9,17 +9,8 @@ import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 interface SharingFigures {
   readonly isShared: boolean;
   readonly replicas: number;
-  /** Answers of the server that did not come in time, since the start. */
+  /** Answers of Valkey that came too late, since the start. */
   readonly late: number;
-}
-
-/** The endpoints of one backend. */
-export interface EndpointFigures {
-  readonly total: number;
-  /** Those that get requests. */
-  readonly healthy: number;
-  /** Those that get none because earlier ones failed. */
-  readonly ejected: number;
 }
 
 /** One thread of the process. */
@@ -29,7 +20,7 @@ export interface ThreadFigures {
   readonly busyMs: number;
   /** How long a message waited for its event loop just now; undefined for the thread that serves requests, whose load is measured. */
   readonly delayMs: number | undefined;
-  /** Of V8, where the thread told in time. */
+  /** Of V8, where the thread answered in time. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
 
@@ -48,16 +39,16 @@ interface CatalogFigures {
   }>;
 }
 
-/** What Envoy is told of endpoints over xDS. */
+/** The state of the endpoints that Envoy gets over xDS. */
 export interface DiscoveryFigures {
   /** Envoys that are connected. */
   readonly streams: number;
-  /** How long the oldest message that Envoy has not answered is under way; 0: it has answered all. */
+  /** Age of the oldest message that Envoy has not answered; 0: it has answered all. */
   readonly unansweredMs: number;
   readonly refusals: number;
 }
 
-/** What is read of the running service whenever its metrics are asked for. Undefined: this service has none of it. */
+/** The values that are read at each scrape of the metrics. Undefined: this service does not have the value. */
 export interface ServiceFigures {
   readonly version: string;
   readonly inFlight: () => number;
@@ -67,12 +58,12 @@ export interface ServiceFigures {
   readonly uploads: { readonly arriving: () => number; readonly bytes: () => number };
   /** Share of new requests that Envoy lets through to the service. */
   readonly edgeAdmitRatio: () => number;
-  /** Undefined: this process is the only one and shares its limits with nobody. */
+  /** Undefined: this process is the only one and its limits are its own. */
   readonly sharing: (() => SharingFigures) | undefined;
   readonly blockedAddresses: () => number;
   readonly droppedLogRecords: () => number;
   readonly store: () => StoreFigures;
-  /** Room on the disk of the data folder, bytes; undefined where it cannot be told. */
+  /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
   readonly disk: () => Promise<{ readonly free: number; readonly size: number } | undefined>;
   readonly catalog: () => CatalogFigures;
   /** How far the catalog may be behind its source; undefined while there is no catalog. Undefined: it is never behind. */
@@ -80,8 +71,8 @@ export interface ServiceFigures {
   /** Whether this replica writes the status of the cluster's objects. Undefined: there is no cluster. */
   readonly isLeading: (() => boolean) | undefined;
   readonly discovery: () => DiscoveryFigures;
-  /** How the endpoints of each backend are, by its name; backends that Envoy does not have are left out. */
-  readonly endpoints: () => Promise<Iterable<readonly [string, EndpointFigures]>>;
+  /** The endpoints of each backend, by its name; backends that Envoy does not have are left out. */
+  readonly endpoints: () => Promise<Iterable<readonly [string, EndpointCounts]>>;
   /** The status of each model of the catalog, by its id. */
   readonly modelStatuses: () => Iterable<readonly [string, ModelStatus]>;
   readonly threads: () => Promise<readonly ThreadFigures[]>;
@@ -89,7 +80,7 @@ export interface ServiceFigures {
   readonly problems: () => readonly Pick<Problem, 'object' | 'kind'>[];
 }
 
-/** Adds all metrics that are read when they are asked for, in place of being counted as things happen. */
+/** Adds all metrics whose values are read at each scrape. */
 export function addGauges(registry: Registry, figures: ServiceFigures): void {
   const { load, uploads, edgeAdmitRatio, blockedAddresses, droppedLogRecords, version } = figures;
   const gauge = gaugesOf(registry);
@@ -193,9 +184,9 @@ function addEndpointGauge(registry: Registry, read: ServiceFigures['endpoints'])
     async collect() {
       const found = await read();
       this.reset();
-      for (const [backend, { total, healthy, ejected }] of found) {
+      for (const [backend, { healthy, ejected, unhealthy }] of found) {
         this.set({ backend, state: 'healthy' }, healthy);
-        this.set({ backend, state: 'unhealthy' }, total - healthy - ejected);
+        this.set({ backend, state: 'unhealthy' }, unhealthy);
         this.set({ backend, state: 'ejected' }, ejected);
       }
     },
@@ -218,7 +209,7 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
 
 function addDiskGauges(registry: Registry, read: ServiceFigures['disk']): void {
   const registers = [registry];
-  // Metrics are rendered in the order of their declarations: the first one reads for both.
+  // Metrics are rendered in the order of their declarations: the first one reads the values of both.
   new Gauge({
     name: 'weir_data_disk_size_bytes',
     help: 'Size of the disk that has the data folder.',
@@ -265,7 +256,7 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
 
 function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ownDelayMs: () => number): void {
   const registers = [registry];
-  // Rendered first, it reads for all three.
+  // Rendered first, it reads the values of all three.
   new Counter({
     name: 'weir_thread_busy_seconds_total',
     help: 'Time in which the event loop of each thread did not wait; one that grows by a second a second is full.',
@@ -299,7 +290,7 @@ function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ow
   });
 }
 
-/** Problems with a series of their own: each series stays in Prometheus for as long as it keeps anything. */
+/** Most problems with a series of their own. Prometheus keeps each series for as long as it keeps any data. */
 const mostNamed = 100;
 
 /** Adds the current problems: how many there are of each kind, and the most urgent ones by name. */

@@ -20,7 +20,7 @@ export interface Internal {
   readonly catalog: () => AsyncIterable<string>;
 }
 
-/** Stories of one answer: each takes about 10 µs to tell, and 2 KB. */
+/** Stories of one answer: each takes about 10 µs to render, and 2 KB. */
 const mostStories = 100;
 /** Characters of a body that sets the level of the log. */
 const mostLevelLength = 1_000;
@@ -28,7 +28,7 @@ const mostLevelLength = 1_000;
 const prefix = '/internal/';
 const json = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
-/** Answers what begins with `/internal/`, for those that have the token alone. False: the path is another. */
+/** Answers paths that begin with `/internal/`, only for clients with the token. False: the path is another. */
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
@@ -46,7 +46,7 @@ export function answerInternal(
   }
   const [what, id, ...more] = url.pathname.slice(prefix.length).split('/');
   if (what === 'log-level' && id === undefined && request.method === 'PUT') {
-    // A body that breaks off has nobody left who waits for an answer.
+    // If the body breaks off, no client waits for an answer.
     putLogLevel(request, logLevel).then(
       (problem) =>
         problem === undefined
@@ -62,7 +62,7 @@ export function answerInternal(
   }
   if (what === 'catalog' && id === undefined) {
     response.writeHead(200, json);
-    // The reader may leave in the middle, which is nobody's fault.
+    // The client may leave in the middle, which is no error.
     pipeline(Readable.from(catalog()), response).catch(() => response.destroy());
   } else if (what === 'problems' && id === undefined) {
     response.writeHead(200, json).end(JSON.stringify(problems()));
@@ -85,7 +85,7 @@ export function answerInternal(
 /** Sets the level that a body asks for, `{"level": "debug"}`. Resolves to what is wrong with the body, undefined when nothing is. */
 async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl): Promise<string | undefined> {
   let text = '';
-  // What is too long is read to its end, and is no JSON then.
+  // A body that is too long is read to its end, and is then cut, so that it is no JSON.
   for await (const piece of request.setEncoding('utf8')) if (text.length < mostLevelLength) text += String(piece);
   const read = logLevelBodySchema.safeParse(parsed(text));
   if (read.success) {

@@ -7,7 +7,8 @@ import type { Outcome } from '../../core/account.ts';
 import { Failure } from '../../core/failure.ts';
 import type { RequestEnd } from '../../core/telemetry.ts';
 import { createSlices } from '../../process/turns.ts';
-import type { EndpointFigures, ServiceFigures } from './gauges.ts';
+import type { EndpointCounts } from '../../core/observed-catalog.ts';
+import type { ServiceFigures } from './gauges.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import type { StoreFigures } from './store-gauges.ts';
 
@@ -240,7 +241,7 @@ describe('gauges', () => {
     expect(await metrics.render('prometheus')).not.toContain('model="a/a"');
   });
 
-  it('show whether limits are shared, where there is somebody to share them with', async () => {
+  it('show whether limits are shared, where there are other replicas', async () => {
     let sharing = { isShared: true, replicas: 3, late: 0 };
     const metrics = begin({ sharing: () => sharing, blockedAddresses: () => 2 });
     expect(await metrics.render('prometheus')).toMatch(/^weir_limits_shared 1$[^]*^weir_replicas 3$/m);
@@ -277,9 +278,9 @@ describe('gauges', () => {
   });
 
   it('show how the endpoints of each backend and the routes are, and forget a backend that is gone', async () => {
-    let backends: readonly (readonly [string, EndpointFigures])[] = [
-      ['vllm-a', { total: 8, healthy: 5, ejected: 1 }],
-      ['vllm-b', { total: 0, healthy: 0, ejected: 0 }],
+    let backends: readonly (readonly [string, EndpointCounts])[] = [
+      ['vllm-a', { total: 8, healthy: 5, ejected: 1, unhealthy: 2 }],
+      ['vllm-b', { total: 0, healthy: 0, ejected: 0, unhealthy: 0 }],
     ];
     const routes = [{ model, backend: 'vllm-a', weight: 0, isServing: false }];
     const metrics = begin({

@@ -113,10 +113,10 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
     return [ofModel(routeId.slice(0, at)), routeId.slice(at + 1)];
   }
 
-  /** All that a model may have, whether any was asked or not. */
+  /** The metrics of a model, whether it was asked or not. */
   const template = createModelMetrics('');
   function* families(): Generator<MetricFamily> {
-    // A model that has left the catalog is forgotten: names that come and go must not add up.
+    // A model that has left the catalog is forgotten, so that names that come and go do not add up.
     const listed = figures.catalog().models;
     for (const id of models.keys()) if (id !== '' && !listed.has(id)) models.delete(id);
     for (const { name } of registry.getMetricsAsArray()) yield { name, registries: [registry] };

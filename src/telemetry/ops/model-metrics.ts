@@ -144,7 +144,7 @@ function exemplarOf({ requestId, traceId }: RequestEnd): Exemplar {
 
 type FailoverResult = 'recovered' | 'failed' | 'left';
 
-/** What came of a failover. `left`: nobody waited for it any more. */
+/** What came of a failover. `left`: no caller waited for it any more. */
 const resultOf: Readonly<Record<'beforeOutput' | 'midStream', Readonly<Record<RequestEnd['kind'], FailoverResult>>>> = {
   // An answer that broke off later had begun.
   beforeOutput: {

@@ -5,21 +5,21 @@ it('logs twenty records of a kind in ten seconds, each kind for itself, and says
   let now = 0;
   const limit = createRepeatLimit({ now: () => now });
   const told = (kind: string, times: number): number =>
-    Array.from({ length: times }, () => limit.take(kind)).filter(({ isTold }) => isTold).length;
+    Array.from({ length: times }, () => limit.take(kind)).filter(({ isLogged }) => isLogged).length;
   expect(told('a', 500)).toBe(20);
   expect(told('b', 3)).toBe(3);
   now = 9_999;
-  expect(limit.take('a')).toEqual({ isTold: false, suppressed: undefined });
+  expect(limit.take('a')).toEqual({ isLogged: false, suppressed: undefined });
   now = 10_000;
-  expect(limit.take('a')).toEqual({ isTold: true, suppressed: 481 });
-  expect(limit.take('a')).toEqual({ isTold: true, suppressed: undefined });
+  expect(limit.take('a')).toEqual({ isLogged: true, suppressed: 481 });
+  expect(limit.take('a')).toEqual({ isLogged: true, suppressed: undefined });
 });
 
 it('keeps no more than a bounded number of kinds', () => {
   const limit = createRepeatLimit({ now: () => 0 });
   for (let count = 0; count < 20; count += 1) limit.take('first');
   for (let count = 0; count < 10_000; count += 1) limit.take(`kind ${count}`);
-  expect(limit.take('first').isTold).toBe(true);
+  expect(limit.take('first').isLogged).toBe(true);
 });
 
 it('limits warnings and errors of a part by their message, and nothing that is no trouble', () => {

@@ -1,24 +1,24 @@
 import type { Clock } from '../../core/clock.ts';
 
-/** Says of repeated records which of them are logged. */
+/** Decides which of repeated records are logged. */
 export interface RepeatLimit {
   /** Counts one record of a kind. `suppressed`: how many of that kind were left out before this one; undefined: none. */
-  readonly take: (kind: string) => { readonly isTold: boolean; readonly suppressed: number | undefined };
+  readonly take: (kind: string) => { readonly isLogged: boolean; readonly suppressed: number | undefined };
 }
 
 interface Kind {
   begun: number;
-  told: number;
+  logged: number;
   suppressed: number;
 }
 
 const periodMs = 10_000;
 /** Records of one kind in a period. */
 const mostInPeriod = 20;
-/** Kinds are made of names and codes of ours; a bound is kept all the same. */
+/** Kinds consist of our own names and codes, so there are few. The bound is a safeguard. */
 const mostKinds = 10_000;
 
-/** Where a part of a program says what happens to it. */
+/** The log of a part of a program. */
 export interface PartLog {
   readonly info: (facts: object, message: string) => void;
   readonly warn: (facts: object, message: string) => void;
@@ -31,8 +31,8 @@ export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartL
   const limited =
     (level: 'warn' | 'error') =>
     (facts: object, message: string): void => {
-      const { isTold, suppressed } = repeats.take(message);
-      if (isTold) log[level]({ ...facts, suppressed }, message);
+      const { isLogged, suppressed } = repeats.take(message);
+      if (isLogged) log[level]({ ...facts, suppressed }, message);
     };
   return { info: (facts, message) => log.info(facts, message), warn: limited('warn'), error: limited('error') };
 }
@@ -44,22 +44,22 @@ export function createRepeatLimit({ now }: { readonly now: () => number }): Repe
     take: (name) => {
       const at = now();
       const known = kinds.get(name);
-      const kind = known ?? { begun: at, told: 0, suppressed: 0 };
+      const kind = known ?? { begun: at, logged: 0, suppressed: 0 };
       if (known === undefined) {
         if (kinds.size >= mostKinds) kinds.clear();
         kinds.set(name, kind);
       } else if (at - kind.begun >= periodMs) {
         kind.begun = at;
-        kind.told = 0;
+        kind.logged = 0;
       }
-      if (kind.told >= mostInPeriod) {
+      if (kind.logged >= mostInPeriod) {
         kind.suppressed += 1;
-        return { isTold: false, suppressed: undefined };
+        return { isLogged: false, suppressed: undefined };
       }
-      kind.told += 1;
+      kind.logged += 1;
       const suppressed = kind.suppressed === 0 ? undefined : kind.suppressed;
       kind.suppressed = 0;
-      return { isTold: true, suppressed };
+      return { isLogged: true, suppressed };
     },
   };
 }

@@ -71,7 +71,7 @@ describe('the ops server', () => {
     await ops.close();
   });
 
-  it('tells of requests and the catalog those alone that have the token of the database', async () => {
+  it('reports requests and the catalog only to clients with the token of the database', async () => {
     const ops = await startOps(options);
     const ask = async (path: string, authorization?: string, method = 'GET') => {
       const headers: Record<string, string> = authorization === undefined ? {} : { authorization };

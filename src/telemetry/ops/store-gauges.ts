@@ -23,7 +23,7 @@ export interface StoreFigures {
 
 const databaseStates = ['here', 'behind', 'away'] as const;
 
-/** Adds what tells whether bills wait outside the database, how many more can, and whether old ones are dropped. */
+/** Adds gauges of the bills that wait outside the database, of the room for more, and of the upkeep that drops old ones. */
 export function addStoreGauges(registry: Registry, figures: () => StoreFigures): void {
   const gauge = gaugesOf(registry);
   new Gauge({

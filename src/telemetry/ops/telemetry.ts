@@ -18,7 +18,7 @@ export interface TelemetryParts {
   readonly stories: Pick<Telemetry, 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over'>;
 }
 
-/** Tells operators about requests: in metrics, in the log, in what is measured of models, and in the stories of requests. */
+/** Reports requests to operators: in metrics, in the log, in the figures of models, and in the stories of requests. */
 export function createTelemetry(log: Logger, { metrics, measured, errors, stories }: TelemetryParts): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
@@ -30,8 +30,8 @@ export function createTelemetry(log: Logger, { metrics, measured, errors, storie
     // A request that our validation should have refused, and a problem of the operator's account, need a person.
     const level =
       engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
-    const { isTold, suppressed } = repeats.take(`${routeId} ${kind}`);
-    if (isTold) {
+    const { isLogged, suppressed } = repeats.take(`${routeId} ${kind}`);
+    if (isLogged) {
       log[level]({ requestId, routeId, fault: kind, detail, status, engineError, suppressed }, 'attempt failed');
     }
   }
@@ -56,9 +56,9 @@ export function createTelemetry(log: Logger, { metrics, measured, errors, storie
       const level = levelOf(end);
       if (!log.isLevelEnabled(level)) return;
       const { kind, code } = end;
-      // A request that was served has its record in any case; a flood of refusals must not become a flood of lines.
-      const told = kind === 'refused' ? repeats.take(`refused ${code}`) : { isTold: true, suppressed: undefined };
-      if (told.isTold) log[level]({ ...recordOf(end), suppressed: told.suppressed }, 'request ended');
+      // Each served request has its record. A flood of refusals must not become a flood of lines.
+      const repeat = kind === 'refused' ? repeats.take(`refused ${code}`) : { isLogged: true, suppressed: undefined };
+      if (repeat.isLogged) log[level]({ ...recordOf(end), suppressed: repeat.suppressed }, 'request ended');
     },
     won: (_, routeId, reason) => metrics.won(routeId, reason),
     attempt: (requestId, start): AttemptWatch => {
@@ -94,9 +94,9 @@ export function createTelemetry(log: Logger, { metrics, measured, errors, storie
         log.debug(facts, 'web search');
         return;
       }
-      // A provider that is away fails every search.
-      const { isTold, suppressed } = repeats.take(`search ${provider}`);
-      if (isTold) log.warn({ ...facts, suppressed }, 'web search');
+      // While a provider is down, every search fails.
+      const { isLogged, suppressed } = repeats.take(`search ${provider}`);
+      if (isLogged) log.warn({ ...facts, suppressed }, 'web search');
     },
   };
 }
@@ -158,7 +158,7 @@ export interface LoggedStatus {
   readonly message?: string;
 }
 
-/** Logs when the database goes away and comes back, when the journal is full, and errors: a line per change, not per row. */
+/** Logs when the database goes down and comes back, when the journal is full, and errors: a line per change, not per row. */
 export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
   let last: LoggedStatus = { database: 'here', journalBytes: 0, journalFault: undefined, hasRoom: true };
   return (status) => {
@@ -178,7 +178,7 @@ export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
   };
 }
 
-/** Logs problems of one sort, of all of which it is told each time: one line when a problem appears, and none while it stays. */
+/** Logs problems of one sort. Call the result with all of them each time: it logs one line when a problem appears, and none while it stays. */
 export function createProblemLog(log: Pick<PartLog, 'warn'>, message: string): (problems: readonly object[]) => void {
   let known: ReadonlySet<string> = new Set();
   return (problems) => {

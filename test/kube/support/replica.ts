@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { EndpointCounts, EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
+import type { EnvoyEndpoints, EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { openCatalog } from '../../../src/control/catalog.ts';
@@ -18,7 +18,7 @@ export interface StandInEnvoy {
   /** Backends whose cluster it has not come to yet. */
   readonly lagging: Set<string>;
   /** Backends with these numbers of endpoints, and the names of some that are not well. */
-  readonly endpoints: Map<string, Pick<EndpointCounts, 'total' | 'healthy'> & Partial<EndpointCounts>>;
+  readonly endpoints: Map<string, Pick<EnvoyEndpoints, 'total' | 'healthy'> & Partial<EnvoyEndpoints>>;
   isAway: boolean;
 }
 
@@ -102,9 +102,11 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
           envoy.isAway
             ? undefined
             : {
-                active: applied
-                  .filter(({ backend }) => !envoy.refused.has(backend) && !envoy.lagging.has(backend))
-                  .map((cluster) => cluster.name),
+                active: new Set(
+                  applied
+                    .filter(({ backend }) => !envoy.refused.has(backend) && !envoy.lagging.has(backend))
+                    .map((cluster) => cluster.name),
+                ),
                 endpoints: new Map(
                   [...envoy.endpoints].map(([backend, counts]) => [backend, { failing: [], ...counts }]),
                 ),

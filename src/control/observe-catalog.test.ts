@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { countTurns } from '../../test/support/count-turns.ts';
 import { routeOf } from '../../test/support/route-of.ts';
 import type { Model } from '../core/catalog.ts';
-import { replicaView } from './replica-view.ts';
+import { observeCatalog } from './observe-catalog.ts';
 
 /** Keeps the event loop busy, as the health of a route with many endpoints does. */
 function compute(ms: number): void {
@@ -17,7 +17,7 @@ it('gives others a turn every few milliseconds, however many backends there are'
   const clusters = routes.map(({ backend }) => backend.cluster);
   const counts = { total: 2, healthy: 2, failing: [] };
   const { turns, stop } = countTurns();
-  const view = await replicaView(
+  const observed = await observeCatalog(
     {
       name: 'replica',
       isServing: ({ id }) => (compute(0.05), id !== 'm1@b1'),
@@ -26,19 +26,20 @@ it('gives others a turn every few milliseconds, however many backends there are'
       troubleOf: () => undefined,
       answerOf: () => undefined,
       record: () => ({ kind: 'untried' }),
+      refused: () => new Map(),
+      snapshot: () => ({
+        ...{ aliases: new Map(), clusters, version: 'v' },
+        models: models as unknown as ReadonlyMap<string, Model>,
+      }),
     },
     {
-      snapshot: { models: models as unknown as ReadonlyMap<string, Model>, aliases: new Map(), clusters, version: 'v' },
-      envoy: {
-        active: clusters.map(({ name }) => name),
-        endpoints: new Map(clusters.map(({ backend }) => [backend, counts])),
-      },
-      refused: new Map(),
+      active: new Set(clusters.map(({ name }) => name)),
+      endpoints: new Map(clusters.map(({ backend }) => [backend, counts])),
     },
   );
   stop();
   // 75 milliseconds of work in slices of two.
   expect(turns()).toBeGreaterThan(30);
-  expect([[...view.out], [...view.unlisted], view.endpoints.size]).toEqual([['m1@b1'], ['m2'], 500]);
-  expect(view.endpoints.get('b3')).toMatchObject({ healthy: 1, ejected: 1 });
+  expect([[...observed.out], [...observed.unlisted], observed.backends.size]).toEqual([['m1@b1'], ['m2'], 500]);
+  expect(observed.backends.get('b3')?.endpoints).toMatchObject({ healthy: 1, ejected: 1, unhealthy: 0 });
 });

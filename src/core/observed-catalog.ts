@@ -1,42 +1,60 @@
-/** What one replica reports about the catalog: which clusters its Envoy has, and which backends can be reached from there. */
-export interface ReplicaView {
+/**
+ * The state of the catalog as one replica observes it. The conditions of objects, the metrics of endpoints, the list of problems and the
+ * live catalog of the portal are all rendered from it.
+ */
+export interface ObservedCatalog {
   /** Name of the replica's pod. */
   readonly name: string;
   /** Whether its Envoy answered last time. When not, the fields below are from the last time it did. */
   readonly hasEnvoy: boolean;
   /** `clusterMark` of every cluster its Envoy has. */
   readonly clusters: ReadonlySet<string>;
-  /** Backends whose cluster its Envoy refused, with Envoy's message. */
-  readonly refused: ReadonlyMap<string, string>;
-  /** Backends that its requests cannot reach. */
-  readonly unreachable: ReadonlyMap<string, Unreachable>;
-  /** Ids of routes that it sends no requests because earlier ones failed. */
+  /** By name. Another replica reports a backend only while something is wrong with it. */
+  readonly backends: ReadonlyMap<string, ObservedBackend>;
+  /** Ids of routes to which the replica sends no requests, because earlier requests failed. */
   readonly out: ReadonlySet<string>;
-  /** Backends on which the last requests failed, one prompt's as well as many prompts', with the HTTP status of the last answer. */
-  readonly failing: ReadonlyMap<string, FailingBackend>;
   /** Ids of models that are in its catalog but not on its list. */
   readonly unlisted: ReadonlySet<string>;
-  /** Backends with their endpoints. Of another replica only those are known of which some endpoint is not well. */
-  readonly endpoints: ReadonlyMap<string, EndpointsView>;
 }
 
-/** So many failures in a row, without an answer between them, say that a backend fails: of one prompt, too. */
-export const tellingFailures = 10;
+/** The state of one backend, as one replica observes it. */
+export interface ObservedBackend {
+  /** Envoy's message, where Envoy refused the backend's cluster. */
+  readonly refused: string | undefined;
+  /** Why requests cannot reach the backend; undefined: they can. */
+  readonly unreachable: Unreachable | undefined;
+  /** Set while the last requests to the backend failed: the failures of one prompt count, too. */
+  readonly failing: FailingBackend | undefined;
+  /** Undefined: Envoy does not have the backend. */
+  readonly endpoints: ObservedEndpoints | undefined;
+}
 
-/** At least the last `tellingFailures` requests to a backend failed. */
+/** So many failures in a row, without an answer between them, mean that a backend fails. The failures of one prompt count, too. */
+export const failuresInARow = 10;
+
+/** At least the last `failuresInARow` requests to a backend failed. */
 export interface FailingBackend {
   /** HTTP status of the last one; undefined where there was none. */
   readonly status: number | undefined;
 }
 
-/** The endpoints of one backend, as one replica sees them. */
-export interface EndpointsView {
-  readonly total: number;
-  /** Those that get requests. */
+/** Every endpoint of a backend, in exactly one state. */
+export interface EndpointCounts {
+  /** Endpoints that get requests. */
   readonly healthy: number;
-  /** Some of the others. */
+  /** Healthy to Envoy, ejected by this service because requests to them failed. */
+  readonly ejected: number;
+  /** Endpoints that Envoy does not use: their health check, or connections to them, fail. */
+  readonly unhealthy: number;
+  /** All of them. */
+  readonly total: number;
+}
+
+/** The endpoints of one backend, as one replica observes them. */
+export interface ObservedEndpoints extends EndpointCounts {
+  /** Some of the endpoints that get no requests. */
   readonly failing: readonly FailingEndpoint[];
-  /** Why there is none, beginning with the field at fault; undefined where there are some. */
+  /** Why the backend has no endpoint, beginning with the field at fault; undefined where it has some. */
   readonly trouble: string | undefined;
 }
 
@@ -59,7 +77,7 @@ export type EndpointFault = (typeof endpointFaults)[number];
 /** Why a backend cannot be reached. `no-address`: it has no endpoint. `unhealthy`: no endpoint passes the health check. */
 export type Unreachable = 'no-address' | 'unhealthy';
 
-/** A short part of a cluster's name that tells it from any other: the name ends in a digest of the cluster's content. */
+/** A short part of a cluster's name that differs from that of any other: the name ends in a digest of the cluster's content. */
 export function clusterMark(name: string): string {
   return name.slice(-24, -16);
 }
@@ -78,7 +96,7 @@ export interface PerformanceFigure {
 export interface ModelStatus {
   /** Whether the list has it: servable at its service level. A model that is not listed stays callable. */
   readonly listed: boolean;
-  /** Share of its requests that were served, over its window; absent while there are too few to tell. */
+  /** Share of its requests that were served, over its window; absent while there are too few requests. */
   readonly availability?: number | undefined;
   /** Absent when nothing was measured lately. */
   readonly figure?: PerformanceFigure | undefined;

@@ -1,0 +1,50 @@
+/**
+ * Histograms whose buckets grow by the same factor: a quantile is off by the same share of its value wherever it lies. Those of one
+ * scale add up bucket by bucket.
+ */
+export interface LogScale {
+  readonly bucketCount: number;
+  /** Values below the lowest, and above the highest bound, count in the bucket at that end. */
+  readonly bucketOf: (value: number) => number;
+  /** The lower bound of a bucket. A fraction is a place within the bucket. */
+  readonly boundAt: (place: number) => number;
+}
+
+export function createLogScale(options: {
+  readonly lowest: number;
+  readonly perDoubling: number;
+  readonly bucketCount: number;
+}): LogScale {
+  const { lowest, perDoubling, bucketCount } = options;
+  return {
+    bucketCount,
+    bucketOf: (value) => Math.min(Math.max(Math.floor(Math.log2(value / lowest) * perDoubling), 0), bucketCount - 1),
+    boundAt: (place) => lowest * 2 ** (place / perDoubling),
+  };
+}
+
+/** How many values are in each bucket. 32-bit integers take half the memory; values of other weights than one need floats. */
+export type BucketCounts = Uint32Array | Float64Array;
+
+/** Changes the counts in place, since every answer passes here. */
+export function addToBucket(counts: BucketCounts, bucket: number, weight = 1): void {
+  counts[bucket] = (counts[bucket] ?? 0) + weight;
+}
+
+/** The bucket in which a share of all values is reached, and how far into the bucket, from 0 to 1; undefined without values. */
+export function reachedAt(
+  histograms: readonly BucketCounts[],
+  { share, total }: { readonly share: number; readonly total: number },
+): { readonly bucket: number; readonly within: number } | undefined {
+  const [first] = histograms;
+  if (first === undefined || total === 0) return undefined;
+  let left = share * total;
+  for (let bucket = 0; bucket < first.length; bucket += 1) {
+    let count = 0;
+    for (const counts of histograms) count += counts[bucket] ?? 0;
+    if (count > 0 && left <= count) return { bucket, within: left / count };
+    left -= count;
+  }
+  // Rounding may leave a rest at the end of the sum.
+  return { bucket: first.length - 1, within: 1 };
+}
