@@ -6,6 +6,7 @@ import type { EndedStory } from '../core/story.ts';
 import { currentSessions } from './authenticate.ts';
 import type { ToldEvent } from './event-hub.ts';
 import type { EventFeed, Portal } from './portal.ts';
+import type { FollowedServices } from './services.ts';
 
 const everyMs = 1_000;
 /** How long the services are followed after the last reader has gone: a page that is loaded anew comes back at once. */
@@ -23,7 +24,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   const balances = new Map<string, string>();
   let shownProblems = '';
   let names: ReadonlyMap<string, string> = new Map();
-  let following: { readonly begun: Promise<void>; readonly stop: () => void } | undefined;
+  let following: FollowedServices | undefined;
   let wantedAt = 0;
 
   /** A database that is away is a problem to show: the problems do not wait for what is read of it. */
@@ -63,9 +64,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   /** Begins to follow the services. Resolves when each was asked once: what ends from then on is told. */
   function follow(): Promise<void> {
     wantedAt = clock.elapsed();
-    if (following !== undefined) return following.begun;
-    const { promise: begun, resolve } = Promise.withResolvers<void>();
-    const stop = services.follow({
+    following ??= services.follow({
       stories: (stories) => {
         const told = stories.map((story) => requestEvent(story, names)).filter((event) => event !== undefined);
         // Before those who look are told and ask for the sums anew.
@@ -73,10 +72,8 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
         events.tell(told);
       },
       missed: (requests) => events.tell([{ event: { name: 'missed', data: { events: requests } }, about: nobody }]),
-      asked: () => resolve(),
     });
-    following = { begun, stop };
-    return begun;
+    return following.begun;
   }
 
   /** Services that nobody wants to hear of are left alone. */

@@ -62,7 +62,7 @@ export async function startPortal(
   let known: string | undefined;
   const token = async (): Promise<string> => (known ??= internalToken(await accounts.sharedSecret()));
   const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
-  const services = createServices({ origins: () => origins, token, clock: systemClock });
+  const services = createServices({ origins: () => origins, token, clock: systemClock, random: Math.random });
   const events = createEventHub(systemClock);
   stack.defer(events.close);
   const parts = {

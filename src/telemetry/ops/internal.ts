@@ -3,19 +3,17 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { hasInternalToken } from '../../core/internal-token.ts';
 import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.ts';
-import type { ProblemReport } from '../../core/problem.ts';
-import type { Story, StoryPage } from '../../core/story.ts';
+import type { Story } from '../../core/story.ts';
+import type { EventSources, EventStreams } from './event-streams.ts';
 
 /** What a service reports of itself to the portal, `weir explain`, `weir problems` and `weir log-level`, and lets them change. */
-export interface Internal {
+export interface Internal extends EventSources {
   /** The secret of the database, as it is now. */
   readonly secret: () => string;
-  readonly stories: {
-    readonly after: (seq: number, limit: number) => StoryPage;
+  readonly stories: EventSources['stories'] & {
     readonly find: (id: string) => readonly Story[];
   };
   readonly logLevel: LogLevelControl;
-  readonly problems: () => ProblemReport;
   /** The live catalog as JSON text, in pieces between which requests are served. */
   readonly catalog: () => AsyncIterable<string>;
 }
@@ -32,7 +30,7 @@ const json = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
-  { secret, stories, logLevel, problems, catalog }: Internal,
+  { secret, stories, logLevel, problems, catalog, streams }: Internal & { readonly streams: EventStreams },
 ): boolean {
   const url = URL.parse(request.url ?? '', 'http://ops');
   if (url?.pathname.startsWith(prefix) !== true) return false;
@@ -64,6 +62,8 @@ export function answerInternal(
     response.writeHead(200, json);
     // The reader may leave in the middle, which is nobody's fault.
     pipeline(Readable.from(catalog()), response).catch(() => response.destroy());
+  } else if (what === 'events' && id === undefined) {
+    streams.open(response, request.headers['last-event-id']?.toString());
   } else if (what === 'problems' && id === undefined) {
     response.writeHead(200, json).end(JSON.stringify(problems()));
   } else if (what === 'log-level' && id === undefined) {
