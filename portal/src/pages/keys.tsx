@@ -14,7 +14,7 @@ import { KeyForm, type KeyFields } from './key-form.tsx';
 import { KeySecret } from './key-secret.tsx';
 import { KeyTable } from './key-table.tsx';
 
-/** What is open over the page. */
+/** The open dialog. */
 type Open =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'create' }
