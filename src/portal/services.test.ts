@@ -77,7 +77,7 @@ async function two() {
 const idsOf = (stories: readonly Story[]): readonly string[] => stories.map(({ id }) => id);
 
 describe('the services of a gateway', () => {
-  it('are asked at every address of their name, and what they say is put together', async () => {
+  it('are asked at every address of their name, and their answers are merged', async () => {
     const { first, second, services } = await two();
     first.complete('r1');
     second.complete('r2', 'corr-2');
@@ -106,7 +106,7 @@ describe('the services of a gateway', () => {
     expect(problems).toEqual([sampleProblem({ since: '2026-07-01T12:00:01.000Z' })]);
   });
 
-  it('say the least level that they log, and change it', async () => {
+  it('report the least level that they log, and change it', async () => {
     const { first, second, services } = await two();
     expect((await services.logLevel(undefined)).data.map(({ said }) => said)).toEqual(['info', 'info']);
     second.level.set('error');
@@ -115,7 +115,7 @@ describe('the services of a gateway', () => {
     expect([first.level.current(), second.level.current()]).toEqual(['debug', 'debug']);
   });
 
-  it('are named where they do not answer, and the others are heard all the same', async () => {
+  it('are named where they do not answer, and the answers of the others remain', async () => {
     const { first, second, services } = await two();
     await second.ops.close();
     first.complete('r1');
@@ -138,7 +138,7 @@ describe('the services of a gateway', () => {
     });
   });
 
-  it('are told of when a name cannot be found, or an answer does not come in time', async () => {
+  it('are listed with the reason when a name cannot be found, or an answer does not come in time', async () => {
     const clock = createFakeClock();
     const origins = () => ['http://silent:1', 'http://nowhere:1'];
     const asked = Promise.withResolvers<void>();

@@ -6,7 +6,7 @@ import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.t
 import type { Story } from '../../core/story.ts';
 import type { EventSources, EventStreams } from './event-streams.ts';
 
-/** What a service reports of itself to the portal, `weir explain`, `weir problems` and `weir log-level`, and lets them change. */
+/** The state of a service for the portal, `weir explain`, `weir problems` and `weir log-level`, and the log level, which they change. */
 export interface Internal extends EventSources {
   /** The secret of the database, as it is now. */
   readonly secret: () => string;
@@ -18,15 +18,15 @@ export interface Internal extends EventSources {
   readonly catalog: () => AsyncIterable<string>;
 }
 
-/** Stories of one answer: each takes about 10 µs to tell, and 2 KB. */
+/** Stories of one answer: each takes about 10 µs to render, and 2 KB. */
 const mostStories = 100;
-/** Characters of a body that sets the level of the log. */
+/** Longest body that sets the log level, characters. */
 const mostLevelLength = 1_000;
 
 const prefix = '/internal/';
 const json = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
-/** Answers what begins with `/internal/`, for those that have the token alone. False: the path is another. */
+/** Answers paths below `/internal/`, with the token alone. Returns false for other paths. */
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
@@ -44,7 +44,7 @@ export function answerInternal(
   }
   const [what, id, ...more] = url.pathname.slice(prefix.length).split('/');
   if (what === 'log-level' && id === undefined && request.method === 'PUT') {
-    // A body that breaks off has nobody left who waits for an answer.
+    // After a body that breaks off, no caller waits for an answer.
     putLogLevel(request, logLevel).then(
       (problem) =>
         problem === undefined
@@ -60,7 +60,7 @@ export function answerInternal(
   }
   if (what === 'catalog' && id === undefined) {
     response.writeHead(200, json);
-    // The reader may leave in the middle, which is nobody's fault.
+    // The caller may close the connection before the end. That is no error.
     pipeline(Readable.from(catalog()), response).catch(() => response.destroy());
   } else if (what === 'events' && id === undefined) {
     streams.open(response, request.headers['last-event-id']?.toString());
@@ -82,10 +82,10 @@ export function answerInternal(
   return true;
 }
 
-/** Sets the level that a body asks for, `{"level": "debug"}`. Resolves to what is wrong with the body, undefined when nothing is. */
+/** Sets the level of a body such as `{"level": "debug"}`. Resolves to the problem of a wrong body, otherwise to undefined. */
 async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl): Promise<string | undefined> {
   let text = '';
-  // What is too long is read to its end, and is no JSON then.
+  // A body that is too long is read to its end, but not kept: it is no JSON then.
   for await (const piece of request.setEncoding('utf8')) if (text.length < mostLevelLength) text += String(piece);
   const read = logLevelBodySchema.safeParse(parsed(text));
   if (read.success) {

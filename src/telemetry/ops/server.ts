@@ -36,7 +36,7 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
   response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-/** Serves /metrics, /livez, /readyz and, to those with the token of the database, /internal. Rejects when no port can be had there. */
+/** Serves /metrics, /livez and /readyz, and /internal with the token of the database. Rejects when it gets no port on the host. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
   const { host = '127.0.0.1' } = options;
   const internal = { ...options.internal, streams: createEventStreams(options.internal, options.clock) };
