@@ -18,7 +18,7 @@ export interface ServiceStreamOptions {
   readonly service: string;
   /** The page after which the stream begins. Undefined: report what ends from now on. */
   readonly lastEventId: string | undefined;
-  readonly calls: Pick<ServiceCalls, 'send'>;
+  readonly calls: Pick<ServiceCalls, 'send' | 'withTimeout'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly random: () => number;
   /** A service that sends nothing for longer is given up, and connected to again. */
@@ -68,12 +68,12 @@ export function openServiceStream(options: ServiceStreamOptions): ServiceStream 
   async function read(): Promise<never> {
     const silent = new AbortController();
     const limit = () => clock.after(timeoutMs, () => silent.abort(new Error(`no answer within ${timeoutMs} ms`)));
+    const headers = new Headers(lastEventId === undefined ? {} : { 'last-event-id': lastEventId });
+    const response = await calls.withTimeout((late) =>
+      calls.send(service, 'events', { headers, signal: AbortSignal.any([over.signal, silent.signal, late]) }),
+    );
     let cancel = limit();
     try {
-      const response = await calls.send(service, 'events', {
-        headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId },
-        signal: AbortSignal.any([over.signal, silent.signal]),
-      });
       if (response === undefined) throw new Error('its version has no stream of events');
       const parser = createParser({ onEvent: take, maxBufferSize: mostBytes });
       const decoder = new TextDecoder();

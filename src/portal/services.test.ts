@@ -230,6 +230,19 @@ describe('the services of a gateway', () => {
     expect([seen.ids.at(-1), seen.missed]).toEqual(['r701', 600]);
   });
 
+  it('are reported when the token of the database does not come, and do not hold up the others', async () => {
+    const clock = createFakeClock();
+    const asked = Promise.withResolvers<void>();
+    const token = () => (asked.resolve(), new Promise<string>(() => undefined));
+    const services = createServices({ origins: () => ['http://127.0.0.1:1'], token, clock, random: () => 0 });
+    const { begun, stop } = services.follow({ stories: () => undefined, missed: () => undefined });
+    onTestFinished(stop);
+    await asked.promise;
+    clock.advance(3_000);
+    await begun;
+    expect((await services.problems()).services).toMatchObject([{ problem: 'no answer within 3000 ms' }]);
+  });
+
   it('are given up when their stream falls silent', async () => {
     const [clock, stopped] = [createFakeClock(), createFakeClock()];
     // The clock of the service stands still: it sends no heartbeat.

@@ -99,7 +99,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
         return { ...one, problem: reasonOf(error) };
       }
     };
-    return together(await Promise.all((await addresses()).map(answer)));
+    return answersOf(await Promise.all((await addresses()).map(answer)));
   }
 
   function follow(listener: ServicesListener): FollowedServices {
@@ -130,7 +130,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
       await look(undefined);
       await Promise.all([...streams.values()].map(({ opened }) => opened));
       if (over.signal.aborted) return;
-      followedProblems = () => together([...[...streams.values()].map(({ answer }) => answer()), ...unknown]);
+      followedProblems = () => answersOf([...[...streams.values()].map(({ answer }) => answer()), ...unknown]);
       // All that a service remembers that joins later is new.
       const cancel = every(clock, lookUpEveryMs, () => look(fromBeginning));
       over.signal.addEventListener('abort', cancel);
@@ -170,19 +170,19 @@ export function createServices(options: LiveServicesOptions): LiveServices {
 
 const rememberedMs = 1_000;
 
-/** The same answer for a second: many pages ask, and one question serves all of them. */
-export function rememberAnswer<Answer>(
-  ask: () => Promise<Answer>,
+/** Keeps an answer for a second: one question serves many pages. */
+export function rememberAnswer<Result>(
+  ask: () => Promise<Result>,
   clock: Pick<Clock, 'elapsed'>,
-): () => Promise<Answer> {
-  let last: { readonly at: number; readonly answer: Promise<Answer> } | undefined;
+): () => Promise<Result> {
+  let last: { readonly at: number; readonly answer: Promise<Result> } | undefined;
   return () => {
     if (last === undefined || clock.elapsed() - last.at >= rememberedMs) last = { at: clock.elapsed(), answer: ask() };
     return last.answer;
   };
 }
 
-function together<Said>(all: readonly Answer<Said>[]): Answers<Said> {
+function answersOf<Said>(all: readonly Answer<Said>[]): Answers<Said> {
   return {
     services: all.map(({ service, problem }) => ({ service, answers: problem === null, problem })),
     data: all.flatMap(({ service, said }) => (said === undefined ? [] : [{ service, said }])),
