@@ -60,7 +60,7 @@ const providerFailures: Readonly<Record<string, string>> = {
   'keys-changed':
     'The answer of the identity provider could not be checked. Try again. If it fails again, contact an admin.',
   refused: 'The identity provider has not signed you in.',
-  'no-workspace': 'You are known, but you belong to no workspace here. Ask an admin for one.',
+  'no-workspace': 'You have no workspace. Ask an admin to add you to one.',
 };
 
 /**

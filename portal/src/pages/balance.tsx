@@ -29,7 +29,11 @@ export function BalancePage() {
     </Button>
   );
   return (
-    <Page title="Balance" about="What is left to be spent." actions={session.role === 'admin' ? add : undefined}>
+    <Page
+      title="Balance"
+      about="Money left to spend, and credits."
+      actions={session.role === 'admin' ? add : undefined}
+    >
       <div className="filters">
         <WorkspaceSelect />
       </div>
@@ -150,7 +154,7 @@ function AddCredit({ of, onClose }: { readonly of: WorkspaceChoice; readonly onC
           required
           autoFocus
           error={field === 'amount' ? add.error?.message : undefined}
-          hint="Below zero it is a correction, which needs a note."
+          hint="A negative amount is a correction and needs a note."
         />
         <TextField label="Note" name="note" maxLength={500} error={field === 'note' ? add.error?.message : undefined} />
         {add.error !== null && field === undefined && <Problem error={add.error} />}

@@ -73,7 +73,7 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
         autoFocus
         defaultValue={first.name}
         error={errorOf('name')}
-        hint="What it is for."
+        hint="Purpose of the key."
       />
       <div className="form-grid">
         <TextField
@@ -152,8 +152,8 @@ const isoOf = (local: string): string => new Date(local).toISOString();
 
 function expiryHint(local: string): string {
   if (local === '' || Number.isNaN(Date.parse(local)))
-    return `In your time zone, ${timeZone}. Empty: it does not expire.`;
-  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOf(local))}. From then on it is refused.`;
+    return `In your time zone, ${timeZone}. Empty: the key does not expire.`;
+  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOf(local))}. The key is refused from then on.`;
 }
 
 interface ModelsFieldProps {
@@ -178,7 +178,7 @@ function ModelsField({ value, onChange, error }: ModelsFieldProps) {
         onChange={(event) => onChange(event.target.value)}
         placeholder="All models"
         error={error}
-        hint="Ids with commas between them, or org/* for all of an organisation. Empty: all models."
+        hint="Ids, separated by commas. org/* means all models of an organisation. Empty: all models."
       />
       {ids.length > 0 && (
         <div className="chips" role="group" aria-labelledby={offered}>

@@ -61,7 +61,7 @@ export function KeysPage() {
     </Button>
   );
   return (
-    <Page title="Keys" about="What applications sign their calls with." actions={button}>
+    <Page title="Keys" about="Applications send a key with each call." actions={button}>
       <div className="filters">
         <WorkspaceSelect />
       </div>

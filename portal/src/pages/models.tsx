@@ -24,7 +24,7 @@ export function ModelsPage() {
   const models = useModels();
   const [wanted, setWanted] = useState('');
   return (
-    <Page title="Models" about="What can be called, at which price, and how it does right now.">
+    <Page title="Models" about="Prices, limits and current state of the models.">
       <div className="filters">
         <TextField label="Find" type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} />
       </div>

@@ -52,7 +52,10 @@ export function OverviewPage() {
   });
   useEvents({ request: refresh });
   return (
-    <Page title="Overview" about={session.role === 'key' ? 'What this key has used.' : 'How things stand right now.'}>
+    <Page
+      title="Overview"
+      about={session.role === 'key' ? 'Usage and limits of this key.' : 'Cost, traffic and current problems.'}
+    >
       {session.role !== 'key' && <CurrentProblems isAdmin={session.role === 'admin'} />}
       {session.role !== 'key' && (
         <div className="filters">

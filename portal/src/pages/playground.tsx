@@ -101,7 +101,7 @@ export function PlaygroundPage() {
   return (
     <Page
       title="Playground"
-      about="Through the gateway, as a client asks. Nothing of it is stored; what it costs is billed."
+      about="Chats go through the gateway, like those of a client. They are billed and not stored."
       actions={clear}
     >
       {models.isError && <Problem error={models.error} />}

@@ -29,11 +29,7 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
             ) : (
               <TimeLine story={story} attempts={story.attempts} />
             )}
-            {request === null ? (
-              <p>It has no bill: it was refused, or it is still under way.</p>
-            ) : (
-              <Bill of={request} />
-            )}
+            {request === null ? <p>No bill: the request was refused, or it has not ended.</p> : <Bill of={request} />}
           </>
         )}
       </Loaded>
@@ -91,7 +87,7 @@ function TimeLine({ story, attempts }: TimeLineProps) {
   const at = (ms: number): string => `${(ms / wholeMs) * 100}%`;
   return (
     <section className="stack" aria-label="Attempts">
-      {attempts.length === 0 && <p>It was never sent to a route.</p>}
+      {attempts.length === 0 && <p>The request was not sent to a route.</p>}
       <ol className="timeline">
         {attempts.map((attempt, index) => (
           // Attempts are only appended, so the index serves as an id.

@@ -54,7 +54,7 @@ export function RequestsPage() {
           const rows = merged(live.filter(isWanted), stored);
           return rows.length === 0 ? (
             <Empty title="No requests">
-              <p>They show up here by themselves as soon as they end.</p>
+              <p>Requests appear here as soon as they end.</p>
             </Empty>
           ) : (
             <Table

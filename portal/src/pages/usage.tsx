@@ -54,7 +54,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage"
-      about="What was used and what it cost."
+      about="Usage and its cost."
       actions={<Download question={{ filter, by: [period, by], top: undefined }} />}
     >
       <div className="filters">
@@ -79,8 +79,8 @@ export function UsagePage() {
       <Loaded query={totals} lines={12}>
         {(sums) =>
           sums.lines.length === 0 ? (
-            <Empty title="Nothing was used in this time">
-              <p>Requests show up here as soon as they have ended.</p>
+            <Empty title="No usage in this time">
+              <p>Requests appear here as soon as they end.</p>
             </Empty>
           ) : (
             <>

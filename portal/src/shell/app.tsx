@@ -82,8 +82,8 @@ function LivePages({ role }: { readonly role: Role }) {
 
 function Nothing() {
   return (
-    <Empty title="There is nothing here">
-      <p>Either the address is wrong or this page is not for your role.</p>
+    <Empty title="Page not found">
+      <p>The address is wrong, or your role may not see this page.</p>
     </Empty>
   );
 }
