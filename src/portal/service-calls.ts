@@ -2,8 +2,8 @@ import type * as z from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 
-/** What one service answered, or why it did not. */
-export interface Answer<Said> {
+/** The answer of one service, or the reason why it did not answer. */
+export interface ServiceReply<Said> {
   /** Its origin, with its address. */
   readonly service: string;
   readonly problem: string | null;

@@ -3,9 +3,9 @@ import { createBackOff } from '../core/back-off.ts';
 import type { Clock } from '../core/clock.ts';
 import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import { type EndedStory, numberedStorySchema, storyPageSchema } from '../core/story.ts';
-import { type Answer, mostBytes, parseAnswer, reasonOf, type ServiceCalls } from './service-calls.ts';
+import { type ServiceReply, mostBytes, parseAnswer, reasonOf, type ServiceCalls } from './service-calls.ts';
 
-/** What the streams of the services bring. */
+/** Receives the events of the services. */
 export interface ServicesListener {
   /** Requests of one service that ended, oldest first. */
   readonly stories: (stories: readonly EndedStory[]) => void;
@@ -31,7 +31,7 @@ export interface ServiceStream {
   /** Resolves after the first page of requests, or the first failure. */
   readonly opened: Promise<void>;
   /** Whether the service can be read, and the problems that it reported last. */
-  readonly answer: () => Answer<ProblemReport>;
+  readonly answer: () => ServiceReply<ProblemReport>;
   readonly close: () => void;
 }
 
@@ -44,7 +44,7 @@ export function openServiceStream(options: ServiceStreamOptions): ServiceStream 
   const backOff = createBackOff({ clock, random, signal: over.signal });
   const opened = Promise.withResolvers<void>();
   let { lastEventId } = options;
-  let answer: Answer<ProblemReport> = { service, problem: null, said: undefined };
+  let answer: ServiceReply<ProblemReport> = { service, problem: null, said: undefined };
 
   function take({ event, id, data }: EventSourceMessage): void {
     if (event === 'problems') answer = { service, problem: null, said: parseAnswer(problemReportSchema, data) };

@@ -6,7 +6,7 @@ import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
 import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import { foundStoriesSchema, type Story } from '../core/story.ts';
-import { type Answer, createServiceCalls, reasonOf, type ServiceCallOptions } from './service-calls.ts';
+import { type ServiceReply, createServiceCalls, reasonOf, type ServiceCallOptions } from './service-calls.ts';
 import { fromBeginning, openServiceStream, type ServiceStream, type ServicesListener } from './service-stream.ts';
 
 export interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
@@ -70,9 +70,9 @@ export function createServices(options: LiveServicesOptions): LiveServices {
   let followedProblems: (() => Answers<ProblemReport>) | undefined;
 
   /** The current services, each by its address; a name that cannot be looked up, with the problem. */
-  async function addresses(): Promise<readonly Answer<never>[]> {
+  async function addresses(): Promise<readonly ServiceReply<never>[]> {
     const found = await Promise.all(
-      options.origins().map(async (origin): Promise<readonly Answer<never>[]> => {
+      options.origins().map(async (origin): Promise<readonly ServiceReply<never>[]> => {
         const url = new URL(origin);
         try {
           const hosts = await calls.withTimeout(() => lookUp(url.hostname.replace(/^\[|\]$/g, '')));
@@ -91,7 +91,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
   }
 
   async function ask<Said>(question: (service: string) => Promise<Said | undefined>): Promise<Answers<Said>> {
-    const answer = async (one: Answer<Said>): Promise<Answer<Said>> => {
+    const answer = async (one: ServiceReply<Said>): Promise<ServiceReply<Said>> => {
       if (one.problem !== null) return one;
       try {
         return { ...one, said: await question(one.service) };
@@ -105,7 +105,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
   function follow(listener: ServicesListener): FollowedServices {
     const over = new AbortController();
     const streams = new Map<string, ServiceStream>();
-    let unknown: readonly Answer<never>[] = [];
+    let unknown: readonly ServiceReply<never>[] = [];
 
     /** Opens the streams of services that joined, and closes those of services that left. */
     async function look(lastEventId: string | undefined): Promise<void> {
@@ -182,7 +182,7 @@ export function rememberAnswer<Result>(
   };
 }
 
-function answersOf<Said>(all: readonly Answer<Said>[]): Answers<Said> {
+function answersOf<Said>(all: readonly ServiceReply<Said>[]): Answers<Said> {
   return {
     services: all.map(({ service, problem }) => ({ service, answers: problem === null, problem })),
     data: all.flatMap(({ service, said }) => (said === undefined ? [] : [{ service, said }])),

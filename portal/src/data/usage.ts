@@ -60,7 +60,7 @@ export interface Usage {
 /** Most lines of a page of the API that a report with a top can have: 90 days of seven groups and the others. */
 const mostLines = 1_000;
 
-/** Named groups of a chart and its table: more colours cannot be told apart. The download has all groups. */
+/** Named groups of a chart and its table: more colours look alike. The download has all groups. */
 export const mostInChart = 7;
 export const mostInTable = 100;
 

@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import { keyId, moment, workspaceId } from './values.ts';
 
-/**
- * What the caller may do. `admin`: everything. `member`: what belongs to their workspaces. `key`: see the settings and the usage of
- * one API key.
- */
-export const role = z.enum(['admin', 'member', 'key']).meta({ id: 'Role', description: 'What the caller may do.' });
+/** The rights of a caller. `admin`: all. `member`: their own workspaces. `key`: read the settings and the usage of one API key. */
+export const role = z.enum(['admin', 'member', 'key']).meta({ id: 'Role', description: 'The role of the caller.' });
 export type Role = z.infer<typeof role>;
 
 /** `GET /sign-in`: the ways to sign in. Needs no session. */

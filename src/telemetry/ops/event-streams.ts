@@ -3,7 +3,7 @@ import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { ProblemReport } from '../../core/problem.ts';
 import type { StoryPage } from '../../core/story.ts';
 
-/** What the streams report. */
+/** The data that the streams report. */
 export interface EventSources {
   readonly stories: {
     readonly after: (seq: number, limit: number) => StoryPage;
@@ -37,7 +37,7 @@ interface EventStream {
   readonly response: ServerResponse;
   /** The number of the last request that was reported. */
   after: number;
-  /** The report of problems that was sent last, as JSON. */
+  /** The last report of problems that was sent, as JSON. */
   problems: string;
 }
 
