@@ -4,7 +4,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 
-/** Where `npm run dev` finds the portal that answers /api: the one of an `npm start` beside it. */
+/** The portal that answers /api during `npm run dev`: the one of an `npm start` beside it. */
 const portal = process.env['WEIR_PORTAL'] ?? 'http://127.0.0.1:9091';
 
 const compressible = /\.(?:html|js|css|svg)$/;
@@ -30,7 +30,7 @@ function compressed(): Plugin {
 export default defineConfig({
   plugins: [react(), compressed()],
   build: {
-    // What understands light-dark() in a stylesheet, so that it stays as it is written.
+    // Browsers that support light-dark(), so that stylesheets keep it.
     target: ['chrome123', 'firefox120', 'safari17.5'],
     // The policy of the page allows no data: address of a script or style.
     assetsInlineLimit: 0,

@@ -12,7 +12,7 @@ import { App } from './shell/app.tsx';
 
 const freshMs = 10_000;
 
-/** A refusal will not change by asking again; a portal that does not answer may be starting. */
+/** A refused request is not sent again. A portal that does not answer may be starting. */
 function isWorthRetrying(failures: number, error: Error): boolean {
   return failures < 2 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500);
 }
@@ -21,7 +21,7 @@ const client = new QueryClient({
   defaultOptions: { queries: { staleTime: freshMs, retry: isWorthRetrying, retryDelay: 500, networkMode: 'always' } },
 });
 
-// A session that ended is noticed by the first answer that says so.
+// The first answer with 401 shows that the session has ended.
 client.getQueryCache().subscribe(({ query }) => {
   const { error } = query.state;
   const isSession = query.queryKey[0] === sessionKey[0];

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { type Clock, waitFor } from '../core/clock.ts';
+import { createBackOff } from '../core/back-off.ts';
+import type { Clock } from '../core/clock.ts';
 import { isRefusal, type KubeClient, sentenceOf } from './client.ts';
 
 /** A page of a list to ask for, in the words of the typed APIs. */
@@ -223,35 +224,6 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     close: async () => {
       over.abort();
       await running;
-    },
-  };
-}
-
-interface BackOff {
-  /** Waits longer with every call, with jitter, so that replicas do not all come back at once. Resolves early when aborted. */
-  readonly wait: () => Promise<void>;
-  /** Call after a success: the next wait is a short one. */
-  readonly reset: () => void;
-}
-
-const leastMs = 250;
-const mostMs = 5_000;
-
-function createBackOff(options: {
-  readonly clock: Pick<Clock, 'after'>;
-  readonly random: () => number;
-  readonly signal: AbortSignal;
-}): BackOff {
-  const { clock, random, signal } = options;
-  let failures = 0;
-  return {
-    wait: () => {
-      const delayMs = Math.min(mostMs, leastMs * 2 ** failures) * (0.5 + random() / 2);
-      failures += 1;
-      return waitFor(delayMs, { clock, signal });
-    },
-    reset: () => {
-      failures = 0;
     },
   };
 }

@@ -139,7 +139,7 @@ describe('the table of access', () => {
     }
   });
 
-  it('takes an admin whom a provider vouches for by any name, the name of the admin token, too', async () => {
+  it('accepts an admin of a provider with any name, also with that of the admin token', async () => {
     const { server, accounts } = await samplePortal();
     const [secret, csrfToken] = [newToken(), newToken()];
     const session = {

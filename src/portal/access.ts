@@ -1,4 +1,4 @@
-/** Who may call a route. What they see of it is in its own chapter: a member its workspaces, a key itself. */
+/** Which callers may use a route. The route itself limits the objects: a member sees its workspaces, a key sees itself. */
 export type Access =
   /** Without signing in. */
   | 'everyone'
@@ -8,7 +8,7 @@ export type Access =
   | 'members'
   | 'admins';
 
-/** Every route of the admin API, and who may call it. A route that is missing here keeps the portal from starting. */
+/** Every route of the admin API with its access. The portal does not start while a route is missing in this table. */
 export const accessTable = {
   'GET /api/openapi.json': 'everyone',
   'GET /api/v1/sign-in': 'everyone',
@@ -41,12 +41,12 @@ export const accessTable = {
 
 const table: ReadonlyMap<string, Access> = new Map(Object.entries(accessTable));
 
-/** Who may call a route of the API, named as `GET /api/v1/keys/:id`; undefined: no such route. */
+/** The access of a route, such as `GET /api/v1/keys/:id`. Undefined: no such route. */
 export function accessTo(route: string): Access | undefined {
   return table.get(route.replace(/^HEAD /, 'GET '));
 }
 
-/** Whether somebody with the role may call it at all. */
+/** Whether the role may use the route. */
 export function admits(access: Exclude<Access, 'everyone'>, role: 'admin' | 'member' | 'key'): boolean {
   switch (access) {
     case 'signed-in':

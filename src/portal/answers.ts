@@ -1,6 +1,6 @@
 import { errorAnswer } from './api/values.ts';
 
-/** What every route may answer besides what it was asked for. */
+/** Errors that every route may answer. */
 export const errors = {
   400: errorAnswer,
   401: errorAnswer,
@@ -13,7 +13,7 @@ export const errors = {
   503: errorAnswer,
 } as const;
 
-/** A part of a list as the API has it. */
+/** A page of a list, in the form of the API. */
 export function pageAnswer<Item, Shown>(
   { items, next }: { readonly items: readonly Item[]; readonly next: string | undefined },
   show: (item: Item) => Shown,

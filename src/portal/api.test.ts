@@ -105,7 +105,7 @@ describe('errors', () => {
     }
   });
 
-  it('are told of a body that is no JSON, and of a form of another site', async () => {
+  it('name a body that is no JSON, and a form of another site', async () => {
     const { server } = await samplePortal();
     const url = `${api}/workspaces`;
     for (const [type, status] of [
@@ -122,7 +122,7 @@ describe('errors', () => {
 });
 
 describe('workspaces and credits', () => {
-  it('are made, changed and filled, and the trail says who did it', async () => {
+  it('are made, changed and filled, and the audit trail names the author', async () => {
     const { server, clock } = await samplePortal();
     const made = await call(server, {
       method: 'POST',
@@ -329,7 +329,7 @@ describe('usage and requests', () => {
 });
 
 describe('the story of a request', () => {
-  it('is told as a service tells it to an admin, and to a member without names and faults of engines', async () => {
+  it('is complete for an admin, and without names and faults of engines for a member', async () => {
     const fault = {
       ...({ kind: 'status', status: 500, engine_error: 'overloaded', about: 'messages' } as const),
       envoy_flags: 'UC',

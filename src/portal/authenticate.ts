@@ -7,13 +7,13 @@ import { PortalError } from './portal-error.ts';
 import { digestOf, newToken } from './secrets.ts';
 import type { Session } from '../core/administration.ts';
 
-/** How long somebody stays signed in. */
+/** How long a session lasts. */
 const sessionMs = 12 * 3_600_000;
 const csrfHeader = 'x-csrf-token';
 
 const callers = new WeakMap<FastifyRequest, Caller>();
 
-/** Who makes the request. Throws when the route lets everyone in. */
+/** The caller of a request. Throws for a route that needs no sign-in. */
 export function callerOf(request: FastifyRequest): Caller {
   const caller = callers.get(request);
   if (caller === undefined)
@@ -21,7 +21,7 @@ export function callerOf(request: FastifyRequest): Caller {
   return caller;
 }
 
-/** Runs before each route of the API: finds out who asks, and whether they may. */
+/** Runs before each route of the API. Identifies the caller and checks the access. */
 export async function authenticate(portal: Portal, request: FastifyRequest): Promise<void> {
   const route = `${request.method} ${request.routeOptions.url ?? ''}`;
   const access = accessTo(route);
@@ -39,7 +39,7 @@ export async function authenticate(portal: Portal, request: FastifyRequest): Pro
 export function hasAdminToken(portal: Portal, request: FastifyRequest): boolean {
   const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
   if (token === undefined) return false;
-  // The right token is looked for first: failures of others behind the same address never keep it out.
+  // Compares first: failures of others behind the same address never block the right token.
   if (isSameSecret(token, portal.adminToken)) return true;
   throw failedSignIn(portal, request, 'This is not the admin token. An API key signs in with POST /api/v1/session.');
 }
@@ -51,7 +51,7 @@ async function identify(portal: Portal, request: FastifyRequest): Promise<Caller
   throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');
 }
 
-/** Counts a failure, and refuses more plainly when there were many. */
+/** Counts a failed sign-in. Returns 429 in place of 401 after too many. */
 export function failedSignIn(portal: Portal, request: FastifyRequest, message: string): PortalError {
   const blockedFor = portal.failedSignIns.blockedFor(request.ip);
   portal.failedSignIns.failed(request.ip);
@@ -60,7 +60,7 @@ export function failedSignIn(portal: Portal, request: FastifyRequest, message: s
   return new PortalError(429, 'Too many sign-ins have failed from this address.', { retryAfterSeconds: blockedFor });
 }
 
-/** Changes that a browser sends with its cookie must prove that a page of the portal asked for them. */
+/** A change with a cookie must have the token that proves that a page of the portal sent it. */
 function checkCsrf(request: FastifyRequest, session: Session): void {
   if (['GET', 'HEAD'].includes(request.method)) return;
   const given = request.headers[csrfHeader];
@@ -68,7 +68,7 @@ function checkCsrf(request: FastifyRequest, session: Session): void {
   throw new PortalError(403, `The header ${csrfHeader} must have the csrf_token of GET /api/v1/session.`);
 }
 
-/** The session of the request's cookie, as the database has it now; undefined when it has none that is good. */
+/** The session of the request's cookie, read from the database. Undefined: no cookie, or its session has ended. */
 async function sessionOf(portal: Portal, request: FastifyRequest): Promise<Session | undefined> {
   const secret = request.cookies[cookieName(request)];
   if (secret === undefined || secret.length > 100) return undefined;
@@ -76,28 +76,28 @@ async function sessionOf(portal: Portal, request: FastifyRequest): Promise<Sessi
   return (await currentSessions(portal, [hash])).get(hash);
 }
 
-/** Sessions by the digests of their secrets; those that have ended are missing. */
+/** Sessions by the digests of their secrets. Ended sessions are missing. */
 export async function currentSessions(
   { store, clock, adminToken }: Pick<Portal, 'store' | 'clock' | 'adminToken'>,
   hashes: readonly string[],
 ): Promise<ReadonlyMap<string, Session>> {
   const found = await store.findSessions(hashes, clock.now());
   const digest = digestOf(adminToken);
-  // Sign-ins with an admin token that was replaced since are over. People whom a provider vouches for may have any name.
+  // A new admin token ends the sessions of the old one. People of an identity provider may have any name.
   const isCurrent = (session: Session): boolean => !isOfToken(session) || session.credential === digest;
   return new Map(found.filter(isCurrent).map((session) => [session.hash, session]));
 }
 
-/** Begins a session and gives the browser its cookie. */
+/** Begins a session and sets its cookie. */
 export async function beginSession(
   portal: Portal,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-  who: Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'>,
+  person: Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'>,
 ): Promise<Session> {
   const secret = newToken();
   const createdAt = portal.clock.now();
   const wanted: Session = {
-    ...who,
+    ...person,
     hash: digestOf(secret),
     csrfToken: newToken(),
     createdAt,
@@ -126,12 +126,12 @@ export async function leaveSession(
   reply.clearCookie(cookieName(request), options);
 }
 
-/** The scheme of the connection, or what a trusted proxy says of its own. */
+/** The scheme of the connection, or the one that a trusted proxy reports. */
 export function isOverTls({ protocol }: FastifyRequest): boolean {
   return protocol === 'https';
 }
 
-/** Browsers take a cookie of this prefix from a secure page of this very host alone. */
+/** Browsers accept a cookie with this prefix only from this host over HTTPS. */
 function cookieName(request: FastifyRequest): string {
   return isOverTls(request) ? '__Host-weir_session' : 'weir_session';
 }

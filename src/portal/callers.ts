@@ -1,18 +1,18 @@
 import type { Actor, Authorship, Session } from '../core/administration.ts';
 
-/** Who makes a request. */
+/** The caller of a request. */
 export interface Caller {
   readonly role: Session['role'];
   readonly name: string;
   readonly actor: Actor;
-  /** Ids of the workspaces that belong to a member or a key; an admin sees all. */
+  /** Ids of the workspaces of a member or a key. An admin sees all. */
   readonly workspaces: readonly string[];
   readonly keyId: string | undefined;
   /** Undefined for a Bearer token. */
   readonly session: Session | undefined;
 }
 
-/** Whether a session was begun with the admin token. An admin whom an identity provider vouches for is a person, of any name. */
+/** Whether a session began with the admin token. An admin of an identity provider is a person, of any name. */
 export function isOfToken({ role, logOutHint }: Session): boolean {
   return role === 'admin' && logOutHint === undefined;
 }
@@ -23,7 +23,7 @@ export function callerOfSession(session: Session): Caller {
   return { role, name, actor: { kind, name }, workspaces, keyId, session };
 }
 
-/** Whoever has the admin token. */
+/** The caller that sends the admin token. */
 export const adminTokenName = 'admin token';
 
 export const callerWithToken: Caller = {

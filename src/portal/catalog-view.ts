@@ -4,13 +4,13 @@ import type { Answers, ServiceAnswer } from './services.ts';
 
 type LiveCondition = LiveBackend['conditions'][number];
 
-/** Conditions that say something is wrong when they are true; all others when they are not. */
+/** Conditions that report a problem when they are true. All others report one when they are not true. */
 const badWhenTrue = new Set(['Retiring']);
 
-/** A route that is full or being probed is at work; these get requests only when nothing else can. */
-const away: ReadonlySet<string> = new Set(['ejected', 'invalid-structure', 'last-resort']);
+/** Routes in these states get requests only when no other route can take them. Full and probed routes are in use. */
+const unused: ReadonlySet<string> = new Set(['ejected', 'invalid-structure', 'last-resort']);
 
-/** The catalog as all services together see it: a model by each service that has it. */
+/** The catalog of all services: each model once, merged from the services that have it. */
 export function modelsOf({ data }: Answers<LiveCatalog>): api.Model[] {
   const seen = new Map<string, { readonly service: string; readonly model: LiveModel }[]>();
   for (const { service, said } of data) {
@@ -21,12 +21,12 @@ export function modelsOf({ data }: Answers<LiveCatalog>): api.Model[] {
 
 function modelOf(views: readonly { readonly service: string; readonly model: LiveModel }[]): api.Model {
   const models = views.map(({ model }) => model);
-  // Services differ in what they measure and, for a moment, in what they serve: the one that knows most tells what the model is.
+  // Services may serve different catalogs for a moment. A view with prices describes the model.
   const [first] = models.toSorted((one, other) => Number(other.pricing !== null) - Number(one.pricing !== null));
   if (first === undefined) throw new RangeError('a model that no service has');
   const routes = views.flatMap(({ service, model }) => model.routes.map((route) => ({ service, ...route })));
   const listed = models.some((model) => model.listed);
-  const isWhole = models.every((model) => model.listed) && routes.every(({ state }) => !away.has(state));
+  const isWhole = models.every((model) => model.listed) && routes.every(({ state }) => !unused.has(state));
   const wrong = models.flatMap((model) => model.conditions).find(isWrong);
   const { conditions, routes: _, listed: __, ...facts } = first;
   return {
@@ -43,15 +43,15 @@ function modelOf(views: readonly { readonly service: string; readonly model: Liv
 }
 
 function routeReason(routes: readonly { readonly route: string; readonly state: string }[]): string | null {
-  const gone = routes.filter(({ state }) => away.has(state));
+  const gone = routes.filter(({ state }) => unused.has(state));
   return gone.length === 0 ? null : gone.map(({ route, state }) => `${route} is ${state}`).join('; ');
 }
 
-/** What a member sees: what callers see, and neither routes nor what names a backend. */
+/** The view of a member: without routes, conditions and names of backends. */
 export function forMembers(model: api.Model): api.Model {
   const reasons = {
     available: null,
-    degraded: 'Some of its capacity is away.',
+    degraded: 'Some of its capacity is unavailable.',
     unavailable: 'It has no capacity now.',
   };
   return { ...model, conditions: [], routes: null, reason: reasons[model.state] };

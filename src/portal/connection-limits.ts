@@ -4,19 +4,19 @@ import { networkOf } from '../core/address.ts';
 import type { PortalLog } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 
-/** How many connections the portal holds, and how many it refused since it started: behind a proxy, requests of one address. */
+/** Open connections of the portal, and those refused since its start. Behind a proxy `address` counts requests. */
 export interface ConnectionCounts {
   readonly open: number;
   readonly refused: { readonly address: number; readonly total: number };
 }
 
-/** Connections, or behind a proxy requests. A browser opens six connections to an address; many people may share one. */
+/** Connections of one address, or requests behind a proxy. A browser opens six; many people may share an address. */
 const mostPerAddress = 500;
 const mostInAll = 5_000;
 
 /**
- * Bounds the connections of one address, and of all together. Behind a proxy that is trusted all connections are the proxy's: there the
- * requests under way are bounded by the address that the proxy names. Call it before the routes are added. Returns what reads the counts.
+ * Limits the connections of one address and of all together. Behind a trusted proxy all connections are the proxy's: there it limits
+ * the requests under way of the address that the proxy names. Call it before adding routes. Returns a function that reads the counts.
  */
 export function limitConnections(
   app: Pick<FastifyInstance, 'server' | 'addHook'>,
@@ -56,7 +56,7 @@ export function limitConnections(
   return () => ({ open: all, refused: { ...refused } });
 }
 
-/** Without it one caller of a proxy, with bodies that never end, takes all connections that there are. */
+/** Without it one caller of a proxy could hold all connections with bodies that never end. */
 function limitRequests(app: Pick<FastifyInstance, 'addHook'>, onRefused: () => void): void {
   const underWay = new Map<string, number>();
   app.addHook('onRequest', async ({ ip }, reply) => {
@@ -64,7 +64,7 @@ function limitRequests(app: Pick<FastifyInstance, 'addHook'>, onRefused: () => v
     const ofAddress = (underWay.get(address) ?? 0) + 1;
     if (ofAddress > mostPerAddress) {
       onRefused();
-      // What the request still sends is not waited for.
+      // Closes without waiting for the rest of the body.
       reply.header('connection', 'close');
       throw new PortalError(429, 'Too many requests of this address are under way.', { retryAfterSeconds: 1 });
     }
@@ -77,7 +77,7 @@ function limitRequests(app: Pick<FastifyInstance, 'addHook'>, onRefused: () => v
   });
 }
 
-/** Logs once that a proxy is in front which is not counted in the setting. */
+/** Logs once that a request came through a proxy that the setting does not count. */
 function noticeProxies(app: Pick<FastifyInstance, 'addHook'>, log: PortalLog): void {
   let isNoticed = false;
   app.addHook('onRequest', async ({ headers }) => {

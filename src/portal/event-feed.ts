@@ -4,29 +4,30 @@ import { formatUsd } from '../core/money.ts';
 import { cutProblems } from '../core/problem.ts';
 import type { EndedStory } from '../core/story.ts';
 import { currentSessions } from './authenticate.ts';
-import type { ToldEvent } from './event-hub.ts';
+import type { PublishedEvent } from './event-hub.ts';
 import type { EventFeed, Portal } from './portal.ts';
+import type { FollowedServices } from './services.ts';
 
 const everyMs = 1_000;
-/** How long the services are followed after the last reader has gone: a page that is loaded anew comes back at once. */
+/** How long the services are followed after the last reader has left: a page that reloads is back at once. */
 const unreadMs = 10_000;
 /** Problems in one event: the page shows them all at once. */
 const mostProblems = 50;
-const nobody = { workspaceId: undefined } as const;
+const noWorkspace = { workspaceId: undefined } as const;
 
 /**
- * Looks once a second, while somebody reads: which requests have ended, which balances have changed, what is wrong, and whose session
- * is over. One look serves all readers.
+ * Publishes events while pages read them: requests as the services push them, and once a second changed balances, changed problems and
+ * the end of sessions. One look serves all readers.
  */
 export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   const { store, services, events, forgetReports, clock, log } = portal;
   const balances = new Map<string, string>();
   let shownProblems = '';
   let names: ReadonlyMap<string, string> = new Map();
-  let following: { readonly begun: Promise<void>; readonly stop: () => void } | undefined;
+  let following: FollowedServices | undefined;
   let wantedAt = 0;
 
-  /** A database that is away is a problem to show: the problems do not wait for what is read of it. */
+  /** Reads both at once: while the database is down, problems are still published. */
   async function look(): Promise<void> {
     const looked = await Promise.allSettled([lookAtAccounts(), lookAtProblems()]);
     for (const one of looked) if (one.status === 'rejected') throw one.reason;
@@ -41,45 +42,42 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
       balances.set(event.data.workspace_id, event.data.balance);
       return true;
     });
-    events.tell(changed);
+    events.publish(changed);
   }
 
   async function lookAtProblems(): Promise<void> {
     const health = await readHealth();
     const text = health.event.name === 'health' ? JSON.stringify(health.event.data.problems) : '';
-    if (text !== shownProblems) events.tell([health]);
+    if (text !== shownProblems) events.publish([health]);
     shownProblems = text;
   }
 
-  async function readBalances(): Promise<readonly ToldEvent[]> {
+  async function readBalances(): Promise<readonly PublishedEvent[]> {
     const workspaces = await store.listWorkspaces();
     names = new Map(workspaces.map(({ id, name }) => [id, name]));
-    return workspaces.map(({ id, name, balance }): ToldEvent => {
+    return workspaces.map(({ id, name, balance }): PublishedEvent => {
       const data = { workspace_id: id, workspace: name, balance: formatUsd(balance) };
       return { event: { name: 'balance', data }, about: { workspaceId: id } };
     });
   }
 
-  /** Begins to follow the services. Resolves when each was asked once: what ends from then on is told. */
+  /** Begins to follow the services. Resolves when requests that end from then on will be published. */
   function follow(): Promise<void> {
     wantedAt = clock.elapsed();
-    if (following !== undefined) return following.begun;
-    const { promise: begun, resolve } = Promise.withResolvers<void>();
-    const stop = services.follow({
+    following ??= services.follow({
       stories: (stories) => {
-        const told = stories.map((story) => requestEvent(story, names)).filter((event) => event !== undefined);
-        // Before those who look are told and ask for the sums anew.
+        const requests = stories.map((story) => requestEvent(story, names)).filter((event) => event !== undefined);
+        // First, because pages read the sums again after the event.
         forgetReports();
-        events.tell(told);
+        events.publish(requests);
       },
-      missed: (requests) => events.tell([{ event: { name: 'missed', data: { events: requests } }, about: nobody }]),
-      asked: () => resolve(),
+      missed: (requests) =>
+        events.publish([{ event: { name: 'missed', data: { events: requests } }, about: noWorkspace }]),
     });
-    following = { begun, stop };
-    return begun;
+    return following.begun;
   }
 
-  /** Services that nobody wants to hear of are left alone. */
+  /** Stops following the services some time after the last reader has left. */
   function stopUnlessRead(): void {
     if (events.readers() > 0) wantedAt = clock.elapsed();
     if (clock.elapsed() - wantedAt < unreadMs) return;
@@ -87,10 +85,10 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     following = undefined;
   }
 
-  async function readHealth(): Promise<ToldEvent> {
+  async function readHealth(): Promise<PublishedEvent> {
     const { problems } = await portal.problems();
     const data = { at: new Date(clock.now()).toISOString(), problems: [...cutProblems(problems, mostProblems)] };
-    return { event: { name: 'health', data }, about: nobody };
+    return { event: { name: 'health', data }, about: noWorkspace };
   }
 
   const cancel = every(clock, everyMs, async () => {
@@ -113,8 +111,8 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   };
 }
 
-/** The request as the ledger has it; undefined where nothing was settled. */
-function requestEvent({ settled }: EndedStory, names: ReadonlyMap<string, string>): ToldEvent | undefined {
+/** The request in the form of the ledger. Undefined where nothing was settled. */
+function requestEvent({ settled }: EndedStory, names: ReadonlyMap<string, string>): PublishedEvent | undefined {
   if (settled === null) return undefined;
   const { workspace } = settled;
   const data = { ...settled, workspace: names.get(workspace) ?? workspace };

@@ -2,44 +2,44 @@ import { Readable } from 'node:stream';
 import { type Clock, every } from '../core/clock.ts';
 import type { EndedKind, PortalEvent } from './api/events.ts';
 
-/** Somebody who looks at a page. */
+/** One open stream of a page or a script. */
 export interface Reader {
-  /** Ends with it; undefined: a Bearer token. */
+  /** The stream ends with this session. Undefined: a Bearer token. */
   readonly sessionHash: string | undefined;
   /** The same for all sessions of one person. */
   readonly person: string;
-  /** What of an event the reader may see; undefined: nothing. */
+  /** The part of an event that the reader may see. Undefined: none. */
   readonly allow: (event: PortalEvent, about: EventSubject) => PortalEvent | undefined;
 }
 
-/** Whom an event is about: undefined where it is about no workspace. */
+/** The workspace that an event is about. Undefined: none. */
 export interface EventSubject {
   readonly workspaceId: string | undefined;
 }
 
-export interface ToldEvent {
+export interface PublishedEvent {
   readonly event: PortalEvent;
   readonly about: EventSubject;
 }
 
 export interface EventHub {
-  /** A stream of server-sent events for a reader. It ends with the session, or when the reader goes. */
-  readonly open: (reader: Reader, first: readonly ToldEvent[]) => Readable;
-  /** Tells what has happened at once, in the order given. */
-  readonly tell: (told: readonly ToldEvent[]) => void;
+  /** Opens a stream of server-sent events. It ends with the session, or when the reader closes it. */
+  readonly open: (reader: Reader, first: readonly PublishedEvent[]) => Readable;
+  /** Sends events to all readers, in this order. */
+  readonly publish: (events: readonly PublishedEvent[]) => void;
   /** Ends the streams of a session. */
   readonly endSession: (hash: string) => void;
-  /** The sessions of those who look now. */
+  /** The sessions with open streams. */
   readonly sessions: () => ReadonlySet<string>;
   readonly readers: () => number;
   readonly close: () => void;
 }
 
-/** Streams of one session, and of one person: another one closes the oldest. */
+/** Most streams of one session, and of one person. A further one ends the oldest. */
 const mostOfSession = 8;
 const mostOfPerson = 32;
 
-/** Most that waits for one reader, bytes; further events are left out, and the reader is told how many. */
+/** Most bytes that wait for one reader. Further events are dropped, and `missed` reports their number. */
 const mostWaiting = 64 * 1024;
 const heartbeatMs = 15_000;
 
@@ -51,14 +51,14 @@ interface OpenReader extends Reader {
 export function createEventHub(clock: Clock): EventHub {
   const open = new Set<OpenReader>();
   const cancel = every(clock, heartbeatMs, () => {
-    // A reader whose stream is not empty has something to read already.
+    // A stream with unread bytes needs no heartbeat.
     for (const { stream } of open) if (stream.readableLength === 0) stream.push(': here\n\n');
   });
 
-  /** In one piece: each costs a reader's connection the same, whether it has one event or a hundred. */
-  function send(reader: OpenReader, told: readonly ToldEvent[]): void {
+  /** One write for all events: a write costs the same for one event as for a hundred. */
+  function send(reader: OpenReader, events: readonly PublishedEvent[]): void {
     let text = '';
-    for (const { event, about } of told) {
+    for (const { event, about } of events) {
       const allowed = reader.allow(event, about);
       if (allowed === undefined) continue;
       if (reader.stream.readableLength + text.length >= mostWaiting) {
@@ -80,7 +80,7 @@ export function createEventHub(clock: Clock): EventHub {
     reader.stream.push(null);
   }
 
-  /** A set has its readers in the order in which they came. */
+  /** A set keeps its readers in the order of their arrival. */
   function makeRoom({ sessionHash, person }: Reader): void {
     const readers = [...open];
     const ofSession = readers.filter((one) => sessionHash !== undefined && one.sessionHash === sessionHash);
@@ -97,7 +97,7 @@ export function createEventHub(clock: Clock): EventHub {
     open: (reader, first) => {
       makeRoom(reader);
       const stream = new Readable({
-        // A reader that has caught up is told what it missed, also while nothing new happens.
+        // Reports missed events as soon as the reader has caught up, also when no event follows.
         read: () => {
           if (opened.missed === 0) return;
           const events = opened.missed;
@@ -109,13 +109,13 @@ export function createEventHub(clock: Clock): EventHub {
       stream.on('close', () => open.delete(opened));
       stream.on('error', () => open.delete(opened));
       open.add(opened);
-      // Proxies and browsers then see that the stream has begun.
+      // The first bytes show proxies and browsers that the stream has begun.
       stream.push('retry: 2000\n\n');
       send(opened, first);
       return stream;
     },
-    tell: (told) => {
-      for (const reader of open) send(reader, told);
+    publish: (events) => {
+      for (const reader of open) send(reader, events);
     },
     endSession: (hash) => {
       for (const reader of open) if (reader.sessionHash === hash) end(reader, 'session', 'The session has ended.');
@@ -132,7 +132,7 @@ export function createEventHub(clock: Clock): EventHub {
 /** JSON has no line break, so each event is one line of data. */
 const textOf = oncePerEvent((event) => `event: ${event.name}\ndata: ${JSON.stringify(event.data)}\n\n`);
 
-/** What is made of an event, once for all readers and for as long as the event lasts. */
+/** Caches a result for each event: made once for all readers, and dropped with the event. */
 export function oncePerEvent<Made>(make: (event: PortalEvent) => Made): (event: PortalEvent) => Made {
   const made = new WeakMap<PortalEvent, { readonly value: Made }>();
   return (event) => {

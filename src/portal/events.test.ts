@@ -32,7 +32,7 @@ function read(stream: Readable) {
 }
 
 describe('the hub of events', () => {
-  it('leaves events out for a reader that stands still, in bounded memory, and tells how many', async () => {
+  it('drops events for a reader that does not read, in bounded memory, and counts them', async () => {
     const hub = createEventHub(createFakeClock());
     onTestFinished(hub.close);
     const stalled = hub.open(everything, []);
@@ -40,7 +40,7 @@ describe('the hub of events', () => {
     const seen = read(quick);
     const count = 5_000;
     for (let index = 0; index < count; index += 1) {
-      hub.tell([{ event: balance(`${index}`), about }]);
+      hub.publish([{ event: balance(`${index}`), about }]);
       if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     await expect.poll(() => seen.events().length).toBe(count);
@@ -54,7 +54,7 @@ describe('the hub of events', () => {
     expect(got + missed.reduce((sum, one) => sum + one, 0)).toBe(count);
   });
 
-  it('lets a quiet stream be heard every 15 seconds, and forgets a reader that left', async () => {
+  it('sends a heartbeat on a quiet stream every 15 seconds, and forgets a reader that left', async () => {
     const clock = createFakeClock();
     const hub = createEventHub(clock);
     onTestFinished(hub.close);
@@ -77,7 +77,7 @@ describe('GET /events', () => {
     return read(reply.stream());
   }
 
-  it('begins with the balances and what is wrong, and tells each change of a balance', async () => {
+  it('begins with the balances and the problems, and sends each change of a balance', async () => {
     const { server, accounts, clock, workspace } = await samplePortal({
       problems: {
         services: [{ service: 'http://127.0.0.1:9090', answers: false, problem: 'nothing listens' }],

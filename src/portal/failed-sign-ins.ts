@@ -2,12 +2,12 @@ import { networkOf } from '../core/address.ts';
 
 const windowMs = 10 * 60_000;
 const tolerated = 30;
-/** Most addresses that are remembered: with more, the one that failed longest ago is forgotten. */
+/** Most addresses in memory. A further one replaces the address with the oldest failure. */
 const remembered = 10_000;
 
-/** Counts failed sign-ins per address, a /64 of IPv6 being one. Successes are never counted. */
+/** Counts failed sign-ins per address; a /64 of IPv6 is one address. Successful ones are not counted. */
 export interface FailedSignIns {
-  /** Seconds until a sign-in that fails is looked at again; undefined while they are. */
+  /** Seconds until the address may fail again. Undefined: it may now. */
   readonly blockedFor: (address: string) => number | undefined;
   readonly failed: (address: string) => void;
 }

@@ -239,7 +239,7 @@ describe('streams of events', () => {
     expect(metrics).toContain('weir_portal_event_readers 0');
   });
 
-  it('of a session are eight, of a person thirty-two: another one closes the oldest, and it is told why', async () => {
+  it('of a session are eight, of a person thirty-two: another one ends the oldest, with the reason', async () => {
     const hub = createEventHub(createFakeClock());
     onTestFinished(hub.close);
     const open = (person: string, sessionHash: string | undefined) => {

@@ -3,7 +3,7 @@ import { call, samplePortal } from '../../test/support/sample-portal.ts';
 
 const url = '/internal/log-level';
 
-it('the portal says and changes what it logs for those that have the token of the database, and for nobody else', async () => {
+it('the portal shows and changes its log level with the token of the database only', async () => {
   const { server, portal } = await samplePortal();
   const headers = { authorization: `Bearer ${await portal.internalToken()}` };
   const put = (payload: object | string) => call(server, { method: 'PUT', url, headers, payload });

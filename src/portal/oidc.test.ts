@@ -120,11 +120,11 @@ describe('sign-in with OpenID Connect', () => {
     expect((await visit.get(`/api/v1/workspaces/${otherWorkspace.id}`)).statusCode).toBe(404);
   });
 
-  it('lets nobody in who has no workspace, whatever address they claim', async () => {
+  it('refuses a person without a workspace, whatever address they claim', async () => {
     const { visit, logged } = await begin();
     expect(await visit.signIn('eve')).toBe('/?sign_in=no-workspace');
     expect((await visit.get('/api/v1/session')).statusCode).toBe(401);
-    expect(logged).toMatchObject([{ name: 'eve', message: 'somebody without a workspace has signed in' }]);
+    expect(logged).toMatchObject([{ name: 'eve', message: 'a person without a workspace tried to sign in' }]);
   });
 
   it('takes an answer once, and only from the browser that asked', async () => {

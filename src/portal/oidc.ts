@@ -3,10 +3,10 @@ import { isLoopback } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
 import { toOneLine } from '../core/one-line.ts';
 
-/** Where the provider sends the browser back to. */
+/** The path to which the provider sends the browser back. */
 export const callbackPath = '/api/v1/oidc/callback';
 
-/** An admin by one claim of one kind: a subject that reads like an address or a group is neither. */
+/** An admin, named by one kind of claim: a subject in the form of an address is not matched as an address. */
 export interface OidcAdmin {
   readonly kind: 'sub' | 'email' | 'group';
   readonly value: string;
@@ -15,47 +15,47 @@ export interface OidcAdmin {
 export interface OidcOptions {
   readonly issuer: URL;
   readonly clientId: string;
-  /** Undefined: a public client, whose sign-ins PKCE alone protects. */
+  /** Undefined: a public client, protected by PKCE alone. */
   readonly clientSecret: string | undefined;
-  /** What the provider is called on the sign-in page. */
+  /** Name of the provider on the sign-in page. */
   readonly name: string;
-  /** Where browsers reach the portal; `callbackPath` under it is what the provider must know as redirect address. */
+  /** Address of the portal for browsers. The redirect address to register with the provider is `callbackPath` below it. */
   readonly portalUrl: URL;
   /** Space-separated. */
   readonly scopes: string;
-  /** Who is an admin. */
+  /** The admins. */
   readonly admins: readonly OidcAdmin[];
   /** The claim that lists groups. */
   readonly groupsClaim: string;
 }
 
-/** What the browser keeps while it is with the provider. */
+/** State that the browser keeps during the sign-in. */
 export interface PendingSignIn {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-  /** Whether it was sent there a second time, because the provider has changed its keys. */
+  /** Whether this is the second attempt, after the provider changed its keys. */
   readonly isRepeated: boolean;
 }
 
-/** Whom the provider vouches for. */
+/** A person that the provider has identified. */
 export interface Person {
   readonly subject: string;
   /** For pages and the audit trail: the e-mail address, the user name, or the subject. */
   readonly name: string;
   readonly isAdmin: boolean;
   readonly groups: readonly string[];
-  /** The ID token, by which the provider knows at log-out whose session ends. */
+  /** The ID token, which identifies the session at log-out. */
   readonly idToken: string;
 }
 
 /**
- * `provider-away`: it does not answer, or not as it should. `keys-changed`: its signature cannot be checked with the keys that are
- * known; another sign-in reads them anew. `refused`: it did not let the person in, or its answer does not belong to this sign-in.
+ * `provider-away`: the provider does not answer, or not as specified. `keys-changed`: no known key fits its signature; the next
+ * sign-in reads the keys again. `refused`: the provider refused the person, or its answer does not belong to this sign-in.
  */
 export type OidcFailure = 'provider-away' | 'keys-changed' | 'refused';
 
-/** The message is for the log; it has no token. */
+/** The message is for the log. It contains no token. */
 export class OidcError extends Error {
   readonly kind: OidcFailure;
 
@@ -69,17 +69,17 @@ export class OidcError extends Error {
 /** Sign-in with OpenID Connect: the authorization code flow with PKCE, state and nonce (OpenID Connect Core 1.0, section 3.1). */
 export interface OidcSignIn {
   readonly name: string;
-  /** Where the browser goes with a new sign-in. Rejects with an `OidcError`. */
+  /** The address of the provider for a new sign-in. Rejects with an `OidcError`. */
   readonly begin: (
     options?: Pick<PendingSignIn, 'isRepeated'>,
   ) => Promise<{ readonly location: URL; readonly pending: PendingSignIn }>;
-  /** Who has signed in. `query`: that of the address at which the browser has come back. Rejects with an `OidcError`. */
+  /** Finishes a sign-in. `query`: of the address to which the browser came back. Rejects with an `OidcError`. */
   readonly finish: (query: string, pending: PendingSignIn) => Promise<Person>;
-  /** Where the browser goes after log-out, so that the provider ends its session, too; undefined where it offers none. */
+  /** The address at which the provider ends its own session. Undefined: the provider offers none. */
   readonly logOutUrl: (idToken: string) => Promise<URL | undefined>;
 }
 
-/** The provider is asked for its configuration when somebody signs in, so that the portal starts without it. */
+/** Reads the provider's configuration at the first sign-in, so that the portal starts without the provider. */
 export function createOidcSignIn(options: OidcOptions): OidcSignIn {
   const redirectUri = new URL(callbackPath, options.portalUrl);
   let discovered: Promise<client.Configuration> | undefined;
@@ -128,7 +128,7 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
         const { id_token: idToken, access_token: accessToken } = tokens;
         const claims = tokens.claims();
         if (idToken === undefined || claims === undefined) throw new Error('the answer has no ID token');
-        // Many providers tell groups there alone.
+        // Many providers list groups only there.
         const more =
           config.serverMetadata().userinfo_endpoint === undefined
             ? {}
@@ -153,14 +153,14 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
 
 function discover({ issuer, clientId, clientSecret }: OidcOptions): Promise<client.Configuration> {
   const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret);
-  // The code flow would trust TLS alone: a signature that nobody checks is none.
+  // The code flow alone would trust TLS. The signature is checked as well.
   const checks = [client.enableNonRepudiationChecks];
-  // TLS is not asked for where nobody else listens.
+  // The loopback needs no TLS.
   const execute = isLoopback(issuer.hostname) ? [...checks, client.allowInsecureRequests] : checks;
   return client.discovery(issuer, clientId, clientSecret, authentication, { execute });
 }
 
-/** Codes of errors by which the library says that no key of the provider fits a signature. */
+/** Error codes of the library for a signature that fits no key of the provider. */
 const keyCodes = ['OAUTH_KEY_SELECTION_FAILED', 'OAUTH_INVALID_SIGNATURE'];
 
 function failureOf(error: unknown): OidcFailure {
@@ -168,11 +168,11 @@ function failureOf(error: unknown): OidcFailure {
     one instanceof Error && 'code' in one ? one.code : undefined,
   );
   if (codes.some((code) => typeof code === 'string' && keyCodes.includes(code))) return 'keys-changed';
-  // Without an answer there is nothing that the provider could have refused.
+  // No answer means that the provider is unavailable, not that it refused.
   return error instanceof TypeError || codes.includes('OAUTH_TIMEOUT') ? 'provider-away' : 'refused';
 }
 
-/** Who has signed in, by the claims of the ID token and of userinfo. */
+/** The person of the claims of the ID token and of userinfo. */
 export function personOf(
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
   { admins, groupsClaim, idToken }: Pick<OidcOptions, 'admins' | 'groupsClaim'> & { readonly idToken: string },

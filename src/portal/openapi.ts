@@ -11,8 +11,8 @@ const documentShape = z.looseObject({
 const reference = /^#\/components\/schemas\/(.+)$/;
 
 /**
- * Describes the routes that are registered from now on as OpenAPI 3.1. The returned function gives the document, once all routes are
- * there.
+ * Describes all routes that are registered after this call, as OpenAPI 3.1. Call the returned function after the last route: it returns
+ * the document.
  */
 export async function describeRoutes(server: FastifyInstance, version: string): Promise<() => unknown> {
   await server.register(fastifySwagger, {
@@ -34,7 +34,7 @@ export async function describeRoutes(server: FastifyInstance, version: string): 
   return () => (document ??= withUsedSchemas(server.swagger()));
 }
 
-/** The document with those schemas alone that its paths refer to: every object with an id anywhere in the program is registered. */
+/** Removes schemas that no path refers to: zod registers every object with an id in the whole program. */
 function withUsedSchemas(document: unknown): unknown {
   const { paths, components, ...rest } = documentShape.parse(document);
   const used = new Set<string>();

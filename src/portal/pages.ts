@@ -4,7 +4,7 @@ import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { answerError, noSuchPath } from './portal-error.ts';
 
-/** Where the build puts files that are named after their content. */
+/** Folder of the build for files whose names are hashes of their content. */
 const assets = '/assets/';
 
 const notBuilt = `<!doctype html>
@@ -14,13 +14,13 @@ const notBuilt = `<!doctype html>
 <code>npm ci</code> and <code>npm run build</code> in the folder <code>portal</code>, and start the portal again.</p></body></html>
 `;
 
-/** Serves the built pages. Every address that names no file is one of a page, and gets the application. */
+/** Serves the built pages. An address without a file is a page's address and gets the application. */
 export async function servePages(server: FastifyInstance, folder: string): Promise<void> {
   const isBuilt = existsSync(join(folder, 'index.html'));
   if (isBuilt) {
     await server.register(fastifyStatic, {
       root: folder,
-      // `.br` and `.gz` that the build made.
+      // Serves the `.br` and `.gz` files of the build.
       preCompressed: true,
       cacheControl: false,
       setHeaders: (reply, path) => {
@@ -36,7 +36,7 @@ export async function servePages(server: FastifyInstance, folder: string): Promi
   });
 }
 
-/** Whether a path can be one of a page: it decodes to plain segments, and belongs neither to the API nor to the files of the build. */
+/** Whether a path can be a page's: it decodes to plain segments, and is outside the API and the files of the build. */
 function isPagePath(url: string): boolean {
   const [path = ''] = url.split('?');
   let decoded: string;

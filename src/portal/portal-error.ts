@@ -7,7 +7,7 @@ import type { ErrorAnswer } from './api/values.ts';
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 500 | 502 | 503;
 
-/** Something that is not done, with its status. The message is for the caller. */
+/** An error with its HTTP status. The message is for the caller. */
 export class PortalError extends Error {
   readonly status: ErrorStatus;
   readonly field: string | undefined;
@@ -33,7 +33,7 @@ const refusalStatus = { invalid: 400, 'not-found': 404, conflict: 409 } as const
 
 const frameworkStatuses: readonly ErrorStatus[] = [400, 404, 413, 415];
 
-/** Turns anything thrown into an error with a status. What is not ours is 500, and its message is for the log alone. */
+/** Converts anything thrown into an error with a status. Unknown errors are 500; their message goes only to the log. */
 export function asPortalError(error: unknown): PortalError {
   if (error instanceof PortalError) return error;
   if (error instanceof Refusal) {
@@ -53,7 +53,7 @@ export function noSuchPath(): PortalError {
   return new PortalError(404, 'There is no such path. /api/openapi.json lists those of the API.');
 }
 
-/** The first thing that is wrong with what a caller sent. */
+/** The first problem of an invalid request. */
 export function asInvalid(error: z.ZodError): PortalError {
   const [fault] = faultsOf(error);
   const field = fieldPath(fault?.path ?? []);
@@ -61,7 +61,7 @@ export function asInvalid(error: z.ZodError): PortalError {
   return field === '' ? new PortalError(400, message) : new PortalError(400, `${field}: ${message}`, { field });
 }
 
-/** Of an error of the framework about the request: malformed JSON, a body that is too large. */
+/** The status of a framework error about the request: malformed JSON, a body that is too large. */
 function statusOf(error: unknown): ErrorStatus | undefined {
   if (!(error instanceof Error && 'statusCode' in error)) return undefined;
   return frameworkStatuses.find((status) => status === error.statusCode);
@@ -72,7 +72,7 @@ export async function answerError(reply: FastifyReply, { status, message, field,
   const type = [400, 404, 409, 413, 415].includes(status) ? 'invalid_request_error' : 'service_error';
   const body: ErrorAnswer = { error: { message, type, field } };
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
-  // Beside every schema: an error has one form.
+  // Errors have one form, so they skip the schema of the route.
   return reply
     .code(status)
     .type('application/json; charset=utf-8')

@@ -6,9 +6,9 @@ import type { OidcSignIn } from './oidc.ts';
 import type { ProblemList } from './problem-list.ts';
 import type { PortalStore } from './store-port.ts';
 import type { Answers, LiveServices } from './services.ts';
-import type { EventHub, ToldEvent } from './event-hub.ts';
+import type { EventHub, PublishedEvent } from './event-hub.ts';
 
-/** Where trouble is told: never a secret. */
+/** The log of the portal. Secrets are never logged. */
 export interface PortalLog {
   readonly warn: (facts: object, message: string) => void;
   readonly error: (facts: object, message: string) => void;
@@ -17,25 +17,25 @@ export interface PortalLog {
 /** Follows the services while pages read their events. */
 export interface EventFeed {
   /** Resolves to the events with which a page's stream begins. */
-  readonly first: () => Promise<readonly ToldEvent[]>;
+  readonly first: () => Promise<readonly PublishedEvent[]>;
   readonly close: () => void;
 }
 
-/** What the routes of the portal work with. */
+/** The dependencies of the portal's routes. */
 export interface Portal {
   readonly store: PortalStore;
   readonly services: Pick<LiveServices, 'find' | 'follow'>;
   /** How each service sees the catalog, at most a second old. */
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
-  /** What is wrong now, at most a second old. */
+  /** The current problems, at most a second old. */
   readonly problems: () => Promise<ProblemList>;
-  /** Reports that are asked for from now on are read anew: requests have been settled. */
+  /** Drops cached reports. Call after each settlement. */
   readonly forgetReports: () => void;
   readonly events: EventHub;
   readonly feed: EventFeed;
   readonly failedSignIns: FailedSignIns;
   readonly adminToken: string;
-  /** Where clients call the models, with `/v1`; undefined: nobody said. */
+  /** Where clients call the models, with `/v1`. Undefined: not set. */
   readonly gatewayUrl: string | undefined;
   readonly oidc: OidcSignIn | undefined;
   readonly clock: Clock;

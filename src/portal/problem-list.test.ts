@@ -37,12 +37,12 @@ describe('the list of problems of all services', () => {
     expect(await objects()).toEqual([['service/10.0.0.2:9090', '2026-07-01T12:01:02.000Z']]);
   });
 
-  it('is no good news where there is no service to ask', async () => {
+  it('reports a problem where no service is known', async () => {
     const list = createProblemList({ problems: async () => answers({}) }, createFakeClock());
     expect((await list()).problems).toMatchObject([{ object: 'service', kind: 'service-silent' }]);
   });
 
-  it('is asked for once a second, however many ask', async () => {
+  it('is read once a second, for any number of callers', async () => {
     const clock = createFakeClock();
     let asked = 0;
     const list = createProblemList(
@@ -72,7 +72,7 @@ describe('GET /problems', () => {
     });
   });
 
-  it('is not for members, who learn from the events which models are concerned, and no more', async () => {
+  it('is not for members: their events name only the models concerned', async () => {
     const sample = await samplePortal({ problems: answers({ [first]: sampleReport([sampleProblem(), served]) }) });
     const member = asBrowser(await memberOf(sample, sample.workspace.id));
     expect((await sample.server.inject({ url: '/api/v1/problems', headers: member })).statusCode).toBe(403);

@@ -2,15 +2,15 @@ import type { Clock } from '../core/clock.ts';
 import { byUrgency, mergeProblems, type Problem, problemId } from '../core/problem.ts';
 import { rememberAnswer, type ServiceAnswer, type LiveServices } from './services.ts';
 
-/** The current problems of all services as one list, the most urgent first, and who was asked. */
+/** The current problems of all services as one list, the most urgent first, and whether each service answered. */
 export interface ProblemList {
   readonly services: readonly ServiceAnswer[];
   readonly problems: readonly Problem[];
 }
 
 /**
- * Returns what asks all services and makes one list of their problems, the same for a second. A service that does not answer is a
- * problem itself.
+ * Returns a function that merges the problems of all services into one list, and keeps it for a second. A service that does not
+ * answer is a problem itself.
  */
 export function createProblemList(
   services: Pick<LiveServices, 'problems'>,
@@ -52,7 +52,7 @@ function noService(now: string): Problem {
   const identity = { object: 'service', kind: 'service-silent' } as const;
   return {
     ...{ ...identity, id: problemId(identity), model: null, since: now },
-    problem: 'No service is known that could be asked.',
+    problem: 'No service is known.',
     action: 'Start the gateway, or name its services in WEIR_SERVICES: docs/runbooks.md#weiraway',
   };
 }

@@ -11,12 +11,12 @@ export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** A token that can be guessed would make the limit of failed sign-ins the only protection. */
+/** Shorter tokens could be guessed: the limit on failed sign-ins would be the only protection. */
 const shortestToken = 32;
 
 /**
- * Reads the admin token of a file, and makes the file, readable by its owner alone, where it is missing and `missing` says so. Throws
- * an Error that names the file, and never the token.
+ * Reads the admin token from a file. With `missing: 'make'` it creates a missing file, readable by its owner alone. Errors name the
+ * file, never the token.
  */
 export function readAdminToken(path: string, missing: 'make' | 'refuse'): string {
   const token = (missing === 'make' ? makeOnce(path) : undefined) ?? readToken(path);
@@ -36,14 +36,14 @@ function readToken(path: string): string {
   }
 }
 
-/** Of several processes that make the file at the same moment, the first one's token counts. */
+/** When several processes create the file at the same time, the first token wins. */
 function makeOnce(path: string): string | undefined {
   const token = newToken();
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     writeFileSync(draft, `${token}\n`, { flag: 'wx', mode: 0o600 });
     try {
-      // The name appears with its content, and never replaces another file.
+      // A link creates the name with its content, and fails where the name exists.
       linkSync(draft, path);
       return token;
     } finally {
@@ -53,7 +53,7 @@ function makeOnce(path: string): string | undefined {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
       throw new Error(`The admin token cannot be made: ${messageOf(error)}`, { cause: error });
     }
-    // Others may have been let in by hand or by a restored backup.
+    // A restored backup may have other permissions.
     if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
     return undefined;
   }

@@ -32,7 +32,7 @@ import { usageRoutes } from './routes/usage.ts';
 import { workspaceRoutes } from './routes/workspaces.ts';
 
 export interface ServerOptions {
-  /** Proxies in front of the portal that are believed about the caller's address and scheme. */
+  /** Number of proxies in front of the portal that it trusts for the caller's address and scheme. */
   readonly trustedHops: number;
   /** Folder of the built pages. */
   readonly pages: string;
@@ -41,21 +41,21 @@ export interface ServerOptions {
   readonly metrics: Registry;
 }
 
-/** What bodies hold: the playground's, which the gateway reads, has a limit of its own. */
+/** Limits of bodies. The playground has its own, because the gateway reads that body. */
 const bodyLimits = { bytes: 64 * 1024, json: { maxDepth: 20, maxValues: 5_000 } } as const;
-/** A head and a body have to come within so many milliseconds. Node looks at its connections every two seconds. */
+/** Time limits of a head and of a whole request, milliseconds. Node checks its connections every two seconds. */
 const arrivalLimits = { headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 2_000 } as const;
 
-/** Builds the portal's server: the admin API under `/api`, the pages elsewhere. Nothing listens yet. */
+/** Builds the portal's server: the admin API under `/api`, the pages elsewhere. Does not listen. */
 export async function createServer(portal: Portal, options: ServerOptions): Promise<FastifyInstance> {
   const server = fastify({
     trustProxy: (_address, hop) => hop < options.trustedHops,
     bodyLimit: bodyLimits.bytes,
     requestTimeout: arrivalLimits.requestTimeout,
     http: arrivalLimits,
-    // A path that cannot be decoded names nothing.
+    // A path that cannot be decoded does not exist.
     frameworkErrors: (_error, _request, reply) => void answerError(reply, noSuchPath()),
-    // An event stream would keep the server from closing.
+    // Otherwise an open event stream would delay the end of the server.
     forceCloseConnections: true,
     routerOptions: { ignoreTrailingSlash: true },
   });
@@ -64,11 +64,11 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     return read.success ? { value: read.data } : { error: asInvalid(read.error) };
   });
   server.setSerializerCompiler(serializerCompiler);
-  // A form of another site may send text without asking first, JSON it may not.
+  // Browsers let forms of other sites send text without a preflight, but not JSON.
   server.removeContentTypeParser('text/plain');
   const parse = server.getDefaultJsonParser('error', 'error');
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body: string, done) => {
-    // Parsing cannot be interrupted, and a megabyte of brackets takes it a second.
+    // Parsing cannot be interrupted, and a megabyte of brackets takes a second.
     if (createJsonScan(bodyLimits.json).push(body)) void parse(request, body, done);
     else
       done(
@@ -76,12 +76,15 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
       );
   });
   server.setErrorHandler((error, request, reply) => {
-    const told = asPortalError(error);
-    // That the database is away is told once, and not for each request.
-    if (told.status >= 500 && !(error instanceof DatabaseAway)) {
-      portal.log.error({ err: told.cause ?? error, route: request.routeOptions.url }, 'a request of the portal failed');
+    const answer = asPortalError(error);
+    // An outage of the database is logged once elsewhere, not for each request.
+    if (answer.status >= 500 && !(error instanceof DatabaseAway)) {
+      portal.log.error(
+        { err: answer.cause ?? error, route: request.routeOptions.url },
+        'a request of the portal failed',
+      );
     }
-    return answerError(reply, told);
+    return answerError(reply, answer);
   });
   await server.register(fastifyHelmet, helmetOptions);
   await server.register(fastifyCookie);
@@ -92,7 +95,8 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
       for (const name of [method].flat()) {
         if (accessTo(`${name} ${url}`) === undefined) throw new Error(`${name} ${url} is not in the table of access`);
       }
-      if (schema?.response === undefined && schema?.hide !== true) throw new Error(`${url} does not say its answers`);
+      if (schema?.response === undefined && schema?.hide !== true)
+        throw new Error(`${url} has no schema of its answers`);
     });
     api.addHook('onRequest', async (request, reply) => {
       reply.header('cache-control', 'no-store');
@@ -133,7 +137,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   return server;
 }
 
-/** Refuses a NUL in an address: PostgreSQL takes it in no text, and would fail where a look-up should find nothing. */
+/** Refuses a NUL in an address: PostgreSQL accepts no text with NUL, so a look-up would fail in place of finding nothing. */
 async function refuseNul({ query, params }: FastifyRequest): Promise<void> {
   for (const [field, value] of [...entriesOf(query), ...entriesOf(params)]) {
     if (String(value).includes('\0')) throw new PortalError(400, `${field}: expected text without a NUL`, { field });
@@ -143,7 +147,7 @@ async function refuseNul({ query, params }: FastifyRequest): Promise<void> {
 const entriesOf = (of: unknown): readonly (readonly [string, unknown])[] =>
   typeof of === 'object' && of !== null ? Object.entries(of) : [];
 
-/** No script but our own files, no code from text, no frame, and nothing from other hosts. */
+/** Allows only scripts from own files: no code from text, no frame, nothing from other hosts. */
 const helmetOptions = {
   contentSecurityPolicy: {
     useDefaults: false,

@@ -1,31 +1,23 @@
 import { lookup } from 'node:dns/promises';
-import type * as z from 'zod';
-import type { Clock } from '../core/clock.ts';
-import { waitFor } from '../core/clock.ts';
 import { hostInUrl } from '../core/address.ts';
+import { type Clock, every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
 import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
-import {
-  foundStoriesSchema,
-  type EndedStory,
-  type NumberedStory,
-  numberedStorySchema,
-  type Story,
-  storyPageSchema,
-} from '../core/story.ts';
+import { foundStoriesSchema, type Story } from '../core/story.ts';
+import { type ServiceReply, createServiceCalls, reasonOf, type ServiceCallOptions } from './service-calls.ts';
+import { fromBeginning, openServiceStream, type ServiceStream, type ServicesListener } from './service-stream.ts';
 
-export interface LiveServicesOptions {
-  /** Ops ports, `http://host:port`. A host name means each of its addresses. Read anew for each question. */
+export interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
+  /** Ops ports, `http://host:port`. A host name means each of its addresses. Read again for each question. */
   readonly origins: () => readonly string[];
-  /** `internalToken` of the database. */
-  readonly token: () => string | Promise<string>;
-  readonly clock: Pick<Clock, 'after'>;
+  /** Jitter between attempts to connect, from 0 to 1. */
+  readonly random: () => number;
   /** Every address of a host name. Default: the system's resolver. */
   readonly lookUp?: (host: string) => Promise<readonly string[]>;
-  /** How long one service may take to answer, milliseconds. Default: 3 s. */
-  readonly patienceMs?: number;
+  /** Default: 3 s. */
+  readonly timeoutMs?: number;
 }
 
 /** Whether a service answered. */
@@ -37,75 +29,60 @@ export interface ServiceAnswer {
   readonly problem: string | null;
 }
 
-/** What several services said, one by one. Never rejects: a service that does not answer is told of. */
+/** The answers of several services. Never rejects: a service that does not answer is listed with the reason. */
 export interface Answers<Said> {
   readonly services: readonly ServiceAnswer[];
   readonly data: readonly { readonly service: string; readonly said: Said }[];
 }
 
-/** The services of a gateway, as the portal, `weir explain`, `weir problems` and `weir log-level` ask them. */
+/** The services of a gateway, for the portal, `weir explain`, `weir problems` and `weir log-level`. */
 export interface LiveServices {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
-  /** What each of them knows to be wrong now: `createProblemList` makes one list of it. */
+  /** The current problems of each service: `createProblemList` makes one list of them. While the services are followed, no service is asked. */
   readonly problems: () => Promise<Answers<ProblemReport>>;
-  /** The story of the request with exactly this id, alone; where there is none, of those with this correlation id, newest first. */
+  /** The request with exactly this id; where there is none, the requests with this correlation id, newest first. */
   readonly find: (
     id: string,
   ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
-  /** The last requests of all services, newest first, refused ones included. */
-  readonly recent: (
-    limit: number,
-  ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
   /** The least level that each of them logs, after it was changed where `change` names another. */
   readonly logLevel: (change: LogLevel | undefined) => Promise<Answers<LogLevel>>;
-  /** Tells of every request that ends from now on, with at most a second's delay, until the result is called. */
-  readonly follow: (listener: ServicesListener) => () => void;
+  /** Reads the event streams of all services. One caller at a time. */
+  readonly follow: (listener: ServicesListener) => FollowedServices;
 }
 
-export interface ServicesListener {
-  readonly stories: (stories: readonly EndedStory[]) => void;
-  /** Called each time with who answers. */
-  readonly asked?: (services: readonly ServiceAnswer[]) => void;
-  /** Requests ended that nobody can tell of any more: there were too many at once. */
-  readonly missed?: (requests: number) => void;
+export interface FollowedServices {
+  /** Resolves when each service has opened its stream or failed: the listener gets what ends from then on. */
+  readonly begun: Promise<void>;
+  readonly stop: () => void;
 }
 
-/** What one service answers at most: a catalog of ten thousand endpoints has a megabyte. */
-const mostBytes = 32 * 1024 * 1024;
 /** A headless Service has an address for each pod. */
 const mostAddresses = 256;
-const usualPatienceMs = 3_000;
-const followEveryMs = 1_000;
-/** Stories in one answer, the most that a service gives. */
-const pageSize = 100;
-/** Pages that are read of one service in a row to find the last thousand. */
-const mostPages = 15;
-/** Stories of one service that are read in one look while it is followed, the newest ones: nobody reads more in a second. */
-const mostFollowed = 2 * pageSize;
-
-/** How far one service has been read. */
-interface Cursor {
-  process: string;
-  after: number;
-}
+const usualTimeoutMs = 3_000;
+/** How often names are looked up while the services are followed. */
+const lookUpEveryMs = 1_000;
 
 export function createServices(options: LiveServicesOptions): LiveServices {
-  const { clock, token, patienceMs = usualPatienceMs } = options;
+  const { clock, token, random, timeoutMs = usualTimeoutMs } = options;
   const lookUp = options.lookUp ?? systemLookUp;
+  const calls = createServiceCalls({ token, clock, timeoutMs });
+  /** Undefined unless the services are followed. */
+  let followedProblems: (() => Answers<ProblemReport>) | undefined;
 
-  /** The services as there are now, each by its address. */
-  async function addresses(): Promise<readonly (ServiceAnswer | { readonly service: string })[]> {
+  /** The current services, each by its address; a name that cannot be looked up, with the problem. */
+  async function addresses(): Promise<readonly ServiceReply<never>[]> {
     const found = await Promise.all(
-      options.origins().map(async (origin) => {
+      options.origins().map(async (origin): Promise<readonly ServiceReply<never>[]> => {
         const url = new URL(origin);
         try {
-          const hosts = await inTime(() => lookUp(url.hostname.replace(/^\[|\]$/g, '')));
+          const hosts = await calls.withTimeout(() => lookUp(url.hostname.replace(/^\[|\]$/g, '')));
           if (hosts.length === 0) throw new Error('its name has no address');
-          return hosts.map((host) => ({
-            service: `http://${hostInUrl(host)}:${url.port || '80'}`,
-          }));
+          return hosts.map((host) => {
+            const service = `http://${hostInUrl(host)}:${url.port || '80'}`;
+            return { service, problem: null, said: undefined };
+          });
         } catch (error) {
-          return [{ service: origin, answers: false, problem: messageOf(error) }];
+          return [{ service: origin, problem: messageOf(error), said: undefined }];
         }
       }),
     );
@@ -113,196 +90,102 @@ export function createServices(options: LiveServicesOptions): LiveServices {
     return [...each.values()].slice(0, mostAddresses);
   }
 
-  async function inTime<Result>(run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const late = new AbortController();
-    const cancel = clock.after(patienceMs, () => late.abort(new Error(`no answer within ${patienceMs} ms`)));
-    const aborted = new Promise<never>((_, reject) => {
-      late.signal.addEventListener('abort', () => reject(late.signal.reason), { once: true });
-    });
-    try {
-      return await Promise.race([run(late.signal), aborted]);
-    } finally {
-      cancel();
-    }
-  }
-
-  /** What a service answers, to `put` where it is given; undefined: it knows no such thing. Rejects when it does not answer, or with something else. */
-  async function call<Schema extends z.ZodType>(
-    service: string,
-    path: string,
-    schema: Schema,
-    put?: object,
-  ): Promise<z.output<Schema> | undefined> {
-    return inTime(async (signal) => {
-      const headers = { authorization: `Bearer ${await token()}`, 'content-type': 'application/json' };
-      const change = put && { method: 'PUT', body: JSON.stringify(put) };
-      const response = await fetch(`${service}/internal/${path}`, { ...change, headers, signal, redirect: 'error' });
-      if (response.status === 404) {
-        await response.body?.cancel();
-        return undefined;
-      }
-      if (response.status === 401) {
-        await response.body?.cancel();
-        throw new Error('it refuses the token: it has another database');
-      }
-      if (response.status !== 200) {
-        await response.body?.cancel();
-        throw new Error(`it answers with ${response.status}`);
-      }
-      const read = schema.safeParse(JSON.parse(await textOf(response)));
-      if (read.success) return read.data;
-      const [issue] = read.error.issues;
-      throw new Error(`its answer is not understood (${issue?.path.join('.') ?? ''}): another version?`);
-    });
-  }
-
   async function ask<Said>(question: (service: string) => Promise<Said | undefined>): Promise<Answers<Said>> {
-    const all = await Promise.all(
-      (await addresses()).map(
-        async (one): Promise<{ readonly answer: ServiceAnswer; readonly said?: Said | undefined }> => {
-          if ('answers' in one) return { answer: one };
-          const { service } = one;
-          try {
-            const said = await question(service);
-            return { answer: { service, answers: true, problem: null }, said };
-          } catch (error) {
-            return { answer: { service, answers: false, problem: reasonOf(error) } };
-          }
-        },
-      ),
-    );
+    const answer = async (one: ServiceReply<Said>): Promise<ServiceReply<Said>> => {
+      if (one.problem !== null) return one;
+      try {
+        return { ...one, said: await question(one.service) };
+      } catch (error) {
+        return { ...one, problem: reasonOf(error) };
+      }
+    };
+    return answersOf(await Promise.all((await addresses()).map(answer)));
+  }
+
+  function follow(listener: ServicesListener): FollowedServices {
+    const over = new AbortController();
+    const streams = new Map<string, ServiceStream>();
+    let unknown: readonly ServiceReply<never>[] = [];
+
+    /** Opens the streams of services that joined, and closes those of services that left. */
+    async function look(lastEventId: string | undefined): Promise<void> {
+      const found = await addresses();
+      if (over.signal.aborted) return;
+      unknown = found.filter(({ problem }) => problem !== null);
+      const current = new Set(found.flatMap(({ service, problem }) => (problem === null ? [service] : [])));
+      for (const service of current) {
+        if (streams.has(service)) continue;
+        const about = { service, lastEventId, listener };
+        streams.set(service, openServiceStream({ ...about, calls, clock, random, timeoutMs }));
+      }
+      for (const [service, stream] of streams) {
+        // While a name cannot be looked up, its services are not known to have left.
+        if (current.has(service) || unknown.length > 0) continue;
+        stream.close();
+        streams.delete(service);
+      }
+    }
+
+    async function begin(): Promise<void> {
+      await look(undefined);
+      await Promise.all([...streams.values()].map(({ opened }) => opened));
+      if (over.signal.aborted) return;
+      followedProblems = () => answersOf([...[...streams.values()].map(({ answer }) => answer()), ...unknown]);
+      // All that a service remembers that joins later is new.
+      const cancel = every(clock, lookUpEveryMs, () => look(fromBeginning));
+      over.signal.addEventListener('abort', cancel);
+    }
+
     return {
-      services: all.map(({ answer }) => answer),
-      data: all.flatMap(({ answer, said }) => (said === undefined ? [] : [{ service: answer.service, said }])),
+      begun: begin(),
+      stop: () => {
+        over.abort();
+        followedProblems = undefined;
+        for (const { close } of streams.values()) close();
+      },
     };
   }
 
-  async function page(service: string, after: number) {
-    const found = await call(service, `requests?after=${after}&limit=${pageSize}`, storyPageSchema);
-    if (found === undefined) throw new Error('it is of a version that tells no stories');
-    // What a newer version tells in other words is left out, and spoils nothing else.
-    const requests = found.requests.flatMap((one): readonly NumberedStory[] => {
-      const read = numberedStorySchema.safeParse(one);
-      return read.success ? [read.data] : [];
-    });
-    return { ...found, requests };
-  }
-
-  /** The requests after a number, as far as they fill `mostPages`, and how far they were read. */
-  async function pages(
-    service: string,
-    from: Cursor,
-  ): Promise<{ stories: EndedStory[]; missed: number; cursor: Cursor }> {
-    const stories: EndedStory[] = [];
-    let cursor = from;
-    let missed = 0;
-    for (let read = 0; read < mostPages; read += 1) {
-      const found = await page(service, cursor.after);
-      if (found.process !== cursor.process) {
-        // Restarted: its numbers begin anew, and all that it knows is new.
-        cursor = { process: found.process, after: 0 };
-        continue;
-      }
-      for (const { seq: _, ...story } of found.requests) stories.push(story);
-      missed += found.missed;
-      cursor = { process: found.process, after: found.next_after };
-      if (!found.has_more) break;
-    }
-    return { stories, missed, cursor };
-  }
-
-  /** The newest requests after a number: what is left out of a flood is missed. */
-  async function newest(service: string, from: Cursor): ReturnType<typeof pages> {
-    const end = await latest(service);
-    const isSame = end.process === from.process;
-    if (isSame && end.after === from.after) return { stories: [], missed: 0, cursor: from };
-    const first = Math.max(isSame ? from.after : 0, end.after - mostFollowed);
-    const found = await pages(service, { process: end.process, after: first });
-    return isSame ? { ...found, missed: found.missed + (first - from.after) } : found;
-  }
-
-  /** Where a service is now. */
-  async function latest(service: string): Promise<Cursor> {
-    const found = await page(service, Number.MAX_SAFE_INTEGER);
-    return { process: found.process, after: found.next_after };
-  }
-
   return {
-    catalog: () => ask((service) => call(service, 'catalog', liveCatalogSchema)),
-    problems: () => ask((service) => call(service, 'problems', problemReportSchema)),
+    catalog: () => ask((service) => calls.read(service, 'catalog', liveCatalogSchema)),
+    problems: async () =>
+      followedProblems?.() ?? ask((service) => calls.read(service, 'problems', problemReportSchema)),
     find: async (id) => {
       const { services, data } = await ask((service) =>
-        call(service, `requests/${encodeURIComponent(id)}`, foundStoriesSchema),
+        calls.read(service, `requests/${encodeURIComponent(id)}`, foundStoriesSchema),
       );
       const found = data.flatMap(({ said }) => said.requests);
       const exact = found.find((story) => story.id === id);
       return { services, stories: exact === undefined ? found.sort(byNewest) : [exact] };
     },
-    recent: async (limit) => {
-      const { services, data } = await ask(async (service) => {
-        const { process, after } = await latest(service);
-        return pages(service, { process, after: Math.max(0, after - limit) });
-      });
-      const stories = data.flatMap(({ said }) => said.stories.map(({ settled: _, ...story }) => story));
-      return { services, stories: stories.sort(byNewest).slice(0, limit) };
-    },
     logLevel: (change) =>
       ask(async (service) => {
-        const found = await call(service, 'log-level', logLevelBodySchema, change && { level: change });
+        const found = await calls.read(service, 'log-level', logLevelBodySchema, change && { level: change });
         if (found === undefined) throw new Error('it is of a version whose level cannot be changed');
         return found.level;
       }),
-    follow: (listener) => {
-      const ended = new AbortController();
-      const cursors = new Map<string, Cursor>();
-      /** Services that were there without an answer: how old what they know is cannot be told. */
-      const silent = new Set<string>();
-
-      async function look(isFirst: boolean): Promise<void> {
-        const { services, data } = await ask(async (service) => {
-          const known = cursors.get(service);
-          if (known !== undefined) return newest(service, known);
-          if (isFirst || silent.has(service)) return { stories: [], missed: 0, cursor: await latest(service) };
-          // Of a service that joins later everything is new.
-          return newest(service, { process: '', after: 0 });
-        });
-        if (ended.signal.aborted) return;
-        const there = new Set(services.map(({ service }) => service));
-        for (const service of cursors.keys()) if (!there.has(service)) cursors.delete(service);
-        silent.clear();
-        for (const { service, answers } of services) if (!answers && !cursors.has(service)) silent.add(service);
-        for (const { service, said } of data) cursors.set(service, said.cursor);
-        listener.asked?.(services);
-        const missed = data.reduce((sum, { said }) => sum + said.missed, 0);
-        if (missed > 0) listener.missed?.(missed);
-        const stories = data.flatMap(({ said }) => said.stories).sort((a, b) => byNewest(b, a));
-        if (stories.length > 0) listener.stories(stories);
-      }
-
-      async function run(): Promise<void> {
-        for (let isFirst = true; !ended.signal.aborted; isFirst = false) {
-          await look(isFirst);
-          await waitFor(followEveryMs, { clock, signal: ended.signal });
-        }
-      }
-
-      void run();
-      return () => ended.abort();
-    },
+    follow,
   };
 }
 
 const rememberedMs = 1_000;
 
-/** The same answer for a second: many pages ask, and one question serves all of them. */
-export function rememberAnswer<Answer>(
-  ask: () => Promise<Answer>,
+/** Keeps an answer for a second: one question serves many pages. */
+export function rememberAnswer<Result>(
+  ask: () => Promise<Result>,
   clock: Pick<Clock, 'elapsed'>,
-): () => Promise<Answer> {
-  let last: { readonly at: number; readonly answer: Promise<Answer> } | undefined;
+): () => Promise<Result> {
+  let last: { readonly at: number; readonly answer: Promise<Result> } | undefined;
   return () => {
     if (last === undefined || clock.elapsed() - last.at >= rememberedMs) last = { at: clock.elapsed(), answer: ask() };
     return last.answer;
+  };
+}
+
+function answersOf<Said>(all: readonly ServiceReply<Said>[]): Answers<Said> {
+  return {
+    services: all.map(({ service, problem }) => ({ service, answers: problem === null, problem })),
+    data: all.flatMap(({ service, said }) => (said === undefined ? [] : [{ service, said }])),
   };
 }
 
@@ -311,22 +194,4 @@ const byNewest = (a: Story, b: Story): number =>
 
 async function systemLookUp(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
-}
-
-/** `fetch` says "fetch failed", and why in the cause. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && cause.message !== '' ? cause.message : messageOf(error);
-}
-
-async function textOf(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.length;
-    if (bytes > mostBytes) throw new Error(`its answer is larger than ${mostBytes} bytes`);
-    text += decoder.decode(piece, { stream: true });
-  }
-  return text + decoder.decode();
 }

@@ -16,7 +16,7 @@ function counted() {
   return { clock, asked, shared, failing: (value: boolean) => (fails = value) };
 }
 
-it('reads one report for all who ask the same within a second, and others for other questions', async () => {
+it('reads a report once a second for equal questions, and separately for others', async () => {
   const { clock, asked, shared } = counted();
   const ask = () =>
     Promise.all([
@@ -36,7 +36,7 @@ it('reads one report for all who ask the same within a second, and others for ot
   expect(asked).toHaveLength(8);
 });
 
-it('reads anew once it is told to forget, and after a failure', async () => {
+it('reads again after the cache was dropped, and after a failure', async () => {
   const { asked, shared, failing } = counted();
   const ask = () => shared.usageReport({}, [], options);
   await ask();

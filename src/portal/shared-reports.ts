@@ -4,20 +4,19 @@ import type { PortalStore } from './store-port.ts';
 
 type UsageReport = PortalStore['usageReport'];
 
-/** Reports that were read a moment ago, for all who ask the same. */
+/** Recent reports, shared by all pages that show the same. */
 export interface SharedReports {
-  /** As that of the store. Rejects as it does, and asks it again next time. */
+  /** Like the store's. A failure is not kept: the next call asks the store again. */
   readonly usageReport: UsageReport;
-  /** What is asked from now on is read anew: requests have been settled that the reports of before do not have. */
+  /** Drops cached reports. Call after each settlement. */
   readonly forget: () => void;
 }
 
 const sharedMs = 1_000;
 
 /**
- * Reads the same report once in a second, however many pages show it: a hundred open pages then cost what one does, and every one of
- * them asks anew when requests have ended. A map, and no library of caches: all entries go together, so there is nothing to evict by
- * size or by use.
+ * Reads a report once a second at most, so that a hundred open pages cost as much as one: each of them reads again after a request
+ * ended. A map and no cache library: all entries are dropped together, and none is evicted by size or use.
  */
 export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elapsed'>): SharedReports {
   const reports = new Map<string, { readonly at: number; readonly lines: Promise<readonly UsageLine[]> }>();

@@ -4,7 +4,7 @@ import { type Caller, maySee } from './callers.ts';
 import { PortalError } from './portal-error.ts';
 import type { PortalStore } from './store-port.ts';
 
-// What belongs to others is not there for a member or a key: 404 with the words for what does not exist.
+// For a member or a key, objects of others do not exist: the same 404 as for an unknown id.
 
 export async function visibleWorkspace(store: PortalStore, caller: Caller, nameOrId: string): Promise<Workspace> {
   const found = await orNone(store.findWorkspace(nameOrId));
@@ -17,7 +17,7 @@ export async function visibleWorkspace(store: PortalStore, caller: Caller, nameO
 export async function visibleKey(store: PortalStore, caller: Caller, id: string): Promise<KeyRecord> {
   const found = await orNone(store.findKey(id));
   const isOwn = caller.role !== 'key' || caller.keyId === id;
-  // The key of a playground is the portal's: its person has no text of it, and could only break the playground.
+  // The key of a playground belongs to the portal. A person has no use for it, and changing it would break the playground.
   const isInternal = found?.isOfPlayground === true && caller.role !== 'admin';
   if (found === undefined || !isOwn || isInternal || !maySee(caller, found.workspaceId)) {
     throw new PortalError(404, `There is no key with the id "${id}".`, { field: 'key' });
@@ -35,8 +35,8 @@ async function orNone<Found>(looking: Promise<Found>): Promise<Found | undefined
 }
 
 /**
- * The workspace that a list is asked of: the one named, if the caller may see it. Without a name an admin gets all (undefined) and a
- * member the one they have; of several, one is to be named.
+ * The workspace of a list: the named one, if the caller may see it. Without a name an admin gets all workspaces (undefined), and a
+ * member of one workspace that one. A member of several must name one.
  */
 export async function workspaceAsked(
   store: PortalStore,

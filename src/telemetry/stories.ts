@@ -14,6 +14,10 @@ type Told = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' 
 export interface Stories extends Pick<Telemetry, Told> {
   /** Requests that ended after the one with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
+  /** The process and the number of the request that ended last. */
+  readonly latest: () => { readonly process: string; readonly seq: number };
+  /** Calls the listener after each request that ended. */
+  readonly onEnded: (listener: () => void) => void;
   /**
    * The request with exactly this id; where there is none, the requests with this correlation id, newest first. A correlation id is
    * the caller's own word: anybody may send any text, the id of another's request too.
@@ -44,6 +48,7 @@ export function createStories({
   const running = new Map<string, RequestRecord>();
   const dispatched = createRing(mostDispatched);
   const refused = createRing(mostRefused);
+  const listeners: (() => void)[] = [];
   let lastSeq = 0;
 
   return {
@@ -130,6 +135,7 @@ export function createStories({
       if (record.outcome === undefined && record.failure === undefined) return;
       record.seq = lastSeq += 1;
       (record.outcome === undefined ? refused : dispatched).add(record);
+      for (const listener of listeners) listener();
     },
     after: (seq, limit) => {
       const later = [...dispatched.after(seq), ...refused.after(seq)].sort((a, b) => a.seq - b.seq);
@@ -151,6 +157,8 @@ export function createStories({
         requests,
       };
     },
+    latest: () => ({ process, seq: lastSeq }),
+    onEnded: (listener) => void listeners.push(listener),
     find: (id) => {
       const ended = [...dispatched.after(0), ...refused.after(0)].sort((a, b) => b.seq - a.seq);
       const exact = running.get(id) ?? ended.find(({ requestId }) => requestId === id);

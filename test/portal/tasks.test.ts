@@ -133,7 +133,7 @@ test('an API key signs in, sees its own budget and usage, and no other page', as
   await page.locator('.field-error').waitFor();
   await page.getByLabel('Admin token or API key').fill(gateway.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor();
   expect(await page.getByRole('navigation').getByRole('link').allInnerTexts()).toEqual(['Overview', 'Usage']);
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.locator('dt', { hasText: 'Budget' }).waitFor();

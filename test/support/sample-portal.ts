@@ -14,7 +14,8 @@ import type { OidcSignIn } from '../../src/portal/oidc.ts';
 import { digestOf, newToken } from '../../src/portal/secrets.ts';
 import { createProblemList } from '../../src/portal/problem-list.ts';
 import { createServer } from '../../src/portal/server.ts';
-import type { Answers, LiveServices, ServicesListener } from '../../src/portal/services.ts';
+import type { ServicesListener } from '../../src/portal/service-stream.ts';
+import type { Answers, LiveServices } from '../../src/portal/services.ts';
 import { openAccounts } from '../../src/store/open-accounts.ts';
 import { hashKey } from '../../src/store/accounts/key-text.ts';
 import { createFakeClock } from './fake-clock.ts';
@@ -67,8 +68,7 @@ export async function samplePortal(
     },
     follow: (listener) => {
       followers.add(listener);
-      listener.asked?.([]);
-      return () => void followers.delete(listener);
+      return { begun: Promise.resolve(), stop: () => void followers.delete(listener) };
     },
   };
   const catalog = async (): Promise<Answers<LiveCatalog>> => said.catalog ?? { services: [], data: [] };

@@ -4,8 +4,8 @@ import { useSearchParams } from 'wouter';
 type Selection = Readonly<Record<string, string | undefined>>;
 
 /**
- * What is selected on a page, kept in the query of the address, so that it can be sent to somebody and outlives a reload. The second
- * part changes some of it; undefined takes a part away.
+ * The selection of a page, kept in the query of the address, so that it can be shared and survives a reload. The second element
+ * changes parts of it; undefined removes a part.
  */
 export function useAddress(): readonly [Selection, (change: Selection) => void] {
   const [search, setSearch] = useSearchParams();

@@ -6,10 +6,10 @@ export interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** What the portal answered in place of what was asked for; status 0 when it could not be reached. */
+/** An error answer of the portal. Status 0: the portal could not be reached. */
 export class ApiError extends Error {
   readonly status: number;
-  /** The field at fault, `budget.limit`, where there is one. */
+  /** The wrong field, such as `budget.limit`, where the error names one. */
   readonly field: string | undefined;
 
   constructor(status: number, message: string, field?: string) {
@@ -20,12 +20,12 @@ export class ApiError extends Error {
   }
 }
 
-/** Where the admin API is. */
+/** Path of the admin API. */
 export const apiRoot = '/api/v1';
 
 let csrfToken: string | null = null;
 
-/** Sets what proves that a change comes from these pages. It is told with the session and kept in memory only. */
+/** Sets the CSRF token, which proves that a change comes from these pages. It comes with the session and stays in memory. */
 export function keepCsrfToken(token: string | null): void {
   csrfToken = token;
 }
@@ -34,13 +34,13 @@ export interface Call {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
-  /** `application/json` unless something else is named. */
+  /** Default: `application/json`. */
   readonly accept?: string;
-  /** New for each thing that is to be done once: a request that is sent again with it does nothing more. */
+  /** A new text for each action that must happen once: the portal ignores a second request with it. */
   readonly idempotencyKey?: string;
 }
 
-/** Sends a request and returns its answer, whatever its content. Throws an `ApiError` with the message of the portal. */
+/** Sends a request and returns its answer, of any type. Throws an `ApiError` with the message of the portal. */
 export async function send(
   path: string,
   { method = 'GET', body, signal, accept = 'application/json', idempotencyKey }: Call = {},
@@ -63,7 +63,7 @@ export async function send(
   return response;
 }
 
-/** Sends a request and returns the JSON of its answer, whose shape the schemas of src/portal/api tell. */
+/** Sends a request and returns the JSON of its answer. The schemas in src/portal/api declare its shape. */
 export async function call<Answer>(path: string, options: Call = {}): Promise<Answer> {
   const response = await send(path, options);
   const text = await response.text();
@@ -80,14 +80,14 @@ async function errorOf(response: Response): Promise<ApiError> {
   }
 }
 
-/** A path with its query; what is undefined or empty is left out. */
+/** A path with its query. Undefined and empty values are left out. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const search = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
   return search === '' ? path : `${path}?${search}`;
 }
 
-/** 128 random bits. `crypto.randomUUID` is there on HTTPS and on the loopback only. */
+/** 128 random bits. `crypto.randomUUID` exists only on HTTPS and on the loopback. */
 export function newIdempotencyKey(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16).padStart(8, '0')).join('');
 }

@@ -1,7 +1,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { send, withQuery } from './api.ts';
 
-/** What the playground asks for. */
+/** A question of the playground. */
 export interface ChatQuestion {
   readonly model: string;
   readonly messages: readonly { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }[];
@@ -9,7 +9,7 @@ export interface ChatQuestion {
   readonly reasoning_effort: string | undefined;
 }
 
-/** What an answer has come to so far. */
+/** An answer as far as it has arrived. */
 export interface ChatAnswer {
   readonly reasoning: string;
   readonly text: string;
@@ -47,7 +47,7 @@ interface AskOptions {
   readonly onAnswer: (answer: ChatAnswer) => void;
 }
 
-/** Asks through the edge, as a client would, and tells the answer as it grows. Throws what the gateway says in place of an answer. */
+/** Sends a question through the edge, as a client does, and reports the answer as it grows. Throws the gateway's error. */
 export async function ask(question: ChatQuestion, { workspace, signal, onAnswer }: AskOptions): Promise<void> {
   const startedMs = performance.now();
   const response = await send(withQuery('/playground/chat', { workspace }), {

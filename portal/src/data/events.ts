@@ -3,7 +3,7 @@ import type { EndedKind, PortalEvent, PortalEventName } from '../../../src/porta
 import { apiRoot } from './api.ts';
 import { useSession } from './session.ts';
 
-/** What a page wants to hear of. */
+/** The events that a page handles. */
 export type EventHandlers = {
   readonly [Name in PortalEventName]?: (data: Extract<PortalEvent, { readonly name: Name }>['data']) => void;
 };
@@ -12,20 +12,20 @@ const names: readonly PortalEventName[] = ['request', 'balance', 'health', 'miss
 const retryMs = 5_000;
 const listeners = new Set<{ readonly current: EventHandlers }>();
 let stream: EventSource | undefined;
-/** Whether a stream was open before, so that something may have been missed since. */
+/** Whether a stream was open before: events may have been missed since. */
 let wasOpen = false;
 
-function tell<Name extends PortalEventName>(name: Name, data: Parameters<NonNullable<EventHandlers[Name]>>[0]): void {
+function emit<Name extends PortalEventName>(name: Name, data: Parameters<NonNullable<EventHandlers[Name]>>[0]): void {
   for (const { current } of listeners) {
-    // The compiler loses the connection between a name and its data in a lookup by a type parameter.
+    // The compiler does not connect a name with its data when the name is a type parameter.
     const handler = current[name] as ((data: unknown) => void) | undefined;
     handler?.(data);
   }
 }
 
 /**
- * One stream for all of a tab's readers, and none in a tab that nobody sees: a browser opens six connections to an address, and a
- * seventh tab would wait for ever.
+ * One stream for all components of a tab, and none in a hidden tab: a browser opens six connections to an address, and a seventh tab
+ * would wait for ever.
  */
 function openOrClose(): void {
   const wanted = listeners.size > 0 && document.visibilityState === 'visible';
@@ -37,19 +37,19 @@ function openOrClose(): void {
   if (stream !== undefined) return;
   stream = new EventSource(`${apiRoot}/events`);
   stream.addEventListener('open', () => {
-    if (wasOpen) tell('missed', { events: 1 });
+    if (wasOpen) emit('missed', { events: 1 });
     wasOpen = true;
   });
-  // After an answer that is no stream, as while the database is away, a browser gives up.
+  // The browser does not connect again after an answer that is no stream, for example while the database is down.
   stream.addEventListener('error', () => {
     if (stream?.readyState !== EventSource.CLOSED) return;
     stream = undefined;
     setTimeout(openOrClose, retryMs);
   });
   for (const name of names) {
-    stream.addEventListener(name, (event: MessageEvent<string>) => tell(name, JSON.parse(event.data)));
+    stream.addEventListener(name, (event: MessageEvent<string>) => emit(name, JSON.parse(event.data)));
   }
-  // Newer tabs took its place: it comes back when this tab is shown anew, and not by itself.
+  // Newer tabs took its place. It opens again only when this tab is shown again.
   stream.addEventListener('ended', (event: MessageEvent<string>) => {
     const { kind }: { readonly kind: EndedKind } = JSON.parse(event.data);
     if (kind === 'replaced') stream?.close();
@@ -59,23 +59,23 @@ function openOrClose(): void {
 document.addEventListener('visibilitychange', openOrClose);
 
 /**
- * Listens to what happens while the component is there. Handlers may change from one rendering to the next. An API key that has
- * signed in is told nothing: its pages show what was when they were opened.
+ * Handles events while the component is mounted. Handlers may change from one rendering to the next. A session of an API key gets no
+ * events: its pages show the state from when they were opened.
  */
 export function useEvents(handlers: EventHandlers): void {
   const { role } = useSession();
-  const isTold = role !== 'key';
+  const hasEvents = role !== 'key';
   const latest = useRef(handlers);
   useEffect(() => {
     latest.current = handlers;
   });
   useEffect(() => {
-    if (!isTold) return;
+    if (!hasEvents) return;
     listeners.add(latest);
     openOrClose();
     return () => {
       listeners.delete(latest);
       openOrClose();
     };
-  }, [isTold]);
+  }, [hasEvents]);
 }

@@ -4,14 +4,14 @@ import { call, type Page, withQuery } from './api.ts';
 type Query = Readonly<Record<string, string | number | undefined>>;
 
 interface ListOptions {
-  /** What the list is kept under. */
+  /** Key of the list in the cache. */
   readonly queryKey: readonly unknown[];
   readonly path: string;
   readonly query?: Query;
   readonly enabled?: boolean;
 }
 
-/** A list that comes in pages: what has come so far, and the way to more. */
+/** A list that is loaded page by page: the rows so far, and how to load more. */
 export function useList<Item>({ queryKey, path, query = {}, enabled = true }: ListOptions) {
   return useInfiniteQuery({
     queryKey: [...queryKey, query],

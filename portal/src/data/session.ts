@@ -20,12 +20,12 @@ function remember(session: Session): Session {
   return session;
 }
 
-/** Asks who is signed in before anything is drawn. */
+/** Starts to read the session before the first rendering. */
 export function prefetchSession(client: QueryClient): void {
   void client.prefetchQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity });
 }
 
-/** Who is signed in; null: nobody. */
+/** The current session. Null: not signed in. */
 export function useSessionQuery() {
   return useQuery({
     ...{ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity },
@@ -36,7 +36,7 @@ export function useSessionQuery() {
 
 export const SessionContext = createContext<Session | undefined>(undefined);
 
-/** Who is signed in, on a page that only they see. */
+/** The current session, on pages that need one. */
 export function useSession(): Session {
   const session = use(SessionContext);
   if (session === undefined) throw new Error('useSession is called outside the signed-in pages');
@@ -47,24 +47,25 @@ export function signIn(given: SignIn): Promise<Session> {
   return call<Session>('/session', { method: 'POST', body: given }).then(remember);
 }
 
-/** Why nobody is signed in. */
+/** Why a sign-in failed. */
 export interface FailedSignIn {
   readonly kind: 'failed';
   readonly with: 'token' | 'provider';
   readonly error: Error;
 }
 
-/** What the portal says in `?sign_in=…` when the browser comes back from the identity provider in vain. */
+/** The values of `?sign_in=…`, with which the browser comes back from the identity provider after a failure. */
 const providerFailures: Readonly<Record<string, string>> = {
   'provider-away': 'The identity provider does not answer. Try again in a moment.',
-  'keys-changed': 'The answer of the identity provider could not be checked. Try again; if it stays so, tell an admin.',
+  'keys-changed':
+    'The answer of the identity provider could not be checked. Try again. If it fails again, contact an admin.',
   refused: 'The identity provider has not signed you in.',
-  'no-workspace': 'You are known, but you belong to no workspace here. Ask an admin for one.',
+  'no-workspace': 'You have no workspace. Ask an admin to add you to one.',
 };
 
 /**
- * Takes what the address says of a sign-in: `#token=…`, as `npm start` prints it, or `?sign_in=…`. Either leaves the address before
- * anything else happens, and the history with it. Undefined when it says nothing.
+ * Reads the sign-in part of the address: `#token=…`, as `npm start` prints it, or `?sign_in=…`. Removes it from the address and from
+ * the history first. Undefined when there is none.
  */
 export async function signInFromAddress(): Promise<
   { readonly kind: 'session'; readonly session: Session } | FailedSignIn | undefined
@@ -90,7 +91,7 @@ export function useSignInWays() {
   return useQuery({ queryKey: ['sign-in'], queryFn: () => call<SignInWays>('/sign-in'), staleTime: Infinity });
 }
 
-/** Ends the session here, at the portal and at the identity provider, and forgets everything that was shown. */
+/** Ends the session in this browser, at the portal and at the identity provider, and drops all cached data. */
 export function useSignOut(): () => Promise<void> {
   const client = useQueryClient();
   return async () => {

@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'react';
 
 /**
- * Does something at once, and while it is wanted again and again, only every so many milliseconds, the last time included. Not done
- * any more once the component has gone.
+ * Runs an action at once, and at most once in the given milliseconds while it is called repeatedly. The last call is never lost.
+ * Nothing runs after the component was removed.
  */
 export function useThrottled(everyMs: number, run: () => void): () => void {
   const latest = useRef(run);

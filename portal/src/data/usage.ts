@@ -6,11 +6,11 @@ import { call, withQuery } from './api.ts';
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
 
-/** Of what a report is asked for: a time of whole UTC hours, and perhaps a workspace, a key and a model. */
+/** The scope of a report: a range of whole UTC hours, and optionally a workspace, a key and a model. */
 export interface UsageFilter {
   readonly from: string;
   readonly to: string | undefined;
-  /** Null: it is not known yet, and nothing is asked. */
+  /** Null: not known yet; no report is read. */
   readonly workspace: string | undefined | null;
   readonly key: string | undefined;
   readonly model: string | undefined;
@@ -24,13 +24,13 @@ export type Range = (typeof ranges)[number];
 
 const days: Readonly<Record<Exclude<Range, '24h'>, number>> = { '7d': 7, '30d': 30, '90d': 90 };
 
-/** When a range begins that ends now: with one of its hours or days. Days are those of UTC, as in the rollups. */
+/** The beginning of a range that ends now, at a full hour or day. Days are UTC days, as in the rollups. */
 export function beginningOf(range: Range, now: number): string {
   const [count, length] = range === '24h' ? [24, hourMs] : [days[range], dayMs];
   return new Date((Math.floor(now / length) - count + 1) * length).toISOString();
 }
 
-/** Beginnings of the hours or days from a moment until now, the last one under way. */
+/** The beginnings of the hours or days from a moment until now. The last one has not ended. */
 export function periodsFrom(from: string, period: Period, now: number): readonly string[] {
   const length = period === 'hour' ? hourMs : dayMs;
   const first = new Date(from).getTime();
@@ -38,20 +38,20 @@ export function periodsFrom(from: string, period: Period, now: number): readonly
   return Array.from({ length: count }, (_, index) => new Date(first + index * length).toISOString());
 }
 
-/** Beginning of a period of a line that was asked for by hour or by day, as `periodsOf` has it. */
+/** The beginning of a line's hour or day, in the form of `periodsOf`. */
 export function periodOf({ hour, day }: UsageLine): string {
   return new Date(hour ?? `${day ?? ''}T00:00:00Z`).toISOString();
 }
 
-/** What a report is asked for. */
+/** The dimensions of a report. */
 export interface UsageQuestion {
   readonly filter: UsageFilter;
   readonly by: readonly (Period | Grouping)[];
-  /** How many models or keys have lines of their own; the others are added up. Undefined: all of them. */
+  /** How many models or keys have lines of their own; the others are one sum. Undefined: all. */
   readonly top: number | undefined;
 }
 
-/** A report, and what it was asked for: while a newer one is on its way, the page shows this one and not what is selected. */
+/** A report with its scope. While a newer one loads, the page shows this scope and not the selected one. */
 export interface Usage {
   readonly asked: UsageQuestion;
   readonly lines: readonly UsageLine[];
@@ -60,7 +60,7 @@ export interface Usage {
 /** Most lines of a page of the API that a report with a top can have: 90 days of seven groups and the others. */
 const mostLines = 1_000;
 
-/** How many groups a chart shows by name, and a table: nobody sees the hundredth colour. The download has all of them. */
+/** Named groups of a chart and its table: more colours look alike. The download has all groups. */
 export const mostInChart = 7;
 export const mostInTable = 100;
 
@@ -86,14 +86,14 @@ export function useUsage(filter: UsageFilter, by: UsageQuestion['by'] = [], top?
     },
   });
   const enabled = filter.workspace !== null;
-  // On its way while the page is still being drawn for the first time, not after it.
+  // Starts to load during the first rendering, not after it.
   if (enabled && client.getQueryState(options.queryKey) === undefined) void client.prefetchQuery(options);
   return useQuery({ ...options, placeholderData: keepPreviousData, enabled });
 }
 
 const minuteMs = 60_000;
 
-/** The time now, in steps of a minute, so that a report is not asked for anew by every rendering. */
+/** The current time in steps of a minute, so that not every rendering reads the report again. */
 export function useMinute(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

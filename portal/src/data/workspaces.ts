@@ -4,7 +4,7 @@ import { call, type Page } from './api.ts';
 import { useSession } from './session.ts';
 import { useAddress } from './address.ts';
 
-/** What the portal answers at most in one page. */
+/** Largest page of a list of the portal. */
 const mostPerPage = 500;
 
 export interface WorkspaceChoice {
@@ -21,7 +21,7 @@ export function useWorkspacesQuery(enabled = true) {
   });
 }
 
-/** The workspaces that somebody may choose from; undefined while they are being asked for. */
+/** The workspaces that the session may see. Undefined while they load. */
 export function useWorkspaceChoices(): readonly WorkspaceChoice[] | undefined {
   const session = useSession();
   const all = useWorkspacesQuery(session.role === 'admin');
@@ -29,9 +29,9 @@ export function useWorkspaceChoices(): readonly WorkspaceChoice[] | undefined {
 }
 
 /**
- * The workspace that the address names, else the one that was the first when the list first came. That one stays chosen while it exists:
- * a new workspace that comes before it by name must not become the payer of a form that is open. Undefined while they are being asked
- * for, and where there is none.
+ * The workspace that the address names, or the first of the list when the list first loaded. That workspace stays selected while it
+ * exists: a new workspace that sorts before it must not become the payer of an open form. Undefined while the list loads, and where
+ * there is none.
  */
 export function useChosenWorkspace(): WorkspaceChoice | undefined {
   const choices = useWorkspaceChoices();
@@ -48,8 +48,8 @@ export function useChosenWorkspace(): WorkspaceChoice | undefined {
 }
 
 /**
- * The workspace that a list or a report is asked for: an admin may leave it out, which means all of them; a member of several names
- * one. Null while it is not known yet.
+ * The workspace of a list or a report. Without one, an admin gets all workspaces; a member of several workspaces must name one. Null
+ * while it is not known yet.
  */
 export function useAskedWorkspace(): string | undefined | null {
   const session = useSession();

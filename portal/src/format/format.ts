@@ -36,10 +36,10 @@ const counted = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' });
 /** The zone of the reader, such as `Europe/Berlin`. */
 export const timeZone = moment.resolvedOptions().timeZone;
 
-/** What stands where nothing is known. */
+/** Stands for an unknown value. */
 export const unknown = '–';
 
-/** An amount in USD: two decimals, and for less than a cent as many as it takes. */
+/** An amount in USD with two decimals; amounts below a cent have more. */
 export function formatMoney(usd: string | number): string {
   const amount = Number(usd);
   return amount !== 0 && Math.abs(amount) < 0.01 ? smallMoney.format(amount) : money.format(amount);
@@ -87,7 +87,7 @@ export function formatPreciseMoment(iso: string): string {
   return precise.format(new Date(iso));
 }
 
-/** With seconds and the zone, for what must not be mistaken. */
+/** With seconds and the zone, where the exact moment matters. */
 export function formatZonedMoment(iso: string): string {
   return zoned.format(new Date(iso));
 }
@@ -96,7 +96,7 @@ export function formatUtcMoment(iso: string): string {
   return utcMoment.format(new Date(iso));
 }
 
-/** Without the year, for lists whose entries are of late. */
+/** Without the year, for lists of recent entries. */
 export function formatRecent(iso: string): string {
   return recent.format(new Date(iso));
 }
@@ -116,7 +116,7 @@ export function formatHour(iso: string): string {
 
 const hourMs = 3_600_000;
 
-/** `in 50 minutes`, `in 30 hours`, `3 hours ago` within two days; beyond that the day. */
+/** Within two days `in 50 minutes`, `in 30 hours` or `3 hours ago`; otherwise the day. */
 export function formatUntil(iso: string, now = Date.now()): string {
   const left = new Date(iso).getTime() - now;
   if (Math.abs(left) >= 48 * hourMs) return formatDay(iso);

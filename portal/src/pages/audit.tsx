@@ -77,7 +77,7 @@ export function AuditPage() {
       <Loaded query={entries}>
         {(list) =>
           list.length === 0 ? (
-            <Empty title="Nothing was changed yet" />
+            <Empty title="No changes yet" />
           ) : (
             <Table label="Audit log" columns={columns} rows={list} rowKey={({ id }) => String(id)} />
           )

@@ -74,7 +74,7 @@ export function BackendsPage() {
             <ServiceProblems services={services} />
             {data.length === 0 ? (
               <Empty title="No backends">
-                <p>None is configured, or no service tells of them.</p>
+                <p>None is configured, or no service reports them.</p>
               </Empty>
             ) : (
               <Table

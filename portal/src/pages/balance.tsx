@@ -17,7 +17,7 @@ import { Empty, Loaded, Problem } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 
-/** What a workspace has left, and what was put into it. */
+/** The balance of a workspace, and its credits. */
 export function BalancePage() {
   const session = useSession();
   const choices = useWorkspaceChoices();
@@ -29,7 +29,11 @@ export function BalancePage() {
     </Button>
   );
   return (
-    <Page title="Balance" about="What is left to be spent." actions={session.role === 'admin' ? add : undefined}>
+    <Page
+      title="Balance"
+      about="Money left to spend, and credits."
+      actions={session.role === 'admin' ? add : undefined}
+    >
       <div className="filters">
         <WorkspaceSelect />
       </div>
@@ -47,7 +51,7 @@ export function BalancePage() {
 
 const recentDays = 30;
 
-/** The balance, and how long it lasts when the next days are like the last. */
+/** The balance, and how long it lasts at the cost of the last days. */
 function Left({ of }: { readonly of: WorkspaceChoice }) {
   const workspace = useQuery({
     queryKey: ['workspace', of.id],
@@ -125,7 +129,7 @@ function Credits({ of }: { readonly of: WorkspaceChoice }) {
 
 function AddCredit({ of, onClose }: { readonly of: WorkspaceChoice; readonly onClose: () => void }) {
   const client = useQueryClient();
-  // The dialog is about one credit, however often it is sent because an answer did not come.
+  // The dialog adds one credit, also when it is sent again after a lost answer.
   const [idempotencyKey] = useState(newIdempotencyKey);
   const add = useMutation({
     mutationFn: (body: NewCredit) => call(`/workspaces/${of.id}/credits`, { method: 'POST', body, idempotencyKey }),
@@ -150,7 +154,7 @@ function AddCredit({ of, onClose }: { readonly of: WorkspaceChoice; readonly onC
           required
           autoFocus
           error={field === 'amount' ? add.error?.message : undefined}
-          hint="Below zero it is a correction, which needs a note."
+          hint="A negative amount is a correction and needs a note."
         />
         <TextField label="Note" name="note" maxLength={500} error={field === 'note' ? add.error?.message : undefined} />
         {add.error !== null && field === undefined && <Problem error={add.error} />}

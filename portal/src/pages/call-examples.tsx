@@ -2,7 +2,7 @@ import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
 import { useSession } from '../data/session.ts';
 import { Copy } from '../parts/copy.tsx';
 
-/** Stands where the portal was not told what clients call. */
+/** Placeholder where the address of the gateway is not set. */
 const placeholder = 'https://gateway.example/v1';
 
 function examplesOf(model: string, url: string) {

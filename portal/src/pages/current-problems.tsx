@@ -2,7 +2,7 @@ import { formatMoment } from '../format/format.ts';
 import { Notice } from '../parts/states.tsx';
 import { useHealth } from '../shell/live-data.ts';
 
-/** What is wrong now, since when, and what to do: the first thing on the Overview. */
+/** The current problems, since when, and what to do. First on the Overview. */
 export function CurrentProblems({ isAdmin }: { readonly isAdmin: boolean }) {
   const health = useHealth();
   if (health === undefined) return null;

@@ -17,7 +17,7 @@ interface KeyFormProps {
   readonly onSubmit: (changed: KeyFields) => void;
 }
 
-/** The fields that differ from what the form showed at first; null takes a value away. */
+/** The fields that differ from what the form showed at first. Null removes a value. */
 export interface KeyFields {
   readonly name?: string | null;
   readonly budget?: { readonly limit: string; readonly period: Period } | null;
@@ -27,12 +27,12 @@ export interface KeyFields {
 
 type Period = NonNullable<Key['budget']>['period'];
 
-/** What stands in the form. */
+/** The values of the form. */
 interface Shown {
   readonly name: string;
   readonly limit: string;
   readonly period: Period;
-  /** A moment where the reader is, to the minute; empty: none. */
+  /** A moment in the reader's zone, to the minute. Empty: none. */
   readonly expires: string;
   readonly models: string;
 }
@@ -47,9 +47,9 @@ const shownOf = (of: Key | undefined): Shown => ({
 
 const fields = ['name', 'budget', 'expires_at', 'models'] as const;
 
-/** Name, budget, expiry and models of a key that is made or changed. */
+/** Form for name, budget, expiry and models of a new or existing key. */
 export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps) {
-  // What the form showed at first, whatever becomes of the key meanwhile.
+  // The values that the form showed at first, also if the key changes meanwhile.
   const [first] = useState(() => shownOf(of));
   const [models, setModels] = useState(first.models);
   const [expires, setExpires] = useState(first.expires);
@@ -73,7 +73,7 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
         autoFocus
         defaultValue={first.name}
         error={errorOf('name')}
-        hint="What it is for."
+        hint="Purpose of the key."
       />
       <div className="form-grid">
         <TextField
@@ -116,7 +116,7 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
   );
 }
 
-/** The fields whose text was changed. A field that was only shown is not sent: it may hold less than the value, and may be old. */
+/** The fields whose text was changed. Other fields are not sent: their text may be shortened or out of date. */
 function changesOf(first: Shown, last: Shown): KeyFields {
   const limit = last.limit.trim();
   const isBudget = limit !== first.limit || (limit !== '' && last.period !== first.period);
@@ -139,7 +139,7 @@ function periodOf(text: string): Period {
   return text === 'day' || text === 'week' || text === 'total' ? text : 'month';
 }
 
-/** A moment as the field for it has it: where the reader is, without a zone. */
+/** A moment in the form of its field: the reader's zone, without its name. */
 function localMinute(iso: string | null): string {
   if (iso === null) return '';
   const moment = new Date(iso);
@@ -152,8 +152,8 @@ const isoOf = (local: string): string => new Date(local).toISOString();
 
 function expiryHint(local: string): string {
   if (local === '' || Number.isNaN(Date.parse(local)))
-    return `In your time zone, ${timeZone}. Empty: it does not expire.`;
-  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOf(local))}. From then on it is refused.`;
+    return `In your time zone, ${timeZone}. Empty: the key does not expire.`;
+  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOf(local))}. The key is refused from then on.`;
 }
 
 interface ModelsFieldProps {
@@ -164,7 +164,7 @@ interface ModelsFieldProps {
 
 const mostOffered = 12;
 
-/** Names of models with commas between them; those of the catalog are there to be clicked. */
+/** Names of models, separated by commas. The models of the catalog can be clicked. */
 function ModelsField({ value, onChange, error }: ModelsFieldProps) {
   const offered = useId();
   const catalog = useQuery({ queryKey: ['models'], queryFn: () => call<ModelList>('/models') });
@@ -178,7 +178,7 @@ function ModelsField({ value, onChange, error }: ModelsFieldProps) {
         onChange={(event) => onChange(event.target.value)}
         placeholder="All models"
         error={error}
-        hint="Ids with commas between them, or org/* for all of an organisation. Empty: all models."
+        hint="Ids, separated by commas. org/* means all models of an organisation. Empty: all models."
       />
       {ids.length > 0 && (
         <div className="chips" role="group" aria-labelledby={offered}>

@@ -4,8 +4,8 @@ import { Button } from '../parts/button.tsx';
 import { Copy } from '../parts/copy.tsx';
 
 /**
- * The text of a key that was just made. It stands on the page and not in a window over it, which a click beside it would close. The
- * field gets it as a property: an attribute would be part of the page's HTML.
+ * The text of a new key. It is on the page and not in a dialog, because a click outside closes a dialog. The field gets the text as a
+ * property: an attribute would be part of the page's HTML.
  */
 export function KeySecret({ created, onDone }: { readonly created: CreatedKey; readonly onDone: () => void }) {
   const id = useId();

@@ -12,19 +12,19 @@ import { Button } from '../parts/button.tsx';
 import type { Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
-/** What may be done to a key of the table. */
+/** Actions on a key of the table. */
 export type KeyAction = 'edit' | 'suspend' | 'resume' | 'revoke';
 
 const periods = { day: 'a day', week: 'a week', month: 'a month', total: 'in all' } as const;
 
-/** The state of a key as people see it: one that has expired is as good as none. */
+/** The state of a key as shown. An expired key is not active. */
 function stateOf({ status, expires_at }: Key): { readonly word: string; readonly tone: Tone } {
   if (status === 'revoked') return { word: 'Revoked', tone: 'none' };
   if (expires_at !== null && new Date(expires_at).getTime() < Date.now()) return { word: 'Expired', tone: 'warn' };
   return status === 'active' ? { word: 'Active', tone: 'good' } : { word: 'Suspended', tone: 'warn' };
 }
 
-/** How much of its budget a key has spent. */
+/** The spent part of a key's budget. */
 export function BudgetBar({ of }: { readonly of: Pick<Key, 'budget' | 'spent'> }) {
   if (of.budget === null) return <span className="muted nowrap">{formatMoney(of.spent)}, no budget</span>;
   const limit = Number(of.budget.limit);
@@ -36,7 +36,7 @@ export function BudgetBar({ of }: { readonly of: Pick<Key, 'budget' | 'spent'> }
   );
 }
 
-/** When a key expires: in hours where that is near, and the exact moment with its zone for those who point at it. */
+/** When a key expires: in hours where that is near. The tooltip has the exact moment with its zone. */
 function Expiry({ at }: { readonly at: string | null }) {
   if (at === null) return <span className="nowrap">Never</span>;
   return (

@@ -14,7 +14,7 @@ import { KeyForm, type KeyFields } from './key-form.tsx';
 import { KeySecret } from './key-secret.tsx';
 import { KeyTable } from './key-table.tsx';
 
-/** What is open over the page. */
+/** The open dialog. */
 type Open =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'create' }
@@ -61,7 +61,7 @@ export function KeysPage() {
     </Button>
   );
   return (
-    <Page title="Keys" about="What applications sign their calls with." actions={button}>
+    <Page title="Keys" about="Applications send a key with each call." actions={button}>
       <div className="filters">
         <WorkspaceSelect />
       </div>

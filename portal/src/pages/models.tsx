@@ -12,7 +12,7 @@ import { type Column, Table } from '../parts/table.tsx';
 import { CallExamples } from './call-examples.tsx';
 import { ServiceProblems } from './service-problems.tsx';
 
-/** How often what is live is asked for anew. */
+/** How often live data is read again. */
 const liveMs = 10_000;
 
 export function useModels() {
@@ -24,7 +24,7 @@ export function ModelsPage() {
   const models = useModels();
   const [wanted, setWanted] = useState('');
   return (
-    <Page title="Models" about="What can be called, at which price, and how it does right now.">
+    <Page title="Models" about="Prices, limits and current state of the models.">
       <div className="filters">
         <TextField label="Find" type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} />
       </div>
@@ -37,7 +37,7 @@ export function ModelsPage() {
               <ServiceProblems services={services} />
               {found.length === 0 ? (
                 <Empty title={data.length === 0 ? 'No models' : 'No model of this name'}>
-                  {data.length === 0 && <p>The catalog is empty, or no service tells what is in it.</p>}
+                  {data.length === 0 && <p>The catalog is empty, or no service reports it.</p>}
                 </Empty>
               ) : (
                 <div className="model-list">
@@ -113,7 +113,7 @@ function ModelCard({ model }: { readonly model: Model }) {
 const orUnknown = (value: number | null, format: (value: number) => string): string =>
   value === null ? unknown : format(value);
 
-/** USD per million tokens; a model that nothing serves has no prices. */
+/** USD per million tokens. A model without a route has no prices. */
 function prices({ pricing }: Model): readonly Fact[] {
   if (pricing === null) return [];
   return [
@@ -131,7 +131,7 @@ function reasoningOf({ reasoning }: Model): string {
   return mode === 'Always' ? `Always${levels}` : `On request${levels}`;
 }
 
-/** What a state of a route means. */
+/** Explains a state of a route. */
 const routeStates: Readonly<Record<ModelRoute['state'], string>> = {
   available: 'Available',
   full: 'Full: all its slots are taken',

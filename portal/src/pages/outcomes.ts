@@ -1,7 +1,7 @@
 import type { Request } from '../../../src/portal/api/requests.ts';
 import type { Tone } from '../parts/states.tsx';
 
-/** How a request ended, in a word. */
+/** An outcome as a word. */
 export const outcomes: Readonly<Record<Request['outcome'], { readonly word: string; readonly tone: Tone }>> = {
   completed: { word: 'Completed', tone: 'good' },
   cancelled: { word: 'Cancelled', tone: 'none' },

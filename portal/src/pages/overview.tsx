@@ -31,7 +31,7 @@ const since = (from: string, workspace: string | undefined | null): UsageFilter 
   model: undefined,
 });
 
-/** How things stand: what was spent, how it goes, and what is wrong right now. */
+/** Cost, traffic and current problems. */
 export function OverviewPage() {
   const session = useSession();
   const now = useMinute();
@@ -45,14 +45,17 @@ export function OverviewPage() {
   );
   const today = useUsage(filters.day);
   const thisMonth = useUsage(filters.month);
-  // A request that has just ended counts at once, and under load with the others of a few seconds.
+  // Reads the sums again after a request ended, under load once in a few seconds.
   const refresh = useThrottled(refreshMs, () => {
     void today.refetch();
     void thisMonth.refetch();
   });
   useEvents({ request: refresh });
   return (
-    <Page title="Overview" about={session.role === 'key' ? 'What this key has used.' : 'How things stand right now.'}>
+    <Page
+      title="Overview"
+      about={session.role === 'key' ? 'Usage and limits of this key.' : 'Cost, traffic and current problems.'}
+    >
       {session.role !== 'key' && <CurrentProblems isAdmin={session.role === 'admin'} />}
       {session.role !== 'key' && (
         <div className="filters">
@@ -98,7 +101,7 @@ export function OverviewPage() {
   );
 }
 
-/** Limits and budget of the key that has signed in. */
+/** Limits and budget of the key of this session. */
 function OwnKey({ id }: { readonly id: string }) {
   const key = useQuery({ queryKey: ['keys', id], queryFn: () => call<Key>(`/keys/${id}`) });
   return (

@@ -10,7 +10,7 @@ export interface TurnState {
   readonly end: 'under-way' | 'complete' | 'stopped' | Error;
 }
 
-/** A question and what has come of its answer. */
+/** A question, and its answer as far as it has arrived. */
 export function Turn({ of: { question, answer, end } }: { readonly of: TurnState }) {
   const { reasoning, text, firstTokenMs, usage } = answer;
   const isUnderWay = end === 'under-way';

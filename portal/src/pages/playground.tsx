@@ -39,7 +39,7 @@ function lastOf(turns: Conversation): TurnState {
 
 const efforts = ['none', 'minimal', 'low', 'medium', 'high'] as const;
 
-/** Asks a model through the gateway, as a client would. The conversation is gone when the page is left. */
+/** Sends questions to a model through the gateway, as a client does. Leaving the page deletes the conversation. */
 export function PlaygroundPage() {
   const models = useModels();
   const workspace = useChosenWorkspace();
@@ -48,7 +48,7 @@ export function PlaygroundPage() {
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
   const ids = (models.data?.data ?? []).filter(({ listed }) => listed).map(({ id }) => id);
-  // The model that is shown stays chosen when it leaves the list: no question may go to another one, at another price.
+  // The selected model stays selected when it leaves the list: a question must not go to another model, at another price.
   const [usual, setUsual] = useState<string>();
   if (usual === undefined && ids[0] !== undefined) setUsual(ids[0]);
   const model = wanted ?? usual;
@@ -101,7 +101,7 @@ export function PlaygroundPage() {
   return (
     <Page
       title="Playground"
-      about="Through the gateway, as a client asks. Nothing of it is stored; what it costs is billed."
+      about="Chats go through the gateway, like those of a client. They are billed and not stored."
       actions={clear}
     >
       {models.isError && <Problem error={models.error} />}

@@ -9,7 +9,7 @@ import { Facts } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { outcomes } from './outcomes.ts';
 
-/** How one request was served, and what it cost. */
+/** How one request was served, and its cost. */
 export function RequestDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const detail = useQuery({
     queryKey: ['request', id],
@@ -29,11 +29,7 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
             ) : (
               <TimeLine story={story} attempts={story.attempts} />
             )}
-            {request === null ? (
-              <p>It has no bill: it was refused, or it is still under way.</p>
-            ) : (
-              <Bill of={request} />
-            )}
+            {request === null ? <p>No bill: the request was refused, or it has not ended.</p> : <Bill of={request} />}
           </>
         )}
       </Loaded>
@@ -84,17 +80,17 @@ interface TimeLineProps {
   readonly attempts: readonly Attempt[];
 }
 
-/** The attempts of a request over its time; each line says in words what its bar shows. */
+/** The attempts of a request over its time. Each line repeats its bar in words. */
 function TimeLine({ story, attempts }: TimeLineProps) {
   const times = attempts.flatMap(({ began_ms, first_output_ms, ended_ms }) => [began_ms, first_output_ms, ended_ms]);
   const wholeMs = Math.max(1, story.duration_ms ?? 0, ...times.map((time) => time ?? 0));
   const at = (ms: number): string => `${(ms / wholeMs) * 100}%`;
   return (
     <section className="stack" aria-label="Attempts">
-      {attempts.length === 0 && <p>It was never sent to a route.</p>}
+      {attempts.length === 0 && <p>The request was not sent to a route.</p>}
       <ol className="timeline">
         {attempts.map((attempt, index) => (
-          // Attempts of a story are only added to, so that the index is as good as an id.
+          // Attempts are only appended, so the index serves as an id.
           <li key={index} className="timeline-row">
             <div>
               <strong>{reasons[attempt.reason]}</strong>
@@ -128,7 +124,7 @@ function Summary({
     firstMs !== null ? `First output to the caller after ${formatMs(firstMs)}.` : '',
     wholeMs !== null ? `It took ${formatMs(wholeMs)} in all.` : '',
     plan?.routes.length ? `Planned: ${plan.routes.map(({ route }) => route).join(', ')}.` : '',
-    failure ? `The caller was told ${failure.status} ${failure.code}.` : '',
+    failure ? `The caller got ${failure.status} ${failure.code}.` : '',
   ];
   return <p className="small muted">{sentences.filter(Boolean).join(' ')}</p>;
 }
@@ -141,7 +137,7 @@ function inWords({ began_ms, first_output_ms, ended_ms, end, fault }: Attempt): 
   return `Asked at ${formatMs(began_ms)}, ${output}, ${ending}${when}.`;
 }
 
-/** Whether there was anything to count: of a request that no engine answered there was not. */
+/** Whether there was anything to count. There is nothing where no engine answered. */
 function isCounted({
   outcome,
   prompt_tokens: prompt,

@@ -21,11 +21,11 @@ import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { outcomes } from './outcomes.ts';
 import { RequestDialog } from './request-dialog.tsx';
 
-/** What has come while the page was open is kept up to here. */
+/** Most live requests that the page keeps. */
 const mostLive = 200;
 const showMs = 500;
 
-/** Requests as they end, newest first. One opens as a time line of its attempts. */
+/** Requests as they end, newest first. A request opens as a time line of its attempts. */
 export function RequestsPage() {
   const [{ key, model, outcome, request: opened }, change] = useAddress();
   const workspace = useAskedWorkspace();
@@ -33,7 +33,7 @@ export function RequestsPage() {
   const isWanted = useWanted(query);
   const [live, setLive] = useState<readonly Request[]>([]);
   const list = useList<Request>({ queryKey: ['requests'], path: '/requests', query, enabled: workspace !== null });
-  // Many may end at once, and each makes the whole table anew.
+  // Many may end at once, and each one renders the whole table again.
   const ended = useRef<Request[]>([]);
   const show = useThrottled(showMs, () => {
     const newer = ended.current.splice(0).toReversed();
@@ -47,14 +47,14 @@ export function RequestsPage() {
     },
   });
   return (
-    <Page title="Requests" about="As they end, without their content, which nobody keeps.">
+    <Page title="Requests" about="As they end. Their content is not stored.">
       <Filters />
       <Loaded query={list} lines={10}>
         {(stored) => {
           const rows = merged(live.filter(isWanted), stored);
           return rows.length === 0 ? (
             <Empty title="No requests">
-              <p>They show up here by themselves as soon as they end.</p>
+              <p>Requests appear here as soon as they end.</p>
             </Empty>
           ) : (
             <Table
@@ -75,7 +75,7 @@ export function RequestsPage() {
 
 type Filter = Readonly<Record<'workspace' | 'key' | 'model' | 'outcome', string | undefined>>;
 
-/** Tells whether a request that has just ended belongs to what the filters show. */
+/** Whether a request matches the filters. */
 function useWanted({ workspace, key, model, outcome }: Filter): (request: Request) => boolean {
   const choices = useWorkspaceChoices();
   const name = choices?.find(({ id }) => id === workspace)?.name ?? workspace;
@@ -86,7 +86,7 @@ function useWanted({ workspace, key, model, outcome }: Filter): (request: Reques
     (outcome === undefined || request.outcome === outcome);
 }
 
-/** Both lists as one, newest first, each request once. */
+/** Merges both lists, newest first, each request once. */
 function merged(live: readonly Request[], stored: readonly Request[]): readonly Request[] {
   if (live.length === 0) return stored;
   const known = new Set(live.map(({ id }) => id));
@@ -140,7 +140,7 @@ function onlyOne<Item>(items: readonly Item[] | undefined): Item | undefined {
   return items?.length === 1 ? items[0] : undefined;
 }
 
-/** A choice of the address stays one, also when its key was not among the first or its model has left the catalog. */
+/** Keeps the address's selection as a choice, also where its key is not on the first page or its model has left the catalog. */
 function withChosen(
   options: readonly { readonly value: string; readonly label: string }[],
   chosen: string | undefined,
@@ -150,7 +150,7 @@ function withChosen(
     : [...options, { value: chosen, label: chosen }];
 }
 
-/** Opens a request without losing what is selected. */
+/** Opens a request and keeps the selection. */
 function OpenLink({ of }: { readonly of: Request }) {
   const [selection] = useAddress();
   return (

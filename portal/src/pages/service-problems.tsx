@@ -1,7 +1,7 @@
 import type { ModelList } from '../../../src/portal/api/catalog.ts';
 import { Notice } from '../parts/states.tsx';
 
-/** Which services did not answer, so that what is shown is not all there is. */
+/** Names the services that did not answer: the page is incomplete. */
 export function ServiceProblems({ services }: { readonly services: ModelList['services'] }) {
   const silent = services.filter(({ answers }) => !answers);
   if (silent.length === 0) return null;

@@ -19,13 +19,13 @@ const TimeChart = onDemand(
   () => import('../parts/chart.tsx').then((module) => module.TimeChart),
   <div className="chart" />,
 );
-// The code that draws comes while the reports are on their way.
+// The code of the charts loads while the reports load.
 TimeChart.preload();
 
 interface ChartsProps {
   /** Sums by hour or day. */
   readonly totals: Usage;
-  /** The same by model or key, too, for those that cost most and for the others. */
+  /** The same by model or key: the most expensive ones, and the others as one. */
   readonly grouped: Usage;
   readonly now: number;
 }
@@ -70,7 +70,7 @@ export function UsageCharts({ totals, grouped, now }: ChartsProps) {
   );
 }
 
-/** The hours or days of a report, and what is written below them. */
+/** The hours or days of a report, and their labels. */
 function axisOf(
   { asked }: Usage,
   now: number,
@@ -83,13 +83,13 @@ function axisOf(
   };
 }
 
-/** How a group is called in tables and charts. */
+/** The name of a group in tables and charts. */
 export function groupName(line: UsageLine, by: Grouping): string {
   if (by === 'model') return line.model ?? others;
   return line.key_name ?? line.key ?? others;
 }
 
-/** What has no line of its own. */
+/** The groups without a line of their own. */
 const others = 'Others';
 
 interface Group {
@@ -98,7 +98,7 @@ interface Group {
   readonly lines: ReadonlyMap<string, UsageLine>;
 }
 
-/** The groups of a report, those that cost most first, the others last. */
+/** The groups of a report, the most expensive first, the others last. */
 function groupsOf({ asked, lines }: Usage): readonly Group[] {
   const by: Grouping = asked.by.includes('key') ? 'key' : 'model';
   const byId = Map.groupBy(lines, (line) => line[by]);
@@ -138,7 +138,7 @@ interface ChartCardProps {
   readonly children: ReactNode;
 }
 
-/** A chart, and the same as a table, which is made when somebody opens it: 90 days have thousands of cells. */
+/** A chart and its table. The table is rendered when it is opened: 90 days have thousands of cells. */
 function ChartCard({ title, labels, series, format, children }: ChartCardProps) {
   const [isOpen, setOpen] = useState(false);
   return (

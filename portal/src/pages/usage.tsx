@@ -33,7 +33,7 @@ const rangeNames: Readonly<Record<Range, string>> = {
   '30d': '30 days',
   '90d': '90 days',
 };
-/** What was used and what it cost, over time and in sum. The address holds what is selected. */
+/** Usage and cost, over time and in sum. The address has the selection. */
 export function UsagePage() {
   const session = useSession();
   const now = useMinute();
@@ -47,14 +47,14 @@ export function UsagePage() {
     (): UsageFilter => ({ from: first, to: undefined, workspace, key, model }),
     [first, workspace, key, model],
   );
-  // All at once: none of them waits for another.
+  // All start at once.
   const totals = useUsage(filter, [period]);
   const grouped = useUsage(filter, [period, by], mostInChart);
   const groups = useUsage(filter, [by], mostInTable);
   return (
     <Page
       title="Usage"
-      about="What was used and what it cost."
+      about="Usage and its cost."
       actions={<Download question={{ filter, by: [period, by], top: undefined }} />}
     >
       <div className="filters">
@@ -79,8 +79,8 @@ export function UsagePage() {
       <Loaded query={totals} lines={12}>
         {(sums) =>
           sums.lines.length === 0 ? (
-            <Empty title="Nothing was used in this time">
-              <p>Requests show up here as soon as they have ended.</p>
+            <Empty title="No usage in this time">
+              <p>Requests appear here as soon as they end.</p>
             </Empty>
           ) : (
             <>
@@ -102,7 +102,7 @@ interface NarrowedProps {
   readonly onClear: () => void;
 }
 
-/** What else the address has narrowed the report to. */
+/** Further filters of the report in the address. */
 function Narrowed({ keyId, model, onClear }: NarrowedProps) {
   if (keyId === undefined && model === undefined) return null;
   return (
@@ -137,7 +137,7 @@ function GroupCard({ usage: { asked, lines } }: { readonly usage: Usage }) {
   );
 }
 
-/** Gives the browser the report as a file. Its address is that of the page with `Accept: text/csv`. */
+/** Downloads the report as a file, from the same path with `Accept: text/csv`. */
 function Download({ question }: { readonly question: UsageQuestion }) {
   const [error, setError] = useState<Error>();
   const download = async (): Promise<void> => {

@@ -36,7 +36,11 @@ export function WorkspacesPage() {
     </Button>
   );
   return (
-    <Page title="Workspaces" about="Who pays: a balance, its keys and a limit of requests under way." actions={create}>
+    <Page
+      title="Workspaces"
+      about="Each pays for its requests: a balance, its keys and a limit of requests under way."
+      actions={create}
+    >
       <Loaded query={workspaces}>
         {({ data }) =>
           data.length === 0 ? (
@@ -209,7 +213,7 @@ function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChange> & { r
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const given = textOf(new FormData(event.currentTarget), 'max_in_flight');
-    // What was only shown may be old: it is not sent.
+    // An unchanged field is not sent: it may be out of date.
     if (given === String(of.max_in_flight)) onClose();
     else change.mutate({ max_in_flight: Number(given) });
   };
@@ -230,7 +234,7 @@ function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChange> & { r
   );
 }
 
-/** The message for a field, when an answer names it. */
+/** The message for a field, where the answer names the field. */
 function fieldErrors(error: Error | null): (field: string) => string | undefined {
   return (field) => (error instanceof ApiError && error.field === field ? error.message : undefined);
 }

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Tone } from './states.tsx';
 
-/** A state in a word; its colour only repeats it. */
+/** A state as a word. The colour repeats the word. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   return (
     <span className="badge" data-tone={tone}>
@@ -10,7 +10,7 @@ export function Badge({ tone, children }: { readonly tone: Tone; readonly childr
   );
 }
 
-/** A share of something as a bar, with the words that say the same. */
+/** A share as a bar, and as text. */
 export function Bar({ share, label }: { readonly share: number; readonly label: string }) {
   const shown = Math.min(1, Math.max(0, share));
   const tone = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : undefined;

@@ -31,7 +31,7 @@ const token = (index: number): string => `--series-${(index % colours) + 1}`;
 
 export interface Series {
   readonly name: string;
-  /** One value for each label; null: nothing is known. */
+  /** One value for each label. Null: unknown. */
   readonly values: readonly (number | null)[];
 }
 
@@ -42,7 +42,7 @@ interface ChartProps {
   readonly format: (value: number) => string;
 }
 
-/** Colours of tokens as they are now: a canvas does not know the tokens. All at once, for each reading lays the page out anew. */
+/** The current colours of tokens, which a canvas cannot read. All in one call: each call makes the browser compute the styles again. */
 function coloursOf(names: readonly string[]): readonly string[] {
   const box = document.createElement('span');
   const probes = names.map((name) => {
@@ -63,7 +63,7 @@ function datasetOf(
   kind: ChartProps['kind'],
 ): ChartDataset<'bar' | 'line', (number | null)[]> {
   const data = [...values];
-  // Two points make a line; fewer are seen as points alone.
+  // A line needs two points; a single one is drawn as a point.
   const known = data.filter((value) => value !== null).length;
   return kind === 'stacked'
     ? { type: 'bar', label: name, data, backgroundColor: colour, maxBarThickness: 34, stack: 'all' }
@@ -73,7 +73,7 @@ function datasetOf(
       };
 }
 
-/** A picture of what the table beside it says: those who cannot see it have the table. */
+/** A chart of the table beside it. Screen readers read the table. */
 export function TimeChart({ kind, labels, series, format }: ChartProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useShownTheme();

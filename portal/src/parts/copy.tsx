@@ -5,12 +5,12 @@ const shownMs = 2_000;
 
 interface CopyProps {
   readonly text: string;
-  /** What is copied, for those who do not see where the button stands. */
+  /** What is copied, for screen readers. */
   readonly label?: string;
   readonly size?: 'small';
 }
 
-/** Puts a text on the clipboard and says so. */
+/** Copies a text to the clipboard and confirms it. */
 export function Copy({ text, label, size }: CopyProps) {
   const [state, setState] = useState<'ready' | 'copied' | 'refused'>('ready');
   useEffect(() => {
@@ -36,7 +36,7 @@ export function Copy({ text, label, size }: CopyProps) {
   );
 }
 
-/** The clipboard's own interface is there on HTTPS and on the loopback only; the old command serves elsewhere. */
+/** The clipboard interface exists only on HTTPS and on the loopback. Elsewhere the old command is used. */
 async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -32,12 +32,12 @@ interface ConfirmProps {
   readonly danger?: boolean;
   readonly isOpen: boolean;
   readonly onClose: () => void;
-  /** Its error is shown, and the window stays. */
+  /** When it rejects, the error is shown and the window stays open. */
   readonly onConfirm: () => Promise<unknown>;
   readonly children: ReactNode;
 }
 
-/** Asks before something is done. */
+/** Asks for confirmation before an action. */
 export function Confirm({ title, action, danger = false, isOpen, onClose, onConfirm, children }: ConfirmProps) {
   const [state, setState] = useState<'asked' | 'under-way' | Error>('asked');
   const close = (): void => {

@@ -69,7 +69,7 @@ interface SelectProps extends FieldProps, Omit<ComponentProps<'select'>, 'onChan
   readonly onChange?: (value: string) => void;
 }
 
-/** The browser's own list: it is the best there is on a phone, and every screen reader knows it. */
+/** The browser's own list, which works best on phones and with screen readers. */
 export function Select({ label, hint, error, options, onChange, ...rest }: SelectProps) {
   return (
     <Field label={label} hint={hint} error={error}>
@@ -86,11 +86,11 @@ export function Select({ label, hint, error, options, onChange, ...rest }: Selec
   );
 }
 
-/** What stands in a field of a form. */
+/** The value of a form field. */
 export function valueOf(form: FormData, name: string): string {
   const value = form.get(name);
   return typeof value === 'string' ? value : '';
 }
 
-/** The same of a text field, without the space around it. */
+/** The value of a text field, trimmed. */
 export const textOf = (form: FormData, name: string): string => valueOf(form, name).trim();

@@ -1,7 +1,7 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import { Button } from './button.tsx';
 
-/** The way to the next page of a list, while there is one. */
+/** The button for the next page of a list, while there is one. */
 export function More({ list }: { readonly list: UseInfiniteQueryResult }) {
   if (!list.hasNextPage) return null;
   return (

@@ -7,15 +7,15 @@ type State<Props> =
 
 /** A component whose code is loaded when it is first shown. */
 export interface OnDemand<Props> {
-  /** Throws where the code could not be loaded, and tries again when it is shown anew. */
+  /** Throws where the code could not be loaded. Tries again when the component is shown again. */
   (props: Props): ReactNode;
-  /** Loads the code ahead of time. Whether it fails is told when it is shown. */
+  /** Loads the code ahead of time. A failure is shown with the component. */
   readonly preload: () => void;
 }
 
 /**
- * Makes a component whose code is loaded on demand. React's own `lazy` shows something else in its place once at least, also when the
- * code is there already, and then holds back what has come for 300 ms, so that nothing flickers: a third of a page's time.
+ * Makes a component whose code is loaded on demand. React's own `lazy` always renders its fallback first, also when the code is loaded
+ * already, and keeps it for 300 ms against flicker: a third of the time that a page takes.
  */
 export function onDemand<Props extends object>(
   load: () => Promise<ComponentType<Props>>,

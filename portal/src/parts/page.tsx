@@ -7,7 +7,7 @@ interface PageProps {
   readonly children: ReactNode;
 }
 
-/** The head of a page and what is under it. The title is also that of the window. */
+/** The head and the content of a page. The title is also the window's title. */
 export function Page({ title, about, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Weir`;
@@ -51,7 +51,7 @@ export interface Fact {
   readonly value: ReactNode;
 }
 
-/** Names and what belongs to them. */
+/** A list of names and values. */
 export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl className="facts">
@@ -65,7 +65,7 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   );
 }
 
-/** A number that is read at a glance. */
+/** A large number. */
 export function Figure({
   label,
   value,

@@ -8,7 +8,7 @@ interface SegmentsProps<Value extends string> {
   readonly onChange: (value: Value) => void;
 }
 
-/** One of a few choices, all in sight. Arrow keys go through them. */
+/** One of a few visible choices. Arrow keys move between them. */
 export function Segments<Value extends string>({ label, value, options, onChange }: SegmentsProps<Value>) {
   const choose = (chosen: string): void => {
     const option = options.find((one) => one.value === chosen);

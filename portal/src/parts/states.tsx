@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../data/api.ts';
 import { Button } from './button.tsx';
 
-/** Lines in the place of what is being asked for, so that nothing jumps when it comes. */
+/** Placeholder lines while data loads, so that the page does not jump. */
 export function Waiting({ lines = 6, label = 'Loading' }: { readonly lines?: number; readonly label?: string }) {
   return (
     <div className="waiting" role="status" aria-label={label}>
@@ -24,7 +24,7 @@ export function Notice({ tone, children }: { readonly tone: Tone; readonly child
   );
 }
 
-/** What stands where a list has nothing to show, with what to do about it. */
+/** Shown in place of an empty list, with the next step. */
 export function Empty(props: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className="empty">
@@ -34,7 +34,7 @@ export function Empty(props: { readonly title: string; readonly children?: React
   );
 }
 
-/** Why something could not be shown, and a way to try again. */
+/** An error, and a button that tries again. */
 export function Problem({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
   const refused = error instanceof ApiError && error.status === 403;
   return (
@@ -59,7 +59,7 @@ interface LoadedProps<Data> {
   readonly children: (data: Data) => ReactNode;
 }
 
-/** The data of a query, or how it stands with it. What was shown before stays while newer data is on its way. */
+/** The data of a query, or its state. Older data stays visible while newer data loads. */
 export function Loaded<Data>({ query, lines = 6, children }: LoadedProps<Data>): ReactNode {
   if (query.data !== undefined) {
     return (

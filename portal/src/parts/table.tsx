@@ -2,11 +2,11 @@ import type { ReactNode } from 'react';
 
 export interface Column<Row> {
   readonly title: string;
-  /** Numbers stand at the end of their column. */
+  /** Numbers are aligned to the end. */
   readonly end?: true;
   /** Names the row to a screen reader. */
   readonly names?: true;
-  /** Without a title in sight: the column of buttons. */
+  /** Its title is hidden: the column of buttons. */
   readonly bare?: true;
   readonly cell: (row: Row) => ReactNode;
 }
@@ -20,7 +20,7 @@ interface TableProps<Row> {
   readonly footer?: ReactNode;
 }
 
-/** A table in a box that scrolls when it is wider than the page, by the keyboard too. */
+/** A table in a box that scrolls where the table is wider than the page, by keyboard as well. */
 export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer }: TableProps<Row>) {
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- What scrolls has to be reachable by the keyboard.

@@ -3,7 +3,7 @@ import { useSession } from '../data/session.ts';
 import { useChosenWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
 import { Select } from './fields.tsx';
 
-/** Which workspace the page is about; left out where there is nothing to choose. `all`: an admin may see all of them together. */
+/** Selects the workspace of the page. Hidden where there is no choice. `all`: an admin may select all workspaces together. */
 export function WorkspaceSelect({ all }: { readonly all?: true }) {
   const session = useSession();
   const choices = useWorkspaceChoices();

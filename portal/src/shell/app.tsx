@@ -12,7 +12,7 @@ import { useLiveData } from './live-data.ts';
 
 const waiting = <Waiting lines={8} />;
 
-/** A page is loaded when it is first opened. */
+/** The code of each page is loaded when the page is first opened. */
 const pages: Readonly<Record<string, OnDemand<object>>> = {
   '/': onDemand(() => import('../pages/overview.tsx').then(({ OverviewPage }) => OverviewPage), waiting),
   '/keys': onDemand(() => import('../pages/keys.tsx').then(({ KeysPage }) => KeysPage), waiting),
@@ -31,7 +31,7 @@ const pages: Readonly<Record<string, OnDemand<object>>> = {
   ),
   '/backends': onDemand(() => import('../pages/backends.tsx').then(({ BackendsPage }) => BackendsPage), waiting),
 };
-// The code of the page that the address names comes while the portal is asked who is signed in.
+// The code of the addressed page loads while the session is read.
 pages[location.pathname]?.preload();
 
 /** Sign in, or the pages that the role may see. */
@@ -82,8 +82,8 @@ function LivePages({ role }: { readonly role: Role }) {
 
 function Nothing() {
   return (
-    <Empty title="There is nothing here">
-      <p>Either the address is wrong or this page is not for your role.</p>
+    <Empty title="Page not found">
+      <p>The address is wrong, or your role may not see this page.</p>
     </Empty>
   );
 }

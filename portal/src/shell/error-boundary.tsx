@@ -9,7 +9,7 @@ interface State {
   readonly error: Error | undefined;
 }
 
-/** Shows what broke in place of an empty window. A page that could not be fetched, after an upgrade say, is there after a reload. */
+/** Shows the error in place of an empty window. Code that could not be loaded, for example after an upgrade, needs a reload. */
 export class ErrorBoundary extends Component<Props, State> {
   override state: State = { error: undefined };
 

@@ -24,7 +24,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** A picture beside words: it says nothing on its own. */
+/** A picture beside a text; screen readers skip it. */
 export function Icon({ name }: { readonly name: IconName }): ReactNode {
   return (
     <svg viewBox="0 0 24 24" fill="none" stroke="currentColor" strokeWidth="1.8" strokeLinecap="round" aria-hidden>

@@ -17,7 +17,7 @@ export function Layout({ children }: { readonly children: ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
   const shown = useRef(location);
-  // A screen reader goes on in the new page, and the keyboard with it.
+  // Moves the focus of keyboard and screen reader to the new page.
   useEffect(() => {
     if (shown.current === location) return;
     shown.current = location;
@@ -109,7 +109,7 @@ function Side({ isOpen }: { readonly isOpen: boolean }) {
 
 const slowMs = 300;
 
-/** A sign over answers that take their time, and over those only. */
+/** An indicator that appears only when an answer is slow. */
 function Progress() {
   const isFetching = useIsFetching() > 0;
   const [isSlow, setSlow] = useState(false);

@@ -14,8 +14,8 @@ type Health = Extract<PortalEvent, { readonly name: 'health' }>['data'];
 let health: Health | undefined;
 const listeners = new Set<() => void>();
 
-function setHealth(told: Health | undefined): void {
-  health = told;
+function setHealth(latest: Health | undefined): void {
+  health = latest;
   for (const listener of listeners) listener();
 }
 
@@ -24,15 +24,15 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** What is wrong now; undefined until the stream has said so. */
+/** The current problems. Undefined before the first event with them. */
 export function useHealth(): Health | undefined {
   return useSyncExternalStore(subscribe, () => health);
 }
 
-/** Takes what the stream of events tells into what the pages show. */
+/** Updates the cached data of the pages from the stream of events. */
 export function useLiveData(): void {
   const client = useQueryClient();
-  // Under load more happens in each second than is told.
+  // Under load the stream reports only part of the requests.
   const refresh = useThrottled(
     missedMs,
     () => void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] }),
@@ -48,6 +48,6 @@ export function useLiveData(): void {
     missed: refresh,
     ended: () => void client.invalidateQueries({ queryKey: sessionKey }),
   });
-  // Whoever signs in next is told anew.
+  // The next session starts with its own events.
   useEffect(() => () => setHealth(undefined), []);
 }

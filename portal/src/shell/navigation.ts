@@ -12,7 +12,7 @@ const everybody: readonly Role[] = ['admin', 'member', 'key'];
 const people: readonly Role[] = ['admin', 'member'];
 const admins: readonly Role[] = ['admin'];
 
-/** The pages in the order of the menu, in groups, and who sees them. The server refuses the rest on its own. */
+/** The pages in the order of the menu, in groups, with the roles that see them. The server checks each request as well. */
 export const groups: readonly (readonly Entry[])[] = [
   [
     { path: '/', title: 'Overview', icon: 'overview', roles: everybody },

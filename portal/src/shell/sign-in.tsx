@@ -6,11 +6,11 @@ import { TextField, textOf } from '../parts/fields.tsx';
 import { Notice } from '../parts/states.tsx';
 import icon from './icon.svg';
 
-/** How the text of an API key begins; everything else is taken for the admin token. */
+/** An API key begins with this prefix. Other texts are treated as the admin token. */
 const keyPrefix = 'sk-';
 
 interface SignInProps {
-  /** Why the token in the address, or the identity provider, signed nobody in. */
+  /** Why the token in the address, or the identity provider, was not accepted. */
   readonly failed: FailedSignIn | undefined;
   readonly onSignedIn: (session: Session) => void;
 }

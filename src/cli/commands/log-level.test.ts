@@ -3,6 +3,7 @@ import { runWeir } from '../../../test/support/run-weir.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleReport } from '../../../test/support/sample-problem.ts';
 import type { LogLevel } from '../../core/log-level.ts';
+import { systemClock } from '../../process/clock.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { readPortalSettings } from '../../read-settings.ts';
 import { openAccounts } from '../../store/open-accounts.ts';
@@ -29,12 +30,14 @@ async function setUp() {
   await accounts.close();
   const serviceLog = silentLog();
   const ops = await startOps({
-    ...{ port: 0, metrics: async () => '', unready: () => undefined },
+    ...{ port: 0, clock: systemClock, metrics: async () => '', unready: () => undefined },
     internal: {
       ...{ secret: () => secret, logLevel: serviceLog.level, catalog: async function* () {} },
       problems: sampleReport,
       stories: {
         after: (after) => ({ process: 'p1', next_after: after, has_more: false, missed: 0, requests: [] }),
+        latest: () => ({ process: 'p1', seq: 0 }),
+        onEnded: () => undefined,
         find: () => [],
       },
     },

@@ -4,6 +4,7 @@ import { runWeir } from '../../../test/support/run-weir.ts';
 import { sampleDatabase, temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
 import type { Problem } from '../../core/problem.ts';
+import { systemClock } from '../../process/clock.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { openAccounts } from '../../store/open-accounts.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
@@ -20,12 +21,14 @@ async function setUp(problems: readonly Problem[]) {
   const secret = await accounts.sharedSecret();
   await accounts.close();
   const ops = await startOps({
-    ...{ port: 0, metrics: async () => '', unready: () => undefined },
+    ...{ port: 0, clock: systemClock, metrics: async () => '', unready: () => undefined },
     internal: {
       ...{ secret: () => secret, catalog: async function* () {}, problems: () => sampleReport(problems) },
       logLevel: { current: () => 'info', set: () => undefined },
       stories: {
         after: (after) => ({ process: 'p1', next_after: after, has_more: false, missed: 0, requests: [] }),
+        latest: () => ({ process: 'p1', seq: 0 }),
+        onEnded: () => undefined,
         find: () => [],
       },
     },

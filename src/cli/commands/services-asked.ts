@@ -29,7 +29,7 @@ export async function openServices(
   const token = internalToken(await accounts.sharedSecret());
   // The client asks through zod, which takes longer to load than the ledger to be read.
   const { createServices } = await import('../../portal/services.ts');
-  return createServices({ origins: () => origins, token: () => token, clock: systemClock });
+  return createServices({ origins: () => origins, token: () => token, clock: systemClock, random: Math.random });
 }
 
 /** The programs that did not answer, and why. */

@@ -7,15 +7,15 @@ import { readFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
 import { startPortal } from './running-portal.ts';
 
-/** Runs `weir portal` until it is told to stop. Resolves with the exit code. */
+/** Runs `weir portal` until a signal stops it. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
   return runProgram(
     'portal',
     () => settingsFrom(argv),
     async (settings, { programLog, announce }) => {
       const portal = await startPortal(settings, programLog);
-      // Where it has no machine of its own, streams come before pages. It starts at normal priority: on a busy machine a start at the
-      // lowest one takes many seconds, in which there is no portal.
+      // Streams come before pages on a shared machine. The start has normal priority: on a busy machine a start at the lowest one takes
+      // many seconds.
       lowerPriorityOfProcess();
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {
@@ -36,7 +36,7 @@ const help = (): string =>
     '',
   ].join('\n');
 
-/** The settings, flags before the environment. Undefined after printing the help, when that was asked for. Throws as `readSettings`. */
+/** The settings, flags before the environment. Undefined after it printed the help. Throws as `readSettings`. */
 function settingsFrom(argv: readonly string[]): PortalSettings | undefined {
   const values = readFlags('portal', argv, {
     data: { type: 'string' },

@@ -7,7 +7,7 @@ import type { UsageReportOptions } from '../../store/ledger/usage-report.ts';
 
 type LinesWanted = Pick<UsageReportOptions, 'top' | 'page'>;
 
-/** A question to the thread that reads reports. */
+/** A message to the thread that reads reports. */
 export type ReportAsk =
   | {
       readonly kind: 'usage';
@@ -22,7 +22,7 @@ export type ReportReply =
   | { readonly kind: 'usage'; readonly lines: readonly UsageLine[] }
   | { readonly kind: 'requests'; readonly page: Page<SettledRequest> }
   | { readonly kind: 'request'; readonly outcome: SettledRequest | undefined }
-  /** A `Refusal`, whose class a message between threads does not keep. */
+  /** A `Refusal`. Messages between threads lose the class. */
   | { readonly kind: 'refused'; readonly sentence: string; readonly field: string | undefined }
   | { readonly kind: 'away'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
@@ -31,14 +31,14 @@ export interface ReportWorkerData {
   readonly location: DatabaseLocation;
 }
 
-/** A report over many years takes seconds. Whatever takes longer is given up: the thread is ended, and the next report gets another. */
+/** A report over many years takes seconds. After this time the thread is ended; the next report gets a new one. */
 const silenceMs = 60_000;
-/** An hour: a person who looks again after lunch does not wait for a thread to start. */
+/** The thread ends after an hour without a report, so that a person who returns after lunch does not wait for its start. */
 const idleMs = 60 * 60_000;
 
 /**
- * Reads reports in a thread of its own: SQLite would hold the event loop of the portal for as long as a report takes, and with it the
- * heartbeats of all event streams.
+ * Reads reports in a thread of its own: SQLite would block the event loop of the portal during a report, and with it the heartbeats of
+ * all event streams.
  */
 export function openReports(location: DatabaseLocation) {
   const workerData: ReportWorkerData = { location };

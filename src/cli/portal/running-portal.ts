@@ -35,8 +35,8 @@ export interface RunningPortal {
 const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url));
 
 /**
- * Starts the portal: opens the accounts, and listens; while the database is away it listens without them. Rejects with a sentence when
- * one of both cannot be done.
+ * Opens the accounts and listens. While the database is down the portal listens without accounts. Rejects with a sentence when it
+ * cannot open the accounts or listen.
  */
 export async function startPortal(
   settings: PortalSettings,
@@ -50,7 +50,7 @@ export async function startPortal(
   const adminToken =
     given === undefined ? readAdminToken(join(data, 'admin-token'), 'make') : readAdminToken(given, 'refuse');
   await using stack = new AsyncDisposableStack();
-  // The portal gives up soon on a database that keeps it waiting, as a service does: somebody looks at the page.
+  // The same short time limits as a service: a page must not wait long for a slow database.
   const open = () => openAccounts(location, { missing: 'create', user: 'service' });
   const accounts = await openPatiently(open, { clock: systemClock, log });
   stack.defer(accounts.close);
@@ -62,7 +62,7 @@ export async function startPortal(
   let known: string | undefined;
   const token = async (): Promise<string> => (known ??= internalToken(await accounts.sharedSecret()));
   const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
-  const services = createServices({ origins: () => origins, token, clock: systemClock });
+  const services = createServices({ origins: () => origins, token, clock: systemClock, random: Math.random });
   const events = createEventHub(systemClock);
   stack.defer(events.close);
   const parts = {
@@ -76,7 +76,7 @@ export async function startPortal(
   };
   const feed = createEventFeed(parts);
   stack.defer(feed.close);
-  // Memory and event-loop delay of this process, as the services have them.
+  // Memory and event-loop delay of this process, with the same names as in the services.
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
   const server = await createServer(
@@ -97,7 +97,7 @@ export async function startPortal(
   return { port, close: () => running.disposeAsync() };
 }
 
-/** Sign-in with OpenID Connect, where it is set up. Throws a sentence that names the setting that is missing or wrong. */
+/** Sign-in with OpenID Connect, where it is set up. Throws a sentence that names the missing or wrong setting. */
 function oidcOf(settings: PortalSettings): OidcSignIn | undefined {
   const { WEIR_OIDC_ISSUER: issuer, WEIR_OIDC_CLIENT_ID: clientId, WEIR_ADMIN_URL: portalUrl } = settings;
   if (issuer === undefined) return undefined;
@@ -116,7 +116,7 @@ function oidcOf(settings: PortalSettings): OidcSignIn | undefined {
   });
 }
 
-/** A port that another program has is replaced by a free one, which is told. */
+/** Takes a free port where another program has the wanted one. Resolves to the port. */
 async function listen(
   server: Awaited<ReturnType<typeof createServer>>,
   { host, port }: { readonly host: string; readonly port: number },

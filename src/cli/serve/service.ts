@@ -282,6 +282,7 @@ export async function startService(
     host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
+    clock: systemClock,
     internal: {
       secret: store.secret,
       stories,

@@ -20,11 +20,11 @@ export const auditEntry = z
     at: moment,
     actor: z.object({
       kind: z.enum(['command-line', 'admin-token', 'portal-user']),
-      name: z.string().meta({ description: 'Of the user or of the token.' }),
+      name: z.string().meta({ description: 'Name of the user or of the token.' }),
     }),
     action: z.string().meta({ example: 'key.create' }),
-    object: z.string().meta({ description: 'Id of what was changed.' }),
-    workspace: z.string().nullable().meta({ description: 'Name of the workspace that it belongs to.' }),
+    object: z.string().meta({ description: 'Id of the changed object.' }),
+    workspace: z.string().nullable().meta({ description: 'Name of its workspace.' }),
     before: fields.nullable().meta({ description: 'The object before; null when the change made it.' }),
     after: fields,
   })

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { liveBackendSchema, liveModelSchema, liveRouteSchema } from '../../core/live-catalog.ts';
 import { modelId, usd } from './values.ts';
 
-const service = z.string().meta({ description: 'Which service tells it.', example: 'http://127.0.0.1:9090' });
+const service = z.string().meta({ description: 'The service that reports it.', example: 'http://127.0.0.1:9090' });
 
 /** A route of a model, as one service sees it. For admins. */
 const modelRoute = liveRouteSchema
@@ -17,8 +17,8 @@ export const model = liveModelSchema
     listed: z.boolean().meta({ description: 'Whether callers see it under `/v1/models`.' }),
     state: z
       .enum(['available', 'degraded', 'unavailable'])
-      .meta({ description: '`degraded`: listed, and some route or service is not as it should be.' }),
-    reason: z.string().nullable().meta({ description: 'Why it is not available, in words; null when it is.' }),
+      .meta({ description: '`degraded`: listed, but a route or a service has a problem.' }),
+    reason: z.string().nullable().meta({ description: 'Why it is not available; null when it is.' }),
     pricing: z
       .object({ prompt: usd, completion: usd, input_cache_read: usd })
       .nullable()
@@ -26,10 +26,10 @@ export const model = liveModelSchema
     conditions: liveModelSchema.shape.conditions.meta({ description: 'Empty for members.' }),
     routes: z.array(modelRoute).nullable().meta({ description: 'Null for members.' }),
   })
-  .meta({ id: 'Model', description: 'A model as callers see it, and why it is not listed where it is not.' });
+  .meta({ id: 'Model', description: 'A model as callers see it; if it is not listed, why.' });
 export type Model = z.infer<typeof model>;
 
-/** Whether the services could be asked: what is live is known to them alone. */
+/** Whether each service answered: live data comes from the services alone. */
 export const servicesAsked = z
   .array(
     z
@@ -40,7 +40,9 @@ export const servicesAsked = z
       })
       .meta({ id: 'ServiceAnswer' }),
   )
-  .meta({ description: 'Whom the portal asked. Where none answers, `data` is empty because nothing is known.' });
+  .meta({
+    description: 'The services that the portal asked. When none answers, `data` is empty because nothing is known.',
+  });
 
 export const modelList = z
   .object({ services: servicesAsked, data: z.array(model), next_cursor: z.null() })

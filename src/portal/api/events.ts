@@ -6,29 +6,31 @@ import { moment, usd, workspaceId } from './values.ts';
 const endedKinds = ['session', 'replaced', 'portal'] as const;
 export type EndedKind = (typeof endedKinds)[number];
 
-/** What changes while somebody looks: the events of `GET /events`, by the name in their `event:` line. */
+/** The events of `GET /events`, by the name in their `event:` line. */
 export const portalEvents = {
   /** A request was settled. */
   request,
-  /** A balance has changed, or the stream begins. */
+  /** Sent when a balance changed, and when the stream begins. */
   balance: z
     .object({ workspace_id: workspaceId, workspace: z.string(), balance: usd })
-    .meta({ id: 'BalanceEvent', description: 'What is left in a workspace.' }),
-  /** What is wrong now has changed, or the stream begins. */
+    .meta({ id: 'BalanceEvent', description: 'The balance of a workspace.' }),
+  /** Sent when the list of problems changed, and when the stream begins. */
   health: z
     .object({
       at: moment,
-      problems: z.array(problemSchema).meta({ description: 'The most urgent first; for members those of models.' }),
+      problems: z
+        .array(problemSchema)
+        .meta({ description: 'The most urgent first; members get only those of models.' }),
     })
-    .meta({ id: 'HealthEvent', description: 'What is wrong now; empty when nothing is.' }),
-  /** Events were left out, because the reader was slow: what is shown should be read anew. */
+    .meta({ id: 'HealthEvent', description: 'The current problems; empty when there are none.' }),
+  /** Events were dropped because the reader was slow. Pages then read their data again. */
   missed: z.object({ events: z.int().min(1) }).meta({ id: 'MissedEvent' }),
   /** The session has ended, and the stream with it. */
   ended: z
     .object({
       kind: z.enum(endedKinds).meta({
         description:
-          'session: it is over; replaced: newer streams of the session or person took its place; portal: it ends',
+          'session: the session has ended; replaced: newer streams of the session or person took its place; portal: the portal stops',
       }),
       reason: z.string(),
     })

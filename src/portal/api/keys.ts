@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { readModelPatterns } from '../../core/model-patterns.ts';
 import { givenMoment, givenUsd, keyId, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
 
-const period = z
-  .enum(['day', 'week', 'month', 'total'])
-  .meta({ description: 'When the budget starts anew, in UTC: each day, Monday, first of the month, or never.' });
-const keyName = z.string().max(100).meta({ description: 'What it is for, one line.', example: 'CI of the web team' });
+const period = z.enum(['day', 'week', 'month', 'total']).meta({
+  description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
+});
+const keyName = z.string().max(100).meta({ description: 'Purpose, one line.', example: 'CI of the web team' });
 const rate = positiveCount.meta({ description: 'Sustained requests per second.', example: 100 });
 const burst = positiveCount.meta({ description: 'Requests at once above the rate.', example: 200 });
 
-/** Patterns in the form that `core/model-patterns.ts` gives them. */
+/** Patterns in the canonical form of `core/model-patterns.ts`. */
 const patterns = z
   .array(z.string().max(128))
   .min(1)
@@ -32,16 +32,16 @@ export const key = z
     prefix: z
       .string()
       .nullable()
-      .meta({ description: 'How its text begins; null for keys of older versions.', example: 'sk-weir-3vKq' }),
+      .meta({ description: 'First characters of its text; null for keys of older versions.', example: 'sk-weir-3vKq' }),
     status: z.enum(['active', 'suspended', 'revoked']),
-    budget: z.object({ limit: usd, period }).nullable().meta({ description: 'Most that may be spent in a period.' }),
-    spent: usd.meta({ description: 'What was spent in the current period of the budget; in all without a budget.' }),
+    budget: z.object({ limit: usd, period }).nullable().meta({ description: 'Spending limit of a period.' }),
+    spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),
     rate,
     burst,
     expires_at: moment.nullable(),
-    models: z.array(z.string()).nullable().meta({ description: 'What it may call; null: every model.' }),
+    models: z.array(z.string()).nullable().meta({ description: 'Models that it may call; null: every model.' }),
     created_at: moment,
-    last_used_at: moment.nullable().meta({ description: 'When the last request that was settled had started.' }),
+    last_used_at: moment.nullable().meta({ description: 'Start of its last settled request.' }),
   })
   .meta({ id: 'Key', description: 'A credential of a workspace, without its text, which is not stored.' });
 export type Key = z.infer<typeof key>;
@@ -60,18 +60,18 @@ export const newKey = z
     expires_at: givenMoment.nullish(),
     models: patterns.nullish(),
   })
-  .meta({ id: 'NewKey', description: 'A key to be made.' });
+  .meta({ id: 'NewKey', description: 'A new key.' });
 export type NewKey = z.input<typeof newKey>;
 
-/** The answer to `POST /workspaces/{id}/keys`, and the only one that has the text of a key. */
+/** The answer to `POST /workspaces/{id}/keys`. No other answer has the text of a key. */
 export const createdKey = key
   .extend({
-    key: z.string().meta({ description: 'The text of the key. It is shown this once.', example: 'sk-weir-…' }),
+    key: z.string().meta({ description: 'The text of the key. It is shown only once.', example: 'sk-weir-…' }),
   })
-  .meta({ id: 'CreatedKey', description: 'A key that was just made, with its text.' });
+  .meta({ id: 'CreatedKey', description: 'A new key, with its text.' });
 export type CreatedKey = z.infer<typeof createdKey>;
 
-/** `PATCH /keys/{id}`: what is absent stays as it is, null takes it away. */
+/** `PATCH /keys/{id}`: absent fields stay as they are, null removes a value. */
 export const keyChange = z
   .strictObject({
     name: keyName.nullable().optional(),
@@ -83,5 +83,5 @@ export const keyChange = z
     models: patterns.nullable().optional(),
   })
   .refine((change) => Object.keys(change).length > 0, 'expected at least one field to change')
-  .meta({ id: 'KeyChange', description: 'What is to change of a key.' });
+  .meta({ id: 'KeyChange', description: 'The fields of a key to change.' });
 export type KeyChange = z.input<typeof keyChange>;

@@ -9,14 +9,14 @@ export const requestsQuery = pageQuery.extend({
   workspace: z.string().optional().meta({ description: 'Only those of this workspace, by id or name.' }),
   key: keyId.optional().meta({ description: 'Only those with this key.' }),
   model: modelId.optional().meta({ description: 'Only those of this model.' }),
-  outcome: z.enum(outcomeKinds).optional().meta({ description: 'Only those that ended so.' }),
+  outcome: z.enum(outcomeKinds).optional().meta({ description: 'Only those with this outcome.' }),
   from: givenMoment.optional().meta({ description: 'Only those that started at this moment or later.' }),
   to: givenMoment.optional().meta({ description: 'Only those that started before this moment.' }),
 });
 
 /** A settled request, as `weir usage --requests --json` prints it. Counts, ids, names and times; never content. */
 export const request = shownRequestSchema.meta({
-  ...{ id: 'Request', description: 'A settled request, without its content, which nobody has kept.' },
+  ...{ id: 'Request', description: 'A settled request. Its content is not stored.' },
 });
 export type Request = z.infer<typeof request>;
 
@@ -26,7 +26,7 @@ const forMembers = 'null for members';
 const { plan, attempts: toldAttempts } = storySchema.shape;
 const attempt = toldAttempts.unwrap().element;
 
-/** How a request was served, as it is told to the one who asks: members see no name of a backend or an endpoint, and routes are numbered. */
+/** How a request was served. Members see numbers in place of routes, and no names of backends and endpoints. */
 export const requestStory = storySchema
   .extend({
     plan: plan.meta({ description: forMembers }),
@@ -44,10 +44,12 @@ export const requestStory = storySchema
   .meta({ id: 'RequestStory', description: 'How one request was served: plan, attempts, waits, bill.' });
 export type RequestStory = z.infer<typeof requestStory>;
 
-/** `GET /requests/{id}`: the ledger's row and, for the last requests of the services, how it went. */
+/** `GET /requests/{id}`: the row of the ledger and, for recent requests, the story that a service remembers. */
 export const requestDetail = z
   .object({
-    request: request.nullable().meta({ description: 'Null where nothing was settled: refused, or under way.' }),
+    request: request
+      .nullable()
+      .meta({ description: 'Null when nothing was settled: the request was refused, or has not ended.' }),
     story: requestStory.nullable().meta({ description: 'Null when no service remembers it.' }),
     matches: z
       .array(storySchema.pick({ id: true, started_at: true, model: true, outcome: true }).meta({ id: 'RequestMatch' }))

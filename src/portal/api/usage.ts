@@ -10,7 +10,7 @@ export type UsageDimension = z.infer<typeof dimension>;
 const mostLines = 10_000;
 const mostGroups = 500;
 
-/** `GET /usage`: what is summed, and by what. */
+/** `GET /usage`: filters and dimensions of the sums. */
 export const usageQuery = z.object({
   from: givenMoment.optional().meta({ description: 'From this UTC hour on; without it, from the first request.' }),
   to: givenMoment.optional().meta({ description: 'Before this UTC hour; without it, until now.' }),
@@ -37,7 +37,7 @@ export const usageQuery = z.object({
     .max(mostGroups)
     .optional()
     .meta({
-      description: `Only so many models or keys, 1 to ${mostGroups}, have lines: those that cost most over the whole time. The others are added up in a line of each period whose model or key is null. \`by\` has one of both then, with \`hour\` or \`day\` at most.`,
+      description: `Lines only for so many models or keys, 1 to ${mostGroups}: the most expensive ones of the whole time. The others are one line of each period, with null as model or key. \`by\` then has one of both, and \`hour\` or \`day\` at most.`,
       example: 7,
     }),
   cursor: numberCursor(9).default(0).meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
@@ -52,7 +52,7 @@ export const usageQuery = z.object({
 
 const count = z.int().min(0);
 
-/** One line. Dimensions that were not asked for are null, and so is the model or key of the others beside `top`. */
+/** One line. Dimensions outside `by` are null, and so is the model or key of the others with `top`. */
 export const usageLine = z
   .object({
     hour: z.string().nullable().meta({ description: 'UTC hour.', example: '2026-07-01T13:00Z' }),
@@ -63,7 +63,7 @@ export const usageLine = z
     workspace: z.string().nullable().meta({ description: 'Name of the workspace.' }),
     surface: z.enum(surfaces).nullable(),
     requests: count,
-    errors: count.meta({ description: 'Requests that broke off or failed by no fault of their caller.' }),
+    errors: count.meta({ description: 'Requests that broke off or failed, other than by their caller.' }),
     prompt_tokens: count,
     completion_tokens: count,
     cached_tokens: count,
@@ -77,9 +77,9 @@ export const usageLine = z
     first_token_p95_ms: z
       .number()
       .nullable()
-      .meta({ description: 'The same for 95 of 100; 30000 stands for longer, too.' }),
+      .meta({ description: 'The 95th percentile, ms; 30000 also stands for longer.' }),
   })
-  .meta({ id: 'UsageLine', description: 'What the requests of one group add up to.' });
+  .meta({ id: 'UsageLine', description: 'The sums of one group of requests.' });
 export type UsageLine = z.infer<typeof usageLine>;
 
 /** The answer to `GET /usage`. */
@@ -90,5 +90,5 @@ export const usageReport = z
     data: z.array(usageLine),
     next_cursor: z.string().nullable(),
   })
-  .meta({ id: 'UsageReport', description: 'What was used and what it cost.' });
+  .meta({ id: 'UsageReport', description: 'Usage and its cost.' });
 export type UsageReport = z.infer<typeof usageReport>;

@@ -5,7 +5,7 @@ import { parseSpendable, parseUsd, spendableForm } from '../../core/money.ts';
 export { momentSchema as moment } from '../../core/moment.ts';
 export { usdSchema as usd } from '../../core/money.ts';
 
-/** Text that callers give, in the form that `read` makes of it. Undefined: it is not what was `expected`. */
+/** A text of the caller, converted by `read`, which returns undefined for a text that is not as `expected`. */
 function given<Value>(expected: string, read: (text: string) => Value | undefined) {
   return z.string().transform((text, context) => {
     const value = read(text);
@@ -16,27 +16,26 @@ function given<Value>(expected: string, read: (text: string) => Value | undefine
 }
 
 /**
- * A moment as callers give it, in milliseconds since the Unix epoch: a UTC day means its first moment, as with the options of the
- * commands.
+ * A moment from a caller, in milliseconds since the Unix epoch. A UTC day means its first moment, as in the options of the commands.
  */
 export const givenMoment = given(
   'a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z',
   readMoment,
 ).meta({ description: 'A UTC day or a moment with its offset, ISO 8601.', example: '2026-07-01' });
 
-/** An amount from 0 to the most that a workspace may hold, as callers give it. */
+/** An amount from a caller, from 0 to the largest balance of a workspace. */
 export const givenUsd = given(spendableForm, parseSpendable).meta({
   description: 'USD, a decimal of at most 12 decimals, at most 9000000.',
   example: '25',
 });
 
-/** The same, or less than nothing for a correction. */
+/** The same, or below zero for a correction. */
 export const givenCredit = given('an amount in USD such as "25" or "-3", with at most 12 decimals', parseUsd).meta({
   description: 'USD, a decimal of at most 12 decimals; below zero for a correction.',
   example: '25',
 });
 
-/** What a column of counts can sensibly hold. */
+/** Upper bound of counts from callers. */
 const mostCount = 1_000_000_000;
 
 export const positiveCount = z.int().min(1).max(mostCount);
@@ -45,10 +44,10 @@ export const workspaceId = z.string().meta({ description: 'Id of a workspace.', 
 export const keyId = z.string().meta({ description: 'Id of a key.', example: 'key_2c26b46b68ffc68ff99b' });
 export const modelId = z.string().meta({ description: 'Id of a model.', example: 'qwen/qwen3-8b' });
 
-/** Most that a page of a list holds. */
+/** Most entries of a page. */
 const mostPerPage = 500;
 
-/** The part of a list that is asked for. */
+/** The requested part of a list. */
 export const pageQuery = z.object({
   cursor: z
     .string()
@@ -83,7 +82,7 @@ export function pageOf<Item extends z.ZodType>(item: Item, what: { readonly id: 
     .meta({ id: what.id, description: `A page of ${what.of}.` });
 }
 
-/** What is answered in place of what was asked for: the envelope of the service (docs/reference/api.md §2.5). */
+/** An error answer, in the envelope of the service (docs/reference/api.md §2.5). */
 export const errorAnswer = z
   .object({
     error: z.object({
@@ -92,8 +91,8 @@ export const errorAnswer = z
       field: z
         .string()
         .optional()
-        .meta({ description: 'The field at fault, where there is one.', example: 'budget.limit' }),
+        .meta({ description: 'The wrong field, where the error names one.', example: 'budget.limit' }),
     }),
   })
-  .meta({ id: 'Error', description: 'Why something was not done.' });
+  .meta({ id: 'Error', description: 'Why the request was refused or failed.' });
 export type ErrorAnswer = z.infer<typeof errorAnswer>;

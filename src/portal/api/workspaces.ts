@@ -13,10 +13,10 @@ export const workspace = z
     id: workspaceId,
     name,
     status,
-    balance: usd.meta({ description: 'What is left, USD; below zero when the last answers cost more than there was.' }),
+    balance: usd.meta({ description: 'Balance in USD; below zero when the last answers cost more than was left.' }),
     max_in_flight: maxInFlight,
   })
-  .meta({ id: 'Workspace', description: 'Who pays: a balance and a limit of requests under way.' });
+  .meta({ id: 'Workspace', description: 'Pays for requests: a balance and a limit of requests under way.' });
 export type Workspace = z.infer<typeof workspace>;
 
 export const workspacePage = pageOf(workspace, { id: 'WorkspacePage', of: 'workspaces, by name' });
@@ -28,17 +28,17 @@ export const newWorkspace = z
     credit: givenUsd.prefault('0').meta({ description: 'Its first credit, USD.' }),
     max_in_flight: maxInFlight.default(256),
   })
-  .meta({ id: 'NewWorkspace', description: 'A workspace to be made.' });
+  .meta({ id: 'NewWorkspace', description: 'A new workspace.' });
 export type NewWorkspace = z.input<typeof newWorkspace>;
 
-/** `PATCH /workspaces/{id}`: what is absent stays as it is. */
+/** `PATCH /workspaces/{id}`: absent fields stay as they are. */
 export const workspaceChange = z
   .strictObject({ status: status.optional(), max_in_flight: maxInFlight.optional() })
   .refine((change) => Object.keys(change).length > 0, 'expected status, max_in_flight, or both')
-  .meta({ id: 'WorkspaceChange', description: 'What is to change of a workspace.' });
+  .meta({ id: 'WorkspaceChange', description: 'The fields of a workspace to change.' });
 export type WorkspaceChange = z.input<typeof workspaceChange>;
 
-/** One line of what was put into a workspace. */
+/** One credit or correction of a workspace. */
 export const credit = z
   .object({
     id: z.string().meta({ example: 'credit_6b86b273ff34fce19d6b' }),
@@ -55,7 +55,7 @@ export const creditPage = pageOf(credit, { id: 'CreditPage', of: 'credits, newes
 export const newCredit = z
   .strictObject({
     amount: givenCredit,
-    note: z.string().max(500).optional().meta({ description: 'What it is for; a correction needs one.' }),
+    note: z.string().max(500).optional().meta({ description: 'Purpose; a correction needs one.' }),
   })
   .meta({ id: 'NewCredit', description: 'A credit or a correction.' });
 export type NewCredit = z.input<typeof newCredit>;

@@ -7,7 +7,7 @@ import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 import { workspaceAsked } from '../visible.ts';
 
-/** Who changed which account, when and how. */
+/** The changes of accounts, with author and time. */
 export function auditRoutes(app: App, { store }: Portal): void {
   app.get(
     '/api/v1/audit',

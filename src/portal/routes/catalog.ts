@@ -5,7 +5,7 @@ import { backendsOf, forMembers, modelsOf, servicesOf } from '../catalog-view.ts
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 
-/** The catalog as clients see it, and why. */
+/** The catalog as clients see it, with reasons. */
 export function catalogRoutes(app: App, { catalog }: Portal): void {
   app.get(
     '/api/v1/models',

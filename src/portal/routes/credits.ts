@@ -17,7 +17,7 @@ const headers = z.object({
     .min(1)
     .max(200)
     .optional()
-    .meta({ description: 'Any text, new for each credit: a request that is sent again with it adds nothing.' }),
+    .meta({ description: 'Any text, new for each credit. A second request with the same text adds nothing.' }),
 });
 
 /** Money put into workspaces, and corrections. */

@@ -9,7 +9,7 @@ import { type EventSubject, oncePerEvent } from '../event-hub.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 
-/** Most pages that may look at once: each holds a connection. */
+/** Most streams at once: each holds a connection. */
 const mostReaders = 1_000;
 
 const { request, balance, health, missed, ended } = portalEvents;
@@ -17,12 +17,12 @@ const described = z.union([request, balance, health, missed, ended]).meta({
   description: `Server-sent events, for as long as the session lasts: ${Object.keys(portalEvents).join(', ')}. Each has one line of data, JSON.`,
 });
 
-/** What changes while somebody looks. */
+/** The stream of live events. */
 export function eventRoutes(app: FastifyInstance, portal: Portal): void {
   app.get(
     '/api/v1/events',
     {
-      // A stream without a body would never end.
+      // A HEAD request would open a stream that never ends.
       exposeHeadRoute: false,
       schema: {
         tags: ['events'],
@@ -49,14 +49,14 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
   );
 }
 
-/** What a caller may see of an event: all, or what is about their workspaces and names no route, service or backend. */
+/** The part of an event that a caller may see. Admins: all. Members: events of their workspaces, without routes, services and backends. */
 function allowed(event: PortalEvent, { workspaceId }: EventSubject, caller: Caller): PortalEvent | undefined {
   if (caller.role === 'admin') return event;
   if (workspaceId !== undefined && !maySee(caller, workspaceId)) return undefined;
   return forMembers(event);
 }
 
-/** The same event for every member who looks. */
+/** The event as members see it. */
 const forMembers = oncePerEvent((event): PortalEvent => {
   switch (event.name) {
     case 'request':
@@ -70,7 +70,7 @@ const forMembers = oncePerEvent((event): PortalEvent => {
   }
 });
 
-/** Of a problem a member learns which model it is about, and since when. */
+/** A problem as members see it: its model and its beginning. */
 function ofModel({ model, kind, since }: Problem): readonly Problem[] {
   if (model === null) return [];
   const object = `Model/${model}`;

@@ -56,7 +56,7 @@ export function keyRoutes(app: App, portal: Portal): void {
     {
       schema: {
         tags,
-        summary: 'Make a key: the answer has its text, this once',
+        summary: 'Make a key: only this answer has its text',
         params: ofWorkspace,
         body: api.newKey,
         response: { 201: api.createdKey, ...errors },
@@ -100,7 +100,7 @@ export function keyRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/keys/:id/revoke',
-    { schema: { tags, summary: 'End a key for good', params, response: { 200: api.key, ...errors } } },
+    { schema: { tags, summary: 'Revoke a key for good', params, response: { 200: api.key, ...errors } } },
     async (request) => {
       const caller = callerOf(request);
       const { id } = await visibleKey(store, caller, request.params.id);
@@ -110,7 +110,7 @@ export function keyRoutes(app: App, portal: Portal): void {
   );
 }
 
-/** What is absent stays as it is; null takes it away. */
+/** Absent fields stay as they are. Null removes a value. */
 function changeOf(body: z.output<typeof api.keyChange>): KeyChange {
   const { status, rate, burst, name, budget, expires_at: expires, models } = body;
   return {

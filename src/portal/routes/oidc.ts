@@ -15,7 +15,7 @@ import type { App } from '../app.ts';
 
 export const signInPath = '/api/v1/oidc/sign-in';
 
-/** How long somebody may take to sign in with the provider. */
+/** Time limit of a sign-in with the provider. */
 const pendingSeconds = 15 * 60;
 
 const pendingSchema = z.object({
@@ -25,10 +25,10 @@ const pendingSchema = z.object({
   isRepeated: z.boolean(),
 });
 
-/** Why nobody is signed in, for the sign-in page: `/?sign_in=…`. */
-type Told = OidcFailure | 'no-workspace';
+/** Why a sign-in failed, for the sign-in page: `/?sign_in=…`. */
+type SignInFailure = OidcFailure | 'no-workspace';
 
-/** The way to the identity provider and back. Both are pages of a browser: what goes wrong is told on the sign-in page. */
+/** The redirects to the identity provider and back. Failures redirect to the sign-in page, which shows the reason. */
 export function oidcRoutes(app: App, portal: Portal): void {
   app.get(signInPath, { schema: { hide: true } }, async (request, reply) => {
     const oidc = required(portal);
@@ -43,13 +43,13 @@ export function oidcRoutes(app: App, portal: Portal): void {
   app.get(callbackPath, { schema: { hide: true } }, async (request, reply) => {
     const oidc = required(portal);
     const pending = takePending(request, reply);
-    if (pending === undefined) return reply.redirect(told('refused'));
+    if (pending === undefined) return reply.redirect(signInPage('refused'));
     try {
       const person = await oidc.finish(new URL(request.url, 'http://portal').search, pending);
       const workspaces = await workspacesOf(person);
       if (!person.isAdmin && workspaces.length === 0) {
-        portal.log.warn({ name: person.name, groups: person.groups }, 'somebody without a workspace has signed in');
-        return await reply.redirect(told('no-workspace'));
+        portal.log.warn({ name: person.name, groups: person.groups }, 'a person without a workspace tried to sign in');
+        return await reply.redirect(signInPage('no-workspace'));
       }
       await beginSession(
         portal,
@@ -85,7 +85,7 @@ export function oidcRoutes(app: App, portal: Portal): void {
   function failed(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
     if (!(error instanceof OidcError)) throw error;
     portal.log.warn({ kind: error.kind, reason: error.message, address: request.ip }, 'a sign-in has failed');
-    return reply.redirect(told(error.kind));
+    return reply.redirect(signInPage(error.kind));
   }
 }
 
@@ -94,7 +94,7 @@ function required({ oidc }: Portal): OidcSignIn {
   return oidc;
 }
 
-const told = (why: Told): string => `/?sign_in=${why}`;
+const signInPage = (reason: SignInFailure): string => `/?sign_in=${reason}`;
 
 async function sendToProvider(
   oidc: OidcSignIn,
@@ -109,7 +109,7 @@ async function sendToProvider(
   reply.redirect(location.href);
 }
 
-/** What the browser brings back, once: a sign-in is not finished twice. */
+/** Reads and removes the browser's state, so that a sign-in cannot be finished twice. */
 function takePending(request: FastifyRequest, reply: FastifyReply): PendingSignIn | undefined {
   const text = request.cookies[cookieName(request)];
   reply.clearCookie(cookieName(request), cookieOptions(request));
@@ -121,7 +121,7 @@ function takePending(request: FastifyRequest, reply: FastifyReply): PendingSignI
   }
 }
 
-/** A browser that comes back from another site brings no strict cookie. */
+/** Browsers send no strict cookie with a redirect from another site. */
 function cookieOptions(request: FastifyRequest) {
   return { path: '/', httpOnly: true, sameSite: 'lax', secure: isOverTls(request) } as const;
 }

@@ -15,18 +15,18 @@ import { PortalError } from '../portal-error.ts';
 import { digestOf } from '../secrets.ts';
 import { visibleWorkspace } from '../visible.ts';
 
-/** What a person's playground may spend in a day, and how long a text of its key is good: enough to try things, little to lose. */
+/** Daily budget of a person's playground, and lifetime of its key's text: enough to try models, with little to lose. */
 const budgetUsd = '1';
 const keyMs = 3_600_000;
-/** A key that is about to expire is not used for another answer. */
+/** A key that expires within this time is not used for a new answer. */
 const spareMs = 60_000;
 const keyLimits = { rate: 5, burst: 10 } as const;
 const bodyBytes = 16 * 1024 * 1024;
 
-/** Trying models in the browser, through the gateway like everybody else. Nothing is kept. */
+/** The playground: sends chats through the gateway, as clients do. Stores nothing. */
 export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): Promise<void> {
   const { store, clock } = portal;
-  // A gateway on this machine may have a certificate for its public name alone.
+  // The certificate of a gateway on this machine may have only its public name.
   const agent = new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -34,7 +34,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
   });
   api_.addHook('onClose', () => agent.destroy());
 
-  /** The text of the key of a person's playground. `refused`: a text that the gateway has refused. */
+  /** The text of the key of a person's playground. `refused`: a text that the gateway refused. */
   function keyFor(caller: Caller, workspace: string, refused?: string): Promise<string> {
     return store.playgroundKey(
       {
@@ -48,7 +48,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
     );
   }
 
-  /** Sends a body to the gateway on behalf of a session: what fails counts against that, and not against the portal's address. */
+  /** Sends a body to the gateway on behalf of a session. Failures count against the session, not against the portal's address. */
   async function send(
     gatewayUrl: string,
     sent: { readonly caller: Caller; readonly key: string; readonly body: Buffer; readonly signal: AbortSignal },
@@ -70,7 +70,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
   }
 
   await api_.register(async (scope) => {
-    // The gateway reads the body itself: it gets the very bytes.
+    // The gateway parses the body, so the bytes are passed on unchanged.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: bodyBytes }, (_, body, done) =>
       done(null, body),
@@ -86,12 +86,12 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
       {
         schema: {
           tags: ['playground'],
-          summary: 'A chat completion, paid by a workspace through a key of an hour',
+          summary: 'A chat completion, paid by a workspace',
           querystring: api.playgroundQuery,
           body: api.playgroundBody,
           response: {
             200: {
-              description: 'The answer of the gateway, untouched.',
+              description: 'The answer of the gateway, unchanged.',
               content: { 'text/event-stream': { schema: z.string() }, 'application/json': { schema: z.unknown() } },
             },
             ...errors,
@@ -112,7 +112,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         const asked = { caller, body, signal: gone.signal };
         let answer = await send(gatewayUrl, { ...asked, key });
         if (answer.statusCode === 401) {
-          // The key was revoked, or has ended: another one is made, and the refused one is never sent again.
+          // The key was revoked or has expired: makes another one. The refused one is never sent again.
           await answer.body.dump();
           answer = await send(gatewayUrl, { ...asked, key: await keyFor(caller, id, key) });
         }
@@ -121,7 +121,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         return (
           reply
             .code(answer.statusCode)
-            // nginx would hold the words of a stream back.
+            // Otherwise nginx buffers the stream.
             .header('x-accel-buffering', 'no')
             .type(typeof type === 'string' ? type : 'application/json')
             .send(answer.body)

@@ -4,14 +4,14 @@ import { servicesOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 
-/** What is wrong now. */
+/** The current problems. */
 export function problemRoutes(app: App, { problems }: Portal): void {
   app.get(
     '/api/v1/problems',
     {
       schema: {
         tags: ['problems'],
-        summary: 'What is wrong now, since when, and what to do',
+        summary: 'Current problems, since when, and what to do',
         response: { 200: api.problemList, ...errors },
       },
     },

@@ -16,7 +16,7 @@ const params = z.object({
   id: z.string().max(200).meta({ description: 'Id of the request, or the `x-request-id` that its caller sent.' }),
 });
 
-/** Single requests: rows of the ledger, and how the last ones went. Never content. */
+/** Single requests: rows of the ledger, and stories of recent ones. Never content. */
 export function requestRoutes(app: App, portal: Portal): void {
   const { store, services } = portal;
 
@@ -101,13 +101,13 @@ export function requestRoutes(app: App, portal: Portal): void {
   }
 }
 
-/** The form of `weir usage --requests --json`. Which route delivered is the operators' matter. */
+/** The form of `weir usage --requests --json`. Only admins see the route. */
 function shownRequest(outcome: SettledRequest, workspace: string, caller: Pick<Caller, 'role'>): api.Request {
   const shown = publicForm({ outcome, workspace });
   return caller.role === 'admin' ? shown : { ...shown, route: null };
 }
 
-/** A member learns how their request went, and no name of a route, a backend or an endpoint: routes are numbered. */
+/** The story as members see it: numbers in place of routes, no names of backends and endpoints. */
 function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestStory {
   if (role === 'admin') return { ...story };
   const numbers = new Map<string, string>();
@@ -121,7 +121,7 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestSt
     route: nameOf(route),
     backend: null,
     endpoint: null,
-    // What an engine says is for its operators; a member learns the HTTP status alone.
+    // Errors of an engine are for operators. A member sees only the HTTP status.
     fault: fault && { kind: fault.kind, status: fault.status, engine_error: null, about: null, envoy_flags: null },
   }));
   return { ...story, route: null, plan: null, attempts: attempts ?? null };

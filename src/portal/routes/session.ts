@@ -11,7 +11,7 @@ import { digestOf } from '../secrets.ts';
 import type { App } from '../app.ts';
 import { signInPath } from './oidc.ts';
 
-/** Signing in, who is signed in, and signing out. */
+/** Signing in, the current session, and signing out. */
 export function sessionRoutes(app: App, portal: Portal): void {
   app.get(
     '/api/v1/sign-in',
@@ -36,7 +36,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
   app.post(
     '/api/v1/session',
     {
-      // Strangers send it: the longest token and its JSON fit in a quarter.
+      // Callers without a session send this body. The longest token with its JSON needs a quarter of the limit.
       bodyLimit: 4096,
       schema: {
         tags: ['session'],
@@ -47,16 +47,17 @@ export function sessionRoutes(app: App, portal: Portal): void {
       },
     },
     async (request, reply) => {
-      const who = await recognize(request.body);
-      if (who === undefined) throw failedSignIn(portal, request, 'This is neither the admin token nor a good API key.');
-      const session = await beginSession(portal, { request, reply }, who);
+      const person = await recognize(request.body);
+      if (person === undefined)
+        throw failedSignIn(portal, request, 'This is neither the admin token nor a good API key.');
+      const session = await beginSession(portal, { request, reply }, person);
       return reply.code(201).send(await shown(portal, { ...session, session }));
     },
   );
 
   app.get(
     '/api/v1/session',
-    { schema: { tags: ['session'], summary: 'Who is signed in', response: { 200: api.session, ...errors } } },
+    { schema: { tags: ['session'], summary: 'The current session', response: { 200: api.session, ...errors } } },
     (request) => shown(portal, callerOf(request)),
   );
 
@@ -65,7 +66,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
     {
       schema: {
         tags: ['session'],
-        summary: 'Sign out; 200 where the identity provider has a session to end, too',
+        summary: 'Sign out; 200 when the identity provider has a session to end as well',
         response: { 200: api.signedOut, 204: z.void(), ...errors },
       },
     },
@@ -77,31 +78,31 @@ export function sessionRoutes(app: App, portal: Portal): void {
     },
   );
 
-  /** Where the browser goes to end the session with the provider; undefined when there is none, or nobody can tell. */
+  /** The address at which the provider ends its session. Undefined: it has none, or the provider does not answer. */
   async function providerLogOut(session: Session | undefined): Promise<URL | undefined> {
     if (session?.logOutHint === undefined) return undefined;
     try {
       return await portal.oidc?.logOutUrl(session.logOutHint);
     } catch (error) {
-      portal.log.warn({ reason: messageOf(error) }, 'the identity provider was not told of a log-out');
+      portal.log.warn({ reason: messageOf(error) }, 'a log-out could not be sent to the identity provider');
       return undefined;
     }
   }
 
-  /** Who signs in; undefined when nobody does with this. */
+  /** The person of a credential. Undefined: the credential is not valid. */
   async function recognize(
     given: api.SignIn,
   ): Promise<Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'> | undefined> {
-    const nobody = { workspaces: [], keyId: undefined, credential: undefined, logOutHint: undefined };
+    const noPerson = { workspaces: [], keyId: undefined, credential: undefined, logOutHint: undefined };
     if ('token' in given) {
       if (!isSameSecret(given.token, portal.adminToken)) return undefined;
-      return { ...nobody, role: 'admin', name: adminTokenName, credential: digestOf(portal.adminToken) };
+      return { ...noPerson, role: 'admin', name: adminTokenName, credential: digestOf(portal.adminToken) };
     }
     const now = portal.clock.now();
     const { key, workspace } = (await portal.store.findCredential(given.key, now)) ?? {};
     if (key === undefined || workspace === undefined) return undefined;
     if (key.status !== 'active' || (key.expiresAt ?? Infinity) <= now) return undefined;
-    return { ...nobody, role: 'key', name: key.id, workspaces: [workspace.id], keyId: key.id };
+    return { ...noPerson, role: 'key', name: key.id, workspaces: [workspace.id], keyId: key.id };
   }
 }
 

@@ -15,7 +15,7 @@ import { visibleKey, workspaceAsked } from '../visible.ts';
 
 const [json, csv] = ['application/json; charset=utf-8', 'text/csv; charset=utf-8'] as const;
 
-/** What was used and what it cost, from the rollups. */
+/** Usage and its cost, from the rollups. */
 export function usageRoutes(app: App, portal: Portal): void {
   const { store } = portal;
 
@@ -24,13 +24,13 @@ export function usageRoutes(app: App, portal: Portal): void {
     {
       schema: {
         tags: ['usage'],
-        summary: 'Sums of what was used; CSV with `Accept: text/csv`',
+        summary: 'Sums of usage; CSV with `Accept: text/csv`',
         description:
-          '`Accept` chooses: the type with the greater weight, of equals the one named first. JSON where it says `*/*`, names neither, or is missing.',
+          '`Accept` selects the type: the greater weight, of equal ones the first. JSON for `*/*`, for other types, and without the header.',
         querystring: api.usageQuery,
         response: {
           200: {
-            description: 'What was used.',
+            description: 'The usage.',
             content: {
               'application/json': { schema: api.usageReport },
               'text/csv': { schema: z.string().meta({ description: 'All lines, with the fields of JSON.' }) },
@@ -44,7 +44,7 @@ export function usageRoutes(app: App, portal: Portal): void {
       const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);
       const isCsv = new Negotiator(request).mediaType([json, csv]) === csv;
-      // One more than is shown tells whether there is another page.
+      // One line more than the page shows whether another page follows.
       const page = isCsv ? undefined : { offset: cursor, limit: limit + 1 };
       const lines = await store.usageReport(filter, by, { measures: 'performance', top, page });
       const wanted = isCsv ? lines : lines.slice(0, limit);
@@ -78,7 +78,7 @@ export function usageRoutes(app: App, portal: Portal): void {
       return { ...common, keyId: caller.keyId };
     }
     const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
-    // A key that may be seen names its workspace.
+    // The key determines the workspace.
     if (keyId !== undefined && workspace === undefined) return { ...common, keyId };
     return { ...common, keyId, workspaceId: await workspaceAsked(store, caller, workspace) };
   }
@@ -107,7 +107,7 @@ function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.Usa
   };
 }
 
-/** Text that a spreadsheet would read as a formula gets an apostrophe: names are chosen by people. */
+/** Adds an apostrophe to text that a spreadsheet would read as a formula: people choose names. */
 function csvOf(lines: readonly api.UsageLine[], by: readonly api.UsageDimension[]): string {
   const dimensions = by.flatMap((name) => (name === 'key' ? (['key', 'key_name'] as const) : [name]));
   const columns = [...dimensions, ...counts];

@@ -12,7 +12,7 @@ import { visibleWorkspace } from '../visible.ts';
 const tags = ['workspaces'];
 const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
 
-/** Who pays, and with what limits. */
+/** Workspaces with their balances and limits. */
 export function workspaceRoutes(app: App, portal: Portal): void {
   const { store, clock } = portal;
 

@@ -3,36 +3,34 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { hasInternalToken } from '../../core/internal-token.ts';
 import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.ts';
-import type { ProblemReport } from '../../core/problem.ts';
-import type { Story, StoryPage } from '../../core/story.ts';
+import type { Story } from '../../core/story.ts';
+import type { EventSources, EventStreams } from './event-streams.ts';
 
-/** What a service reports of itself to the portal, `weir explain`, `weir problems` and `weir log-level`, and lets them change. */
-export interface Internal {
+/** The state of a service for the portal, `weir explain`, `weir problems` and `weir log-level`, and the log level, which they change. */
+export interface Internal extends EventSources {
   /** The secret of the database, as it is now. */
   readonly secret: () => string;
-  readonly stories: {
-    readonly after: (seq: number, limit: number) => StoryPage;
+  readonly stories: EventSources['stories'] & {
     readonly find: (id: string) => readonly Story[];
   };
   readonly logLevel: LogLevelControl;
-  readonly problems: () => ProblemReport;
   /** The live catalog as JSON text, in pieces between which requests are served. */
   readonly catalog: () => AsyncIterable<string>;
 }
 
 /** Stories of one answer: each takes about 10 µs to render, and 2 KB. */
 const mostStories = 100;
-/** Characters of a body that sets the level of the log. */
+/** Longest body that sets the log level, characters. */
 const mostLevelLength = 1_000;
 
 const prefix = '/internal/';
 const json = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
-/** Answers paths that begin with `/internal/`, only for clients with the token. False: the path is another. */
+/** Answers paths below `/internal/`, with the token alone. Returns false for other paths. */
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
-  { secret, stories, logLevel, problems, catalog }: Internal,
+  { secret, stories, logLevel, problems, catalog, streams }: Internal & { readonly streams: EventStreams },
 ): boolean {
   const url = URL.parse(request.url ?? '', 'http://ops');
   if (url?.pathname.startsWith(prefix) !== true) return false;
@@ -46,7 +44,7 @@ export function answerInternal(
   }
   const [what, id, ...more] = url.pathname.slice(prefix.length).split('/');
   if (what === 'log-level' && id === undefined && request.method === 'PUT') {
-    // If the body breaks off, no client waits for an answer.
+    // After a body that breaks off, no caller waits for an answer.
     putLogLevel(request, logLevel).then(
       (problem) =>
         problem === undefined
@@ -62,8 +60,10 @@ export function answerInternal(
   }
   if (what === 'catalog' && id === undefined) {
     response.writeHead(200, json);
-    // The client may leave in the middle, which is no error.
+    // The caller may close the connection before the end. That is no error.
     pipeline(Readable.from(catalog()), response).catch(() => response.destroy());
+  } else if (what === 'events' && id === undefined) {
+    streams.open(response, request.headers['last-event-id']?.toString());
   } else if (what === 'problems' && id === undefined) {
     response.writeHead(200, json).end(JSON.stringify(problems()));
   } else if (what === 'log-level' && id === undefined) {
@@ -82,10 +82,10 @@ export function answerInternal(
   return true;
 }
 
-/** Sets the level that a body asks for, `{"level": "debug"}`. Resolves to what is wrong with the body, undefined when nothing is. */
+/** Sets the level of a body such as `{"level": "debug"}`. Resolves to the problem of a wrong body, otherwise to undefined. */
 async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl): Promise<string | undefined> {
   let text = '';
-  // A body that is too long is read to its end, and is then cut, so that it is no JSON.
+  // A body that is too long is read to its end, but not kept: it is no JSON then.
   for await (const piece of request.setEncoding('utf8')) if (text.length < mostLevelLength) text += String(piece);
   const read = logLevelBodySchema.safeParse(parsed(text));
   if (read.success) {

@@ -3,6 +3,7 @@ import { internalToken } from '../../core/internal-token.ts';
 import type { LogLevel } from '../../core/log-level.ts';
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
 import { numberedStory, sampleStory } from '../../../test/support/sample-story.ts';
+import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { startOps } from './server.ts';
 
 const secret = 'f'.repeat(64);
@@ -10,6 +11,7 @@ const secret = 'f'.repeat(64);
 let level: LogLevel = 'info';
 const options = {
   port: 0,
+  clock: createFakeClock(),
   metrics: (format: string) => Promise.resolve(`${format} 1\n`),
   unready: () => undefined,
   internal: {
@@ -19,6 +21,8 @@ const options = {
         ...{ process: 'p1', next_after: after + limit, has_more: false, missed: 0 },
         requests: [numberedStory(after + 1)],
       }),
+      latest: () => ({ process: 'p1', seq: 0 }),
+      onEnded: () => undefined,
       find: (id: string) => (id === 'a/b' ? [sampleStory({ id })] : []),
     },
     logLevel: { current: () => level, set: (next: LogLevel) => void (level = next) },
@@ -90,6 +94,7 @@ describe('the ops server', () => {
     ];
     for (const path of [
       '/internal/requests',
+      '/internal/events',
       '/internal/catalog',
       '/internal/problems',
       '/internal/log-level',
@@ -119,6 +124,7 @@ describe('the ops server', () => {
     for (const query of ['after=-1', 'after=x', 'limit=0', 'limit=101', 'after=']) {
       expect(await ask(`/internal/requests?${query}`, token), query).toMatchObject({ status: 400 });
     }
+    expect(await ask('/internal/events', token, 'POST')).toMatchObject({ status: 405 });
     expect(await ask('/internal/requests', token, 'POST')).toMatchObject({ status: 405 });
     expect(await ask('/internal/what', token)).toMatchObject({ status: 404 });
     await ops.close();

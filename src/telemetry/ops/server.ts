@@ -1,6 +1,8 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { listenOrElsewhere } from '../../core/address.ts';
+import type { Clock } from '../../core/clock.ts';
 import { contentTypes, type ExpositionFormat, formatFor } from './exposition.ts';
+import { createEventStreams } from './event-streams.ts';
 import { answerInternal, type Internal } from './internal.ts';
 
 export interface OpsServer {
@@ -17,6 +19,7 @@ export interface OpsOptions {
   /** Why requests cannot be served now; undefined when they can. */
   readonly unready: () => string | undefined;
   readonly internal: Internal;
+  readonly clock: Pick<Clock, 'after'>;
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -33,9 +36,10 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
   response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-/** Serves /metrics, /livez, /readyz and, to those with the token of the database, /internal. Rejects when no port can be had there. */
+/** Serves /metrics, /livez and /readyz, and /internal with the token of the database. Rejects when it gets no port on the host. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
   const { host = '127.0.0.1' } = options;
+  const internal = { ...options.internal, streams: createEventStreams(options.internal, options.clock) };
   const server = createServer((request, response) => {
     switch (request.url ?? '') {
       case '/livez':
@@ -56,7 +60,7 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
         return;
       }
       default:
-        if (!answerInternal(request, response, options.internal)) send(response, 404, 'not found\n');
+        if (!answerInternal(request, response, internal)) send(response, 404, 'not found\n');
     }
   });
   await listenOrElsewhere(options.port, (port) => listen(server, host, port));

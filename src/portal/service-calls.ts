@@ -1,0 +1,96 @@
+import type * as z from 'zod';
+import type { Clock } from '../core/clock.ts';
+import { messageOf } from '../core/failure.ts';
+
+/** The answer of one service, or the reason why it did not answer. */
+export interface ServiceReply<Said> {
+  /** Its origin, with its address. */
+  readonly service: string;
+  readonly problem: string | null;
+  readonly said: Said | undefined;
+}
+
+/** Largest answer, and largest event of a stream: a catalog of ten thousand endpoints has a megabyte. */
+export const mostBytes = 32 * 1024 * 1024;
+
+export interface ServiceCallOptions {
+  /** `internalToken` of the database. */
+  readonly token: () => string | Promise<string>;
+  readonly clock: Pick<Clock, 'after'>;
+  /** How long one service may take to answer, and how long its stream may be silent, milliseconds. */
+  readonly timeoutMs: number;
+}
+
+export type ServiceCalls = ReturnType<typeof createServiceCalls>;
+
+/** Calls what is below `/internal/` on the ops ports. */
+export function createServiceCalls({ token, clock, timeoutMs }: ServiceCallOptions) {
+  /** Rejects after the time limit, and aborts the signal. */
+  async function withTimeout<Result>(run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const late = new AbortController();
+    const cancel = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs} ms`)));
+    const aborted = new Promise<never>((_, reject) => {
+      late.signal.addEventListener('abort', () => reject(late.signal.reason), { once: true });
+    });
+    try {
+      return await Promise.race([run(late.signal), aborted]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Resolves to an answer of status 200, or to undefined after 404. Rejects in all other cases. */
+  async function send(service: string, path: string, init: RequestInit): Promise<Response | undefined> {
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${await token()}`);
+    headers.set('content-type', 'application/json');
+    const response = await fetch(`${service}/internal/${path}`, { ...init, headers, redirect: 'error' });
+    if (response.status === 200) return response;
+    await response.body?.cancel();
+    if (response.status === 404) return undefined;
+    if (response.status === 401) throw new Error('it refuses the token: it has another database');
+    throw new Error(`it answers with ${response.status}`);
+  }
+
+  /** Resolves to the answer of a service, to `put` where it is given, or to undefined after 404. */
+  function read<Schema extends z.ZodType>(
+    service: string,
+    path: string,
+    schema: Schema,
+    put?: object,
+  ): Promise<z.output<Schema> | undefined> {
+    return withTimeout(async (signal) => {
+      const change = put && { method: 'PUT', body: JSON.stringify(put) };
+      const response = await send(service, path, { ...change, signal });
+      return response && parseAnswer(schema, await textOf(response));
+    });
+  }
+
+  return { withTimeout, send, read };
+}
+
+/** Parses what a service sent. Throws a sentence that names the field. */
+export function parseAnswer<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
+  const read = schema.safeParse(JSON.parse(text));
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new Error(`its answer is not understood (${issue?.path.join('.') ?? ''}): another version?`);
+}
+
+/** The message of `fetch` is "fetch failed"; its cause has the reason. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && cause.message !== '' ? cause.message : messageOf(error);
+}
+
+async function textOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > mostBytes) throw new Error(`its answer is larger than ${mostBytes} bytes`);
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
+}
