@@ -52,7 +52,7 @@ const aloneBehindEnvoy = [
 
 const ofUnits = [
   '{src,examples,bench}/**/*.test.ts',
-  'test/{golden,lint,runner,support}/**/*.test.ts',
+  'test/{golden,lint,programmable-engine,runner,support}/**/*.test.ts',
   'test/*/support/**/*.test.ts',
 ];
 

@@ -178,7 +178,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Asks a chat question. `directives` are for the demo engine, such as `{"words": 400, "pace": 10}`. */
+/** Asks a chat question. */
 export function chat(
   { baseUrl, key }: Pick<Started, 'baseUrl' | 'key'>,
   body: { readonly model?: string; readonly content?: string; readonly stream?: boolean },

@@ -1,5 +1,5 @@
 /**
- * The demo engine's tokenizer: one token per piece of a word. A piece is at most eight ASCII letters with the space
+ * The programmable engine's tokenizer: one token per piece of a word. A piece is at most eight ASCII letters with the space
  * before them, or at most three digits, or any other single code point.
  *
  * It reads strictly left to right and never looks back, so a text cut at any token boundary has exactly as many tokens as
