@@ -1,3 +1,4 @@
+// @suite apart
 import { describe, expect, it } from 'vitest';
 import type { Credential, Outcome } from '../core/account.ts';
 import type { RequestHead } from '../core/exchange.ts';

@@ -1,3 +1,4 @@
+// @suite long
 /** A backend that is no good beside a healthy one: no request fails for it, and few wait for it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';

@@ -1,3 +1,4 @@
+// @suite alone
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, type OpenAnswer } from './support/caller.ts';

@@ -1,3 +1,4 @@
+// @suite alone
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, http1Caller, http2Caller, type OpenAnswer } from './support/caller.ts';
 import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';

@@ -1,3 +1,4 @@
+// @suite alone
 /** One endpoint of eight that is no good: no request fails for it, hardly one waits for it, and it is back soon when it is well. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';

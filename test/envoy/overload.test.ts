@@ -1,3 +1,4 @@
+// @suite alone
 /** Three times the load that the engines can take: an admitted caller must not feel it, and a refused one is told at once. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, http1Caller } from './support/caller.ts';

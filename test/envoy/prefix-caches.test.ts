@@ -1,3 +1,4 @@
+// @suite long
 import { afterAll, describe, it, beforeAll, expect } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Chance, chanceFrom } from '../support/chance.ts';

@@ -1,3 +1,4 @@
+// @suite long
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { formatUsd } from '../../src/core/money.ts';

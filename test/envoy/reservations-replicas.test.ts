@@ -1,3 +1,4 @@
+// @suite long
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { dearAsk, type DearBursts, dearBursts, dearLesson, dearManifest } from './support/dear-bursts.ts';

@@ -1,3 +1,4 @@
+// @suite long
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @suite long
 /** Request bodies that are declared and do not come, with the memory that a pod of the chart has. */
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @suite long
 /** What a running engine writes between tags, byte by byte as it comes, read as the same engine reporting in a field. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';

@@ -1,3 +1,4 @@
+// @suite long
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { get as getTls } from 'node:https';

@@ -1,3 +1,4 @@
+// @suite long
 /** The engines behind a Service come, go and are all replaced under load: no request fails and no stream is cut. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';

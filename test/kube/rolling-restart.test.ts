@@ -1,3 +1,4 @@
+// @suite long
 /** The pods of a release are replaced one by one under load: no request fails, and every stream comes to its end. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
