@@ -37,7 +37,7 @@ export interface Weir {
   readonly fetch: typeof globalThis.fetch;
   /** An official client without retries of its own. */
   readonly client: (options?: { readonly apiKey?: string }) => OpenAI;
-  /** Has `close` look through what somebody else than `fetch` received. */
+  /** Has `close` look through texts that `fetch` did not receive. */
   readonly watch: (text: () => string) => void;
   /** POSTs a chat completion. */
   readonly chat: (body: object | string, headers?: Readonly<Record<string, string>>) => Promise<Response>;
