@@ -1,5 +1,6 @@
 import type { ChatRequest } from './chat-request.ts';
 import { sampleJson } from './sample-json.ts';
+import { tokensOf } from './tokens.ts';
 
 /** What one choice says, in the pieces in which it is streamed; each is a token. */
 export interface Answer {
@@ -22,7 +23,7 @@ const maxWords = 20_000;
 /** The answer to choice `index`. The same request always has the same one, so that a partial answer can be continued. */
 export function answerTo(request: ChatRequest, index: number): Answer {
   const { question, schema, partial } = request;
-  const quote = question.split(/\s+/u).slice(0, 12).join(' ');
+  const quote = question.split(/\s+/u).slice(0, 12).join(' ').slice(0, 200);
   const reasons = request.reasons && partial === '';
   const reasoning = reasons ? tokensOf(`The question is “${quote}”. A short and friendly answer will do.`) : [];
   const whole = schema === undefined ? prose(question, quote, index) : JSON.stringify(sampleJson(schema, quote));
@@ -40,11 +41,6 @@ function prose(question: string, quote: string, index: number): string {
     words.push(...(sentences[at % sentences.length] ?? '').split(' '));
   }
   return words.slice(0, Math.min(asked, maxWords)).join(' ');
-}
-
-/** Pieces of up to eight characters of a word, each with the space before it. */
-export function tokensOf(text: string): readonly string[] {
-  return text.match(/\s?\S{1,8}|\s/gu) ?? [];
 }
 
 /** Cuts what is above the caller's cap, text before reasoning. */

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { tokensOf } from './tokens.ts';
 
 const maxChoices = 8;
 
@@ -28,8 +29,7 @@ const body = z.object({
 /** A chat completion request, as far as this engine reads it. */
 export interface ChatRequest {
   readonly model: string;
-  /** The text of all messages: what the prompt's tokens are counted in. */
-  readonly prompt: string;
+  readonly promptTokens: number;
   readonly question: string;
   /** The beginning of the answer, where the conversation ends with it. */
   readonly partial: string;
@@ -51,7 +51,7 @@ export function readChatRequest(raw: unknown): ChatRequest | string {
   const last = messages.at(-1);
   return {
     model: data.model,
-    prompt: messages.map(({ text }) => text).join('\n'),
+    promptTokens: messages.reduce((sum, { text }) => sum + tokensOf(text).length, 0),
     question: messages.findLast(({ role }) => role === 'user')?.text ?? '',
     partial: last?.role === 'assistant' ? last.text : '',
     reasons: data.chat_template_kwargs?.enable_thinking === true,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Answer, answerTo, tokensOf } from './answer.ts';
+import { type Answer, answerTo } from './answer.ts';
 import { type ChatRequest, readChatRequest } from './chat-request.ts';
 
 export interface DemoEngineOptions {
@@ -23,7 +23,8 @@ export interface DemoEngine {
 
 /** Starts an engine that speaks as vLLM does and has no model. Rejects when it cannot listen. */
 export async function startDemoEngine(options: DemoEngineOptions): Promise<DemoEngine> {
-  const server = createServer((request, response) => {
+  // A gateway keeps its connections: one that ends while a request is on its way would fail that request.
+  const server = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
     serve(request, response, options).catch((error: unknown) =>
       response.destroy(error instanceof Error ? error : undefined),
     );
@@ -73,8 +74,7 @@ function head(object: string, { model }: ChatRequest): object {
   return { id: `chatcmpl-${completions}`, object, created: Math.floor(Date.now() / 1000), model };
 }
 
-function usageBlock({ prompt }: ChatRequest, completionTokens: number): object {
-  const promptTokens = tokensOf(prompt).length;
+function usageBlock({ promptTokens }: ChatRequest, completionTokens: number): object {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
