@@ -1,180 +1,141 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-
-import type { BehaviourInput } from './behaviour.ts';
-import { answerChat, type ChatEndpoint, replyError } from './chat-endpoint.ts';
-import { type DemoModelInput, demoModelOf, modelList } from './demo-model.ts';
-import { DirectiveError } from './directive.ts';
-import { errorOfStatus } from './error-reply.ts';
-import { identityOf } from './identity.ts';
-import { isJsonObject, parsedOr } from './json-value.ts';
-import { listen, stopListening } from './listening.ts';
-import { createOrders } from './orders.ts';
-import { createPromptMemory } from './prompt-memory.ts';
-import { readRequestBody } from './request-body.ts';
-import { createRequestJournal, type JournalEntry, type RecordedRequest } from './request-journal.ts';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Answer, answerTo } from './answer.ts';
+import { type ChatRequest, readChatRequest } from './chat-request.ts';
 
 export interface DemoEngineOptions {
-  /** What `on` in a directive and the marks of the engine call it. */
-  readonly name?: string;
-  /** 0, the default, takes a free one. */
-  readonly port?: number;
-  /** Loopback unless told. */
-  readonly host?: string;
-  /** Also listens on this Unix socket; a stale one is removed. */
-  readonly unix?: string;
-  readonly models?: readonly DemoModelInput[];
-  /** What the engine does from the start, and again after `reset`. */
-  readonly behaviour?: BehaviourInput;
-  /** When given, requests without it as their bearer token get 401. */
-  readonly apiKey?: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly host: string;
+  readonly models: readonly string[];
+  /** Between two tokens of a stream. */
+  readonly tokenMs: number;
 }
 
-/** A running demo engine. */
+/** A running engine. */
 export interface DemoEngine {
   readonly url: string;
-  readonly port: number;
-  readonly name: string;
-  /** Texts that only this engine puts into its answers, headers and errors: none may get past a gateway. */
-  readonly marks: readonly string[];
-  /** Chat requests in the order of their arrival; the newest 20,000. */
-  readonly requests: () => readonly RecordedRequest[];
-  /** Chat requests that are being answered. */
-  readonly openRequests: () => number;
-  /** TCP and Unix connections that are open, idle ones included. */
-  readonly openConnections: () => number;
-  /** Resolves once the condition holds; rejects after the time, five seconds unless told. */
-  readonly until: (condition: () => boolean, timeoutMs?: number) => Promise<void>;
-  /** What holds from now on, or with `times` for the next so many chat requests. Throws a DirectiveError. */
-  readonly set: (behaviour: BehaviourInput) => void;
-  /** Forgets behaviours, recorded requests and prompts seen. Open requests go on. */
-  readonly reset: () => void;
-  /** Stops listening and destroys every connection. */
+  /** Stops listening and ends every connection. */
   readonly close: () => Promise<void>;
 }
 
-/** Starts an engine in this process. Rejects when it cannot listen. */
-export async function startDemoEngine(options: DemoEngineOptions = {}): Promise<DemoEngine> {
-  const name = options.name ?? 'demo';
-  const identity = identityOf(name);
-  const orders = createOrders(name, options.behaviour ?? {});
-  const memory = createPromptMemory();
-  const journal = createRequestJournal();
-  const models = (options.models ?? ['demo-chat']).map(demoModelOf);
-  const endpoint: ChatEndpoint = { name, identity, models, orders, memory };
-  const reset = (): void => {
-    orders.revoke();
-    memory.forget();
-    journal.clear();
+/** Starts an engine that speaks as vLLM does and has no model. Rejects when it cannot listen. */
+export async function startDemoEngine(options: DemoEngineOptions): Promise<DemoEngine> {
+  // A gateway keeps its connections: one that ends while a request is on its way would fail that request.
+  const server = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
+    serve(request, response, options).catch((error: unknown) =>
+      response.destroy(error instanceof Error ? error : undefined),
+    );
+  });
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  return {
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
   };
+}
 
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const path = (request.url ?? '/').split('?')[0] ?? '/';
-    const bytes = await readRequestBody(request, maxBodyBytes);
-    if (bytes === undefined) return;
-    const body = bytes.length === 0 ? undefined : parsedOr(bytes.toString());
-    const standing = orders.standing();
-    const plainError = async (status: number): Promise<void> =>
-      replyError(response, errorOfStatus(status, { engine: name, model: '' }), { behaviour: standing, identity });
-
-    if (path === '/health') {
-      sendJson(response, standing.healthStatus ?? 200, undefined);
-    } else if (path === '/control' || path === '/control/requests') {
-      control(request.method ?? 'GET', path, body, response);
-    } else if (options.apiKey !== undefined && request.headers.authorization !== `Bearer ${options.apiKey}`) {
-      await plainError(401);
-    } else if (request.method === 'GET' && path.endsWith('/models')) {
-      if (standing.modelsStatus === undefined) sendJson(response, 200, modelList(models, identity));
-      else await plainError(standing.modelsStatus);
-    } else if (request.method === 'POST' && path.endsWith('/chat/completions')) {
-      const { headers } = request;
-      const entry = journal.add({ method: 'POST', path: request.url ?? path, headers, bodyBytes: bytes.length, body });
-      await recorded(entry, response, async () =>
-        isJsonObject(body) ? answerChat(endpoint, body, response) : plainError(400),
-      );
-    } else {
-      await plainError(404);
-    }
-  };
-
-  const control = (method: string, path: string, body: unknown, response: ServerResponse): void => {
-    try {
-      if (method === 'POST') orders.give(body ?? {});
-      else if (method === 'DELETE') reset();
-      if (path === '/control/requests') sendJson(response, 200, journal.requests());
-      else {
-        const state = {
-          behaviour: orders.standing(),
-          openRequests: journal.open(),
-          requests: journal.requests().length,
-        };
-        sendJson(response, 200, state);
-      }
-    } catch (error) {
-      if (!(error instanceof DirectiveError)) throw error;
-      sendJson(response, 400, { error: { message: error.message, type: 'demo_directive_error' } });
-    }
-  };
-
-  let connections = 0;
-  const createListener = (): Server =>
-    // A stalled answer is silent for as long as it was told to be, so the server itself must never lose patience.
-    createServer({ requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 600_000 }, (request, response) => {
-      answer(request, response).catch((error: unknown) => {
-        response.destroy();
-        // A bug here must fail the test that met it, not look like a fault that was asked for.
-        queueMicrotask(() => {
-          throw error;
-        });
-      });
-    }).on('connection', (socket) => {
-      connections += 1;
-      socket.once('close', () => {
-        connections -= 1;
-        journal.changed();
-      });
-    });
-
-  const listener = createListener();
-  const servers = options.unix === undefined ? [listener] : [listener, createListener()];
-  try {
-    const port = await listen(listener, { host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
-    const [, unixListener] = servers;
-    if (unixListener !== undefined && options.unix !== undefined) await listen(unixListener, { path: options.unix });
-    return {
-      port,
-      name,
-      url: `http://${options.host ?? '127.0.0.1'}:${port}`,
-      marks: identity.marks,
-      requests: journal.requests,
-      openRequests: journal.open,
-      openConnections: () => connections,
-      until: journal.until,
-      set: orders.give,
-      reset,
-      close: async () => stopListening(servers),
-    };
-  } catch (error) {
-    await stopListening(servers);
-    throw error;
+async function serve(request: IncomingMessage, response: ServerResponse, options: DemoEngineOptions): Promise<void> {
+  const [path = ''] = (request.url ?? '').split('?');
+  if (path === '/health') return void response.end();
+  if (path.endsWith('/models')) return reply(response, 200, { object: 'list', data: options.models.map(listed) });
+  if (request.method !== 'POST' || !path.endsWith('/chat/completions')) return refuse(response, 404, 'Not Found');
+  const asked = readChatRequest(await json(request).catch(() => undefined));
+  if (typeof asked === 'string') return refuse(response, 400, asked);
+  if (!options.models.includes(asked.model)) {
+    return refuse(response, 404, `The model \`${asked.model}\` does not exist.`);
   }
+  const answers = Array.from({ length: asked.choices }, (_, index) => answerTo(asked, index));
+  if (asked.stream) return stream(response, { asked, answers, tokenMs: options.tokenMs });
+  const choices = answers.map((answer, index) => ({
+    index,
+    message: messageOf(answer),
+    finish_reason: answer.finishReason,
+  }));
+  const spent = answers.map((answer) => stepsOf(answer).length).reduce((sum, count) => sum + count, 0);
+  return reply(response, 200, { ...head('chat.completion', asked), choices, usage: usageBlock(asked, spent) });
 }
 
-/** Above any body that a gateway may let through. */
-const maxBodyBytes = 256 * 1024 * 1024;
+const listed = (id: string): object => ({ id, object: 'model', created: 0, owned_by: 'demo', max_model_len: 131_072 });
 
-/** Closes the journal's entry when the response does, and says who ended it. */
-async function recorded(entry: JournalEntry, response: ServerResponse, work: () => Promise<void>): Promise<void> {
-  let over = false;
-  const close = (): void => entry.close({ aborted: !over && !response.writableFinished });
-  if (response.closed) close();
-  else response.once('close', close);
-  await work();
-  over = true;
+let completions = 0;
+
+function head(object: string, { model }: ChatRequest): object {
+  completions += 1;
+  return { id: `chatcmpl-${completions}`, object, created: Math.floor(Date.now() / 1000), model };
 }
 
-function sendJson(response: ServerResponse, status: number, value: unknown): void {
-  const body = value === undefined ? '' : JSON.stringify(value);
-  response
-    .writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
-    .end(body);
+function usageBlock({ promptTokens }: ChatRequest, completionTokens: number): object {
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+  };
+}
+
+function messageOf({ reasoning, content }: Answer): object {
+  return {
+    role: 'assistant',
+    content: content.join(''),
+    reasoning: reasoning.length === 0 ? null : reasoning.join(''),
+  };
+}
+
+/** The deltas of a choice, one for each token. */
+function stepsOf({ reasoning, content }: Answer): readonly object[] {
+  return [...reasoning.map((piece) => ({ reasoning: piece })), ...content.map((piece) => ({ content: piece }))];
+}
+
+/** Sends the choices side by side at the engine's pace, until all are said or the caller goes. */
+async function stream(
+  response: ServerResponse,
+  of: { readonly asked: ChatRequest; readonly answers: readonly Answer[]; readonly tokenMs: number },
+): Promise<void> {
+  const { asked, answers, tokenMs } = of;
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  const first = head('chat.completion.chunk', asked);
+  let spent = 0;
+  const send = (choices: readonly object[], withUsage: boolean): void => {
+    const usage = withUsage ? { usage: usageBlock(asked, spent) } : {};
+    response.write(`data: ${JSON.stringify({ ...first, choices, ...usage })}\n\n`);
+  };
+  const say = (index: number, delta: object, finish_reason: string | null = null): void =>
+    send([{ index, delta, finish_reason }], asked.usage === 'in-every-event');
+
+  const steps = answers.map(stepsOf);
+  steps.forEach((_, index) => say(index, { role: 'assistant', content: '' }));
+  for (let at = 0; at < Math.max(...steps.map(({ length }) => length)); at += 1) {
+    await pause(tokenMs, undefined, { signal: gone.signal }).catch(() => undefined);
+    if (gone.signal.aborted) return;
+    steps.forEach((all, index) => {
+      const step = all[at];
+      if (step === undefined) return;
+      spent += 1;
+      say(index, step);
+    });
+  }
+  answers.forEach(({ finishReason }, index) => say(index, {}, finishReason));
+  if (asked.usage !== 'none') send([], true);
+  response.end('data: [DONE]\n\n');
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  reply(response, status, {
+    error: { message, type: status === 404 ? 'NotFoundError' : 'BadRequestError', code: status },
+  });
+}
+
+function reply(response: ServerResponse, status: number, value: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 }

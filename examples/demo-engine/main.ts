@@ -1,15 +1,12 @@
 import { parseArgs } from 'node:util';
-
-import { messageOf } from '../../src/core/failure.ts';
-import { directiveReference } from './directive-reference.ts';
-import { DirectiveError } from './directive.ts';
 import { startDemoEngine } from './engine.ts';
-import { isJsonObject, parsedOr } from './json-value.ts';
 
-const usage = `node main.ts [--port N] [--host ADDRESS] [--unix PATH] [--models a,b] [--name NAME] [--api-key KEY] [--behaviour JSON]
-node main.ts --directives     prints the reference table of README.md
+const usage = `node examples/demo-engine/main.ts [--port N] [--host ADDRESS] [--models a,b]
 
-Serves chat completions on loopback until SIGTERM, SIGINT, or the end of the process that forked it.`;
+Serves chat completions that it makes up, on loopback, until SIGTERM, SIGINT, or the end of the process that forked it.`;
+
+/** About as fast as a model on one machine. */
+const tokenMs = 15;
 
 /** Runs an engine as a process of its own. Exits with 2 and a sentence when it cannot. */
 async function main(): Promise<void> {
@@ -17,30 +14,17 @@ async function main(): Promise<void> {
     options: {
       port: { type: 'string', default: '0' },
       host: { type: 'string', default: '127.0.0.1' },
-      unix: { type: 'string' },
       models: { type: 'string', default: 'demo-chat' },
-      name: { type: 'string', default: 'demo' },
-      'api-key': { type: 'string' },
-      behaviour: { type: 'string', default: '{}' },
-      directives: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  if (values.help || values.directives) {
-    process.stdout.write(`${values.help ? usage : directiveReference()}\n`);
-    return;
+  if (values.help) return void process.stdout.write(`${usage}\n`);
+  const port = Number(values.port);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new RangeError(`--port must be a number from 0 to 65535, not ${values.port}`);
   }
-  const behaviour = parsedOr(values.behaviour);
-  if (!isJsonObject(behaviour)) throw new DirectiveError('--behaviour must be a JSON object');
-  const engine = await startDemoEngine({
-    name: values.name,
-    port: portOf(values.port),
-    host: values.host,
-    models: values.models.split(',').filter(Boolean),
-    behaviour,
-    ...(values.unix === undefined ? {} : { unix: values.unix }),
-    ...(values['api-key'] === undefined ? {} : { apiKey: values['api-key'] }),
-  });
+  const models = values.models.split(',').filter(Boolean);
+  const engine = await startDemoEngine({ port, host: values.host, models, tokenMs });
   const stop = (): void => {
     process.off('disconnect', stop);
     void engine.close().then(() => process.exit(0));
@@ -50,15 +34,9 @@ async function main(): Promise<void> {
   process.send?.({ kind: 'ready', url: engine.url });
 }
 
-function portOf(given: string): number {
-  const port = Number(given);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new RangeError(`--port must be a number from 0 to 65535, not ${given}`);
-}
-
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`demo engine: ${messageOf(error)}\n`);
+  process.stderr.write(`demo engine: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(2);
 }

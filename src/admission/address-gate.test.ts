@@ -1,3 +1,4 @@
+// @suite apart long
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { keptHeap } from '../../test/support/kept-heap.ts';

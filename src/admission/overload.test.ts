@@ -1,3 +1,4 @@
+// @suite apart
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../core/failure.ts';
 import type { Load, ShedReason } from '../core/load.ts';

@@ -1,3 +1,4 @@
+// @suite apart
 import { performance } from 'node:perf_hooks';
 import { expect, it } from 'vitest';
 import { countTurns } from '../../test/support/count-turns.ts';

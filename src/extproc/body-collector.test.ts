@@ -1,3 +1,4 @@
+// @suite apart
 import { describe, expect, it } from 'vitest';
 import { keptHeap } from '../../test/support/kept-heap.ts';
 import { createBodyCollector } from './body-collector.ts';

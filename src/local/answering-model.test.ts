@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { startProgrammableEngine } from '../../test/programmable-engine/engine.ts';
 import { routeOf, modelOf } from '../../test/support/route-of.ts';
 import type { Model } from '../core/catalog.ts';
 import { answeringModel } from './answering-model.ts';
@@ -19,15 +19,15 @@ function modelOn(id: string, ports: readonly number[], authorization?: string): 
   return modelOf(routes, { id });
 }
 
-async function engineOf(options: Parameters<typeof startDemoEngine>[0] = {}): Promise<number> {
-  const engine = await startDemoEngine(options);
+async function engineOf(options: Parameters<typeof startProgrammableEngine>[0] = {}): Promise<number> {
+  const engine = await startProgrammableEngine(options);
   onTestFinished(() => engine.close());
   return engine.port;
 }
 
 /** A port that nothing listens on. */
 async function deadPort(): Promise<number> {
-  const engine = await startDemoEngine();
+  const engine = await startProgrammableEngine();
   await engine.close();
   return engine.port;
 }

@@ -1,3 +1,4 @@
+// @suite apart
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { supervise, watchAnswers } from './supervise.ts';

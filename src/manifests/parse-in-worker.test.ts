@@ -1,3 +1,4 @@
+// @suite apart
 import { parseDocument } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostileManifests } from '../../test/support/fuzz/hostile-manifests.ts';

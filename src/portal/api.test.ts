@@ -1,3 +1,4 @@
+// @suite both-databases
 import { describe, expect, it } from 'vitest';
 import {
   adminToken,

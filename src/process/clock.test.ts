@@ -1,3 +1,4 @@
+// @suite apart
 import { createServer, connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';

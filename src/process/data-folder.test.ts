@@ -1,3 +1,4 @@
+// @suite apart
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @suite apart
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hugeBodies } from '../../test/support/fuzz/huge-bodies.ts';

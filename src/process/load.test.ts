@@ -1,3 +1,4 @@
+// @suite apart
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createLoopMeter, createProcessLoad, type LoadSources, type ProcessLoad } from './load.ts';
 

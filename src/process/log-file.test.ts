@@ -1,3 +1,4 @@
+// @suite apart
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {

@@ -1,3 +1,4 @@
+// @suite apart
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { openLogFormat } from './log-format.ts';

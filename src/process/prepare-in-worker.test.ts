@@ -1,3 +1,4 @@
+// @suite apart
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { targetOf } from '../../test/support/route-of.ts';

@@ -1,3 +1,4 @@
+// @suite apart
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';

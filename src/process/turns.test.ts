@@ -1,3 +1,4 @@
+// @suite apart
 import { expect, it } from 'vitest';
 import { createSlices, createTurnEnd, createTurnShare } from './turns.ts';
 

@@ -1,3 +1,4 @@
+// @suite apart
 import { afterEach, describe, expect, it } from 'vitest';
 import { ThreadEnded, type ThreadOptions, type WorkerThread } from '../core/worker-thread.ts';
 import { startThread } from './worker-thread.ts';

@@ -1,3 +1,4 @@
+// @suite apart
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { asFailure, type Failure } from '../core/failure.ts';

@@ -1,3 +1,4 @@
+// @suite apart
 import type { Worker } from 'node:worker_threads';
 import { expect, it, vi } from 'vitest';
 import { sampleDatabase } from '../../test/support/sample-database.ts';

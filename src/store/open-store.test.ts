@@ -1,3 +1,4 @@
+// @suite apart both-databases
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { ScriptStep } from '../../examples/demo-engine/script.ts';
+import type { ScriptStep } from '../programmable-engine/script.ts';
 import type { Agent, Seat } from './clients.ts';
 
 // How each agent is told where Weir is. docs/clients.md says the same in words.

@@ -1,4 +1,4 @@
-import type { ScriptStep } from '../../examples/demo-engine/script.ts';
+import type { ScriptStep } from '../programmable-engine/script.ts';
 import type { Registry } from './install.ts';
 
 /** Where a run of a client takes place. */

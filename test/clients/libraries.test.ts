@@ -1,3 +1,4 @@
+// @suite long
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Library, pinnedLibraries } from './clients.ts';
 import { type Installation, installPinned } from './install.ts';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { ScriptStep } from '../../examples/demo-engine/script.ts';
+import type { ScriptStep } from '../programmable-engine/script.ts';
 import { claudeCode } from './agents.ts';
 import type { Seat } from './clients.ts';
 import { type Installation, installPinned } from './install.ts';

@@ -1,5 +1,5 @@
 // `npm run clients [-- NAME…]`: installs the newest version of each client, one after the other, lets it talk to Weir in
-// front of a demo engine, and prints what came of it. Ends with 1 when a client fails that could be installed.
+// front of a programmable engine, and prints what came of it. Ends with 1 when a client fails that could be installed.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } fro
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import type { Agent, Client, Folders, Launch, Library, Seat } from './clients.ts';
 
@@ -15,9 +15,9 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** A gateway in front of a demo engine, with a model for each conversation. */
+/** A gateway in front of a programmable engine, with a model for each conversation. */
 export interface Stage {
-  readonly engine: DemoEngine;
+  readonly engine: ProgrammableEngine;
   readonly weir: Weir;
   readonly close: () => Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface Stage {
 export async function openStage(behaviours: Readonly<Record<string, BehaviourInput>>): Promise<Stage> {
   const names = Object.keys(behaviours);
   const models = Object.entries(behaviours).map(([name, behaviour]) => ({ id: `demo-${name}`, behaviour }));
-  const engine = await startDemoEngine({ name: 'alpha', models });
+  const engine = await startProgrammableEngine({ name: 'alpha', models });
   // A busy machine would make for a second request now and then, and requests are counted.
   const manifests = names.map((name) =>
     modelManifest(`test/${name}`, ['backend-of-test-0'], '  hedging: {mode: Disabled}').replace(

@@ -1,15 +1,15 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'engine', behaviour: { reasoning: 'never' } });
+  engine = await startProgrammableEngine({ name: 'engine', behaviour: { reasoning: 'never' } });
   const aliases = '  aliases: [gpt-4o, old-org/old-name, "llama3.2:1b"]';
   weir = await startWeir({
     engines: [engine],

@@ -1,3 +1,4 @@
+// @suite alone
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -6,15 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 const limitBytes = 33_554_432;
 
 const unlimited = { contextLength: 1_000_000_000 };
-const enginePath = join(import.meta.dirname, '..', '..', 'examples', 'demo-engine', 'main.ts');
+const enginePath = join(import.meta.dirname, '..', 'programmable-engine', 'main.ts');
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let large: ChildProcess;
 let weir: Weir;
 
@@ -28,7 +29,7 @@ async function spawnEngine(): Promise<{ readonly child: ChildProcess; readonly p
 }
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: unlimited });
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: unlimited });
   const other = await spawnEngine();
   large = other.child;
   const backends = backendManifest('small', engine) + backendManifest('large', other);

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, http2Caller } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { putTogether } from './support/put-together.ts';
 import { backendManifest, type LedgerRow, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
   const backends = backendManifest('counting', engine) + backendManifest('counting-at-the-end', engine, 'llamacpp');
   const models =
     modelManifest('test/model', ['counting']) +

@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let engines: readonly [DemoEngine, DemoEngine];
+let engines: readonly [ProgrammableEngine, ProgrammableEngine];
 let weir: Weir;
 
 const level = '  serviceLevel: {minAvailability: "0.9", windowSeconds: 10}';
 
 beforeAll(async () => {
   const behaviour = { reasoning: 'never' } as const;
-  engines = [await startDemoEngine({ name: 'alpha', behaviour }), await startDemoEngine({ name: 'beta', behaviour })];
+  engines = [
+    await startProgrammableEngine({ name: 'alpha', behaviour }),
+    await startProgrammableEngine({ name: 'beta', behaviour }),
+  ];
   const [steady, failing] = engines;
   weir = await startWeir({
     engines,

@@ -1,7 +1,7 @@
 /** A route that fails is left alone for a while, found out to be well by single probes, and used again. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { expectNothingLeft } from './support/chaos/nothing-left.ts';
 import { roomyKey } from '../support/roomy-key.ts';
@@ -9,14 +9,14 @@ import { backendManifest, modelManifest, startWeir, type Weir } from '../support
 
 const usual = { reasoning: 'never', words: 3, headersDelayMs: 10 } as const;
 
-let failing: DemoEngine;
-let cooling: DemoEngine;
-let well: DemoEngine;
+let failing: ProgrammableEngine;
+let cooling: ProgrammableEngine;
+let well: ProgrammableEngine;
 let weir: Weir;
 let caller: Caller;
 
 beforeAll(async () => {
-  const start = (name: string): Promise<DemoEngine> => startDemoEngine({ name, behaviour: usual });
+  const start = (name: string): Promise<ProgrammableEngine> => startProgrammableEngine({ name, behaviour: usual });
   [failing, cooling, well] = await Promise.all([start('failing'), start('cooling'), start('well')]);
   const manifests = [
     ...[backendManifest('failing', failing), backendManifest('cooling', cooling), backendManifest('well', well)],
@@ -51,16 +51,16 @@ async function askUntil(model: string, isSo: () => boolean): Promise<number> {
 }
 
 /** When it got its requests, milliseconds after the first one. */
-const times = (engine: DemoEngine): readonly number[] => {
+const times = (engine: ProgrammableEngine): readonly number[] => {
   const at = engine.requests().map(({ receivedAt }) => receivedAt);
   return at.map((one) => one - (at[0] ?? 0));
 };
 /** How long before its nth request it was left alone. */
-const pauseBefore = (engine: DemoEngine, nth: number): number => {
+const pauseBefore = (engine: ProgrammableEngine, nth: number): number => {
   const at = times(engine);
   return (at[nth - 1] ?? Number.NaN) - (at[nth - 2] ?? Number.NaN);
 };
-const served = (engine: DemoEngine, least: number) => () => engine.requests().length >= least;
+const served = (engine: ProgrammableEngine, least: number) => () => engine.requests().length >= least;
 
 test('after five failures in a row it is left alone and probed once after one second, once after two, and used again', async () => {
   failing.set({ status: 500 } satisfies BehaviourInput);

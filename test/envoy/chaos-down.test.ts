@@ -1,6 +1,6 @@
 /** Nothing is left to serve with: callers are told at once, and are served again as soon as there is. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { type BlackHole, openBlackHole } from './support/chaos/black-hole.ts';
 import { lowPort } from './support/chaos/low-port.ts';
@@ -17,7 +17,7 @@ let ports: Readonly<Record<ModelName, Ports>>;
 let weir: Weir;
 let caller: Caller;
 /** Whoever serves or swallows now; a test ends what it started. */
-const running = new Set<DemoEngine | BlackHole>();
+const running = new Set<ProgrammableEngine | BlackHole>();
 
 beforeAll(async () => {
   const pairs = await Promise.all(models.map(async (name) => [name, [await lowPort(), await lowPort()]] as const));
@@ -43,14 +43,14 @@ afterAll(async () => {
   await weir.close();
 });
 
-async function startEngines(name: ModelName): Promise<readonly DemoEngine[]> {
+async function startEngines(name: ModelName): Promise<readonly ProgrammableEngine[]> {
   const engines = ports[name].map((port, index) =>
-    startDemoEngine({ name: `engine-${name}-${index}`, port, behaviour: { reasoning: 'never' } }),
+    startProgrammableEngine({ name: `engine-${name}-${index}`, port, behaviour: { reasoning: 'never' } }),
   );
   for (const engine of await Promise.all(engines)) running.add(engine);
   return Promise.all(engines);
 }
-async function stop(one: DemoEngine | BlackHole): Promise<void> {
+async function stop(one: ProgrammableEngine | BlackHole): Promise<void> {
   running.delete(one);
   await one.close();
 }
@@ -114,7 +114,7 @@ function expectAtOnce(answers: readonly Told[]): void {
 }
 
 /** After an outage all is as before: nothing fails, both engines have their share, nothing is left over. */
-async function expectWell(name: ModelName, engines: readonly DemoEngine[]): Promise<void> {
+async function expectWell(name: ModelName, engines: readonly ProgrammableEngine[]): Promise<void> {
   await expect
     .poll(
       async () => {

@@ -1,6 +1,7 @@
+// @suite long
 /** A backend that is no good beside a healthy one: no request fails for it, and few wait for it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http2Caller } from './support/caller.ts';
 import { type BadBackend, type BadKind, badBackends } from './support/chaos/bad-backends.ts';
 import { type LoadRun, runLoad } from './support/chaos/load-run.ts';
@@ -26,7 +27,7 @@ const groups: readonly (readonly BadKind[])[] = [
 const kinds = groups.flat();
 
 /** Healthy alone, bad and healthy: each gateway has its own, so that neither learns from the other or lends it its budget. */
-let engines: readonly DemoEngine[];
+let engines: readonly ProgrammableEngine[];
 let bad: ReadonlyMap<BadKind, BadBackend>;
 let weirs: readonly Weir[];
 let callers: readonly Caller[];
@@ -44,7 +45,9 @@ async function startGateway(manifests: readonly string[]): Promise<Weir> {
 }
 
 beforeAll(async () => {
-  engines = await Promise.all(['alpha', 'beta', 'gamma'].map((name) => startDemoEngine({ name, behaviour: usual })));
+  engines = await Promise.all(
+    ['alpha', 'beta', 'gamma'].map((name) => startProgrammableEngine({ name, behaviour: usual })),
+  );
   const [alpha, beta, gamma] = engines.map((engine, index) => backendManifest(`healthy-${index}`, engine));
   bad = new Map(await Promise.all(kinds.map(async (kind) => [kind, await badBackends[kind](usual)] as const)));
   const mixed = [...bad].flatMap(([kind, backend]) =>

@@ -7,15 +7,15 @@ import {
   PermissionDeniedError,
 } from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   weir = await startWeir({ engines: [engine] });
 });
 beforeEach(() => engine.reset());

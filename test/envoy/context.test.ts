@@ -1,25 +1,26 @@
+// @suite alone
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { quantile } from '../support/quantile.ts';
-import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { startYardstick } from './support/yardstick.ts';
 
 const root = join(import.meta.dirname, '..', 'golden', 'tokens');
 const window = 4096;
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let bystander: SpawnedEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  bystander = await spawnDemoEngine();
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { contextLength: 1_000_000_000 } });
+  bystander = await spawnProgrammableEngine();
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { contextLength: 1_000_000_000 } });
   const model = (id: string, more: string): string =>
     modelManifest(id, ['one'], more).replace('contextLength: 131072', `contextLength: ${window}`);
   const catalog = [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { ProgrammableEngine } from '../programmable-engine/engine.ts';
 import { demoModel, demoRoute } from './support/catalog-manifest.ts';
 import { type ContractGateway, startContractGateway } from './support/contract-gateway.ts';
 import { refusalOf } from './support/refusal.ts';
@@ -10,7 +10,7 @@ type Json = Readonly<Record<string, unknown>>;
 const kinds = ['vllm', 'openai', 'deepseek', 'fireworks', 'tgi'] as const;
 
 let gateway: ContractGateway;
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 
 beforeAll(async () => {
   gateway = await startContractGateway({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { ProgrammableEngine } from '../programmable-engine/engine.ts';
 import { parameterNames } from '../../src/core/parameters.ts';
 import { demoModel, demoRoute } from './support/catalog-manifest.ts';
 import { type ContractGateway, startContractGateway } from './support/contract-gateway.ts';
@@ -11,7 +11,7 @@ type Json = Readonly<Record<string, unknown>>;
 const kinds = ['vllm', 'openai', 'llamacpp', 'zai'] as const;
 
 let gateway: ContractGateway;
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 
 beforeAll(async () => {
   gateway = await startContractGateway({

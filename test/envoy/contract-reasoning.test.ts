@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
 import { costOf, picoUsd } from './support/cost.ts';
@@ -9,16 +9,16 @@ import { canary, startWeir, type Weir } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 /** Served beside the other, to see which of two routes was taken. */
-let second: DemoEngine;
+let second: ProgrammableEngine;
 let weir: Weir;
 
 const fixed = { reasoning: { off: false } };
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
-  second = await startDemoEngine({ name: 'beta' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
+  second = await startProgrammableEngine({ name: 'beta' });
   const one = (name: string, capabilities: Json = {}) => [demoRoute(name, capabilities)];
   const catalog = manifestOf(
     ...engineNames.map((name) => demoBackend(name, engine, name)),

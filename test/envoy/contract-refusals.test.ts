@@ -1,6 +1,6 @@
 import { BadRequestError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
 import { refusalOf } from './support/refusal.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
@@ -8,8 +8,8 @@ import { canary, startWeir, type Weir } from '../support/weir.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /** `plain` can do little, `able` nearly everything: which of them was called tells how a request was checked. */
-let plain: DemoEngine;
-let able: DemoEngine;
+let plain: ProgrammableEngine;
+let able: ProgrammableEngine;
 let weir: Weir;
 
 const light = 1;
@@ -19,8 +19,8 @@ const whole = { tools: true, responseFormats: ['json_object', 'json_schema'] };
 const notStreamed = { ...whole, streamedTools: false, streamedResponseFormats: ['json_object'] };
 
 beforeAll(async () => {
-  plain = await startDemoEngine({ name: 'alpha', behaviour: { words: 4, reasoningWords: 2 } });
-  able = await startDemoEngine({ name: 'beta', behaviour: { words: 4, reasoningWords: 2 } });
+  plain = await startProgrammableEngine({ name: 'alpha', behaviour: { words: 4, reasoningWords: 2 } });
+  able = await startProgrammableEngine({ name: 'beta', behaviour: { words: 4, reasoningWords: 2 } });
   const over = (name: string, capabilities: Json, weight?: number) => demoRoute(name, capabilities, weight);
   const parameters = (...names: readonly string[]): Json => ({ parameters: names });
   const catalog = manifestOf(

@@ -1,7 +1,8 @@
+// @suite long
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { byteCuts } from './support/byte-cuts.ts';
 import { numberIds } from './support/fault-sweep/number-ids.ts';
 import { putTogether } from './support/put-together.ts';
@@ -9,11 +10,11 @@ import { startWeir, type Weir } from '../support/weir.ts';
 
 type Body = Omit<OpenAI.Chat.ChatCompletionCreateParamsStreaming, 'stream' | 'stream_options'>;
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   weir = await startWeir({ engines: [engine], unlimited: true });
 });
 beforeEach(() => engine.reset());

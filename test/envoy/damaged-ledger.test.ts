@@ -2,14 +2,14 @@ import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:f
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeEach(async () => {
-  engine = await startDemoEngine();
+  engine = await startProgrammableEngine();
   weir = await startWeir({ engines: [engine] });
 });
 afterEach(async () => {

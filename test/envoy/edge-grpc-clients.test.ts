@@ -1,3 +1,4 @@
+// @suite long
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';

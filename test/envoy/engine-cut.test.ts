@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
-let engines: readonly [DemoEngine, DemoEngine];
+let engines: readonly [ProgrammableEngine, ProgrammableEngine];
 let weir: Weir;
 
 beforeAll(async () => {
-  engines = [await startDemoEngine({ name: 'alpha' }), await startDemoEngine({ name: 'beta' })];
+  engines = [await startProgrammableEngine({ name: 'alpha' }), await startProgrammableEngine({ name: 'beta' })];
   weir = await startWeir({ engines });
 });
 beforeEach(() => {

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import type { Story } from '../../src/core/story.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 import { backendManifest, modelManifest } from '../support/weir.ts';
 import { type SearchServer, startSearchServer } from './support/search-server.ts';
 
-let alpha: DemoEngine;
-let beta: DemoEngine;
+let alpha: ProgrammableEngine;
+let beta: ProgrammableEngine;
 let search: SearchServer;
 let weir: Weir;
 
 beforeAll(async () => {
-  alpha = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  beta = await startDemoEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
+  alpha = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  beta = await startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
   search = await startSearchServer();
   const heavy = (id: string): string =>
     modelManifest(id, ['backend-a', 'backend-b']).replace('weight: 1000', 'weight: 1000000');

@@ -1,3 +1,4 @@
+// @suite long
 import type Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';

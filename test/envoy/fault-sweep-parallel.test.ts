@@ -1,3 +1,4 @@
+// @suite long
 import { sweepShapes } from './support/fault-sweep/sweep-shapes.ts';
 import { sweepUnseen } from './support/fault-sweep/sweep-suite.ts';
 

@@ -1,3 +1,4 @@
+// @suite long
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';
 import { checkUnseen } from './support/fault-sweep/check-sweep.ts';

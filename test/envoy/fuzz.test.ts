@@ -5,7 +5,7 @@ import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog
 import { faultOfAnswer } from './support/contract-answer.ts';
 import { type FuzzBody, fuzzBodies } from './support/fuzz/fuzz-bodies.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { spawnDemoEngine, type SpawnedEngine } from './support/spawn-demo-engine.ts';
+import { spawnProgrammableEngine, type SpawnedEngine } from './support/spawn-programmable-engine.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
 const total = 10_000;
@@ -17,7 +17,7 @@ let weir: Weir;
 let key: string;
 
 beforeAll(async () => {
-  engine = await spawnDemoEngine({ words: 4, reasoningWords: 4, contextLength: 2_000_000_000 });
+  engine = await spawnProgrammableEngine({ words: 4, reasoningWords: 4, contextLength: 2_000_000_000 });
   weir = await startWeir({
     manifests: {
       'catalog.yaml': manifestOf(

@@ -2,23 +2,23 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
-import { writeDemoTokenizer } from './support/fault-sweep/demo-tokenizer.ts';
+import { writeEngineTokenizer } from './support/fault-sweep/engine-tokenizer.ts';
 import { putTogether } from './support/put-together.ts';
 import { backendManifest, type LedgerRow, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 // Whoever always hangs up just before the usage chunk has had all of the answer. He pays for it, whoever counts.
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 let caller: Caller;
 const tokenizers = mkdtempSync(join(tmpdir(), 'weir-tokenizers-'));
 
 beforeAll(async () => {
-  writeDemoTokenizer(tokenizers, 'demo');
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  writeEngineTokenizer(tokenizers, 'demo');
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
   const catalog = [
     ...[backendManifest('running', engine), backendManifest('at-the-end', engine, 'llamacpp')],
     modelManifest('test/running', ['running']),

@@ -1,12 +1,13 @@
+// @suite alone
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, type OpenAnswer } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { putTogether } from './support/put-together.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let slow: DemoEngine;
-let quick: DemoEngine;
+let slow: ProgrammableEngine;
+let quick: ProgrammableEngine;
 let weir: Weir;
 let caller: Caller;
 
@@ -18,8 +19,8 @@ const coldMs = 1000;
 const slackMs = 1000;
 
 beforeAll(async () => {
-  slow = await startDemoEngine({ name: 'slow', behaviour: { reasoning: 'never' } });
-  quick = await startDemoEngine({ name: 'quick', behaviour: { reasoning: 'never' } });
+  slow = await startProgrammableEngine({ name: 'slow', behaviour: { reasoning: 'never' } });
+  quick = await startProgrammableEngine({ name: 'quick', behaviour: { reasoning: 'never' } });
   const off = '  hedging: {mode: Disabled}';
   const manifests = [
     ...[backendManifest('slow', slow), backendManifest('quick', quick)],
@@ -86,7 +87,7 @@ async function expectBilledOnce(
 }
 
 /** The call that was given up, and that its connection was closed within a second of the winner's first byte. */
-async function expectLetGo(engine: DemoEngine, { firstAt }: Timed): Promise<void> {
+async function expectLetGo(engine: ProgrammableEngine, { firstAt }: Timed): Promise<void> {
   await engine.until(() => engine.openRequests() === 0, 1000);
   const [lost] = engine.requests();
   expect(engine.requests()).toEqual([expect.objectContaining({ aborted: true, state: 'closed' })]);

@@ -1,3 +1,4 @@
+// @suite long
 import { expect, test } from 'vitest';
 import {
   liveNeighbours,

@@ -1,3 +1,4 @@
+// @suite alone
 import { expect, test } from 'vitest';
 import { attackNames } from './support/hostile-traffic/attacks.ts';
 import { runHostileTraffic } from './support/hostile-traffic/hostile-run.ts';

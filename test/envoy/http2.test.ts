@@ -1,3 +1,4 @@
+// @suite long
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -5,16 +6,16 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, http2Caller } from './support/caller.ts';
 import { putTogether } from './support/put-together.ts';
 import { selfSigned } from '../support/self-signed.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { cachedTokens: 4 } });
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { cachedTokens: 4 } });
 });
 afterAll(async () => engine.close());
 

@@ -1,15 +1,15 @@
 /** Images that engines would fetch come from the hosts that the operator allows, on both surfaces. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 /** With a list of hosts, and as it is unless told. */
 let limited: Weir;
 let open: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never', words: 3 } });
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never', words: 3 } });
   const model = modelManifest('test/sees', ['first'], '  inputModalities: [text, image]');
   const manifests = { 'catalog.yaml': backendManifest('first', engine) + model };
   const env = { WEIR_IMAGE_HOSTS: 'images.example.com,*.example.org' };

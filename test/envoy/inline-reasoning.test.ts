@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 // The same answer from an engine that reports its reasoning in a field and from one that writes it into the text: a
@@ -14,13 +14,13 @@ const kinds = [
   ['harmony', '{tags: [harmony]}'],
 ] as const;
 
-const engines = new Map<string, DemoEngine>();
+const engines = new Map<string, ProgrammableEngine>();
 let weir: Weir;
 
 beforeAll(async () => {
   const parts: string[] = [];
   for (const [kind, inline] of [['reasoning_content', ''], ...kinds] as const) {
-    const engine = await startDemoEngine({
+    const engine = await startProgrammableEngine({
       name: `demo-${kind}`,
       behaviour: { reasoningField: kind, reasoningWords: 20 },
     });

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, type OpenAnswer } from './support/caller.ts';
 import { putTogether } from './support/put-together.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
-let spare: DemoEngine;
+let engine: ProgrammableEngine;
+let spare: ProgrammableEngine;
 let weir: Weir;
 let caller: Caller;
 
 const silenceMs = 3500;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  spare = await startDemoEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  spare = await startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
   const backends = backendManifest('only', engine) + backendManifest('spare', spare);
   const models = [
     modelManifest('test/model', ['only']),

@@ -2,18 +2,18 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { APIError } from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { http1Caller } from './support/caller.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 const models = ['acme/chat', 'acme/code', 'qwen/qwen3-8b'];
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   const manifests = models.map((id) => modelManifest(id, ['backend-of-test'], '  hedging: {mode: Disabled}'));
   weir = await startWeir({
     manifests: { 'catalog.yaml': backendManifest('backend-of-test', engine) + manifests.join('') },

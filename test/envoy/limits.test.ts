@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { http1Caller } from './support/caller.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { startValkey } from '../support/valkey.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   weir = await startWeir({ engines: [engine], env: { WEIR_TRUSTED_HOPS: '1' } });
 });
 afterAll(async () => {

@@ -1,7 +1,8 @@
+// @suite long
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { type Asking, keepAsking } from './support/keep-asking.ts';
@@ -12,7 +13,7 @@ import { backendManifest, modelManifest, startWeir, type Weir } from '../support
 /** On a busy machine a second request may go to the other backend, and the requests of each are counted. */
 const unhedged = '  hedging: {mode: Disabled}';
 
-let engines: readonly [DemoEngine, DemoEngine];
+let engines: readonly [ProgrammableEngine, ProgrammableEngine];
 let weir: Weir;
 let caller: Caller;
 /** Of a model that no change concerns, through every one of them. */
@@ -20,7 +21,10 @@ let steady: Asking;
 
 beforeAll(async () => {
   const behaviour = { reasoning: 'never', cachedTokens: 4 } as const;
-  engines = [await startDemoEngine({ name: 'alpha', behaviour }), await startDemoEngine({ name: 'beta', behaviour })];
+  engines = [
+    await startProgrammableEngine({ name: 'alpha', behaviour }),
+    await startProgrammableEngine({ name: 'beta', behaviour }),
+  ];
   const [alpha, beta] = engines;
   weir = await startWeir({
     engines,

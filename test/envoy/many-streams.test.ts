@@ -1,3 +1,4 @@
+// @suite alone
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, http1Caller, http2Caller, type OpenAnswer } from './support/caller.ts';
 import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
@@ -5,7 +6,7 @@ import { figuresOf } from './support/process-figures.ts';
 import { putTogether } from './support/put-together.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { startYardstick } from './support/yardstick.ts';
 
@@ -20,8 +21,8 @@ let idle: Figures;
 let idleInUse: { readonly service: number; readonly envoy: number };
 
 beforeAll(async () => {
-  engine = await spawnDemoEngine({ reasoning: 'never' });
-  bystander = await spawnDemoEngine();
+  engine = await spawnProgrammableEngine({ reasoning: 'never' });
+  bystander = await spawnProgrammableEngine();
   weir = await startWeir({
     env: collectsGarbage,
     manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) },

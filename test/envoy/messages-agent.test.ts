@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 /** Thirty turns of a coding agent: what it is told, the tools it has, and what they answered (../support/agent-conversation.json). */
@@ -14,7 +14,7 @@ interface Conversation {
     readonly calls: readonly string[];
     /** Answers to the calls of the turn before. */
     readonly results: readonly Pick<Anthropic.ToolResultBlockParam, 'content' | 'is_error'>[];
-    /** What the user says besides; it names the tools, which is how the demo engine knows. */
+    /** What the user says besides; it names the tools, which is how the programmable engine knows. */
     readonly say: string;
   }[];
 }
@@ -40,7 +40,7 @@ const behaviours: readonly (readonly [string, BehaviourInput])[] = [
   ['another field for its thoughts', { reasoningField: 'reasoning' }],
 ];
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ beforeAll(async () => {
     id: `demo-chat-${at}`,
     behaviour: { ...usual, ...behaviour },
   }));
-  engine = await startDemoEngine({ name: 'alpha', models });
+  engine = await startProgrammableEngine({ name: 'alpha', models });
   const manifest = behaviours.map((_, at) =>
     modelManifest(`test/m${at}`, ['backend-of-test-0']).replace(
       'upstreamModel: demo-chat',
@@ -99,7 +99,7 @@ async function talk(model: string): Promise<readonly Turn[]> {
         thinking: { type: 'enabled', budget_tokens: 16_000 },
       })
       .finalMessage();
-    // The demo engine's words follow from the conversation, ids included, and ours are new each time.
+    // The programmable engine's words follow from the conversation, ids included, and ours are new each time.
     const answer = message.content.map((block, index) =>
       block.type === 'tool_use' ? { ...block, id: `toolu_${at}_${index}` } : block,
     );

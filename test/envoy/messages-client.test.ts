@@ -1,16 +1,16 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIUserAbortError } from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 type Ask = Anthropic.MessageCreateParamsNonStreaming;
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   const images = '  inputModalities: [text, image]';
   const manifest = [
     backendManifest('backend-of-test-0', engine),

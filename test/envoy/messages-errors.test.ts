@@ -10,16 +10,16 @@ import Anthropic, {
   RateLimitError,
 } from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   const one = backendManifest('backend-of-test-one', engine).replace(
     'spec: {',
     'spec: {capacity: {maxConcurrentRequests: 1}, ',

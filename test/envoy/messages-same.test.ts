@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Chance, chanceFrom } from '../support/chance.ts';
 import { numberIds } from './support/fault-sweep/number-ids.ts';
 import { readMessages } from './support/fault-sweep/read-messages.ts';
@@ -9,11 +9,11 @@ import { startWeir, type Weir } from '../support/weir.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   weir = await startWeir({ engines: [engine], unlimited: true });
 });
 beforeEach(() => engine.reset());

@@ -1,3 +1,4 @@
+// @suite long
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStormAccounts } from './support/money-storm/storm-accounts.ts';
 import { expectEveryKind } from './support/money-storm/storm-kinds-seen.ts';

@@ -1,6 +1,6 @@
 /** What one caller asks of engines that nobody can do costs the routes nothing, the model nothing, and other callers nothing. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
@@ -15,11 +15,11 @@ const models = [
   'test/twenty',
 ];
 
-let engines: readonly DemoEngine[];
+let engines: readonly ProgrammableEngine[];
 let weir: Weir;
 
 beforeAll(async () => {
-  engines = await Promise.all(['alpha', 'beta', 'gamma'].map((name) => startDemoEngine({ name, behaviour })));
+  engines = await Promise.all(['alpha', 'beta', 'gamma'].map((name) => startProgrammableEngine({ name, behaviour })));
   const backends = engines.map((_, at) => `backend-${at}`);
   const more = '  hedging: {mode: Disabled}\n  serviceLevel: {minAvailability: "0.9", windowSeconds: 600}';
   const manifests = [

@@ -1,7 +1,8 @@
+// @suite alone
 /** One endpoint of eight that is no good: no request fails for it, hardly one waits for it, and it is back soon when it is well. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
@@ -21,7 +22,7 @@ const learning = { requests: 200, atOnce: 16 };
 const tries = 3;
 
 /** Breaks an engine; the result makes it well again, at the same address. */
-type Break = (engine: DemoEngine) => Promise<() => Promise<DemoEngine>>;
+type Break = (engine: ProgrammableEngine) => Promise<() => Promise<ProgrammableEngine>>;
 
 const misbehaving =
   (fault: BehaviourInput): Break =>
@@ -41,7 +42,7 @@ const faults = {
   'breaks off in mid-stream': misbehaving({ fault: 'reset', at: { events: 2 } }),
   'refuses connections': async ({ close, name, port }) => {
     await close();
-    return () => startDemoEngine({ name, port, behaviour: usual });
+    return () => startProgrammableEngine({ name, port, behaviour: usual });
   },
 } satisfies Readonly<Record<string, Break>>;
 type Kind = keyof typeof faults;
@@ -55,21 +56,23 @@ const kinds = groups.flat();
 const nameOf = (kind: string): string => kind.replaceAll(' ', '-');
 
 /** The endpoint of each kind, and the seven that all kinds share. */
-let bad: Map<Kind, DemoEngine>;
-let well: readonly DemoEngine[];
-let calmEngines: readonly DemoEngine[];
+let bad: Map<Kind, ProgrammableEngine>;
+let well: readonly ProgrammableEngine[];
+let calmEngines: readonly ProgrammableEngine[];
 let weir: Weir;
 let calm: Weir;
 let caller: Caller;
 let calmCaller: Caller;
 
-const start = (count: number, name: string): Promise<DemoEngine[]> =>
+const start = (count: number, name: string): Promise<ProgrammableEngine[]> =>
   Promise.all(
-    Array.from({ length: count }, (_, index) => startDemoEngine({ name: `${name}-${index}`, behaviour: usual })),
+    Array.from({ length: count }, (_, index) =>
+      startProgrammableEngine({ name: `${name}-${index}`, behaviour: usual }),
+    ),
   );
 
 /** A model on a backend of these endpoints. */
-const modelOn = (name: string, engines: readonly DemoEngine[]): string =>
+const modelOn = (name: string, engines: readonly ProgrammableEngine[]): string =>
   endpointsManifest(name, engines) + modelManifest(`test/${name}`, [name]);
 
 const env = { WEIR_IDLE_SECONDS: '2' };

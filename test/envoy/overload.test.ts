@@ -1,10 +1,11 @@
+// @suite alone
 /** Three times the load that the engines can take: an admitted caller must not feel it, and a refused one is told at once. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { startYardstick } from './support/yardstick.ts';
 
@@ -34,7 +35,10 @@ const backend = (name: string, port: number): string =>
   ].join('\n');
 
 beforeAll(async () => {
-  engines = [await spawnDemoEngine({ reasoning: 'never' }), await spawnDemoEngine({ reasoning: 'never' })];
+  engines = [
+    await spawnProgrammableEngine({ reasoning: 'never' }),
+    await spawnProgrammableEngine({ reasoning: 'never' }),
+  ];
   const backends = engines.map(({ port }, index) => backend(`engine-${index}`, port)).join('');
   const model = modelManifest('test/model', ['engine-0', 'engine-1']).replaceAll(/weight: \d+/g, 'weight: 100');
   weir = await startWeir({ env: collectsGarbage, manifests: { 'catalog.yaml': backends + model } });

@@ -1,5 +1,6 @@
+// @suite long
 import { afterAll, describe, it, beforeAll, expect } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Chance, chanceFrom } from '../support/chance.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { runWeir } from '../support/run-weir.ts';
@@ -17,7 +18,7 @@ let valkey: TestValkey;
 let database: string;
 let env: Readonly<Record<string, string>>;
 let key: string;
-let engines: readonly DemoEngine[];
+let engines: readonly ProgrammableEngine[];
 const gateways: Weir[] = [];
 
 beforeAll(async () => {
@@ -30,7 +31,7 @@ beforeAll(async () => {
   // As fast as each other, so that no endpoint is left for being slow.
   const behaviour = { reasoning: 'never', words: 40, firstTokenDelayMs: 30 } as const;
   engines = await Promise.all(
-    Array.from({ length: engineCount }, (_, index) => startDemoEngine({ name: `engine-${index}`, behaviour })),
+    Array.from({ length: engineCount }, (_, index) => startProgrammableEngine({ name: `engine-${index}`, behaviour })),
   );
 });
 afterAll(async () => {

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { keyText } from '../../src/store/accounts/key-text.ts';
 import { everywhere, schema, strict, tool } from './support/canary-request.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let engines: readonly [DemoEngine, DemoEngine];
+let engines: readonly [ProgrammableEngine, ProgrammableEngine];
 let weir: Weir;
 
 beforeAll(async () => {
-  engines = [await startDemoEngine({ name: 'alpha' }), await startDemoEngine({ name: 'beta' })];
+  engines = [await startProgrammableEngine({ name: 'alpha' }), await startProgrammableEngine({ name: 'beta' })];
   const names = ['backend-of-test-a', 'backend-of-test-b'] as const;
   const backends = names.map((name, at) => backendManifest(name, { port: engines[at]?.port ?? 0 })).join('');
   weir = await startWeir({

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { metricIn } from '../support/metric-in.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { runWeir } from '../support/run-weir.ts';
@@ -19,13 +19,13 @@ interface Listed {
 
 let server: Postgres;
 let valkey: TestValkey;
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let gateway: Started;
 let env: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   [server, valkey] = await Promise.all([startPostgres(), startValkey()]);
-  engine = await startDemoEngine({ behaviour: { reasoning: 'never' } });
+  engine = await startProgrammableEngine({ behaviour: { reasoning: 'never' } });
   const manifests = newDataFolder();
   const catalog = backendManifest('vllm-a', engine) + modelManifest('test/a', ['vllm-a']);
   writeFileSync(join(manifests, 'catalog.yaml'), catalog);

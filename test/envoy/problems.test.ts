@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { metricIn } from '../support/metric-in.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { chat, newDataFolder, removeStarts, start, type Started } from '../support/start.ts';
@@ -14,13 +14,13 @@ interface Listed {
   readonly action: string;
 }
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let gateway: Started;
 let manifests: string;
 let portal: URL;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ behaviour: { reasoning: 'never' } });
+  engine = await startProgrammableEngine({ behaviour: { reasoning: 'never' } });
   const data = newDataFolder();
   manifests = join(data, 'manifests');
   mkdirSync(manifests);
@@ -138,7 +138,7 @@ describe('a manifest that breaks while the gateway runs', () => {
 });
 
 test('a health check that fails takes backend and model down, and ends with it', async () => {
-  const checked = await startDemoEngine({ behaviour: { healthStatus: 200 } });
+  const checked = await startProgrammableEngine({ behaviour: { healthStatus: 200 } });
   const backend = backendManifest('checked', checked).replace(
     'path: /v1}}',
     'path: /v1}, healthCheck: {path: /health, intervalSeconds: 1}}',

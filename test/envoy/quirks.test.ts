@@ -6,16 +6,16 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, jsonSchema, streamText, tool, type ToolSet } from 'ai';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { refusalOf } from './support/refusal.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   // One key asks some three hundred times here, within a second or two on a quick machine.
   weir = await startWeir({ engines: [engine], unlimited: true });
 });

@@ -7,7 +7,7 @@ import { runWeir } from '../support/run-weir.ts';
 import { chat, newDataFolder, removeStarts, start } from '../support/start.ts';
 import { backendManifest, modelManifest } from '../support/weir.ts';
 import { type FailingDisk, mountFailingDisk } from './support/failing-disk.ts';
-import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 
 // A real file system that becomes read-only while Weir runs, as ext4 does after an error of its disk, where this user may mount one.
 // src/store/outage.test.ts does it without one.
@@ -29,7 +29,7 @@ test('a disk that becomes read-only: what cannot be billed is refused, and every
   const data = newDataFolder();
   disk = mountFailingDisk(data);
   skip(disk === undefined, 'this user may not mount a disk');
-  engine = await spawnDemoEngine({ reasoning: 'never' });
+  engine = await spawnProgrammableEngine({ reasoning: 'never' });
   const manifests = newDataFolder();
   const catalog = backendManifest('of-test', engine) + modelManifest('test/model', ['of-test']);
   writeFileSync(join(manifests, 'catalog.yaml'), catalog);

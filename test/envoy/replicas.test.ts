@@ -1,3 +1,4 @@
+// @suite long
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { formatUsd } from '../../src/core/money.ts';
@@ -6,7 +7,7 @@ import { picoUsd } from './support/cost.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { backendManifest, type LedgerRow, modelManifest } from '../support/weir.ts';
 
@@ -21,7 +22,7 @@ let env: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   [server, valkey] = await Promise.all([startPostgres(), startValkey()]);
-  engine = await spawnDemoEngine({ cachedTokens: 0, reasoning: 'never' });
+  engine = await spawnProgrammableEngine({ cachedTokens: 0, reasoning: 'never' });
   env = { WEIR_DATABASE_URL: await server.database('accounts'), WEIR_VALKEY_URL: valkey.url };
   const manifests = backendManifest('backend-of-test', engine) + modelManifest('test/model', ['backend-of-test']);
   replicas = await startReplicas(3, { manifests, env });

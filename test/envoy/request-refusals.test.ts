@@ -1,15 +1,18 @@
 /** What engines refuse for what the request says: a 400 in our words, and no advice to send it again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let engines: readonly [DemoEngine, DemoEngine];
+let engines: readonly [ProgrammableEngine, ProgrammableEngine];
 let weir: Weir;
 
 beforeAll(async () => {
   const behaviour = { reasoning: 'never', words: 3 } as const;
-  engines = [await startDemoEngine({ name: 'alpha', behaviour }), await startDemoEngine({ name: 'beta', behaviour })];
+  engines = [
+    await startProgrammableEngine({ name: 'alpha', behaviour }),
+    await startProgrammableEngine({ name: 'beta', behaviour }),
+  ];
   const [first, second] = engines;
   const limited = backendManifest('one-at-once', second).replace(
     'spec: {',

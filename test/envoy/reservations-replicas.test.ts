@@ -1,9 +1,10 @@
+// @suite long
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { dearAsk, type DearBursts, dearBursts, dearLesson, dearManifest } from './support/dear-bursts.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
-import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { backendManifest } from '../support/weir.ts';
 
@@ -18,7 +19,7 @@ let bursts: DearBursts;
 
 beforeAll(async () => {
   [server, valkey] = await Promise.all([startPostgres(), startValkey()]);
-  engine = await spawnDemoEngine({ cachedTokens: 0, reasoning: 'never' });
+  engine = await spawnProgrammableEngine({ cachedTokens: 0, reasoning: 'never' });
   const env = { WEIR_DATABASE_URL: await server.database('accounts'), WEIR_VALKEY_URL: valkey.url };
   const models = ['test/dear', 'test/terse'].map((id) => dearManifest(id, 'backend-of-test'));
   const manifests = backendManifest('backend-of-test', engine) + models.join('');

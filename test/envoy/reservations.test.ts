@@ -1,16 +1,17 @@
+// @suite long
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { dearAsk, type DearBursts, dearBursts, dearLesson, dearManifest } from './support/dear-bursts.ts';
 import { backendManifest, startWeir, type Weir } from '../support/weir.ts';
 
 // One service on SQLite, with its limits in memory.
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 let bursts: DearBursts;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { cachedTokens: 0 } });
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { cachedTokens: 0 } });
   const models = ['test/dear', 'test/terse'].map((id) => dearManifest(id, 'backend-of-test'));
   weir = await startWeir({
     engines: [engine],

@@ -1,17 +1,18 @@
+// @suite alone
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { putTogether } from './support/put-together.ts';
 import { allGone, processesOf } from '../support/start.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 let caller: Caller;
 
 beforeEach(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
   weir = await startWeir({ engines: [engine] });
   caller = http1Caller(weir);
 });

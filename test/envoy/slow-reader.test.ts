@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
 // What edge-slow-reader.test.ts shows of Envoy alone, of the whole gateway: an answer of 100 MB, and nobody reads it.
@@ -17,11 +17,11 @@ const mebibyte = 1024 * 1024;
  */
 const boundBytes = 40 * mebibyte;
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   weir = await startWeir({ engines: [engine], unlimited: true });
 });
 afterAll(async () => {

@@ -1,3 +1,4 @@
+// @suite long
 /** Many readers at once who take their answers slowly or not at all. What one costs is in slow-reader.test.ts. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { runWeir } from '../support/run-weir.ts';
@@ -5,7 +6,7 @@ import { quantile } from '../support/quantile.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
 import { openSlowReader } from './support/slow-reader.ts';
-import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 
 const workspaces = 4;
 const readersEach = 50;
@@ -32,8 +33,8 @@ let weir: Weir;
 let keys: readonly string[];
 
 beforeAll(async () => {
-  engine = await spawnDemoEngine({ reasoning: 'never' });
-  others = await spawnDemoEngine({ reasoning: 'never' });
+  engine = await spawnProgrammableEngine({ reasoning: 'never' });
+  others = await spawnProgrammableEngine({ reasoning: 'never' });
   // A reader who leaves is billed for all that was delivered, which is at most one context.
   const long = modelManifest('test/long', ['long']).replace('contextLength: 131072', 'contextLength: 100000000');
   const catalog = [backendManifest('long', engine), long, backendManifest('short', others)].join('');

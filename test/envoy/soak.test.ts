@@ -1,3 +1,4 @@
+// @suite long
 import { expect, test } from 'vitest';
 import { cycleReportOf, findingsOf, isSteady } from './support/soak/soak-report.ts';
 import { runSoak, type SoakCycle } from './support/soak/soak-run.ts';

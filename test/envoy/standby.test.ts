@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-let main: DemoEngine;
-let spare: DemoEngine;
+let main: ProgrammableEngine;
+let spare: ProgrammableEngine;
 let weir: Weir;
 let caller: Caller;
 
 beforeAll(async () => {
-  main = await startDemoEngine({ name: 'main', behaviour: { reasoning: 'never' } });
-  spare = await startDemoEngine({ name: 'spare', behaviour: { reasoning: 'never' } });
+  main = await startProgrammableEngine({ name: 'main', behaviour: { reasoning: 'never' } });
+  spare = await startProgrammableEngine({ name: 'spare', behaviour: { reasoning: 'never' } });
   const over = (id: string, spareWeight: number): string =>
     modelManifest(id, ['main', 'spare'], '', 1_000_000).replace('weight: 1}', `weight: ${spareWeight}}`);
   const manifests = [backendManifest('main', main), backendManifest('spare', spare)];

@@ -1,3 +1,4 @@
+// @suite alone
 /** A part of a gateway is killed: its supervisor starts it again where it was, and soon. */
 import { afterEach, expect, test } from 'vitest';
 import { chat, removeStarts, start, type Started } from '../support/start.ts';

@@ -1,3 +1,4 @@
+// @suite alone
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,7 +9,7 @@ import { type Caller, http1Caller, type OpenAnswer, type OpenRequest } from './s
 import { metricIn } from '../support/metric-in.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 import { allGone, newDataFolder, removeStarts, start, type Started } from '../support/start.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { backendManifest, modelManifest } from '../support/weir.ts';
@@ -26,7 +27,7 @@ let opsUrls: readonly string[];
 
 beforeAll(async () => {
   [server, valkey] = await Promise.all([startPostgres(), startValkey()]);
-  engine = await spawnDemoEngine({ cachedTokens: 0, reasoning: 'never' });
+  engine = await spawnProgrammableEngine({ cachedTokens: 0, reasoning: 'never' });
   manifests = newDataFolder();
   writeFileSync(
     join(manifests, 'catalog.yaml'),

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { startDemoEngine, type DemoEngine } from '../../examples/demo-engine/engine.ts';
+import { startProgrammableEngine, type ProgrammableEngine } from '../programmable-engine/engine.ts';
 import { allGone, chat, newDataFolder, removeStarts, start, type Started } from '../support/start.ts';
 import { runWeir } from '../support/run-weir.ts';
 
-let engine: DemoEngine | undefined;
+let engine: ProgrammableEngine | undefined;
 
 afterEach(async () => {
   await removeStarts();
@@ -28,7 +28,7 @@ async function listed({ baseUrl }: Started): Promise<readonly ListedModel[]> {
 test.each(['', '/', '/v1', '/v1/', '/v1/models'])(
   'an upstream written with "%s" at its end serves its models for nothing',
   async (suffix) => {
-    engine = await startDemoEngine({ models: ['Qwen/Qwen3-8B', { id: 'tiny:1b', maxModelLen: 4096 }] });
+    engine = await startProgrammableEngine({ models: ['Qwen/Qwen3-8B', { id: 'tiny:1b', maxModelLen: 4096 }] });
     const gateway = await start(['--upstream', engine.url + suffix]);
     const models = await listed(gateway);
     expect(models.map(({ id, owned_by, context_length }) => [id, owned_by, context_length])).toEqual([
@@ -48,7 +48,7 @@ test.each(['', '/', '/v1', '/v1/', '/v1/models'])(
 );
 
 test("an upstream's key is sent to it, stays out of the output, and lies in a file for its owner alone", async () => {
-  engine = await startDemoEngine({ models: ['m'], apiKey: 'sk-upstream-1' });
+  engine = await startProgrammableEngine({ models: ['m'], apiKey: 'sk-upstream-1' });
   const gateway = await start([
     '--upstream',
     engine.url,
@@ -96,7 +96,7 @@ spec:
 }
 
 test('a folder of manifests with --no-demo has no demo key; one made beside the running service works', async () => {
-  engine = await startDemoEngine({ models: ['m'] });
+  engine = await startProgrammableEngine({ models: ['m'] });
   const folder = newDataFolder();
   writeFileSync(join(folder, 'mine.yaml'), manifest(engine.port));
   const gateway = await start(['--manifests', folder, '--no-demo']);
@@ -112,8 +112,8 @@ test('a folder of manifests with --no-demo has no demo key; one made beside the 
 });
 
 test('the example names a model whose engine answers, and not one whose engine is dead', async () => {
-  engine = await startDemoEngine({ models: ['m'] });
-  const dead = await startDemoEngine();
+  engine = await startProgrammableEngine({ models: ['m'] });
+  const dead = await startProgrammableEngine();
   await dead.close();
   const folder = newDataFolder();
   writeFileSync(join(folder, 'live.yaml'), manifest(engine.port));
@@ -129,7 +129,7 @@ test('the example names a model whose engine answers, and not one whose engine i
 });
 
 test('a key that is made names the address of the gateway that runs here, and a model that the key may call', async () => {
-  engine = await startDemoEngine({ models: ['m', 'n'] });
+  engine = await startProgrammableEngine({ models: ['m', 'n'] });
   const gateway = await start(['--upstream', engine.url]);
   const create = async (...more: readonly string[]): Promise<string> =>
     (await runWeir(['key', 'create', '--workspace', 'demo', ...more, '--data', gateway.data])).stdout;
@@ -158,7 +158,7 @@ test('a gateway that was killed is not named: its address answers nothing', asyn
 });
 
 test('--no-demo alone starts on an empty folder and follows what is put there', async () => {
-  engine = await startDemoEngine({ models: ['m'] });
+  engine = await startProgrammableEngine({ models: ['m'] });
   const gateway = await start(['--no-demo']);
   expect(gateway.stdout()).toContain('models:    none yet');
   const [, folder = ''] = /^manifests: (.+)$/m.exec(gateway.stdout()) ?? [];
@@ -168,7 +168,7 @@ test('--no-demo alone starts on an empty folder and follows what is put there', 
 });
 
 test('an upstream that is stopped later does not keep the gateway from ending', async () => {
-  engine = await startDemoEngine({ models: ['m'] });
+  engine = await startProgrammableEngine({ models: ['m'] });
   const gateway = await start(['--upstream', engine.url]);
   await engine.close();
   expect((await chat(gateway, { model: 'local/m' })).status).toBeGreaterThanOrEqual(500);

@@ -1,3 +1,4 @@
+// @suite long
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
@@ -9,7 +10,7 @@ import { allGone, chat, newDataFolder, removeStarts, runStart, socketsIn, start 
 afterEach(removeStarts);
 
 /** About three seconds of answer. */
-const slow = '[[reasoning="never"]][[words=150]][[tokenDelayMs=20]] go';
+const slow = 'Tell me about weirs in 150 words.';
 
 test('serves the demo, prints a key and a curl that works, and Ctrl-C leaves nothing behind', async () => {
   const gateway = await start([]);
@@ -94,7 +95,7 @@ test('Ctrl-C lets an open stream end and takes no new caller; the same Ctrl-C ar
 
 test('a second Ctrl-C ends open streams at once', async () => {
   const gateway = await start([]);
-  const response = await chat(gateway, { stream: true, content: `[[words=3000]]${slow}` });
+  const response = await chat(gateway, { stream: true, content: 'Tell me about weirs in 5000 words.' });
   const reading = response.text().then(
     () => 'ended',
     (error: Error) => error.message,

@@ -1,6 +1,6 @@
 /** Other programs have the processors, and the service runs only now and then: what it is late with is not what its callers or engines did. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
@@ -11,14 +11,14 @@ const idleSeconds = 1;
 /** More than may be under way while the delays of a starved service are not held against new requests. */
 const many = 40;
 
-let engines: readonly DemoEngine[];
+let engines: readonly ProgrammableEngine[];
 let weir: Weir;
 let caller: Caller;
 let endStarving: () => Promise<void> = () => Promise.resolve();
 
 beforeAll(async () => {
   const behaviour = { reasoning: 'never' } as const;
-  engines = await Promise.all(['first', 'second'].map((name) => startDemoEngine({ name, behaviour })));
+  engines = await Promise.all(['first', 'second'].map((name) => startProgrammableEngine({ name, behaviour })));
   const backends = engines.map((engine, index) => backendManifest(`engine-${index}`, engine)).join('');
   weir = await startWeir({
     engines,

@@ -2,21 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { type SearchServer, startSearchServer } from './support/search-server.ts';
 
 let collector: OtlpReceiver;
-let alpha: DemoEngine;
-let beta: DemoEngine;
+let alpha: ProgrammableEngine;
+let beta: ProgrammableEngine;
 let search: SearchServer;
 let weir: Weir;
 
 beforeAll(async () => {
   collector = await startOtlpReceiver();
-  alpha = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  beta = await startDemoEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
+  alpha = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  beta = await startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
   search = await startSearchServer();
   const manifests = [
     ...[backendManifest('backend-a', alpha), backendManifest('backend-b', beta)],
@@ -78,7 +78,7 @@ function one(spans: readonly ReceivedSpan[], name: RegExp, under?: ReceivedSpan)
   return found[0] as ReceivedSpan;
 }
 
-const traceparentsOf = (engine: DemoEngine): readonly unknown[] =>
+const traceparentsOf = (engine: ProgrammableEngine): readonly unknown[] =>
   engine.requests().map(({ headers }) => headers['traceparent']);
 
 /** The clock of a request counts whole milliseconds, and Envoy's is another. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { type BlackHole, openBlackHole } from './support/chaos/black-hole.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
@@ -40,15 +40,15 @@ async function openMute(): Promise<Mute> {
 
 let hole: BlackHole;
 let mute: Mute;
-let working: DemoEngine;
-let dying: DemoEngine;
+let working: ProgrammableEngine;
+let dying: ProgrammableEngine;
 let weir: Weir;
 let caller: Caller;
 
 beforeAll(async () => {
   [hole, mute] = [await openBlackHole(), await openMute()];
-  working = await startDemoEngine({ name: 'working', behaviour: { reasoning: 'never' } });
-  dying = await startDemoEngine({ name: 'dying', behaviour: { reasoning: 'never' } });
+  working = await startProgrammableEngine({ name: 'working', behaviour: { reasoning: 'never' } });
+  dying = await startProgrammableEngine({ name: 'dying', behaviour: { reasoning: 'never' } });
   const engines = Object.entries({ hole, mute, working, dying });
   const manifests = engines.map(
     ([name, engine]) => backendManifest(name, engine) + modelManifest(`test/${name}`, [name]),

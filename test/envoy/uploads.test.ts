@@ -1,7 +1,8 @@
+// @suite long
 /** Request bodies that are declared and do not come, with the memory that a pod of the chart has. */
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { figuresOf } from './support/process-figures.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
@@ -10,7 +11,7 @@ const MiB = 1024 * 1024;
 /** With the rest of V8's heap 512 MiB: half of the chart's 1 GiB, as in a pod. */
 const heapMiB = 416;
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 let open: Socket[] = [];
 let trickle: NodeJS.Timeout | undefined;
@@ -20,7 +21,7 @@ let stopAsking: () => Promise<readonly number[]> = () => Promise.resolve([]);
 const shedReasons = ['queue', 'event-loop', 'memory', 'open-requests'] as const;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
   weir = await startWeir({
     engines: [engine],
     // The bystander asks without a pause.

@@ -1,3 +1,4 @@
+// @suite long
 import { afterEach, expect, test } from 'vitest';
 import { runWeir } from '../support/run-weir.ts';
 import { allGone, chat, removeStarts, start, type Started } from '../support/start.ts';

@@ -1,14 +1,14 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let weir: Weir;
 let client: Anthropic;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ behaviour: { reasoning: 'never', words: 4 } });
+  engine = await startProgrammableEngine({ behaviour: { reasoning: 'never', words: 4 } });
   weir = await startWeir({ engines: [engine] });
   client = new Anthropic({ apiKey: weir.key, baseURL: weir.origin, maxRetries: 0, fetch: weir.fetch });
 });

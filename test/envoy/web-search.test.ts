@@ -1,10 +1,11 @@
+// @suite long
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 import { type SearchServer, startSearchServer, usualPages } from './support/search-server.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
@@ -13,7 +14,7 @@ type Json = Readonly<Record<string, unknown>>;
 type Block = Anthropic.ContentBlock;
 type Params = Anthropic.MessageCreateParamsNonStreaming;
 
-let engines: readonly [DemoEngine, DemoEngine];
+let engines: readonly [ProgrammableEngine, ProgrammableEngine];
 let search: SearchServer;
 let weir: Weir;
 let client: Anthropic;
@@ -31,7 +32,7 @@ const weather: Anthropic.Tool = {
 };
 
 beforeAll(async () => {
-  engines = [await startDemoEngine({ name: 'alpha' }), await startDemoEngine({ name: 'beta' })];
+  engines = [await startProgrammableEngine({ name: 'alpha' }), await startProgrammableEngine({ name: 'beta' })];
   search = await startSearchServer();
   folder = await mkdtemp(join(tmpdir(), 'weir-keys-'));
   keyFile = join(folder, 'seal.key');

@@ -20,8 +20,8 @@ export interface FakeEngine {
 }
 
 /**
- * A server on the loopback that a test programs with a function: for answers that no engine should give, which the demo
- * engine (examples/demo-engine) therefore has no directive for. The list of models is empty: `weir start` asks each engine for it. A
+ * A server on the loopback that a test programs with a function: for answers that no engine should give, so that the
+ * programmable engine (test/programmable-engine) has no directive for them. The list of models is empty: `weir start` asks each engine for it. A
  * caller may leave at any time.
  */
 export async function startFakeEngine(reply: (call: EngineCall) => void): Promise<FakeEngine> {

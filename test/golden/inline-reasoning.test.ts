@@ -1,14 +1,15 @@
+// @suite long
 /** What a running engine writes between tags, byte by byte as it comes, read as the same engine reporting in a field. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import type { AnswerEvent } from '../../src/core/event.ts';
 import { type InlineReasoning, tagSets } from '../../src/core/capability.ts';
 import { readResponseAs } from '../../src/dialects/engine/read-response.ts';
 
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha' });
+  engine = await startProgrammableEngine({ name: 'alpha' });
 });
 afterAll(async () => engine.close());
 

@@ -1,3 +1,4 @@
+// @suite long
 /**
  * What callers of the messages surface get of the engines' answers in `answers/`: the same events, in another format. The answers of
  * one choice, since this surface has no more.

@@ -64,6 +64,7 @@ test('nothing of the tests, the development tools or a second Node is in it', ()
   expect(files.filter((file) => !file.startsWith('node_modules/') && /\.test\.ts$|\.md$/.test(file))).toEqual([]);
   expect(files).toContain('src/main.ts');
   expect(files).toContain('examples/demo-engine/main.ts');
+  expect(files.filter((file) => file.startsWith('test/'))).toEqual([]);
   for (const tool of ['vitest', 'typescript', 'oxlint', 'openai']) {
     expect(existsSync(join(image.app, 'node_modules', tool)), tool).toBe(false);
   }

@@ -1,3 +1,4 @@
+// @suite long
 /** Every way in which an object can be wrong, and what `kubectl` shows of it then. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { makeNamespace } from './support/cluster.ts';

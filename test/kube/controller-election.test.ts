@@ -1,3 +1,4 @@
+// @suite long
 /** Of several replicas one writes; when it is killed another does, when it ends it hands over. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// @suite long
 /** The API server cut, gone, forgetful or away at the start: what was served last is served on. */
 import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';

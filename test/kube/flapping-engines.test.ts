@@ -1,7 +1,7 @@
 /** The readiness of the pods behind a Service flaps under load: no request fails, no stream is cut, and no pod gets more than it takes. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { kubectl } from './support/kubectl.ts';
@@ -10,7 +10,7 @@ import { makeService, podAddress, type TestService } from './support/service.ts'
 const connection = inject('kubernetes');
 const capacity = 4;
 const names = ['steady', 'flapping-0', 'flapping-1', 'flapping-2'] as const;
-const engines: DemoEngine[] = [];
+const engines: ProgrammableEngine[] = [];
 let service: TestService;
 let weir: Weir;
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   const namespace = await makeNamespace(connection);
   service = await makeService(connection, namespace, 'pods');
   for (const name of names) {
-    const engine = await startDemoEngine({ name, host: podAddress, behaviour: { reasoning: 'never' } });
+    const engine = await startProgrammableEngine({ name, host: podAddress, behaviour: { reasoning: 'never' } });
     engines.push(engine);
     await service.pod(name, engine, 'ready');
   }

@@ -1,9 +1,10 @@
+// @suite long
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { get as getTls } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type ExtProcPolicy, startGatewayEnvoy } from './support/gateway-envoy.ts';
 import { type Image, imageIn } from '../support/image.ts';
 import { makeNamespace } from './support/cluster.ts';
@@ -20,7 +21,7 @@ import { backendManifest, modelManifest } from '../support/weir.ts';
 const connection = inject('kubernetes');
 const values = { crds: { install: false }, drain: { holdSeconds: 1, longestStreamSeconds: 60 } };
 let image: Image;
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let namespace: string;
 let pod: Pod;
 const pods: Pod[] = [];
@@ -40,7 +41,7 @@ async function weir(...parameters: readonly string[]): Promise<Readonly<Record<s
 beforeAll(async () => {
   [image, engine, namespace] = await Promise.all([
     imageIn(inject('imageFolder')),
-    startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }),
+    startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }),
     makeNamespace(connection),
   ]);
   const manifest = await template(values, { namespace });

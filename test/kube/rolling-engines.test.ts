@@ -1,14 +1,15 @@
+// @suite long
 /** The engines behind a Service come, go and are all replaced under load: no request fails and no stream is cut. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { kubectl } from './support/kubectl.ts';
 import { makeService, podAddress, type TestService } from './support/service.ts';
 
 const connection = inject('kubernetes');
-const engines = new Map<string, DemoEngine>();
+const engines = new Map<string, ProgrammableEngine>();
 let service: TestService;
 let weir: Weir;
 
@@ -19,15 +20,15 @@ spec: {engine: vllm, service: {name: pods, port: http}, healthCheck: {path: /hea
 ---
 `;
 
-const engineOf = (name: string): DemoEngine => {
+const engineOf = (name: string): ProgrammableEngine => {
   const engine = engines.get(name);
   if (engine === undefined) throw new Error(`no engine ${name}`);
   return engine;
 };
 
 /** Starts a pod, and says that it is ready. */
-async function startPod(name: string): Promise<DemoEngine> {
-  const engine = await startDemoEngine({ name, host: podAddress ?? '', behaviour: { reasoning: 'never' } });
+async function startPod(name: string): Promise<ProgrammableEngine> {
+  const engine = await startProgrammableEngine({ name, host: podAddress ?? '', behaviour: { reasoning: 'never' } });
   engines.set(name, engine);
   await service.pod(name, engine, 'ready');
   return engine;

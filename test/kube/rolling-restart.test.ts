@@ -1,10 +1,11 @@
+// @suite long
 /** The pods of a release are replaced one by one under load: no request fails, and every stream comes to its end. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Image, imageIn } from '../support/image.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { objectsIn, template } from './support/helm.ts';
@@ -18,7 +19,7 @@ const connection = inject('kubernetes');
 // Endpoints follow readiness at once here; a cluster's proxies take some seconds.
 const values = { crds: { install: false }, drain: { holdSeconds: 2, longestStreamSeconds: 60 } };
 let image: Image;
-let engine: DemoEngine;
+let engine: ProgrammableEngine;
 let postgres: Postgres;
 let namespace: string;
 let shape: PodTemplate;
@@ -51,7 +52,7 @@ async function weir(pod: Pod, ...parameters: readonly string[]): Promise<Readonl
 beforeAll(async () => {
   [image, engine, namespace, postgres] = await Promise.all([
     imageIn(inject('imageFolder')),
-    startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }),
+    startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }),
     makeNamespace(connection),
     startPostgres(),
   ]);

@@ -1,3 +1,4 @@
+// @suite long
 import { Agent } from 'node:https';
 import fc from 'fast-check';
 import { afterAll, describe, expect, inject, test } from 'vitest';

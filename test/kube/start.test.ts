@@ -1,8 +1,9 @@
+// @suite long
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { stringify } from 'yaml';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backend, model } from '../support/catalog-objects.ts';
 import { type KubeApiServer, type KubeConnection, startKubeApiServer } from './support/api-server.ts';
 import { installCrds, makeNamespace } from './support/cluster.ts';
@@ -12,7 +13,7 @@ import { chat, newDataFolder, removeStarts, runStart, start, type Started } from
 // `weir start --kubernetes`, as a person at a terminal has it: kubectl on one side, a caller on the other.
 
 const kubernetes = inject('kubernetes');
-let engine: DemoEngine | undefined;
+let engine: ProgrammableEngine | undefined;
 let own: KubeApiServer | undefined;
 
 afterEach(async () => {
@@ -39,7 +40,7 @@ async function apply(
 const route = { backend: 'demo', upstreamModel: 'm' };
 
 async function demoBackend(): Promise<ReturnType<typeof backend>> {
-  engine = await startDemoEngine({ models: ['m'] });
+  engine = await startProgrammableEngine({ models: ['m'] });
   return backend('demo', { endpoint: { host: '127.0.0.1', port: Number(new URL(engine.url).port) } });
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { parseBehaviour } from '../../examples/demo-engine/behaviour.ts';
+import { parseBehaviour } from '../programmable-engine/behaviour.ts';
 import { messageOf } from '../../src/core/failure.ts';
 import { samplePortal } from '../support/sample-portal.ts';
 import { createCallChecks, type CallOptions } from './examples/check-calls.ts';
@@ -16,8 +16,8 @@ const examples = pages.flatMap((page) => examplesOf(page, root));
 /** Pages whose YAML and JSON, but for what is sent to Weir, are the settings of other programs. */
 const ofOthers = new Set(['docs/clients.md']);
 /** Pages that speak of fields of engines, which have names like ours. */
-const demoEngine = 'examples/demo-engine/README.md';
-const ofEngines = new Set(['docs/reference/engines.md', 'docs/parameters.md', demoEngine]);
+const engineOfTests = 'test/programmable-engine/README.md';
+const ofEngines = new Set(['docs/reference/engines.md', 'docs/parameters.md', engineOfTests]);
 
 let made: Promise<CommandContext> | undefined;
 /** Made by the test that is first: a portal, which lives as long as that test, describes the admin API. */
@@ -36,7 +36,7 @@ async function makeContext(): Promise<CommandContext> {
 /** What was looked at, by kind. */
 type Counts = Record<'commands' | 'yaml' | 'json' | 'mentions' | 'fields', number>;
 
-/** What the demo engine says of directives. Undefined: the code is none. */
+/** What the programmable engine says of directives. Undefined: the code is none. */
 function directiveProblems(span: string): readonly string[] | undefined {
   const [, text = ''] = /^(?:\[\[demo )?(\{"\w+":.*?\})(?:\]\])?$/.exec(span) ?? [];
   if (text === '' || /: n\}/.test(text)) return undefined;
@@ -69,7 +69,7 @@ async function problemsOf(example: Example, counts?: Counts): Promise<readonly s
     case 'span': {
       const mention = await mentionProblems(text, context);
       if (mention !== undefined) count('mentions');
-      const directives = page === demoEngine ? directiveProblems(text) : undefined;
+      const directives = page === engineOfTests ? directiveProblems(text) : undefined;
       if (directives !== undefined) count('json');
       const field = mention === undefined && !ofEngines.has(page) ? context.forms.field(text) : undefined;
       if (field !== undefined) count('fields');

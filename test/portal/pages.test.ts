@@ -1,3 +1,4 @@
+// @suite long
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { chat } from '../support/start.ts';

@@ -84,7 +84,7 @@ const mostTriedAgain = 3;
 const buildSeconds = new Map<Build, string>();
 
 /** The errors of all suites, repeated at the end. */
-const told: string[] = [];
+const errors: string[] = [];
 
 async function runVitest(suites: readonly Suite[]): Promise<Tally> {
   const title = suites.map(({ name }) => name).join('-');
@@ -105,7 +105,7 @@ async function runVitest(suites: readonly Suite[]): Promise<Tally> {
     if (both !== undefined) ({ report, code } = { report: both, code: second.code });
     leftBehind = [...leftBehind, ...second.leftBehind];
   }
-  told.push(...troubles(report));
+  errors.push(...troubles(report));
   if (typeof code === 'string') say(`${title} ended early (${code})`);
   const tally = tallyVitest(report, code);
   if (leftBehind.length === 0) return tally;
@@ -173,8 +173,8 @@ async function main(steps: readonly Step[]): Promise<Tally> {
     line(`build of the ${name}`, built, `${buildSeconds.get(name) ?? '0.0'} s`);
   }
 
-  if (told.length > 0) say(`\n${told.join('\n\n')}`);
-  say(`\n${[...table, ...left, ...told.flatMap(headOf)].join('\n')}\n`);
+  if (errors.length > 0) say(`\n${errors.join('\n\n')}`);
+  say(`\n${[...table, ...left, ...errors.flatMap(headOf)].join('\n')}\n`);
   return signal.aborted ? add(sum, oneFailed) : sum;
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Limits {
   /** Without output and without processor time of the group for so long, it hangs. */
   readonly idleMs: number;
-  /** The end of patience with what is busy without an end. */
+  /** It is ended after so long even while it is busy. */
   readonly mostMs: number;
 }
 

@@ -42,7 +42,7 @@ test('the last line names what was skipped only when something was', () => {
   expect(lastLine({ passed: 12, failed: 0, skipped: 3 })).toBe('12 passed, 0 failed, 3 skipped');
 });
 
-test('what failed is told again with its error, and what needed a second try', () => {
+test('what failed is printed again with its error, and what needed a second try', () => {
   const message = `AssertionError: \u001b[31mexpected 1 to be 2\u001b[39m\n${'    at somewhere\n'.repeat(40)}`;
   const testResults = [
     {
@@ -102,7 +102,7 @@ describe('files that are run again', () => {
     expect(failedFiles(undefined)).toEqual([]);
   });
 
-  test('count as their second results say, and what failed before is told', () => {
+  test('count as their second results say, and what failed before is printed', () => {
     const again = {
       ...counts(2, 1),
       testResults: [file('/x/bad.test.ts', { one: 'passed', two: 'passed', three: 'failed' })],

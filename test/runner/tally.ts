@@ -52,7 +52,7 @@ export function failedFiles(json: unknown): readonly string[] {
 
 /**
  * The report of a run with the files that were run again in the place of their first results. What failed the first time keeps that
- * error, so that `troubles` tells of it. Undefined when one of both is missing: nothing is known to have passed then.
+ * error, so that `troubles` reports it. Undefined when one of the two reports is missing.
  */
 export function withSecondTries(first: unknown, second: unknown): Report | undefined {
   const before = report.safeParse(first).data;

@@ -35,7 +35,7 @@ function createModel(rate: number, burst: number) {
 
 /**
  * Holds limits against the definition of a token bucket: whatever the requests and the pauses between them, the same are
- * admitted, and every answer tells the same remainder and the same times.
+ * admitted, and every answer has the same remainder and the same times.
  */
 export async function expectTokenBucket(options: {
   /** Limits of a world of their own. */

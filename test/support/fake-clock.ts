@@ -16,7 +16,7 @@ interface Timer {
   readonly run: () => void;
 }
 
-/** A clock that stands still until it is told. `now` is the wall clock it starts at. */
+/** A clock that moves only when a test advances it. `now` is the wall clock it starts at. */
 export function createFakeClock(now = 1_780_000_000_000): FakeClock {
   let passed = 0;
   let jumped = 0;

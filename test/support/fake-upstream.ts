@@ -29,7 +29,7 @@ export interface FakeUpstream extends Upstream {
 export function createFakeUpstream(
   options: {
     readonly refuses?: (call: UpstreamCall) => boolean;
-    /** What is said of every call that somebody asks about: whether it is on a connection. */
+    /** The answer for every call: whether it is on a connection. */
     readonly reaches?: boolean;
   } = {},
 ): FakeUpstream {

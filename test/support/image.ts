@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** What the Dockerfile would put into `/app`, in a folder that nobody may write, root's rights aside. */
+/** What the Dockerfile would put into `/app`, in a folder that only root may write. */
 export interface Image {
   /** Stands for `/app`. */
   readonly app: string;
@@ -36,7 +36,7 @@ export function dockerInstructions(): readonly string[] {
 const pollMs = 100;
 
 /**
- * The image of this run in a folder that was given to all its files (`image-for-suite.ts`): whoever comes first makes it, the others wait
+ * The image of this run in a folder that was given to all its files (`image-for-suite.ts`): the first file makes it, the others wait
  * until it is there. Nobody may change it. Rejects for all of them when it cannot be made.
  */
 export async function imageIn(folder: string): Promise<Image> {

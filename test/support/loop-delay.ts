@@ -13,7 +13,7 @@ export const mostTries = 4;
 /**
  * The longest that one turn of this thread's event loop took while `run` was under way, in milliseconds of processor time: what else
  * the machine is busy with does not count. Code that is not compiled yet does, and a collection of garbage, so the shortest of a few
- * tries tells, and the first one within the bound is enough.
+ * tries counts, and the first one within the bound is enough.
  */
 export async function longestHold(run: () => unknown): Promise<number> {
   let shortest = Infinity;
@@ -63,7 +63,7 @@ export interface IdleThread {
   readonly close: () => Promise<unknown>;
 }
 
-/** Starts a thread that does nothing: how late it is nevertheless is the doing of whoever else keeps the machine busy. */
+/** Starts a thread that does nothing: its lateness comes from other programs on the machine. */
 export function startIdleThread(): IdleThread {
   const worker = new Worker(idler, { eval: true });
   return {

@@ -9,14 +9,14 @@ export type People = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 export const clientSecret = 'secret-of-the-portal-in-tests';
 
-/** Says at the provider who somebody is. */
+/** The person who signs in at the provider. */
 const loginHeader = 'x-login';
 
 export interface OidcProvider {
   readonly issuer: URL;
   /** New keys, as after a rotation: what was signed before is good no more. */
   readonly rotateKeys: () => void;
-  /** From now on the provider tells keys that it does not sign with. */
+  /** From now on the provider publishes keys that it does not sign with. */
   readonly tellForeignKeys: () => void;
   /** Whether requests are answered at all. */
   readonly setAway: (isAway: boolean) => void;
@@ -27,7 +27,7 @@ function newKey(): Record<string, unknown> {
   return { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), alg: 'RS256', use: 'sig' };
 }
 
-/** Starts a real OpenID provider on the loopback that signs in whoever is named. Closed when the test is over. */
+/** Starts a real OpenID provider on the loopback that signs in the named person. Closed when the test is over. */
 export async function startOidcProvider(people: People, portalUrl: URL): Promise<OidcProvider> {
   let answer: (request: IncomingMessage, response: ServerResponse) => void = () => undefined;
   let isAway = false;
@@ -124,7 +124,7 @@ export function createJar() {
 
 export type Jar = ReturnType<typeof createJar>;
 
-/** Goes from address to address at the provider, says who it is, agrees to what is asked, and tells where the provider sends it. */
+/** Goes from address to address at the provider, says who it is, agrees to what is asked, and returns where the provider sends it. */
 export async function followProvider(start: URL, jar: Jar, login: string): Promise<URL> {
   let url = start;
   let body: URLSearchParams | undefined;

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** How many are open, per kind. */
 export type Counts = ReadonlyMap<string, number>;
 
-// A closed socket is gone a few turns of the loop later, a killed process when the system has told us.
+// A closed socket is gone a few turns of the loop later, a killed process when the system reports its end.
 const graceMs = Number(process.env['WEIR_LEAK_GRACE_MS'] ?? 3_000);
 const pollMs = 20;
 
@@ -16,7 +16,7 @@ const others = ['FSEventWrap', 'StatWatcher', 'UDPWrap', 'MessagePort', 'Worker'
 const watched = new Set([...sockets, ...servers, ...processes, ...others]);
 
 // Loaded before the tests, by leak-check.ts. The test runner arms timers of its own, so a count of all would hide one of ours behind one of its. It took its
-// setTimeout before this file was loaded; whoever asks from now on gets one that remembers where it was called.
+// setTimeout before this file was loaded; callers from now on get one that remembers where it was called.
 const armed = new Map<NodeJS.Timeout, Error>();
 const keptAtMost = 5_000;
 
@@ -77,7 +77,7 @@ export async function expectNothingAdded(before: Counts, tolerated: readonly str
   }
 }
 
-/** Where the open sockets lead: the first question of whoever reads the failure. */
+/** Where the open sockets lead: the first thing to know about such a failure. */
 function peers(left: readonly string[]): string {
   if (!left.some((line) => sockets.some((kind) => line.endsWith(kind)))) return '';
   const handles: unknown = Reflect.apply(Reflect.get(process, '_getActiveHandles'), process, []);

@@ -22,7 +22,7 @@ export interface Postgres {
   readonly query: <Row = Record<string, unknown>>(sql: string, url?: string) => Promise<readonly Row[]>;
   /** Ends it as a power cut would, as far as its processes go. */
   readonly kill: () => Promise<void>;
-  /** Ends it as an operator would: whoever is connected is sent away, and what is committed is in its files. */
+  /** Ends it as an operator would: clients are disconnected, and all commits are in its files. */
   readonly stop: () => Promise<void>;
   /** Starts it again on the same data and port. Resolves when it takes connections. */
   readonly start: () => Promise<void>;
@@ -145,7 +145,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     },
     close: async () => {
       await signalAll('SIGCONT');
-      // The fast shutdown: whoever is connected is sent away.
+      // The fast shutdown: clients are disconnected.
       await end('SIGINT');
       rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     },

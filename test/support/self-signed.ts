@@ -1,5 +1,5 @@
 /**
- * A certificate of nobody, for 127.0.0.1 and localhost, with its key: for tests alone, good until the year 2126.
+ * A self-signed certificate for 127.0.0.1 and localhost, with its key: for tests alone, good until the year 2126.
  * `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost
  * -addext subjectAltName=DNS:localhost,IP:127.0.0.1`
  */

@@ -1,4 +1,4 @@
-// A process for the tests that kill: settles without end and prints each request id once it is told that the row is durable.
+// A process for the tests that kill: settles without end and prints each request id once the row is durable.
 import { tryLock } from '../../src/process/lock.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { databaseLocation } from '../../src/store/databases/database-location.ts';

@@ -1,6 +1,6 @@
 import type { Telemetry } from '../../src/core/telemetry.ts';
 
-/** Is told of everything and remembers nothing. */
+/** Takes every event and keeps none. */
 export const silentTelemetry: Telemetry = {
   began: () => undefined,
   progress: () => undefined,

@@ -164,7 +164,7 @@ export async function allGone(pids: Readonly<Record<string, number>>, timeoutMs 
     const alive = Object.entries(pids).filter(([, pid]) => isRunning(pid));
     if (alive.length === 0) return;
     if (performance.now() > deadline) throw new Error(`still running: ${alive.map(String).join('; ')}`);
-    // A process that is no child of ours tells us nothing when it ends.
+    // Only children report their end to their parent.
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -178,7 +178,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Asks a chat question. `directives` are for the demo engine, such as `{"words": 400, "pace": 10}`. */
+/** Asks a chat question. */
 export function chat(
   { baseUrl, key }: Pick<Started, 'baseUrl' | 'key'>,
   body: { readonly model?: string; readonly content?: string; readonly stream?: boolean },

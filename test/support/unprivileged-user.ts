@@ -1,6 +1,6 @@
 import { chownSync, readFileSync } from 'node:fs';
 
-/** What `spawn` takes to run a program as somebody else; empty when we are nobody special ourselves. */
+/** What `spawn` takes to run a program as another user; empty unless this process is root. */
 export interface SpawnedAs {
   readonly uid?: number;
   readonly gid?: number;

@@ -18,7 +18,7 @@ export function sized(name: string, slots: number): Route {
 
 const placeOf = (route: Route): AttemptPlace => ({ route, endpoint: endpointOf(route.backend.name) });
 
-/** The health of routes under a fake clock, and attempts to tell it of. */
+/** The health of routes under a fake clock, and attempts to report to it. */
 export function watchHealth() {
   const clock = createFakeClock();
   const health = createHealth({ clock, random: () => 0, endpoints: endpointsOf() });

@@ -9,7 +9,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { Agent } from 'undici';
 import { expect } from 'vitest';
-import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { ProgrammableEngine } from '../programmable-engine/engine.ts';
 import { metricIn } from './metric-in.ts';
 import { roomyKey } from './roomy-key.ts';
 import { checkMessagesStream } from './messages-stream-checker.ts';
@@ -37,7 +37,7 @@ export interface Weir {
   readonly fetch: typeof globalThis.fetch;
   /** An official client without retries of its own. */
   readonly client: (options?: { readonly apiKey?: string }) => OpenAI;
-  /** Has `close` look through what somebody else than `fetch` received. */
+  /** Has `close` look through texts that `fetch` did not receive. */
   readonly watch: (text: () => string) => void;
   /** POSTs a chat completion. */
   readonly chat: (body: object | string, headers?: Readonly<Record<string, string>>) => Promise<Response>;
@@ -63,7 +63,7 @@ export interface Weir {
 
 export interface WeirOptions {
   /** Engines of the model `test/model`, in the order of their weight. */
-  readonly engines?: readonly DemoEngine[];
+  readonly engines?: readonly ProgrammableEngine[];
   /** Manifest files by name; default: one backend per engine and the model `test/model` over all of them. */
   readonly manifests?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
@@ -75,7 +75,7 @@ export interface WeirOptions {
   readonly secrets?: readonly string[];
 }
 
-/** A Backend manifest for a demo engine. */
+/** A Backend manifest for a programmable engine. */
 export function backendManifest(name: string, engine: { readonly port: number }, kind = 'vllm'): string {
   return [
     'apiVersion: weir.dev/v1alpha1',
@@ -87,7 +87,7 @@ export function backendManifest(name: string, engine: { readonly port: number },
   ].join('\n');
 }
 
-/** A Backend manifest for several demo engines, each an endpoint of it. */
+/** A Backend manifest for several programmable engines, each an endpoint of it. */
 export function endpointsManifest(name: string, engines: readonly { readonly port: number }[], kind = 'vllm'): string {
   const endpoints = engines.map(({ port }) => `{host: 127.0.0.1, port: ${port}}`).join(', ');
   return [
@@ -123,7 +123,7 @@ export function modelManifest(id: string, backends: readonly string[], extra = '
   ].join('\n');
 }
 
-function usualManifests(engines: readonly DemoEngine[]): Readonly<Record<string, string>> {
+function usualManifests(engines: readonly ProgrammableEngine[]): Readonly<Record<string, string>> {
   const names = engines.map((_, index) => `backend-of-test-${index}`);
   const backends = engines.map((engine, index) => backendManifest(names[index] ?? '', engine)).join('');
   // A machine that is busy for a moment would make for a second request now and then, and requests are counted.

@@ -1,3 +1,4 @@
+// @suite both-databases long
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';

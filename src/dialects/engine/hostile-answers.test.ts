@@ -1,3 +1,4 @@
+// @suite apart
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { hostileAnswers } from '../../../test/support/fuzz/hostile-answers.ts';

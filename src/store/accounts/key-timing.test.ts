@@ -1,3 +1,4 @@
+// @suite apart
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { credentialOf } from '../../../test/support/credential-of.ts';

@@ -1,3 +1,4 @@
+// @suite both-databases
 import { describe, expect, it, vi } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { storeAt } from '../../../test/support/sample-store.ts';

@@ -1,3 +1,4 @@
+// @suite both-databases
 import { expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import type { Session } from '../../core/administration.ts';

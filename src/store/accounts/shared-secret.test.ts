@@ -1,3 +1,4 @@
+// @suite both-databases
 import { describe, expect, it, vi } from 'vitest';
 import { databaseKind, newLocation, sampleDatabase } from '../../../test/support/sample-database.ts';
 import { lockedByAnother, storeAt } from '../../../test/support/sample-store.ts';

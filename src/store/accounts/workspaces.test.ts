@@ -1,3 +1,4 @@
+// @suite both-databases
 import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';

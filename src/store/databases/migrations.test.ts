@@ -1,3 +1,4 @@
+// @suite both-databases
 import { type Kysely, sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { makeTablesOf } from '../../../test/support/earlier-tables.ts';

@@ -1,3 +1,4 @@
+// @suite both-databases
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { differencesIn } from '../../../test/support/ledger-differences.ts';

@@ -1,3 +1,4 @@
+// @suite both-databases
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';

@@ -1,3 +1,4 @@
+// @suite both-databases
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { databaseKind, sampleAuthor, sampleDatabase } from '../../../test/support/sample-database.ts';

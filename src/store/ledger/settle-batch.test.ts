@@ -1,3 +1,4 @@
+// @suite both-databases
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleAuthor } from '../../../test/support/sample-database.ts';

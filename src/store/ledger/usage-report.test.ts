@@ -1,3 +1,4 @@
+// @suite both-databases
 import { describe, expect, it } from 'vitest';
 import { databaseKind, sampleDatabase, sampleNow, sampleAuthor } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';

@@ -1,3 +1,4 @@
+// @suite both-databases
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleNow, sampleAuthor } from '../../../test/support/sample-database.ts';

@@ -1,3 +1,4 @@
+// @suite apart
 import { describe, expect, it } from 'vitest';
 import { countTurns } from '../../../test/support/count-turns.ts';
 import { idleFigures } from '../../../test/support/idle-figures.ts';

@@ -1,3 +1,4 @@
+// @suite apart
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';

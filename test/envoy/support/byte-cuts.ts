@@ -1,4 +1,4 @@
-import type { BehaviourInput } from '../../../examples/demo-engine/behaviour.ts';
+import type { BehaviourInput } from '../../programmable-engine/behaviour.ts';
 
 /** How the bytes of an engine's stream come, or are framed. None of it may be seen. */
 export const byteCuts: readonly BehaviourInput[] = [

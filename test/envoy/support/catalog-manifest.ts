@@ -11,11 +11,11 @@ export const manifestOf = (...objects: readonly CatalogObject[]): string =>
 /** What a Backend or a Model is called; `close` of a gateway sees to it that no answer ever says so. */
 const backendName = (name: string): string => `backend-of-test-${name}`;
 
-/** A Backend of that engine kind, served by a demo engine. */
+/** A Backend of that engine kind, served by a programmable engine. */
 export const demoBackend = (name: string, engine: { readonly port: number }, kind: string): CatalogObject =>
   backend(backendName(name), { engine: kind, endpoint: { host: '127.0.0.1', port: engine.port, path: '/v1' } });
 
-/** A Backend of that engine kind with several endpoints, each served by a demo engine. */
+/** A Backend of that engine kind with several endpoints, each served by a programmable engine. */
 export const demoBackendOf = (
   name: string,
   engines: readonly { readonly port: number }[],
@@ -27,7 +27,7 @@ export const demoBackendOf = (
     endpoints: engines.map(({ port }) => ({ host: '127.0.0.1', port })),
   });
 
-/** A route to a demo engine's model, by the name of its backend. */
+/** A route to a programmable engine's model, by the name of its backend. */
 export const demoRoute = (name: string, capabilities: Fields = {}, weight = 100): Fields => ({
   ...{ backend: backendName(name), upstreamModel: 'demo-chat', weight, capabilities },
 });

@@ -1,4 +1,4 @@
-import { type DemoEngine, startDemoEngine } from '../../../examples/demo-engine/engine.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../../programmable-engine/engine.ts';
 import type { CatalogObject } from '../../../src/core/catalog.ts';
 import type { EngineName } from '../../../src/core/engine-name.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './catalog-manifest.ts';
@@ -7,7 +7,7 @@ import { startWeir } from '../../support/weir.ts';
 
 /** One engine under several names: what each kind of engine is sent, and what a caller gets of its answer. */
 export interface ContractGateway {
-  readonly engine: DemoEngine;
+  readonly engine: ProgrammableEngine;
   /** Asks for a chat completion, with a key that no limit stops. */
   readonly send: (body: object | string) => Promise<Response>;
   readonly close: () => Promise<void>;
@@ -21,7 +21,7 @@ export interface ContractGatewayOptions {
 }
 
 export async function startContractGateway({ kinds, models }: ContractGatewayOptions): Promise<ContractGateway> {
-  const engine = await startDemoEngine({ name: 'alpha', behaviour: { words: 6, reasoningWords: 4 } });
+  const engine = await startProgrammableEngine({ name: 'alpha', behaviour: { words: 6, reasoningWords: 4 } });
   const catalog = manifestOf(
     ...kinds.map((kind) => demoBackend(kind, engine, kind)),
     ...kinds.map((kind) => demoModel(kind, [demoRoute(kind)])),

@@ -102,8 +102,7 @@ async function wordProblems(command: ShellCommand, context: Strict): Promise<rea
     case 'curl':
       return calls.curl(args);
     default:
-      if (program === 'node' && strictness === 'whole')
-        return flagProblems(args.slice(1), `examples/demo-engine/${args[0]}`, root);
+      if (program === 'node' && strictness === 'whole') return flagProblems(args.slice(1), args[0] ?? '', root);
       if (foreign.has(program) || (program.includes('/') && existsSync(join(root, program)))) return [];
       return [`there is no program ${program}`];
   }

@@ -18,6 +18,7 @@ export function examplePages(root: string): readonly string[] {
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`);
   return [
     ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'charts/weir/README.md', notes],
+    'test/programmable-engine/README.md',
     ...below('docs').filter((path) => path.endsWith('.md')),
     ...below('examples').filter((path) => /\/README\.md$|^examples\/kubernetes\/.*\.yaml$/.test(path)),
   ].toSorted();

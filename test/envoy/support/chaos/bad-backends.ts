@@ -1,5 +1,5 @@
-import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
-import { startDemoEngine } from '../../../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../../../programmable-engine/behaviour.ts';
+import { startProgrammableEngine } from '../../../programmable-engine/engine.ts';
 import { openBlackHole } from './black-hole.ts';
 import { lowPort } from './low-port.ts';
 
@@ -16,13 +16,13 @@ type Open = (usual: BehaviourInput) => Promise<BadBackend>;
 const misbehaving =
   (fault: BehaviourInput): Open =>
   async (usual) =>
-    startDemoEngine({ name: 'bad', behaviour: { ...usual, ...fault } });
+    startProgrammableEngine({ name: 'bad', behaviour: { ...usual, ...fault } });
 
 /** Half a second good, half a second bad. */
 const flapping =
   (fault: BehaviourInput): Open =>
   async (usual) => {
-    const engine = await startDemoEngine({ name: 'bad', behaviour: usual });
+    const engine = await startProgrammableEngine({ name: 'bad', behaviour: usual });
     let isBad = false;
     const timer = setInterval(() => {
       isBad = !isBad;

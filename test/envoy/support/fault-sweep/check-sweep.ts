@@ -1,4 +1,4 @@
-import { countTokens } from '../../../../examples/demo-engine/tokens.ts';
+import { countTokens } from '../../../programmable-engine/tokens.ts';
 import { faultOfRequests, helpIn } from './continuation-request.ts';
 import type { Interrupted } from './interrupted-stream.ts';
 import { faultOfFailed, faultOfInterrupted } from './sweep-failure.ts';
@@ -31,7 +31,7 @@ export function checkUnseen(all: readonly Tried[]): readonly Checked[] {
   });
 }
 
-/** Tokens that the demo engine counts for what was delivered. */
+/** Tokens that the programmable engine counts for what was delivered. */
 function tokensOf({ choices }: Interrupted): number {
   const texts = choices.flatMap(({ message: { reasoning, content, tool_calls: calls } }) => [
     ...[reasoning ?? '', content ?? ''],

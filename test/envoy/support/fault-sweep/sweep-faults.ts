@@ -1,5 +1,5 @@
-import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
-import type { FaultPosition } from '../../../../examples/demo-engine/fault-position.ts';
+import type { BehaviourInput } from '../../../programmable-engine/behaviour.ts';
+import type { FaultPosition } from '../../../programmable-engine/fault-position.ts';
 import type { Chance } from '../../../support/chance.ts';
 import type { SweepReference } from './sweep-reference.ts';
 

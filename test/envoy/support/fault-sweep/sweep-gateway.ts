@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
 import { expect, vi } from 'vitest';
-import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
-import type { DemoModelInput } from '../../../../examples/demo-engine/demo-model.ts';
-import { type DemoEngine, startDemoEngine } from '../../../../examples/demo-engine/engine.ts';
+import type { BehaviourInput } from '../../../programmable-engine/behaviour.ts';
+import type { EngineModelInput } from '../../../programmable-engine/engine-model.ts';
+import { type ProgrammableEngine, startProgrammableEngine } from '../../../programmable-engine/engine.ts';
 import { figuresOf } from '../process-figures.ts';
 import { roomyKey } from '../../../support/roomy-key.ts';
 import { startWeir, type Weir } from '../../../support/weir.ts';
-import { writeDemoTokenizer } from './demo-tokenizer.ts';
+import { writeEngineTokenizer } from './engine-tokenizer.ts';
 import { createSweepCatalog, type SecondRoute, type SweepCatalog, upstreamModel } from './sweep-catalog.ts';
 import { type SweepReference, referenceOf } from './sweep-reference.ts';
 import type { SweepShape } from './sweep-shapes.ts';
@@ -40,8 +40,8 @@ export interface SweepGatewayOptions {
 export interface SweepGateway extends Pick<SweepCatalog, 'takeModel'> {
   readonly weir: Weir;
   readonly surface: SweepSurface;
-  readonly broken: DemoEngine;
-  readonly spare: DemoEngine;
+  readonly broken: ProgrammableEngine;
+  readonly spare: ProgrammableEngine;
   /** Puts new models in the catalog, so that each shape can be broken so many times; resolves when they are served. */
   readonly renew: (faults: ReadonlyMap<SweepShape, number>) => Promise<void>;
   readonly bodyOf: (ask: SweepAsk) => Readonly<Record<string, unknown>>;
@@ -63,13 +63,13 @@ const ownDescriptors = 4;
 export async function startSweepGateway(options: SweepGatewayOptions): Promise<SweepGateway> {
   const { shapes, second = 'able', idleSeconds = 60, keepAliveSeconds = 15, surface = chatSurface } = options;
   const { bodyOf, path } = surface;
-  const models = (own: (shape: SweepShape) => BehaviourInput): readonly DemoModelInput[] =>
+  const models = (own: (shape: SweepShape) => BehaviourInput): readonly EngineModelInput[] =>
     shapes.map((shape) => ({ id: upstreamModel(shape), behaviour: { ...shape.behaviour, ...own(shape) } }));
-  const broken = await startDemoEngine({ name: 'broken', models: models(() => ({})) });
-  const spare = await startDemoEngine({ name: 'spare', models: models((shape) => shape.spare ?? {}) });
+  const broken = await startProgrammableEngine({ name: 'broken', models: models(() => ({})) });
+  const spare = await startProgrammableEngine({ name: 'spare', models: models((shape) => shape.spare ?? {}) });
   const catalog = createSweepCatalog({ shapes, second, engines: [broken, spare] });
   const tokenizers = mkdtempSync(join(tmpdir(), 'weir-tokenizers-'));
-  writeDemoTokenizer(tokenizers, 'demo');
+  writeEngineTokenizer(tokenizers, 'demo');
   const weir = await startWeir({
     engines: [broken, spare],
     manifests: { 'catalog.yaml': catalog.renewed(new Map()) },

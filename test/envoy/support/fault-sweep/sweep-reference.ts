@@ -1,4 +1,4 @@
-import type { FaultPosition } from '../../../../examples/demo-engine/fault-position.ts';
+import type { FaultPosition } from '../../../programmable-engine/fault-position.ts';
 import { numberIds } from './number-ids.ts';
 import type { PutTogether } from '../put-together.ts';
 import type { SweepShape } from './sweep-shapes.ts';

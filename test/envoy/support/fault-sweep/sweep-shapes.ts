@@ -1,4 +1,4 @@
-import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
+import type { BehaviourInput } from '../../../programmable-engine/behaviour.ts';
 import type { EngineName } from '../../../../src/core/engine-name.ts';
 import type { Counting } from './sweep-expectation.ts';
 

@@ -4,7 +4,7 @@ import { openAccounts } from '../../../../src/store/open-accounts.ts';
 import { metricIn } from '../../../support/metric-in.ts';
 import { figuresOf } from '../process-figures.ts';
 import { quantile } from '../../../support/quantile.ts';
-import { spawnDemoEngine } from '../spawn-demo-engine.ts';
+import { spawnProgrammableEngine } from '../spawn-programmable-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../../../support/weir.ts';
 import type { AttackName } from './attacks.ts';
 import type { NeighbourFigures } from './neighbours.ts';
@@ -61,7 +61,7 @@ export async function runHostileTraffic({
     const attackers = startThread<AttackCommand>(new URL('./attacks-worker.ts', import.meta.url));
     closers.push(attackers.stop);
     const hostilePort = (await attackers.answer()) as number;
-    const engines = await Promise.all([0, 1].map(() => spawnDemoEngine({ reasoning: 'never' })));
+    const engines = await Promise.all([0, 1].map(() => spawnProgrammableEngine({ reasoning: 'never' })));
     closers.push(...engines.map((engine) => () => engine.close()));
     const weir = await startWeir({
       manifests: {

@@ -1,4 +1,4 @@
-import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
+import type { BehaviourInput } from '../../../programmable-engine/behaviour.ts';
 import type { Chance } from '../../../support/chance.ts';
 
 /** With which of the storm's keys a request is made. */

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { type Caller, http1Caller } from '../caller.ts';
 import { chanceFrom } from '../../../support/chance.ts';
 import { picoUsd } from '../cost.ts';
-import { spawnDemoEngine } from '../spawn-demo-engine.ts';
+import { spawnProgrammableEngine } from '../spawn-programmable-engine.ts';
 import { startWeir, type Weir } from '../../../support/weir.ts';
 import type { StormAccounts } from './storm-accounts.ts';
 import { checkBooks } from './check-books.ts';
@@ -38,7 +38,7 @@ const exportsBeside = 6;
 
 /** Starts so many gateways, each with these variables. */
 export async function startStormWorld(count: number, env: Readonly<Record<string, string>> = {}): Promise<StormWorld> {
-  const engines = [await spawnDemoEngine({}, 'alpha'), await spawnDemoEngine({}, 'beta')] as const;
+  const engines = [await spawnProgrammableEngine({}, 'alpha'), await spawnProgrammableEngine({}, 'beta')] as const;
   const gateways: Weir[] = [];
   for (let replica = 0; replica < count; replica += 1) {
     gateways.push(

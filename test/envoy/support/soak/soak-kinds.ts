@@ -1,4 +1,4 @@
-import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
+import type { BehaviourInput } from '../../../programmable-engine/behaviour.ts';
 import type { Chance } from '../../../support/chance.ts';
 import { type StormKind, stormKinds, stormModels } from '../money-storm/storm-kinds.ts';
 

@@ -15,7 +15,7 @@ import { collectsGarbage } from '../memory-in-use.ts';
 import { openStormAccounts, type StormAccounts } from '../money-storm/storm-accounts.ts';
 import { stormCatalog } from '../money-storm/storm-catalog.ts';
 import { startSearchServer } from '../search-server.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnProgrammableEngine } from '../spawn-programmable-engine.ts';
 import { type Attackers, startAttackers } from './attackers.ts';
 import { readsMetrics } from './service-metrics.ts';
 import { soakModels } from './soak-kinds.ts';
@@ -101,7 +101,7 @@ function catalogOf(
 async function killable(
   name: string,
 ): Promise<KilledEngine & { readonly port: number; readonly close: () => Promise<void> }> {
-  let engine: SpawnedEngine | undefined = await spawnDemoEngine({ reasoning: 'never' }, name);
+  let engine: SpawnedEngine | undefined = await spawnProgrammableEngine({ reasoning: 'never' }, name);
   const { port } = engine;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const ending = engine;
@@ -112,7 +112,7 @@ async function killable(
     port,
     kill: () => end('SIGKILL'),
     start: async () => {
-      engine ??= await spawnDemoEngine({ reasoning: 'never' }, name, port);
+      engine ??= await spawnProgrammableEngine({ reasoning: 'never' }, name, port);
     },
     close: () => end('SIGTERM'),
   };
@@ -129,7 +129,7 @@ export async function startSoakWorld(): Promise<SoakWorld> {
     closers.push(postgres.close);
     const valkey = await startValkey();
     closers.push(valkey.close);
-    const engines = [await spawnDemoEngine({}, 'alpha'), await spawnDemoEngine({}, 'beta')] as const;
+    const engines = [await spawnProgrammableEngine({}, 'alpha'), await spawnProgrammableEngine({}, 'beta')] as const;
     closers.push(...engines.map((engine) => () => engine.close()));
     const killedEngines = [await killable('gamma'), await killable('delta')];
     closers.push(...killedEngines.map((engine) => engine.close));

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { BehaviourInput } from '../../../examples/demo-engine/behaviour.ts';
+import type { BehaviourInput } from '../../programmable-engine/behaviour.ts';
 
-const main = join(import.meta.dirname, '..', '..', '..', 'examples', 'demo-engine', 'main.ts');
+const main = join(import.meta.dirname, '..', '..', 'programmable-engine', 'main.ts');
 
-/** A demo engine in a process of its own, where the test's would be the bottleneck. */
+/** A programmable engine in a process of its own, where the test's would be the bottleneck. */
 export interface SpawnedEngine {
   readonly port: number;
   readonly openRequests: () => Promise<number>;
@@ -21,13 +21,19 @@ export interface SpawnedEngine {
 }
 
 /** Starts one, named `demo` and on a free port unless told. Rejects when it ends before it listens. */
-export async function spawnDemoEngine(behaviour: BehaviourInput = {}, name = 'demo', port = 0): Promise<SpawnedEngine> {
+export async function spawnProgrammableEngine(
+  behaviour: BehaviourInput = {},
+  name = 'demo',
+  port = 0,
+): Promise<SpawnedEngine> {
   const args = ['--port', String(port), '--name', name, '--behaviour', JSON.stringify(behaviour)];
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const [line] = (await Promise.race([
     once(child.stdout, 'data'),
-    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the demo engine ended with ${String(code)}`))),
+    once(child, 'exit').then(([code]) =>
+      Promise.reject(new Error(`the programmable engine ended with ${String(code)}`)),
+    ),
   ])) as [Buffer];
   const url = /http:\S+/.exec(line.toString())?.[0] ?? '';
   return {

@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * A tokenizer folder that counts as the demo engine does: each word is one token, for the unknown characters of a word become
+ * A tokenizer folder that counts as the programmable engine does: each word is one token, for the unknown characters of a word become
  * one unknown token, and there are no others. Directives are not counted, since the engine takes them out before it counts.
  */
-export function writeDemoTokenizer(root: string, name: string): void {
+export function writeEngineTokenizer(root: string, name: string): void {
   const folder = join(root, name);
   mkdirSync(folder, { recursive: true });
   const split = (regex: string, behavior: string): object => ({

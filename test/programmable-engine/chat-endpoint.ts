@@ -6,7 +6,7 @@ import { type ChatRequest, readChatRequest } from './chat-request.ts';
 import { completionChunks } from './completion-chunks.ts';
 import { completionMessage } from './completion-message.ts';
 import { deliverJson, deliverStream } from './delivery.ts';
-import type { DemoModel } from './demo-model.ts';
+import type { EngineModel } from './engine-model.ts';
 import { DirectiveError } from './directive.ts';
 import { type EngineError, errorOfStatus, errorReply } from './error-reply.ts';
 import { type EngineIdentity, engineHeaders } from './identity.ts';
@@ -21,7 +21,7 @@ import { createWire } from './wire.ts';
 export interface ChatEndpoint {
   readonly name: string;
   readonly identity: EngineIdentity;
-  readonly models: readonly DemoModel[];
+  readonly models: readonly EngineModel[];
   readonly orders: Orders;
   readonly memory: PromptMemory;
 }

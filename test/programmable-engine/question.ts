@@ -1,4 +1,4 @@
-import type { DemoEngine } from './engine.ts';
+import type { ProgrammableEngine } from './engine.ts';
 import { arrayOr, type JsonObject, objectOr } from './json-value.ts';
 
 /** An engine's reply to a question of a test. */
@@ -10,7 +10,7 @@ export interface Reply {
 }
 
 /** Posts chat requests for a model to an engine. */
-export function poster(engine: Pick<DemoEngine, 'url'>, model: string): (body: JsonObject) => Promise<Reply> {
+export function poster(engine: Pick<ProgrammableEngine, 'url'>, model: string): (body: JsonObject) => Promise<Reply> {
   return async (body) => {
     const sent = JSON.stringify({ model, ...body });
     const response = await fetch(`${engine.url}/v1/chat/completions`, { method: 'POST', body: sent });

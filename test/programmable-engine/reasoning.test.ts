@@ -1,10 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { startDemoEngine } from './engine.ts';
+import { startProgrammableEngine } from './engine.ts';
 import { type JsonObject, objectOr } from './json-value.ts';
 import { choiceOf, messageOf, poster, user } from './question.ts';
 import { eventJson, joinedField } from './stream-events.ts';
-const engine = await startDemoEngine({ models: ['m'] });
+const engine = await startProgrammableEngine({ models: ['m'] });
 const post = poster(engine, 'm');
 afterAll(async () => engine.close());
 beforeEach(() => engine.reset());

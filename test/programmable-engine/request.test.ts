@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { startDemoEngine } from './engine.ts';
+import { startProgrammableEngine } from './engine.ts';
 import { arrayOr, type JsonObject, objectOr } from './json-value.ts';
 import { choiceOf, messageOf, poster, timeTool as time, user, weatherTool as weather } from './question.ts';
-const engine = await startDemoEngine({ models: ['m', { id: 'small', maxModelLen: 60 }] });
+const engine = await startProgrammableEngine({ models: ['m', { id: 'small', maxModelLen: 60 }] });
 const post = poster(engine, 'm');
 afterAll(async () => engine.close());
 beforeEach(() => engine.reset());

@@ -3,7 +3,7 @@ import type { BehaviourInput } from './behaviour.ts';
 import { arrayOr, isJsonObject, type JsonObject, stringOr } from './json-value.ts';
 import { RequestRefusal } from './request-refusal.ts';
 
-/** One message of a conversation, as far as the demo engine understands it. */
+/** One message of a conversation, as far as the programmable engine understands it. */
 export interface ChatMessage {
   readonly role: string;
   /** Text parts joined; directives of user messages taken out. */

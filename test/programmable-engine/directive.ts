@@ -1,4 +1,4 @@
-/** One thing that can be asked of the demo engine: what it accepts, what it means, and how its value is read. */
+/** One thing that can be asked of the programmable engine: what it accepts, what it means, and how its value is read. */
 export interface Directive<T> {
   readonly accepts: string;
   readonly meaning: string;

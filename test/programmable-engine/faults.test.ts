@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 
 import type { BehaviourInput } from './behaviour.ts';
-import { startDemoEngine } from './engine.ts';
+import { startProgrammableEngine } from './engine.ts';
 import { rawExchange } from './raw-exchange.ts';
 import { eventData, eventJson, joinedField } from './stream-events.ts';
 
-const engine = await startDemoEngine({ behaviour: { identify: false } });
+const engine = await startProgrammableEngine({ behaviour: { identify: false } });
 afterAll(async () => engine.close());
 beforeEach(() => engine.reset());
 

@@ -1,13 +1,13 @@
 import OpenAI from 'openai';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { startDemoEngine } from './engine.ts';
+import { startProgrammableEngine } from './engine.ts';
 import { arrayOr, type JsonObject, objectOr } from './json-value.ts';
 import { choiceOf, messageOf, poster, timeTool as time, user, weatherTool as weather } from './question.ts';
 import { eventJson, joinedField } from './stream-events.ts';
 import { countTokens } from './tokens.ts';
 
-const engine = await startDemoEngine({ models: ['m', { id: 'small', maxModelLen: 60 }] });
+const engine = await startProgrammableEngine({ models: ['m', { id: 'small', maxModelLen: 60 }] });
 const client = new OpenAI({ baseURL: `${engine.url}/v1`, apiKey: 'none', maxRetries: 0 });
 afterAll(async () => engine.close());
 beforeEach(() => engine.reset());

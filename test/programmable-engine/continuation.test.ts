@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { startDemoEngine } from './engine.ts';
+import { startProgrammableEngine } from './engine.ts';
 import { arrayOr, type JsonObject, objectOr, stringOr } from './json-value.ts';
 import { offsetOfTokens } from './tokens.ts';
 
-const first = await startDemoEngine({ name: 'first' });
-const second = await startDemoEngine({ name: 'second' });
+const first = await startProgrammableEngine({ name: 'first' });
+const second = await startProgrammableEngine({ name: 'second' });
 afterAll(async () => Promise.all([first.close(), second.close()]));
 beforeEach(() => {
   first.reset();

@@ -3,12 +3,12 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 
 import type { Behaviour, BehaviourInput } from './behaviour.ts';
-import { startDemoEngine } from './engine.ts';
+import { startProgrammableEngine } from './engine.ts';
 import { arrayOr, type JsonObject, objectOr } from './json-value.ts';
 import { rawExchange } from './raw-exchange.ts';
 import { eventJson, joinedField } from './stream-events.ts';
 
-const engine = await startDemoEngine();
+const engine = await startProgrammableEngine();
 afterAll(async () => engine.close());
 beforeEach(() => engine.reset());
 

@@ -4,7 +4,7 @@ import { script } from './script.ts';
 
 const milliseconds = { min: 0, max: 3_600_000 };
 
-/** Everything the demo engine can be told, under the heading it has in the reference table. */
+/** Everything the programmable engine can be told, under the heading it has in the reference table. */
 export const directiveGroups = {
   'Faults on the wire': {
     fault: choice(

@@ -1,0 +1,197 @@
+import { expect } from 'vitest';
+import type { Credential, Outcome } from '../../src/core/account.ts';
+import type { RequestHead } from '../../src/core/exchange.ts';
+import type { Failure } from '../../src/core/failure.ts';
+import type { PreparedRequest } from '../../src/core/prompt.ts';
+import type { RequestEnd } from '../../src/core/telemetry.ts';
+import type { RequestTrace } from '../../src/core/trace.ts';
+import { createAddressGate } from '../../src/admission/address-gate.ts';
+import { overloadLimits } from '../../src/admission/overload.ts';
+import { createUploads, uploadLimits, type UploadLimits } from '../../src/admission/uploads.ts';
+import { createSnapshots } from '../../src/catalog/snapshots.ts';
+import { createHedgeBudget } from '../../src/dispatch/hedge.ts';
+import { createStructureRetries } from '../../src/dispatch/retries.ts';
+import { createAnswerLengths } from '../../src/metering/expected-output.ts';
+import { createMemoryLimits } from '../../src/rate-limits/memory.ts';
+import { createAffinity } from '../../src/routing/affinity.ts';
+import { neverSeen } from '../../src/routing/health/route-status.ts';
+import { createSystemPlacement } from '../../src/routing/system-placement.ts';
+import type { Stories } from '../../src/telemetry/stories.ts';
+import { createPipeline } from '../../src/request/pipeline.ts';
+import { prepareHere } from '../../src/request/prepare.ts';
+import { credentialOf } from './credential-of.ts';
+import { createFakeClock } from './fake-clock.ts';
+import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from './fake-exchange.ts';
+import { createFakeStore } from './fake-store.ts';
+import { createFakeUpstream, type FakeCall } from './fake-upstream.ts';
+import { modelOf, routeOf, snapshotOf } from './route-of.ts';
+import { silentTelemetry } from './silent-telemetry.ts';
+import { steadyHealth } from './steady-health.ts';
+import { noTokenizers, uncounted } from './uncounted.ts';
+
+export const idleMs = 1000;
+export const keepAliveMs = 15_000;
+export const key = 'sk-weir-good';
+export const authorized = { authorization: `Bearer ${key}` };
+export const ask = { model: 'demo/tiny', messages: [{ role: 'user', content: 'CANARY-prompt' }] };
+export const askStream = { ...ask, stream: true, stream_options: { include_usage: true } };
+export const events = 'text/event-stream; charset=utf-8';
+
+export const chunk = (delta: object, finish: string | null = null, more: object = {}): string =>
+  `data: ${JSON.stringify({ id: 'up-1', object: 'chat.completion.chunk', model: 'up/x', choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`;
+const usage = {
+  prompt_tokens: 12,
+  completion_tokens: 2,
+  total_tokens: 14,
+  prompt_tokens_details: { cached_tokens: 4 },
+};
+const usageChunk = `data: ${JSON.stringify({ choices: [], usage })}\n\n`;
+export const done = 'data: [DONE]\n\n';
+export const hello = chunk({ role: 'assistant', content: '' }) + chunk({ content: 'Hel' }) + chunk({ content: 'lo' });
+export const wholeStream = `${hello}${chunk({}, 'stop')}${usageChunk}${done}`;
+export const wholeJson = JSON.stringify({
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }],
+  usage,
+});
+/** 8 × 150,000 + 4 × 30,000 + 2 × 600,000. */
+export const cost = 2_520_000n;
+
+const idleLoad = {
+  current: () => ({ eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
+  ...{ arrived: () => undefined, limits: overloadLimits(1024 ** 3) },
+};
+
+export interface BeginOptions {
+  readonly uploadLimits?: UploadLimits;
+  readonly credential?: Credential;
+  readonly settleFailure?: Error;
+  readonly idleMs?: number;
+  /** Whether calls are on a connection, and whether their engine is usually at work by then. */
+  readonly reaches?: boolean;
+  readonly isAnswering?: boolean;
+  readonly prepare?: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
+  /** Remembers the requests of this run, and outlives it. */
+  readonly stories?: Stories;
+  readonly traceOf?: (head: RequestHead) => RequestTrace | undefined;
+}
+
+/** A pipeline over fakes, with a model of two routes, and what it reported. */
+export function begin(options: BeginOptions = {}) {
+  const store = createFakeStore({
+    credentials: new Map([[`hash of ${key}`, options.credential ?? credentialOf()]]),
+    ...(options.settleFailure === undefined ? {} : { failure: options.settleFailure }),
+  });
+  const clock = createFakeClock();
+  const limits = createMemoryLimits(clock);
+  const uploads = createUploads({
+    clock,
+    limits: options.uploadLimits ?? uploadLimits(1024 ** 3),
+  });
+  const upstream = createFakeUpstream(options);
+  const refusals: Failure[] = [];
+  const ends: RequestEnd[] = [];
+  const told: Outcome[] = [];
+  const faults: string[] = [];
+  let released = 0;
+  let ids = 0;
+  const snapshots = createSnapshots(
+    snapshotOf([
+      modelOf([routeOf('a'), routeOf('b')]),
+      modelOf([], { id: 'demo/empty' }),
+      modelOf([routeOf('c', { capabilities: { systemMessages: 'Anywhere' } })], { id: 'demo/anywhere' }),
+    ]),
+    () => undefined,
+  );
+  const countRelease = (prepared: PreparedRequest): PreparedRequest => ({
+    ...prepared,
+    release: () => (released += 1),
+  });
+  const pipeline = createPipeline({
+    ...{
+      store,
+      clock,
+      limits,
+      gate: createAddressGate({ clock }),
+      uploads,
+      upstream,
+      snapshots,
+      tokenizers: noTokenizers,
+      idleMs: options.idleMs ?? idleMs,
+      keepAliveMs,
+      load: idleLoad,
+      health: { ...steadyHealth({ isAnswering: () => options.isAnswering ?? false }), ...neverSeen },
+      affinityOf: createAffinity(() => 'x'),
+      answerLengths: createAnswerLengths(),
+      hedges: createHedgeBudget(),
+      structureRetries: createStructureRetries({ clock }),
+      placement: createSystemPlacement(),
+      structures: { check: () => Promise.resolve({ kind: 'valid' }) },
+      random: () => 0,
+      newId: () => `${(ids += 1)}`,
+      modelList: (models) => JSON.stringify({ object: 'list', models }),
+      traceOf: options.traceOf,
+    },
+    looksLikeKey: (text) => text.startsWith('sk-weir-'),
+    hashKey: (text) => `hash of ${text}`,
+    sharedSecret: () => 'the shared secret',
+    abuseContact: 'abuse@example.com',
+    prepare:
+      options.prepare ?? ((body, surface) => countRelease(prepareHere(body, { surface, countPrompt: uncounted }))),
+    telemetry: {
+      ...silentTelemetry,
+      outcome: (outcome) => told.push(outcome),
+      ended: (end) => {
+        ends.push(end);
+        if (end.failure !== undefined) refusals.push(end.failure);
+      },
+      implausibleUsage: (_, route) => faults.push(`${route} implausible usage`),
+      attempt: (requestId, start) => ({
+        ...silentTelemetry.attempt(requestId, start),
+        ended: (end) => {
+          if (end.kind === 'failed') faults.push(`${start.routeId} ${end.fault.kind}`);
+        },
+      }),
+      ...options.stories,
+    },
+  });
+  const send = (given: FakeExchangeOptions = {}): FakeExchange => {
+    const exchange = createFakeExchange({ headers: authorized, body: JSON.stringify(ask), ...given });
+    pipeline.handle(exchange);
+    return exchange;
+  };
+  return {
+    store,
+    clock,
+    upstream,
+    refusals,
+    ends,
+    told,
+    faults,
+    pipeline,
+    snapshots,
+    uploads,
+    released: () => released,
+    send,
+  };
+}
+
+export type Run = ReturnType<typeof begin>;
+export const bodyOf = (exchange: FakeExchange): unknown => JSON.parse(exchange.text());
+export const header = (exchange: FakeExchange, name: string): string | undefined =>
+  exchange.headers().find(([each]) => each === name)?.[1];
+
+/** Lets everything that is ready to run do so. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
+}
+
+/** What must hold after every request, however it ended. */
+export async function expectClean({ pipeline, clock, upstream, store, told }: Run, rows: number): Promise<void> {
+  await settle();
+  expect({
+    ...{ rows: store.outcomes.length, told: told.length, inFlight: pipeline.inFlight(), timers: clock.armed() },
+    upstream: upstream.inFlight('cluster-a') + upstream.inFlight('cluster-b'),
+  }).toEqual({ rows, told: rows, inFlight: 0, timers: 0, upstream: 0 });
+}
+
+export const head = (engine: FakeCall, type = events): void => engine.head(200, { 'content-type': type });
