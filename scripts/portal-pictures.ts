@@ -1,4 +1,4 @@
-// Takes the picture of the portal's usage in the README: `node scripts/portal-pictures.ts`. The month in it is made up and ends
+// Takes the picture of the portal's usage in docs/portal.md: `node scripts/portal-pictures.ts`. The month in it is made up and ends
 // today; the same day gives the same picture.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -31,9 +31,13 @@ const shown = [
   ),
 ];
 
-test('there are manifests in the examples and in the README', () => {
+test('there are manifests in the examples and in the pages', () => {
   expect(shown.map(({ where }) => where)).toEqual(
-    expect.arrayContaining(['examples/manifests/models.yaml', 'examples/kubernetes/vllm.yaml', 'README.md, block 1']),
+    expect.arrayContaining([
+      'examples/manifests/models.yaml',
+      'examples/kubernetes/vllm.yaml',
+      'docs/install.md, block 1',
+    ]),
   );
 });
 
