@@ -21,16 +21,14 @@ export function mountFailingDisk(folder: string): FailingDisk | undefined {
   }
   return {
     // What ext4 does by itself with errors=remount-ro (https://docs.kernel.org/admin-guide/ext4.html, "abort").
-    fail: () => void execFileSync('mount', ['-o', 'remount,abort', folder]),
+    fail: () => void execFileSync('sh', ['-c', 'mount -o remount,abort "$0"', folder]),
     repair: () => {
-      execFileSync('umount', [folder]);
-      // 1: errors were corrected (fsck(8)).
-      const { status, stdout } = spawnSync('e2fsck', ['-fy', image], { encoding: 'utf8' });
-      if (status !== 0 && status !== 1) throw new Error(stdout);
-      execFileSync('mount', ['-o', 'loop', image, folder]);
+      // e2fsck exits with 1 when it corrected errors (fsck(8)).
+      const steps = 'umount "$1" && { e2fsck -fy "$0" || test $? = 1; } && mount -o loop "$0" "$1"';
+      execFileSync('sh', ['-c', steps, image, folder]);
     },
     remove: () => {
-      execFileSync('umount', ['-l', folder]);
+      execFileSync('sh', ['-c', 'umount -l "$0"', folder]);
       rmSync(image);
     },
   };
