@@ -95,7 +95,7 @@ export async function settlements(
 export async function admissions(url: string, options: Measured & { readonly lanes: number }): Promise<StoreCapacity> {
   const up = Promise.withResolvers<void>();
   const limits = createValkeyLimits({
-    ...{ address: { kind: 'server', url } as const, clock: systemClock, newId: randomUUID, patienceMs: 30_000 },
+    ...{ address: { kind: 'server', url } as const, clock: systemClock, newId: randomUUID, timeoutMs: 30_000 },
     onUp: up.resolve,
     onDown: () => undefined,
   });

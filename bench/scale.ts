@@ -103,7 +103,7 @@ async function startGateways(folder: string): Promise<readonly Gateway[]> {
 
 /** Cores that others may have while a sample is taken, where the measure is patient. */
 const quietCores = 0.6;
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 
 /** Waits until other programs leave the machine alone, or have not done so for ten seconds. */
 async function untilQuiet(): Promise<void> {
@@ -111,7 +111,7 @@ async function untilQuiet(): Promise<void> {
     busyMs: cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0),
     at: performance.now(),
   });
-  for (const until = performance.now() + patienceMs; performance.now() < until;) {
+  for (const until = performance.now() + timeoutMs; performance.now() < until;) {
     const before = times();
     await pause(400);
     const after = times();

@@ -6,12 +6,12 @@ import { ConnectionLoss } from './connection-loss.ts';
 describe.each([
   ['caller-left', 100],
   ['failed', 25],
-] as const)('a call of which %s is seen', (seen, patienceMs) => {
+] as const)('a call of which %s is seen', (seen, timeoutMs) => {
   it('was lost when its connection goes within a moment, and leaves no timer', async () => {
     const clock = createFakeClock();
     const loss = new ConnectionLoss(clock);
     const asked = [loss.settled(seen), loss.settled(seen)];
-    clock.advance(patienceMs - 1);
+    clock.advance(timeoutMs - 1);
     loss.happened();
     expect(await Promise.all(asked)).toEqual([true, true]);
     expect(clock.armed()).toBe(0);
@@ -22,7 +22,7 @@ describe.each([
     const clock = createFakeClock();
     const loss = new ConnectionLoss(clock);
     const asked = loss.settled(seen);
-    clock.advance(patienceMs);
+    clock.advance(timeoutMs);
     expect(await asked).toBe(false);
     expect(clock.armed()).toBe(0);
   });
@@ -31,7 +31,7 @@ describe.each([
     const clock = createFakeClock();
     const loss = new ConnectionLoss(clock);
     const asked = loss.settled(seen);
-    await clock.holdUp(patienceMs, () => loss.happened());
+    await clock.holdUp(timeoutMs, () => loss.happened());
     expect(await asked).toBe(true);
     expect(clock.armed()).toBe(0);
   });

@@ -1,7 +1,7 @@
 import { systemClock, pause } from '../process/clock.ts';
 import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
 
-const usualPatienceMs = 30_000;
+const usualTimeoutMs = 30_000;
 const pollMs = 50;
 
 /** Has Envoy accept no new callers, and waits for the open requests to end, up to 30 s or until `now` is aborted. Never rejects. */
@@ -9,12 +9,12 @@ export async function drainEdge(
   admin: EnvoyAdmin,
   { now, report }: { readonly now: AbortSignal; readonly report: (line: string) => void },
 ): Promise<void> {
-  const deadline = systemClock.elapsed() + usualPatienceMs;
+  const deadline = systemClock.elapsed() + usualTimeoutMs;
   try {
     await admin.drain();
     let open = await admin.openRequests();
     if (open > 0)
-      report(`Finishing ${open} open request(s), for up to ${usualPatienceMs / 1000} s; Ctrl-C again ends them now.`);
+      report(`Finishing ${open} open request(s), for up to ${usualTimeoutMs / 1000} s; Ctrl-C again ends them now.`);
     while (open > 0 && !now.aborted && systemClock.elapsed() < deadline) {
       await pause(pollMs, now);
       open = await admin.openRequests();
@@ -27,17 +27,17 @@ export async function drainEdge(
 
 /**
  * Has Envoy announce its end, keeps it serving while load balancers notice (`holdMs`), and then waits for the open requests, up
- * to `patienceMs`. Resolves to how many are left, or to `away` when there is no Envoy. Never rejects. New callers are served
+ * to `timeoutMs`. Resolves to how many are left, or to `away` when there is no Envoy. Never rejects. New callers are served
  * all the while: the listener stays open, so that Envoy need not be restarted should it not end after all.
  */
 export async function finishRequests(
   admin: EnvoyAdmin,
-  { holdMs, patienceMs }: { readonly holdMs: number; readonly patienceMs: number },
+  { holdMs, timeoutMs }: { readonly holdMs: number; readonly timeoutMs: number },
 ): Promise<number | 'away'> {
   try {
     await admin.announceEnd();
     await pause(holdMs);
-    const deadline = systemClock.elapsed() + patienceMs;
+    const deadline = systemClock.elapsed() + timeoutMs;
     for (;;) {
       const open = await admin.openRequests();
       if (open === 0 || systemClock.elapsed() >= deadline) return open;

@@ -8,7 +8,7 @@ import { runCommand } from './child.ts';
 /** 1.37 brought `StreamedImmediateResponse`; 1.37 to 1.39 stall uploads and use freed memory in ext_proc. */
 const oldestEnvoy = { major: 1, minor: 40 } as const;
 
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 
 /** Whether the program at a path is a usable Envoy. */
 type EnvoyProbe =
@@ -21,7 +21,7 @@ type EnvoyProbe =
  * number after the commit counts as usable.
  */
 async function probeEnvoy(path: string): Promise<EnvoyProbe> {
-  const { code, output } = await runCommand(path, ['--version'], { timeoutMs: patienceMs });
+  const { code, output } = await runCommand(path, ['--version'], { timeoutMs });
   if (code !== 0) {
     return { kind: 'broken', reason: output.trim().split('\n').at(-1) || `it ended with code ${String(code)}` };
   }

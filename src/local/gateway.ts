@@ -107,7 +107,7 @@ export function supervisePart(
   });
 }
 
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 
 /** Throws StartRefusal when the part never came up, and returns early when the operator wants the gateway to end. */
 export async function waitUntilUp({ up }: Supervised, stop: AbortSignal): Promise<void> {
@@ -115,7 +115,7 @@ export async function waitUntilUp({ up }: Supervised, stop: AbortSignal): Promis
   const over = new AbortController();
   const reason = await Promise.race([
     up,
-    pause(patienceMs, AbortSignal.any([stop, over.signal])).then(() =>
+    pause(timeoutMs, AbortSignal.any([stop, over.signal])).then(() =>
       stop.aborted ? undefined : `It was not ready after ${Math.round((systemClock.elapsed() - startedAt) / 1000)} s.`,
     ),
   ]);

@@ -78,7 +78,7 @@ function curlLine({
   return `curl -sN${isLocalTls} ${baseUrl}/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
 }
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 const pollMs = 250;
 
 /**
@@ -91,7 +91,7 @@ export async function listedModels(
   options: { readonly expectSome: boolean; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const client = createModelsClient();
-  const deadline = systemClock.elapsed() + patienceMs;
+  const deadline = systemClock.elapsed() + timeoutMs;
   let trouble = 'it did not answer';
   try {
     for (;;) {

@@ -89,7 +89,7 @@ const neutral = {
   PIP_DISABLE_PIP_VERSION_CHECK: '1',
 };
 
-const patienceMs = 600_000;
+const timeoutMs = 600_000;
 
 interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -135,7 +135,7 @@ async function run(
 ): Promise<string | undefined> {
   const { code, output } = await runCommand(command, args, {
     env: { ...env, ...neutral },
-    timeoutMs: patienceMs,
+    timeoutMs,
     signal,
   });
   return code === 0 ? undefined : reasonIn(output);

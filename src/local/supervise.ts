@@ -165,7 +165,7 @@ const periodMs = 1_000;
  */
 export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: WatchdogOptions): CancelTimer {
   const stepMs = Math.min(periodMs, silenceMs / 4);
-  let patienceMs = Math.max(startMs, silenceMs);
+  let timeoutMs = Math.max(startMs, silenceMs);
   let silentMs = 0;
   let isAsking = false;
   let cancel: CancelTimer = () => undefined;
@@ -178,11 +178,11 @@ export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: Watchdog
   };
   const heard = (): void => {
     silentMs = 0;
-    patienceMs = silenceMs;
+    timeoutMs = silenceMs;
   };
   void isUp.then(heard);
   const step = (): void => {
-    if (silentMs >= patienceMs) {
+    if (silentMs >= timeoutMs) {
       onSilent();
       return;
     }

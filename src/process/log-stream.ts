@@ -19,10 +19,10 @@ export interface LogStream {
   /** Records dropped so far. */
   readonly dropped: () => number;
   /**
-   * Writes what is left, for `patienceMs` at most. Resolves to false when a write is still under way then: that write keeps the
+   * Writes what is left, for `timeoutMs` at most. Resolves to false when a write is still under way then: that write keeps the
    * process alive, which must be ended by `process.exit`.
    */
-  readonly close: (patienceMs: number) => Promise<boolean>;
+  readonly close: (timeoutMs: number) => Promise<boolean>;
   /** Hands what is left to the sink's last attempt. */
   readonly writeNow: () => void;
 }
@@ -120,10 +120,10 @@ export function createLogStream(options: LogStreamOptions): LogStream {
       if (state === 'idle') next();
     },
     dropped: () => dropped,
-    close: async (patienceMs) => {
+    close: async (timeoutMs) => {
       if (state === 'writing') {
         await new Promise<void>((resolve) => {
-          const giveUp = clock.after(patienceMs, resolve);
+          const giveUp = clock.after(timeoutMs, resolve);
           onIdle = () => {
             giveUp();
             resolve();

@@ -22,7 +22,7 @@ export interface ThreadWatch {
 }
 
 /** A thread answers at once, unless it is in native code that does not end. */
-const patienceMs = 100;
+const timeoutMs = 100;
 /** Longest delay that is waited for. */
 const longestDelayMs = 1_000;
 
@@ -61,7 +61,7 @@ async function delayOf(worker: Worker): Promise<number> {
 
 async function memoryOf(worker: Worker): Promise<ThreadReading['memory']> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => resolve(undefined), patienceMs).unref();
+  const timer = setTimeout(() => resolve(undefined), timeoutMs).unref();
   // A thread that ends meanwhile rejects.
   const heap = await Promise.race([worker.getHeapStatistics().catch(() => undefined), late]);
   clearTimeout(timer);

@@ -3,7 +3,7 @@ import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { ValkeyClient } from './valkey-client.ts';
 import { createValkeyLink } from './valkey-link.ts';
 
-const patienceMs = 50;
+const timeoutMs = 50;
 
 /** A link to a server that answers heartbeats at once, and everything else when the test says so. */
 function begin() {
@@ -20,7 +20,7 @@ function begin() {
   const link = createValkeyLink(client, undefined, {
     clock,
     newId: () => `replica${(made += 1)}`,
-    patienceMs,
+    timeoutMs,
     onUp: () => undefined,
     onDown: () => undefined,
   });
@@ -36,7 +36,7 @@ describe('a reply of the limits’ server', () => {
     const { clock, link, ask } = begin();
     await expect.poll(link.isUp).toBe(true);
     const { inTime } = ask();
-    clock.advance(patienceMs);
+    clock.advance(timeoutMs);
     expect(await inTime).toEqual({ kind: 'none' });
     expect(link.late()).toBe(1);
   });
@@ -56,7 +56,7 @@ describe('a reply of the limits’ server', () => {
     const { clock, link, ask } = begin();
     await expect.poll(link.isUp).toBe(true);
     const asked = [ask(), ask(), ask()];
-    clock.advance(patienceMs);
+    clock.advance(timeoutMs);
     expect(await Promise.all(asked.map(({ inTime }) => inTime))).toEqual(asked.map(() => ({ kind: 'none' })));
     expect([link.late(), link.isUp()]).toEqual([3, false]);
   });

@@ -9,7 +9,7 @@ export interface ValkeyLinkOptions {
   /** How many replicas to assume until the server has told the number. Default 1. */
   readonly expectedReplicas?: number;
   /** How long to wait for one answer, milliseconds; a request may wait that long in vain. Default 50. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
   /** Called when the server can be asked, under a new name: what it knew of this process does not count any more. */
   readonly onUp: () => void;
   readonly onDown: () => void;
@@ -58,7 +58,7 @@ export function createValkeyLink(
   tag: string | undefined,
   options: ValkeyLinkOptions,
 ): ValkeyLink {
-  const { clock, newId, patienceMs = 50 } = options;
+  const { clock, newId, timeoutMs = 50 } = options;
   const key = (name: string): string => (tag === undefined ? `weir:${name}` : `weir:{${tag}}:${name}`);
   const replicasKey = key('replicas');
   let name = newId();
@@ -83,7 +83,7 @@ export function createValkeyLink(
 
   function inTime(reply: Promise<unknown>): Promise<Reply> {
     return new Promise((resolve) => {
-      const stop = clock.after(patienceMs, () => {
+      const stop = clock.after(timeoutMs, () => {
         resolve({ kind: 'none' });
         late += 1;
         misses += 1;

@@ -48,7 +48,7 @@ export interface ModelCall {
 }
 
 /** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
-const wholeAnswerPatience = 10;
+const wholeAnswerIdleFactor = 10;
 
 /**
  * Calls a model. Where all engines refuse a request that has system messages in the middle, they are asked once more with leading
@@ -146,7 +146,7 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
         },
       },
     },
-    { ...services, idleMs: stream ? idleMs : idleMs * wholeAnswerPatience },
+    { ...services, idleMs: stream ? idleMs : idleMs * wholeAnswerIdleFactor },
   );
 }
 

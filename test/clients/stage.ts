@@ -67,7 +67,7 @@ export function removeFolders(): void {
 export const modelNameOf = ({ name, registry }: Client): string =>
   `${registry}-${name.replace('@', '').replaceAll('/', '-')}`;
 
-const patienceMs = 100_000;
+const timeoutMs = 100_000;
 
 /** The seat of a run with a model of a gateway's catalog. */
 export const seatAt = (
@@ -93,7 +93,7 @@ export async function runClient(weir: Weir, { command, env }: Launch, seat: Seat
     child.once('error', reject);
     child.once('exit', (code, signal) => resolve(code ?? signal));
   });
-  const limit = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), patienceMs);
+  const limit = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), timeoutMs);
   try {
     const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
     weir.watch(() => stdout + stderr);

@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 afterAll(() => cluster.close());
 
-async function start(count: number, options: Parameters<typeof startReplica>[1] = { patienceMs: 30_000 }) {
+async function start(count: number, options: Parameters<typeof startReplica>[1] = { timeoutMs: 30_000 }) {
   const started = times(count, () => startReplica(cluster.url, options));
   replicas.push(...started);
   await Promise.all(started.map((replica) => replica.up()));
@@ -85,7 +85,7 @@ describe('on a cluster', () => {
   });
 
   it('a master that was killed leaves each replica its share of its workspaces, the others are exact, and it comes back', async () => {
-    const [one, two] = await start(2, { patienceMs: 1_000 });
+    const [one, two] = await start(2, { timeoutMs: 1_000 });
     const lost = await askAt(1, { maxInFlight: 6, rate: 1, burst: 100 });
     const whole = await askAt(2, { maxInFlight: 6 });
     const shared = await one!.slot(lost);
@@ -116,7 +116,7 @@ describe('on a cluster', () => {
     'a master that hangs holds no request up for long, after three not at all, and the others go on',
     { retry: 2 },
     async () => {
-      const [replica] = await start(1, { patienceMs: 50 });
+      const [replica] = await start(1, { timeoutMs: 50 });
       const [stuck, other] = [await askAt(2), await askAt(0, { maxInFlight: 1 })];
       const timed = async (ask: LimitsAsk): Promise<number> => {
         const askedAt = performance.now();
@@ -139,7 +139,7 @@ describe('on a cluster', () => {
   );
 
   it('a slot that moves to another master is followed, and nothing is counted twice or forgotten', async () => {
-    const [one, two] = await start(2, { patienceMs: 1_000 });
+    const [one, two] = await start(2, { timeoutMs: 1_000 });
     const ask = await askAt(0, { maxInFlight: 6, rate: 1_000, burst: 10_000 });
     const slots = [await one!.slot(ask), await two!.slot(ask)];
     const ending = await two!.slot(ask);

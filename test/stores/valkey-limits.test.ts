@@ -23,7 +23,7 @@ afterAll(() => valkey.close());
 
 /** A replica that waits for the server as long as it takes, so that on a busy machine, too, each decision is the server's. */
 async function start(options: Parameters<typeof startReplica>[1] = {}): Promise<Replica> {
-  const replica = startReplica(valkey.url, { patienceMs: 30_000, ...options });
+  const replica = startReplica(valkey.url, { timeoutMs: 30_000, ...options });
   replicas.push(replica);
   await replica.up();
   return replica;
@@ -265,7 +265,7 @@ describe('money under way', () => {
 
 describe('a server that is away', () => {
   /** With the patience of a service. */
-  const usual = { patienceMs: 50 };
+  const usual = { timeoutMs: 50 };
   /** Longest that one admission may take, milliseconds: the patience, and what a busy machine adds. */
   const bound = 250;
   const timed = async (replica: Replica, ask: ReturnType<typeof freshAsk>): Promise<number> => {

@@ -20,7 +20,7 @@ afterEach(async () => {
 afterAll(() => valkey.close());
 
 /** Replicas that wait for the server as long as it takes: on a busy machine, too, each decision is the server's. */
-const patient = { patienceMs: 30_000 };
+const patient = { timeoutMs: 30_000 };
 
 async function startAll(
   count: number,

@@ -64,7 +64,7 @@ export function envoyCommand(program: Command): void {
       const admin = createEnvoyAdmin(runFolder(runOf(options)));
       const open = await finishRequests(admin, {
         holdMs: options.hold * 1000,
-        patienceMs: options.seconds * 1000,
+        timeoutMs: options.seconds * 1000,
       });
       admin.close();
       const text = open === 'away' ? 'Envoy is away.' : `${open} open request(s) are left.`;

@@ -22,7 +22,7 @@ import { openAccounts } from '../../store/open-accounts.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import type { ProgramLog } from '../program-log.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
-import { openPatiently } from './patient-accounts.ts';
+import { openWithRetry } from './retrying-accounts.ts';
 import { openReports } from './reports.ts';
 
 import manifest from '../../../package.json' with { type: 'json' };
@@ -52,7 +52,7 @@ export async function startPortal(
   await using stack = new AsyncDisposableStack();
   // The same short time limits as a service: a page must not wait long for a slow database.
   const open = () => openAccounts(location, { missing: 'create', user: 'service' });
-  const accounts = await openPatiently(open, { clock: systemClock, log });
+  const accounts = await openWithRetry(open, { clock: systemClock, log });
   stack.defer(accounts.close);
   const reports = openReports(location);
   stack.defer(reports.close);

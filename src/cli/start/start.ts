@@ -26,7 +26,7 @@ import { type Services, startServices } from '../../local/services.ts';
 const envoyGraceMs = 5_000;
 const serviceGraceMs = 10_000;
 const portalGraceMs = 5_000;
-const hurriedGraceMs = 2_000;
+const shortGraceMs = 2_000;
 
 /** Progress and trouble go to standard error, so that standard output holds only what the operator wants to keep. */
 function report(line: string): void {
@@ -62,7 +62,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const { data, source, silenceMs, settings } = options;
   const { drain: stop, now } = signals;
   await using stack = new AsyncDisposableStack();
-  const hurry = (graceMs: number): number => (now.aborted ? hurriedGraceMs : graceMs);
+  const graceOf = (graceMs: number): number => (now.aborted ? shortGraceMs : graceMs);
 
   const edge = readEdgeSettings(process.env, { defaultHost: '127.0.0.1', openFiles: openFilesLimit() });
   const folders = await takeFolders(data, report);
@@ -93,7 +93,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
     // The demo engine's manifests name its port, which is known only once it runs.
     catalog: {
       kind: 'folder',
-      folder: await startDemoEngine(context, (engine) => stack.defer(() => engine.stop(hurriedGraceMs))),
+      folder: await startDemoEngine(context, (engine) => stack.defer(() => engine.stop(shortGraceMs))),
     },
     hasModels: true,
     models: undefined,
@@ -104,12 +104,12 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
     startServices(
       context,
       { catalog, count: replicas, files: envoy.files, admin, onListening: listening.resolve },
-      (all) => stack.defer(() => all.stop(hurry(serviceGraceMs))),
+      (all) => stack.defer(() => all.stop(graceOf(serviceGraceMs))),
     ),
     Promise.race([listening.promise, untilAborted(stop)]).then(() => {
       if (stop.aborted) return;
       return startEnvoy(context, { command, files: envoy.files, admin }, (started) =>
-        stack.defer(() => started.stop(hurry(envoyGraceMs))),
+        stack.defer(() => started.stop(graceOf(envoyGraceMs))),
       );
     }),
   ]);
@@ -127,7 +127,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const opsUrls = ops.map((url) => `${url}/metrics`);
   const portal = options.portal
     ? await startPortal(context, { services: ops, baseUrl }, (started) =>
-        stack.defer(() => started.stop(hurry(portalGraceMs))),
+        stack.defer(() => started.stop(graceOf(portalGraceMs))),
       )
     : undefined;
   if (stop.aborted) return;

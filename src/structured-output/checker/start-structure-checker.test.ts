@@ -110,7 +110,7 @@ describe('a check that takes too long', () => {
   });
 
   it('after others of its kind makes the rest wait only so long', async () => {
-    const { check } = start({ allowanceMs: 150, patienceMs: 250 });
+    const { check } = start({ allowanceMs: 150, timeoutMs: 250 });
     // The thread has loaded.
     await check(quick('a'));
     const results = await Promise.all([

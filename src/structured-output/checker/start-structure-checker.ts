@@ -8,7 +8,7 @@ export interface StructureCheckerOptions {
   /** Most time one check may take. Default 1000. */
   readonly allowanceMs?: number;
   /** Most time a check may wait for its turn. Default 3000. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** A text of this length is parsed in a third of a millisecond. */
@@ -32,13 +32,13 @@ const maxBlocked = 64;
  * second for all others, so that a hostile schema delays only others of its kind. Threads start when first needed.
  */
 export function startStructureChecker(options: StructureCheckerOptions): StructureChecker {
-  const { startThread, allowanceMs = 1_000, patienceMs = 3_000 } = options;
+  const { startThread, allowanceMs = 1_000, timeoutMs = 3_000 } = options;
   const blocked = createBlockedSchemas();
   const thread = {
     script: new URL('./check-worker.ts', import.meta.url),
     startThread,
     allowanceMs,
-    patienceMs,
+    timeoutMs,
     stuck: ({ schema }: CheckTask) => {
       if (schema !== undefined) blocked.add(schema);
     },
@@ -101,7 +101,7 @@ interface CheckThreadOptions {
   /** Most time one check may take. */
   readonly allowanceMs: number;
   /** Most time a check may wait for its turn. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   /** Called with a check that took too long, or that ended the thread. */
   readonly stuck: (task: CheckTask) => void;
 }
@@ -129,7 +129,7 @@ const maxHeapMb = 256;
 const late: StructureResult = { kind: 'unknown', reason: 'time' };
 
 function startCheckThread(options: CheckThreadOptions): CheckThread {
-  const { script, startThread, allowanceMs, patienceMs, stuck } = options;
+  const { script, startThread, allowanceMs, timeoutMs, stuck } = options;
   const thread = startThread<CheckTask, StructureResult>({
     script,
     name: 'weir-structure',
@@ -155,7 +155,7 @@ function startCheckThread(options: CheckThreadOptions): CheckThread {
   }
 
   async function run({ task, settle, asked }: Job): Promise<void> {
-    if (performance.now() - asked > patienceMs) {
+    if (performance.now() - asked > timeoutMs) {
       settle(late);
       return;
     }

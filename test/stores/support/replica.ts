@@ -27,7 +27,7 @@ export interface Replica {
 
 export function startReplica(
   url: string,
-  options: Pick<ValkeyLimitsOptions, 'timeMs' | 'expectedReplicas' | 'patienceMs'> = {},
+  options: Pick<ValkeyLimitsOptions, 'timeMs' | 'expectedReplicas' | 'timeoutMs'> = {},
 ): Replica {
   const changes: string[] = [];
   let looks: (() => void)[] = [];

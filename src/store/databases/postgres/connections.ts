@@ -10,7 +10,7 @@ export interface PostgresConnections {
   /** A lasting connection outside the pool. */
   readonly client: () => Client;
   /** One connection without time limits, for a change of the tables or a report. */
-  readonly patientPool: () => Pool;
+  readonly unboundedPool: () => Pool;
   /** Ends every connection at once, since one that hangs would hang again. Resolves when they are closed. */
   readonly drop: () => Promise<void>;
 }
@@ -54,7 +54,7 @@ export function postgresConnections(url: string): PostgresConnections {
       return socket;
     },
   };
-  const hurried: ClientConfig = {
+  const withTimeouts: ClientConfig = {
     ...config,
     statement_timeout: statementMs,
     lock_timeout: lockMs,
@@ -72,10 +72,10 @@ export function postgresConnections(url: string): PostgresConnections {
   }
 
   return {
-    pool: (max) => pool(hurried, max),
-    patientPool: () => pool(config, 1),
+    pool: (max) => pool(withTimeouts, max),
+    unboundedPool: () => pool(config, 1),
     client: () => {
-      const client = new Client(hurried);
+      const client = new Client(withTimeouts);
       client.on('error', () => undefined);
       return client;
     },

@@ -58,7 +58,7 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   let forget = (): void => undefined;
   const queries = new Kysely<Schema>({
     dialect: new WeirPostgresDialect({
-      pool: user === 'service' ? connections.pool(maxConnections) : connections.patientPool(),
+      pool: user === 'service' ? connections.pool(maxConnections) : connections.unboundedPool(),
       // A server that acknowledges before it has written must not do so for a ledger; one that waits for its replicas keeps doing so.
       onCreateConnection: async (connection) => {
         made += 1;
@@ -73,7 +73,7 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   });
   try {
     await sql`select 1`.execute(queries);
-    if (!(await isUpToDate(queries))) await migratePatiently(connections);
+    if (!(await isUpToDate(queries))) await migrateWithoutTimeout(connections);
   } catch (error) {
     await queries.destroy();
     throw error;
@@ -139,7 +139,7 @@ function preparing(names: LedgerNames, partitions: Partitions): OpenDatabase['pr
 /** On a connection of its own, since a step may wait for others' reports. */
 function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDatabase['beginUpkeep']> {
   const connections = postgresConnections(url);
-  const queries = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.patientPool() }) });
+  const queries = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.unboundedPool() }) });
   const partitions = createPartitions(queries);
   const prepare = preparing(createLedgerNames(queries), partitions);
   return {
@@ -152,12 +152,12 @@ function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDataba
   };
 }
 
-async function migratePatiently(connections: PostgresConnections): Promise<void> {
-  const patient = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.patientPool() }) });
+async function migrateWithoutTimeout(connections: PostgresConnections): Promise<void> {
+  const unbounded = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.unboundedPool() }) });
   try {
-    await migrate(patient);
+    await migrate(unbounded);
   } finally {
-    await patient.destroy();
+    await unbounded.destroy();
   }
 }
 

@@ -14,7 +14,7 @@ export interface NeighbourFigures {
 }
 
 /** How long a neighbour waits for the end of an answer that takes a fifth of a second. */
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 const prompt = 'What is on the menu? [[demo {"words": 12, "tokenDelayMs": 8}]]';
 
 interface Kind {
@@ -75,7 +75,7 @@ function ask(
   const patience = setTimeout(() => {
     reject(new Error('no end in time'));
     request.destroy();
-  }, patienceMs);
+  }, timeoutMs);
   request.on('error', (error) => reject(new Error(`connection: ${error.message}`)));
   request.on('response', (response) => {
     let text = '';

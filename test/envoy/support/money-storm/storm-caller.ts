@@ -19,7 +19,7 @@ export interface StormRecord {
 }
 
 /** Far above what any request of a storm takes. */
-const patienceMs = 40_000;
+const timeoutMs = 40_000;
 
 /** Pieces of text in a stream of either surface. */
 export const piecesIn = (text: string): number =>
@@ -69,7 +69,7 @@ export async function sendStorm(request: StormRequest, options: StormSend): Prom
     end = as;
     open.leave();
   };
-  const timers = [setTimeout(leave, patienceMs, 'hung')];
+  const timers = [setTimeout(leave, timeoutMs, 'hung')];
   const { leaving } = request;
   if (leaving?.kind === 'after') timers.push(setTimeout(leave, leaving.ms, 'left'));
   try {

@@ -70,8 +70,8 @@ export async function runStorm(options: StormOptions): Promise<readonly StormRec
       });
       records.push(record);
       look();
-      const patienceMs = request.statuses.includes(503) ? 0 : longestAwayMs;
-      if (!isAway(record) || performance.now() - since > patienceMs) return;
+      const timeoutMs = request.statuses.includes(503) ? 0 : longestAwayMs;
+      if (!isAway(record) || performance.now() - since > timeoutMs) return;
       await pause(150 + chance.below(200));
     }
   }

@@ -4,7 +4,7 @@ import { sampleDatabase } from '../../../test/support/sample-database.ts';
 import { DatabaseAway } from '../../core/administration.ts';
 import { openAccounts } from '../../store/open-accounts.ts';
 import { CannotOpen } from '../../store/databases/database.ts';
-import { openPatiently } from './patient-accounts.ts';
+import { openWithRetry } from './retrying-accounts.ts';
 
 const location = { kind: 'sqlite', file: '/none/weir.db' } as const;
 
@@ -25,7 +25,7 @@ async function opening() {
     };
     return { ...accounts, findKey: breaking };
   };
-  return { sample, state, clock, told, begin: () => openPatiently(open, { clock, log }) };
+  return { sample, state, clock, told, begin: () => openWithRetry(open, { clock, log }) };
 }
 
 it('goes on trying while the database is away, and tells once when it goes and when it comes', async () => {

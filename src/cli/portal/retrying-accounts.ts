@@ -8,12 +8,12 @@ import { hashKey, looksLikeKey } from '../../store/accounts/key-text.ts';
 import { CannotOpen } from '../../store/databases/database.ts';
 
 /** The part of the store that the portal asks from its own thread; reports have another. */
-export type PatientStore = Omit<PortalStore, 'usageReport' | 'pageOfRequests' | 'findRequest'>;
+export type RetryingStore = Omit<PortalStore, 'usageReport' | 'pageOfRequests' | 'findRequest'>;
 
 /** The accounts of a database that may be away, at the start as later. */
-export interface PatientAccounts {
+export interface RetryingAccounts {
   /** Each call rejects with `DatabaseAway` while the database is. */
-  readonly store: PatientStore;
+  readonly store: RetryingStore;
   /** As `readSharedSecret`. */
   readonly sharedSecret: () => Promise<string>;
   readonly close: () => Promise<void>;
@@ -30,10 +30,10 @@ const retryMs = 2_000;
  * Opens the accounts. While the database is away it goes on trying; rejects with a sentence when the first try shows that waiting
  * cannot help. `open` rejects with `CannotOpen`.
  */
-export async function openPatiently(
+export async function openWithRetry(
   open: () => Promise<Accounts>,
   { clock, log }: Surroundings,
-): Promise<PatientAccounts> {
+): Promise<RetryingAccounts> {
   const closing = new AbortController();
   let accounts: Accounts | undefined;
   let isAway = false;
