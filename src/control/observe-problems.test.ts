@@ -36,7 +36,7 @@ function setUp({ objects = good, files = [], own = {}, edgeEndsInDays }: Situati
   const observe = createObserver({
     ...{ clock, errors, figures: idleFigures(), refusedShare: () => 0 },
     store: {
-      status: () => ({ database: 'here', journalBytes: 0, hasRoom: true, reason: undefined }),
+      status: () => ({ database: 'up', journalBytes: 0, hasRoom: true, reason: undefined }),
     },
     catalog: {
       snapshots: createSnapshots(snapshot, () => undefined),

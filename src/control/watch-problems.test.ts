@@ -10,7 +10,7 @@ const well: Observed = {
   service: {
     ...{ now: 0, isSharing: undefined, disk: undefined, isEnvoyAnswering: true, unansweredMs: 0, refusedShare: 0 },
     ...{ catalogAgeMs: undefined, certificates: [] },
-    store: { database: 'here', journalBytes: 0, journalLimitBytes: 100, hasRoom: true, isDamaged: false },
+    store: { database: 'up', journalBytes: 0, journalLimitBytes: 100, hasRoom: true, isDamaged: false },
   },
   ...{ mistakes: [], objects: [], errors: [] },
 };

@@ -66,6 +66,9 @@ export function isCounted({ kind, usage }: Pick<SettledRequest, 'kind' | 'usage'
   return kind === 'completed' || usage.promptTokens + usage.completionTokens + (usage.webSearches ?? 0) > 0;
 }
 
+/** `down`: rows go to the journal. `replaying`: the database answers again, and the rows of the journal come first. */
+export type DatabaseState = 'up' | 'replaying' | 'down';
+
 /** What the pipeline needs of the accounts and the ledger. Every call is asynchronous and never blocks the event loop. */
 export interface Store {
   /**

@@ -11,7 +11,7 @@ const now = Date.parse('2026-07-01T12:00:00Z');
 const mebibyte = 1024 ** 2;
 
 const store: ObservedStore = {
-  ...{ database: 'here', journalBytes: 0, journalLimitBytes: 256 * mebibyte, hasRoom: true, isDamaged: false },
+  ...{ database: 'up', journalBytes: 0, journalLimitBytes: 256 * mebibyte, hasRoom: true, isDamaged: false },
 };
 const service: ObservedService = {
   ...{ now, store, isSharing: true, disk: { free: 50, size: 100 }, isEnvoyAnswering: true, unansweredMs: 0 },
@@ -50,14 +50,14 @@ const all = async (observed: Observed, isListed = false): Promise<readonly Findi
 const table: readonly (readonly [string, Observed, FoundKind, object: string, problem: string])[] = [
   [
     'the database is away',
-    inStore({ database: 'away', reason: 'no route', journalBytes: 3 * mebibyte }),
+    inStore({ database: 'down', reason: 'no route', journalBytes: 3 * mebibyte }),
     'database-down',
     'database',
     'Takes no bills (no route): 3.0 MiB of bills wait in the journal.',
   ],
   [
     'the journal is settled',
-    inStore({ database: 'behind', journalBytes: 20 * mebibyte }),
+    inStore({ database: 'replaying', journalBytes: 20 * mebibyte }),
     'database-replaying',
     'database',
     'Is back, and 20 MiB of the journal are not settled yet.',
@@ -79,7 +79,7 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
   ],
   [
     'the journal cannot be written',
-    inStore({ database: 'here', journalBytes: 0, hasRoom: false, journalFault: 'EROFS: read-only file system' }),
+    inStore({ database: 'up', journalBytes: 0, hasRoom: false, journalFault: 'EROFS: read-only file system' }),
     'journal-filling',
     'journal',
     'Cannot be written (EROFS: read-only file system): new requests are refused with 503.',

@@ -1,10 +1,11 @@
 /** The problems of a service and of its surroundings: database, disk, Envoy, Valkey and certificates. */
 import { X509Certificate } from 'node:crypto';
+import type { DatabaseState } from '../core/account.ts';
 import type { Cluster } from '../core/catalog.ts';
 import type { Finding } from './kinds.ts';
 
 export interface ObservedStore {
-  readonly database: 'here' | 'behind' | 'away';
+  readonly database: DatabaseState;
   /** Why it is down, by the last failure. */
   readonly reason?: string | undefined;
   readonly journalBytes: number;
@@ -87,7 +88,7 @@ function storeProblems(store: ObservedStore, isListed: IsListed): readonly Findi
   const full = journalBytes / journalLimitBytes;
   const journal = { object: 'journal', kind: 'journal-filling' } as const;
   return [
-    ...when(database === 'away', {
+    ...when(database === 'down', {
       ...{ object: 'database', kind: 'database-down' },
       problem: `Takes no bills${reason === undefined ? '' : ` (${reason})`}: ${sizeText(journalBytes)} of bills wait in the journal.`,
       action: 'Bring the database back; the journal is then settled by itself: docs/runbooks.md#weirledgeraway',
@@ -97,7 +98,7 @@ function storeProblems(store: ObservedStore, isListed: IsListed): readonly Findi
       problem: `Cannot be written (${journalFault}): new requests are refused with 503.`,
       action: 'Make the disk of the data folder writable, then start Weir again: docs/runbooks.md#weirjournalfilling',
     }),
-    ...when(database === 'behind', {
+    ...when(database === 'replaying', {
       ...{ object: 'database', kind: 'database-replaying' },
       problem: `Is back, and ${sizeText(journalBytes)} of the journal are not settled yet.`,
       action: 'Wait; if it does not shrink: docs/runbooks.md#weirjournalfilling',

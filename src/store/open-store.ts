@@ -92,7 +92,7 @@ export interface OpenStore extends Store {
 
 /**
  * Opens the accounts and the ledger for a service, in a thread of their own; a missing SQLite file is made. While a PostgreSQL
- * server does not answer, the store is open with the status `away`. Rejects with a sentence that names the database when waiting
+ * server does not answer, the store is open with the status `down`. Rejects with a sentence that names the database when waiting
  * cannot help, and when there is no folder for the journal.
  */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
@@ -113,7 +113,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const ended = Promise.withResolvers<void>();
   let phase: 'open' | 'closing' = 'open';
   let status: StoreStatus = {
-    database: 'behind',
+    database: 'replaying',
     journalBytes: 0,
     journalFault: undefined,
     hasRoom: true,
@@ -223,7 +223,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   }
 
   const readAgain = setInterval(() => {
-    if (location.kind !== 'postgres' || status.database !== 'here' || phase !== 'open') return;
+    if (location.kind !== 'postgres' || status.database !== 'up' || phase !== 'open') return;
     const hashes = cache.takeUsed(readAgainAtMost);
     if (hashes.length > 0) post({ kind: 'find', hashes });
     else if (performance.now() - askedAt >= lookEveryMs) post({ kind: 'look' });
@@ -241,7 +241,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
       if (known === undefined) return lookUp(keyHash);
       if (!known.isDoubted && isWithin(known, goodForMs[location.kind])) return known.credential;
       // The database is known to be away, so asking it would be in vain.
-      if (status.database !== 'here' && known.credential !== undefined && isWithin(known, awayForMs)) {
+      if (status.database !== 'up' && known.credential !== undefined && isWithin(known, awayForMs)) {
         return known.credential;
       }
       return lookUp(keyHash);

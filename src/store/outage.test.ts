@@ -24,7 +24,7 @@ async function outage(options: { readonly journalBytes?: number } = {}) {
 }
 
 async function untilBack(store: OpenStore): Promise<void> {
-  await vi.waitFor(() => expect(store.status().database).toBe('here'), { timeout: 20_000, interval: 20 });
+  await vi.waitFor(() => expect(store.status().database).toBe('up'), { timeout: 20_000, interval: 20 });
 }
 
 async function expectTrueBooks({ queries }: Pick<Awaited<ReturnType<typeof outage>>, 'queries'>): Promise<void> {
@@ -40,7 +40,7 @@ describe('while the database is away', () => {
   it('rows go to the journal, and into the database when it is back, each once', async () => {
     const { queries, store, release, settle, files, written } = await outage();
     await Promise.all(Array.from({ length: 300 }, (_, index) => settle(`a${index}`)));
-    expect(store.status()).toMatchObject({ database: 'away', hasRoom: true });
+    expect(store.status()).toMatchObject({ database: 'down', hasRoom: true });
     expect(store.status().journalBytes).toBeGreaterThan(300 * 100);
     expect(store.canSettle()).toBe(true);
     await Promise.all(Array.from({ length: 300 }, (_, index) => settle(`a${index + 200}`)));
@@ -96,7 +96,7 @@ describe('while the database is away', () => {
     mkdirSync(join(journal, '0'));
     await vi.waitFor(() => expect(store.canSettle()).toBe(true), { timeout: 20_000, interval: 20 });
     await settle('a');
-    expect(store.status()).toMatchObject({ database: 'away', journalFault: undefined });
+    expect(store.status()).toMatchObject({ database: 'down', journalFault: undefined });
     await release();
     await untilBack(store);
     expect(await written()).toBe(1);

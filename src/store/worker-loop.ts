@@ -44,7 +44,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let watching: { readonly stop: () => Promise<void> } | undefined;
   let upkeep: UpkeepRunner | undefined;
   let status: StoreStatus = {
-    database: 'behind',
+    database: 'replaying',
     journalBytes: journal.bytes(),
     hasRoom: true,
     journalFault: undefined,
@@ -66,9 +66,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let closing = false;
 
   function tell(now: StoreStatus['database'], message?: string, reason = status.reason): void {
-    const [journalBytes, away] = [journal.bytes(), now === 'away' ? reason : undefined];
+    const [journalBytes, away] = [journal.bytes(), now === 'down' ? reason : undefined];
     // While the database takes rows, the journal is not needed.
-    const journalFault = now === 'here' ? undefined : journal.fault();
+    const journalFault = now === 'up' ? undefined : journal.fault();
     const hasRoom = journalBytes < fullBytes && journalFault === undefined;
     const next = { database: now, journalBytes, journalFault, hasRoom, reason: away };
     if (message === undefined && isDeepStrictEqual(status, next)) return;
@@ -78,10 +78,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
 
   /** A reason is for the log once in an outage: with each try another may come, such as by turns those of two servers. */
   function isAway(reason: string): void {
-    if (status.database !== 'away') logged.clear();
+    if (status.database !== 'down') logged.clear();
     const isLogged = logged.has(reason) || logged.size >= mostLogged;
     logged.add(reason);
-    tell('away', isLogged ? undefined : reason, reason);
+    tell('down', isLogged ? undefined : reason, reason);
     if (closing) return;
     retry ??= setTimeout(() => {
       retry = undefined;
@@ -106,7 +106,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       reply({ kind: 'settled', balances: [], spendings: [], faults });
       return;
     }
-    if (database !== undefined && status.database === 'here') {
+    if (database !== undefined && status.database === 'up') {
       const result = await settleOrExplain(database, rows);
       if (result.kind === 'settled') {
         const { balances, spendings, refused } = result;
@@ -145,7 +145,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   async function find(): Promise<void> {
     const hashes = [...wanted].slice(0, findHashes);
     for (const hash of hashes) wanted.delete(hash);
-    if (database === undefined || status.database !== 'here') {
+    if (database === undefined || status.database !== 'up') {
       // The rows in the journal have been spent, and the database does not know of them yet.
       reply({ kind: 'not-searched', hashes, message: `the database is ${status.database}` });
       return;
@@ -161,7 +161,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
 
   /** While the database is away nothing is told: no command can correct a balance then. */
   async function tellReserved(now: Reserved): Promise<void> {
-    if (database === undefined || status.database !== 'here') return;
+    if (database === undefined || status.database !== 'up') return;
     try {
       const told = Date.now();
       await writeReservations(database.queries, { replica: options.replica, reserved: now, now: told });
@@ -176,7 +176,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
 
   /** Without requests nothing else is asked of the database, and an outage would be noticed by the first caller after it. */
   async function look(): Promise<void> {
-    if (database === undefined || status.database !== 'here') return;
+    if (database === undefined || status.database !== 'up') return;
     try {
       await readSharedSecret(database.queries);
     } catch (error) {
@@ -194,9 +194,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
         database = await options.open();
         watching = database.watch({
           changed: () => reply({ kind: 'changed' }),
-          confirmed: () => status.database === 'here' && reply({ kind: 'confirmed' }),
+          confirmed: () => status.database === 'up' && reply({ kind: 'confirmed' }),
         });
-      } else if (status.database === 'away') await database.probe();
+      } else if (status.database === 'down') await database.probe();
       if (!hasToldSecret) {
         reply({ kind: 'secret', secret: await readSharedSecret(database.queries) });
         hasToldSecret = true;
@@ -214,15 +214,15 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
         retentionDays: options.retentionDays,
         now: Date.now,
         // While the database is away, that is told already.
-        report: (message) => status.database === 'here' && tell('here', message),
+        report: (message) => status.database === 'up' && tell('up', message),
         wake: () => void work(),
         rested: (result) => reply({ kind: 'upkeep', result }),
       });
-      tell('here');
+      tell('up');
       reply({ kind: 'changed' });
       return;
     }
-    tell('behind');
+    tell('replaying');
     const rows = next.rows.slice(next.settled, next.settled + replayRows);
     const result = await settleOrExplain(database, rows);
     if (result.kind === 'away') {
@@ -232,7 +232,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     next.settled += rows.length;
     next.refused += result.refused.length;
     for (const { index, message } of result.refused) {
-      tell('behind', `the journal's row of ${rows[index]?.requestId} was refused: ${message}`);
+      tell('replaying', `the journal's row of ${rows[index]?.requestId} was refused: ${message}`);
     }
     if (next.settled >= next.rows.length) finish(next);
   }
@@ -245,7 +245,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   /** Removes a settled file. One that could not be read to its end, or has refused rows, is kept for inspection. */
   function finish(done: NonNullable<typeof segment>): void {
     journal.remove(done, done.refused > 0 ? 'refused' : done.torn ? 'damaged' : undefined);
-    if (done.torn) tell('behind', `the journal's file ${done.name} ends in a record that is not whole`);
+    if (done.torn) tell('replaying', `the journal's file ${done.name} ends in a record that is not whole`);
     segment = undefined;
   }
 
@@ -262,9 +262,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       } else if (isLookWanted) {
         isLookWanted = false;
         await look();
-      } else if (status.database === 'here' && upkeep?.isDue() === true && !closing) await upkeep.step();
-      else if (status.database === 'here' || retry !== undefined || closing) return;
-      if (status.database !== 'here' && retry === undefined && !closing) await comeBack();
+      } else if (status.database === 'up' && upkeep?.isDue() === true && !closing) await upkeep.step();
+      else if (status.database === 'up' || retry !== undefined || closing) return;
+      if (status.database !== 'up' && retry === undefined && !closing) await comeBack();
     }
   }
 

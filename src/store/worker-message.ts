@@ -1,4 +1,4 @@
-import type { Credential, Outcome } from '../core/account.ts';
+import type { Credential, DatabaseState, Outcome } from '../core/account.ts';
 import type { DatabaseLocation, WorkspaceCost } from './databases/database.ts';
 import type { Reserved } from './accounts/reservation-report.ts';
 import type { Settled, Spending } from './ledger/settle-batch.ts';
@@ -32,8 +32,7 @@ export interface SettleFault {
 
 /** The state of the database and of the journal. */
 export interface StoreStatus {
-  /** `away`: the database does not answer, rows go to the journal. `behind`: it is back, and the journal is settled first. */
-  readonly database: 'here' | 'behind' | 'away';
+  readonly database: DatabaseState;
   /** Size of the rows that are in the journal. */
   readonly journalBytes: number;
   /** Why the journal cannot be written, while the database is not up. */

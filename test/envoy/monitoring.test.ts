@@ -146,7 +146,7 @@ const elsewhere = createMetrics(
     sharing: figure({ isShared: true, replicas: 3, late: 0 }, { isShared: false, replicas: 3, late: 0 }),
     droppedLogRecords: figure(0, 7),
     store: figure(idle.store(), {
-      ...{ ...idle.store(), database: 'away', journalBytes: 500, isDamaged: true },
+      ...{ ...idle.store(), database: 'down', journalBytes: 500, isDamaged: true },
       upkeep: { doneAt: undefined, failures: 10 },
     }),
     disk: async () => ({ free: elsewhereIs === 'ill' ? 50 : 500, size: 1_000 }),

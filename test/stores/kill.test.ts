@@ -61,7 +61,7 @@ function settler({ location, journal, ids }: Mortal, name: string) {
 /** Every acknowledged row is there, once; and the books agree to the last unit. Gives how many rows there are. */
 async function expectTrueBooks({ location, journal }: Mortal, acknowledged: readonly string[]): Promise<number> {
   const heir = await storeAt(location, { journal });
-  await vi.waitFor(() => expect(heir.status()).toMatchObject({ database: 'here', journalBytes: 0 }), {
+  await vi.waitFor(() => expect(heir.status()).toMatchObject({ database: 'up', journalBytes: 0 }), {
     timeout: 20_000,
     interval: 20,
   });
@@ -131,23 +131,23 @@ describe('a service', () => {
     await one.close();
     await server.kill();
     const store = await storeAt(mortal.location);
-    expect(store.status().database).toBe('away');
+    expect(store.status().database).toBe('down');
     expect(store.secret()).toMatch(/^[0-9a-f]{64}$/);
     expect(store.secret()).not.toBe(shared);
     await server.start();
     await vi.waitFor(() => expect(store.secret()).toBe(shared), { timeout: 10_000, interval: 20 });
-    await vi.waitFor(() => expect(store.status().database).toBe('here'), { timeout: 10_000, interval: 20 });
+    await vi.waitFor(() => expect(store.status().database).toBe('up'), { timeout: 10_000, interval: 20 });
   });
 
   it('starts while PostgreSQL is away, serves nobody it does not know, and is well when it comes', async () => {
     const mortal = await mortalServer();
     await server.kill();
     const store = await storeAt(mortal.location, { journal: mortal.journal });
-    expect(store.status().database).toBe('away');
+    expect(store.status().database).toBe('down');
     await expect(Promise.resolve(store.findCredential(mortal.hash))).rejects.toMatchObject({ code: 'internal' });
     await store.settle(sampleOutcome({ ...mortal.ids, requestId: 'early', cost: 3n }));
     await server.start();
-    await vi.waitFor(() => expect(store.status().database).toBe('here'), { timeout: 10_000, interval: 20 });
+    await vi.waitFor(() => expect(store.status().database).toBe('up'), { timeout: 10_000, interval: 20 });
     expect(await store.findCredential(mortal.hash)).toMatchObject({ workspace: { balance: -3n } });
     await store.close();
     await expectTrueBooks(mortal, ['early']);
@@ -161,7 +161,7 @@ describe('a service', () => {
     const before = performance.now();
     await store.settle(sampleOutcome({ ...mortal.ids, requestId: 'a', cost: 3n }));
     expect(performance.now() - before).toBeLessThan(8_000);
-    expect(store.status().database).toBe('away');
+    expect(store.status().database).toBe('down');
     // The event loop turned all the while, and goes on to.
     await sleep(10);
     expect(store.findCredential(mortal.hash)).toMatchObject({ workspace: { balance: -3n } });

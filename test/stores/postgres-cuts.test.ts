@@ -58,7 +58,7 @@ describe.each(moments)('a connection that is cut %s any statement', (when) => {
           settled.push(requestId);
         }),
       );
-      await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'here', journalBytes: 0 }));
+      await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'up', journalBytes: 0 }));
     };
     const cuts = await atEachStatement(
       proxy,

@@ -21,7 +21,7 @@ async function openedStore(sample: Sample) {
 }
 
 async function untilHere(store: OpenStore): Promise<void> {
-  await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'here', journalBytes: 0 }), {
+  await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'up', journalBytes: 0 }), {
     timeout: 20_000,
   });
 }
@@ -60,7 +60,7 @@ describe('a settlement that PostgreSQL answers with an error of its own', () => 
     )}`.execute(sample.queries);
     await sql`create trigger fail before update on workspaces execute function fail()`.execute(sample.queries);
     await settle('during');
-    expect(store.status()).toMatchObject({ database: 'away', reason: message });
+    expect(store.status()).toMatchObject({ database: 'down', reason: message });
     expect(told.filter((status) => status.message === message)).toHaveLength(1);
     await sql`drop trigger fail on workspaces`.execute(sample.queries);
     await untilHere(store);
@@ -129,7 +129,7 @@ describe('a server', () => {
       expect(messages.filter((message) => message === reason)).toHaveLength(1);
       // The reason stays while the journal grows.
       await settle('b');
-      expect(store.status()).toMatchObject({ database: 'away', reason });
+      expect(store.status()).toMatchObject({ database: 'down', reason });
     } finally {
       await sql`set default_transaction_read_only = off`.execute(sample.queries);
       await sql`alter database ${name} reset default_transaction_read_only`.execute(sample.queries);

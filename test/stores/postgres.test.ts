@@ -67,7 +67,7 @@ describe('several replicas', () => {
     expect(workspaces.reduce((sum, { requests }) => sum + requests, 0)).toBe(3_000);
     expect(workspaces.filter(({ balance, expected }) => balance !== expected)).toEqual([]);
     expect(spendingDifferences).toEqual([]);
-    expect(new Set(states)).toEqual(new Set(['here']));
+    expect(new Set(states)).toEqual(new Set(['up']));
   });
 
   it('see within a second what another has settled on a balance and a budget', async () => {
@@ -109,11 +109,11 @@ describe('several replicas', () => {
     const url = await server.database('idle');
     const onStatus = ({ database }: { readonly database: string }) => states.push(database);
     await storeAt({ kind: 'postgres', url }, { onStatus });
-    await vi.waitFor(() => expect(states.at(-1)).toBe('here'), { timeout: 20_000 });
+    await vi.waitFor(() => expect(states.at(-1)).toBe('up'), { timeout: 20_000 });
     await server.stop();
-    await vi.waitFor(() => expect(states.at(-1)).toBe('away'), { timeout: 20_000 });
+    await vi.waitFor(() => expect(states.at(-1)).toBe('down'), { timeout: 20_000 });
     await server.start();
-    await vi.waitFor(() => expect(states.at(-1)).toBe('here'), { timeout: 20_000 });
+    await vi.waitFor(() => expect(states.at(-1)).toBe('up'), { timeout: 20_000 });
   });
 
   it('hear of a command at once', { retry: 2 }, async () => {

@@ -13,7 +13,7 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
     blockedAddresses: () => 0,
     droppedLogRecords: () => 0,
     store: () => ({
-      ...{ database: 'here', journalBytes: 0, journalLimitBytes: 1_000, hasRoom: true, waitingRows: 0 },
+      ...{ database: 'up', journalBytes: 0, journalLimitBytes: 1_000, hasRoom: true, waitingRows: 0 },
       ...{ isDamaged: false, retentionDays: 0, upkeep: { doneAt: undefined, failures: 0 } },
     }),
     disk: () => Promise.resolve({ free: 1_000, size: 4_000 }),

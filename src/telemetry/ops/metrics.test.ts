@@ -267,7 +267,7 @@ describe('gauges', () => {
         'weir_ledger_commit_duration_seconds_bucket{le="0.0025",into="database"} 1',
       ),
     );
-    figures = { ...here, database: 'away', journalBytes: 5_000, hasRoom: false, isDamaged: true };
+    figures = { ...here, database: 'down', journalBytes: 5_000, hasRoom: false, isDamaged: true };
     expect(await linesOf(metrics)).toEqual(
       containing(
         ...['weir_ledger_database{state="here"} 0', 'weir_ledger_database{state="away"} 1'],

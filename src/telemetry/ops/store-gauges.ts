@@ -1,9 +1,10 @@
 import { Gauge, type Registry } from 'prom-client';
+import type { DatabaseState } from '../../core/account.ts';
 import { addTotal, gaugesOf } from './declare.ts';
 
 /** The store's state as its gauges show it (`StoreStatus` of the store). */
 export interface StoreFigures {
-  readonly database: 'here' | 'behind' | 'away';
+  readonly database: DatabaseState;
   readonly journalBytes: number;
   /** Most bytes that the journal may hold. */
   readonly journalLimitBytes: number;
@@ -21,7 +22,12 @@ export interface StoreFigures {
   };
 }
 
-const databaseStates = ['here', 'behind', 'away'] as const;
+/** The label of each state. Dashboards and alerts use these words. */
+const databaseStates: readonly (readonly [DatabaseState, string])[] = [
+  ['up', 'here'],
+  ['replaying', 'behind'],
+  ['down', 'away'],
+];
 
 /** Adds gauges of the bills that wait outside the database, of the room for more, and of the upkeep that drops old ones. */
 export function addStoreGauges(registry: Registry, figures: () => StoreFigures): void {
@@ -33,7 +39,7 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
     labelNames: ['state'] as const,
     collect() {
       const { database } = figures();
-      for (const state of databaseStates) this.set({ state }, state === database ? 1 : 0);
+      for (const [state, label] of databaseStates) this.set({ state: label }, state === database ? 1 : 0);
     },
   });
   gauge('weir_journal_bytes', 'Size of the rows that wait in the journal.', () => figures().journalBytes);

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { DatabaseState } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import type { AttemptEnd } from '../../core/health.ts';
 import type { AttemptWatch, RequestEnd, Telemetry } from '../../core/telemetry.ts';
@@ -151,7 +152,7 @@ function recordOf({
 
 /** The store's status as the log shows it (`StoreStatus` of the store). */
 export interface LoggedStatus {
-  readonly database: 'here' | 'behind' | 'away';
+  readonly database: DatabaseState;
   readonly journalBytes: number;
   readonly journalFault: string | undefined;
   readonly hasRoom: boolean;
@@ -160,14 +161,14 @@ export interface LoggedStatus {
 
 /** Logs when the database goes down and comes back, when the journal is full, and errors: a line per change, not per row. */
 export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
-  let last: LoggedStatus = { database: 'here', journalBytes: 0, journalFault: undefined, hasRoom: true };
+  let last: LoggedStatus = { database: 'up', journalBytes: 0, journalFault: undefined, hasRoom: true };
   return (status) => {
     const { database, journalBytes, journalFault, hasRoom, message } = status;
     const facts = { journalBytes, error: message ?? journalFault };
     if (database !== last.database) {
-      if (database === 'away') log.warn(facts, 'the database is away: rows go to the journal');
-      else if (database === 'behind') log.info(facts, 'the database is back: settling the rows of the journal');
-      else if (last.database !== 'here') log.info(facts, 'the database has every row');
+      if (database === 'down') log.warn(facts, 'the database is away: rows go to the journal');
+      else if (database === 'replaying') log.info(facts, 'the database is back: settling the rows of the journal');
+      else if (last.database !== 'up') log.info(facts, 'the database has every row');
     } else if (message !== undefined) log.warn(facts, 'store problem');
     if (hasRoom !== last.hasRoom) {
       if (hasRoom) log.info(facts, 'the journal has room again');
