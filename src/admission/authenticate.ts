@@ -73,7 +73,7 @@ function isExpired({ expiresAt }: Key, now: number): boolean {
 /** The caller of a request. */
 export interface Authenticated {
   readonly credential: Credential;
-  /** The credential as it is when called, with all settlements since; undefined when the store cannot tell. */
+  /** The credential as it is when called, with all settlements since; undefined when the store does not know it. */
   readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
 }
 
@@ -96,7 +96,7 @@ export async function authenticate(
   const found = store.findCredential(hash);
   const credential = found instanceof Promise ? await found : found;
   if (credential === undefined || credential.key.status === 'revoked') throw refusal();
-  // Only who has its text is told: they have sent it as they should.
+  // Only a caller with its text gets this answer: that caller has sent it correctly.
   if (isExpired(credential.key, options.clock.now())) throw refusal('this key has expired');
   if (credential.key.status === 'suspended' || credential.workspace.status === 'suspended') {
     throw new Failure('suspended', `This account is suspended. Contact ${options.abuseContact}.`);

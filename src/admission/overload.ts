@@ -166,7 +166,7 @@ export function nextAdmitRatio(ratio: number, load: Pick<Load, 'medianWaitMs' | 
   return Math.min(1, Math.max(smallestRatio, ratio * (1 + step)));
 }
 
-/** Tells whether the service has refused nearly every new request for a while. */
+/** Decides whether the service has refused nearly every new request for a while. */
 export interface ShedWatch {
   readonly isSheddingAll: () => boolean;
   readonly close: () => void;

@@ -173,7 +173,7 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
   };
 }
 
-/** Counts one more check of an upload, and tells whether it is too slow. */
+/** Counts one more check of an upload, and returns whether the upload is too slow. */
 function isTooSlow(arriving: Arriving): boolean {
   const { bytes } = arriving;
   arriving.quietTicks = bytes === arriving.bytesAtLastTick ? arriving.quietTicks + 1 : 0;

@@ -57,7 +57,7 @@ export interface OutputTiming {
 export interface Outcome extends SettledRequest {
   /** Absent when nothing was delivered, and when several choices ran side by side: their pace is not one answer's. */
   readonly output?: OutputTiming | undefined;
-  /** Why it failed, where the routes that were asked tell. */
+  /** Why it failed, if the routes that were asked gave a reason. */
   readonly refusedFor?: RefusedFor | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { Surface } from './dialect.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
 
-// What operators, the command line and the portal do with accounts and the ledger, and what they are told.
+// What operators, the command line and the portal do with accounts and the ledger, and the results.
 
 /** Who changes an account. */
 export interface Actor {
@@ -92,7 +92,7 @@ export interface NewCredit {
   readonly amount: Money;
   /** What it is for. A correction needs one. */
   readonly note: string | undefined;
-  /** Given by somebody who may ask twice for the same credit: the second time nothing is added. */
+  /** The idempotency key of a request that may be repeated: the second time nothing is added. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -227,7 +227,7 @@ export interface Session {
   readonly credential: string | undefined;
   /** What changes must carry in the header `x-csrf-token`. */
   readonly csrfToken: string;
-  /** What an identity provider wants to be told at log-out. */
+  /** What an identity provider needs at log-out. */
   readonly logOutHint: string | undefined;
   readonly createdAt: number;
   readonly expiresAt: number;

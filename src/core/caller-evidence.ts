@@ -1,5 +1,5 @@
 /**
- * Tells failures that one caller's requests cause from failures of the route or model that serves them. A failure that may be
+ * Distinguishes failures caused by one caller's requests from failures of the route or model that serves them. A failure that may be
  * the request's own fault counts only while another caller's requests mostly fail, too. Callers are ids of API keys.
  */
 export interface CallerEvidence {

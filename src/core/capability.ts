@@ -107,7 +107,7 @@ export interface RequestTarget {
   readonly upstreamModel: string;
   /** Optional parameters to send; the others are left out. */
   readonly parameters: readonly ParameterName[];
-  /** Set when no tool is to be called on a route that cannot be told so: its engine hears of none. */
+  /** Set when no tool may be called, and the route has no word for that: its engine gets no tools. */
   readonly withholdsTools?: true | undefined;
   /** How the conversation is put. Absent: as it was sent. */
   readonly form?: MessageForm;

@@ -164,7 +164,7 @@ export interface KubeObject {
   readonly declared: CatalogObject;
 }
 
-/** Something about an object that a person should notice, as Kubernetes' Events tell it. */
+/** Something about an object that a person should notice, in the form of a Kubernetes Event. */
 export interface ObjectEvent {
   readonly severity: 'Normal' | 'Warning';
   /** One word for programs. */

@@ -15,7 +15,7 @@ export type AtTurnEnd = (work: () => void) => void;
 
 /**
  * Maps a list that would hold the event loop for too long in one piece: item by item, in slices of a few milliseconds, after each of
- * which other work has a turn. What the results tell of may therefore be some milliseconds apart. Rejects as soon as `map` fails, and
+ * which other work has a turn. So the results can be some milliseconds apart. Rejects as soon as `map` fails, and
  * maps none of the items that are left then.
  */
 export type InSlices = <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result) => Promise<Awaited<Result>[]>;

@@ -2,7 +2,7 @@ import { deltasOf, type RelayedEvent } from './event.ts';
 import type { Content, Request } from './request.ts';
 
 /**
- * Characters that stand for one token where nobody can count, more than tokenizers need on average, so that an estimate
+ * Characters that count as one token where there is no tokenizer, more than tokenizers need on average, so that an estimate
  * errs low: English prose has about 3.7 characters to a token once its blanks are left out, source code fewer. Chinese and
  * Japanese have about 1.4; a surrogate pair, such as an emoji, is two characters of that kind.
  */

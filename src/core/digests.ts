@@ -5,7 +5,7 @@ import type { Content, Message, Request } from './request.ts';
 const leastBytes = 1024;
 /** Only so much of a prompt is digested: prompts that share so much nearly always share the rest. */
 const mostBytes = 64 * 1024;
-/** The message behind the system messages is digested so far however long these are: it tells conversations apart. */
+/** The message behind the system messages is digested so far however long these are: it distinguishes conversations. */
 const firstMessageBytes = 16 * 1024;
 /** An image counts as at least so much text, wherever its bytes are. */
 const imageBytes = 1024;

@@ -48,7 +48,7 @@ export type AnswerEvent =
     };
 
 /**
- * A search that the service made in the middle of an answer, told after the usage that counts its call. Its result follows;
+ * A search that the service made in the middle of an answer, sent after the usage that counts its call. Its result follows;
  * other events may stand between them.
  */
 export type SearchEvent =
@@ -69,7 +69,7 @@ export function isOutput(event: AnswerEvent): boolean {
   return event.type !== 'usage';
 }
 
-/** The engine's own deltas in an event, about one token each: what stands in where nobody counted. */
+/** The engine's own deltas in an event, about one token each. They replace a missing count. */
 export function deltasOf(event: RelayedEvent): number {
   switch (event.type) {
     case 'text-delta':
@@ -160,7 +160,7 @@ export const ofTheRequest: ReadonlySet<EngineError | undefined> = new Set<Engine
   'content-policy',
 ]);
 
-/** Whether a fault lies in the request, as far as its route can tell. */
+/** Whether a fault lies in the request, as far as its route knows. */
 export const isOfTheRequest = ({ kind, engineError }: Fault): boolean =>
   kind === 'structure' || ofTheRequest.has(engineError);
 
@@ -176,6 +176,6 @@ export interface ResponseReader {
   readonly push: (bytes: Uint8Array) => ReadStep;
   /** The engine ended its answer cleanly. */
   readonly end: () => ReadStep;
-  /** What the answer calls its model, where that is a plain name. Absent: nobody reads it. */
+  /** The model name in the answer, if it is a plain name. Absent: it is not needed. */
   readonly model?: (() => string | undefined) | undefined;
 }

@@ -5,7 +5,7 @@ export interface RequestHead {
   readonly method: string;
   /** With the query, if any. */
   readonly path: string;
-  /** The client's IP address, as far as trusted proxies tell it. Absent when it is not known. */
+  /** The client's IP address, from trusted proxies where there are any. Absent when it is not known. */
   readonly address?: string;
   /** First value of a header, by lowercase name. */
   readonly header: (name: string) => string | undefined;

@@ -17,7 +17,7 @@ export interface StructureFinding {
   readonly asked: () => number;
 }
 
-/** How an attempt ended, as far as it tells something about its route. */
+/** How an attempt ended, as far as it says something about its route. */
 export type AttemptEnd =
   /** The answer is whole. `tokens`: output tokens, where they are known. */
   | { readonly kind: 'complete'; readonly tokens?: number | undefined }
@@ -69,7 +69,7 @@ export interface AttemptPlace {
   readonly endpoint: Endpoint;
 }
 
-/** The live state of all routes: what dispatch tells of its attempts, and what it asks before it makes one. */
+/** The live state of all routes: dispatch reports its attempts to it, and asks it before each attempt. */
 export interface Health {
   /**
    * Begins an attempt on an endpoint of the route, counted against its capacity until it has ended. Undefined when no endpoint

@@ -1,6 +1,6 @@
 /**
  * Which image addresses may go to engines, which fetch them from their own network. `any`: all http and https addresses. A list:
- * only those of its hosts. `data:` URLs, which nobody fetches, are always allowed.
+ * only those of its hosts. `data:` URLs, which are not fetched, are always allowed.
  */
 export type ImageHosts = 'any' | readonly ImageHost[];
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** From the one that tells most. */
+/** The most verbose one first. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 
 /** The least level that a program logs. */

@@ -45,7 +45,7 @@ export const usdSchema = z
   .meta({ description: 'USD, an exact decimal.', example: '12.5' });
 
 /**
- * Token counts of one answer. Absent is not zero: a count that nobody reported is undefined.
+ * Token counts of one answer. Absent is not zero: a count that was not reported is undefined.
  * docs/reference/api.md §2.4.
  */
 export interface Usage {

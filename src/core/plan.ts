@@ -17,7 +17,7 @@ export interface Plan {
   readonly affinity?: string | undefined;
 }
 
-/** How the routes of a model were ranked for a request, and why: what is told of a plan. */
+/** How the routes of a model were ranked for a request, and why: the part of a plan for operators. */
 export interface Ranking {
   /** Why the first route is the first; undefined: none was left. */
   readonly first: FirstReason | undefined;

@@ -6,7 +6,7 @@ import type { Model } from './catalog.ts';
 export interface Prompt {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
-  /** What the engine is told to hand its chat template besides, such as `{ enable_thinking: false }`. */
+  /** Further values for the engine's chat template, such as `{ enable_thinking: false }`. */
   readonly templateArguments?: Readonly<Record<string, unknown>>;
 }
 
@@ -30,7 +30,7 @@ export type PromptCount =
   /** Over the limit. */
   | { readonly kind: 'over'; readonly atLeast: number }
   /**
-   * Nobody here can tell, so the engine decides: the model's tokenizer is broken, its template refuses these messages, or
+   * It cannot be counted here, so the engine decides: the model's tokenizer is broken, its template refuses these messages, or
    * counting took longer than is allowed.
    */
   | { readonly kind: 'unknown'; readonly reason: 'tokenizer' | 'template' | 'time' };
@@ -44,7 +44,7 @@ export interface TokenizerProblem {
   readonly message: string;
 }
 
-/** What must be known of a tokenizer and its template to tell without counting whether a prompt fits. */
+/** The facts about a tokenizer and its template that decide without counting whether a prompt fits. */
 export interface TokenizerBounds {
   /** Most tokens a byte of text can become; undefined when there is no such bound. */
   readonly tokensPerByte: number | undefined;
@@ -52,11 +52,11 @@ export interface TokenizerBounds {
   readonly tokensPerAsciiByte: number | undefined;
   /** Most bytes of text that one token stands for; infinite when there is no such bound. */
   readonly longestTokenBytes: number;
-  /** Most tokens the template writes of its own accord; absent when it cannot be told. */
+  /** Most tokens the template writes of its own accord; absent when that is unknown. */
   readonly template?: {
     readonly base: number;
     readonly perMessage: number;
-    /** What it adds when there are tools or calls; absent when it cannot be told. */
+    /** What it adds when there are tools or calls; absent when that is unknown. */
     readonly tools?: { readonly base: number; readonly perTool: number; readonly perCall: number };
   };
   /** Where the template takes system messages. */
@@ -109,7 +109,7 @@ export interface PromptShape {
 }
 
 /**
- * Most tokens a prompt can have, told by its size alone; undefined when nothing can be promised.
+ * Most tokens a prompt can have, by its size alone; undefined when there is no bound.
  *
  * The proof: a text is no longer in UTF-8 than as a JSON string, so the texts of the body together have at most
  * `bodyBytes` bytes and become at most `tokensPerByte` times as many tokens. To these the template adds its own words,
@@ -142,7 +142,7 @@ export function fewestTokens(textBytes: number, longestTokenBytes: number): numb
   return Math.ceil(textBytes / longestTokenBytes);
 }
 
-/** What a prompt is counted with: a model's tokenizer, and what its template is told. */
+/** What a prompt is counted with: a model's tokenizer, and the values for its template. */
 export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage'> {
   /** Folder under the tokenizer root. */
   readonly tokenizerPath: string;

@@ -14,7 +14,7 @@ export interface ImagePart {
   readonly url: string;
   readonly detail?: 'auto' | 'low' | 'high';
   /**
-   * What a model that takes no images is told in its place, for an image that a tool brought. Absent: the caller's own image,
+   * The text that a model without image input gets in its place, for an image that a tool returned. Absent: the caller's own image,
    * and such a model refuses the request.
    */
   readonly alternative?: string;

@@ -7,12 +7,12 @@ export interface StructureAsk {
   readonly text: string;
   /** Absent: any JSON value will do. */
   readonly schema?: Readonly<Record<string, unknown>> | undefined;
-  /** What the value itself must be; `object` unless told. */
+  /** The required type of the value itself. Default: `object`. */
   readonly top?: 'object' | 'any';
 }
 
 /**
- * `valid`: of the form that was asked for. `invalid`: not. `unknown`: it could not be told (a schema that cannot be
+ * `valid`: of the form that was asked for. `invalid`: not. `unknown`: it could not be checked (a schema that cannot be
  * compiled, or checking took too long): the answer gets the benefit of the doubt.
  */
 export type StructureResult =
@@ -37,17 +37,17 @@ export interface StructuralDefect {
   readonly capability: StructuralCapability;
   readonly detail: string;
   /**
-   * Nobody was promised better, and a caller can make use of it: it may be relayed when no route does better. Not so what
+   * The API promises nothing better, and a caller can use it: it may be relayed when no route does better. Not so what
    * `strict` was asked for, and what is no JSON.
    */
   readonly isTolerable: boolean;
-  /** Only the caller's schema does not allow it: that may be one that nobody can meet. */
+  /** Only the caller's schema does not allow it, and no value may satisfy that schema. */
   readonly missesSchema: boolean;
 }
 
 /** Validates the structure of one request's answers, and holds defects against their routes (docs/reference/api.md §4.1). */
 export interface StructureValidator {
-  /** Validates a whole answer before it is relayed. Undefined: the answer is valid, or that cannot be told. */
+  /** Validates a whole answer before it is relayed. Undefined: the answer is valid, or that cannot be checked. */
   readonly validateWhole: (
     events: readonly AnswerEvent[],
     planned: { readonly route: Route },

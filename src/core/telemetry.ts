@@ -41,9 +41,9 @@ export interface AnswerFacts {
   readonly finishReasons: readonly FinishReason[];
 }
 
-/** Is told of one attempt. Not called for each chunk. */
+/** Watches one attempt. Not called for each chunk. */
 export interface AttemptWatch {
-  /** Goes with the call: the span of the attempt, as W3C `traceparent`. Absent: nobody traces. */
+  /** Goes with the call: the span of the attempt, as W3C `traceparent`. Absent: tracing is off. */
   readonly traceparent?: string | undefined;
   /** The first output has come: of an answer that does not stream, a part of it. Further calls are harmless. */
   readonly output: () => void;
@@ -82,7 +82,7 @@ export interface SearchRecord {
   readonly spanId: string | undefined;
 }
 
-/** How a request ended, as its caller saw it. Told once for each request that asked for an answer, and for whatever else was refused. */
+/** How a request ended, as its caller saw it. Reported once for each request for an answer, and for each other refused request. */
 export interface RequestEnd {
   readonly requestId: string;
   /** The caller's or Envoy's `x-request-id`; empty where it is too long or not plain. */
@@ -94,7 +94,7 @@ export interface RequestEnd {
   readonly modelId: string | undefined;
   /** `refused`: nothing was dispatched. */
   readonly kind: OutcomeKind | 'refused';
-  /** What the caller was told. Undefined: no error. */
+  /** The error that the caller got. Undefined: no error. */
   readonly code: FailureCode | undefined;
   /** The failure behind `code`, for its cause and its blame. */
   readonly failure: Failure | undefined;
@@ -121,11 +121,11 @@ export interface BegunRequest {
   readonly correlationId: string;
   /** Wall clock, milliseconds. */
   readonly startedAt: number;
-  /** Undefined: nobody traces. */
+  /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
 }
 
-/** What is told about requests: counts, ids, names and times. Nothing here can carry content. */
+/** Receives the facts about requests: counts, ids, names and times. No field can carry content. */
 export interface Telemetry {
   /** A request for an answer has come. `over` follows once nothing more happens to it. */
   readonly began: (requestId: string, request: BegunRequest) => void;
@@ -137,7 +137,7 @@ export interface Telemetry {
   readonly ended: (end: RequestEnd) => void;
   /** A request was refused because no route of its model had room. */
   readonly unavailable: (modelId: string) => void;
-  /** An attempt is made, why and where. The result is told how it goes. */
+  /** An attempt is made, why and where. The result receives its progress. */
   readonly attempt: (requestId: string, start: AttemptStart) => AttemptWatch;
   /** The answer is that of this attempt from now on. */
   readonly won: (requestId: string, routeId: string, reason: AttemptReason) => void;

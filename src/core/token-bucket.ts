@@ -9,7 +9,7 @@ export interface BucketSize {
   readonly burst: number;
 }
 
-/** What a caller is told about its bucket (docs/reference/api.md §8). */
+/** The state of a bucket for its caller (docs/reference/api.md §8). */
 export interface RateStatus {
   /** Sustained requests per second. */
   readonly limit: number;

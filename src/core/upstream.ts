@@ -4,7 +4,7 @@ import type { Headers } from './headers.ts';
 export interface UpstreamCall {
   /** Envoy cluster. */
   readonly cluster: string;
-  /** Name of the backend, under which Envoy counts what is on its way to it. Absent: nobody will ask. */
+  /** Name of the backend, under which Envoy counts its open requests. Absent: no count is needed. */
   readonly backend?: string | undefined;
   /** Name of the endpoint that is to answer (`Endpoint.name`). Absent: Envoy chooses one. */
   readonly endpoint?: string | undefined;
@@ -18,11 +18,11 @@ export interface UpstreamCall {
    * with the same digest while it has room. It stays inside the gateway.
    */
   readonly affinity?: string | undefined;
-  /** W3C `traceparent`: the span that the call hangs on. It is handed on to whoever is called. Absent: nobody traces. */
+  /** W3C `traceparent`: the parent span of the call, which is sent to the engine. Absent: tracing is off. */
   readonly traceparent?: string | undefined;
-  /** `POST` unless told. A GET has an empty body. */
+  /** Default: `POST`. A GET has an empty body. */
   readonly method?: 'GET' | undefined;
-  /** Of the body; `application/json` unless told. */
+  /** Of the body. Default: `application/json`. */
   readonly contentType?: string | undefined;
   /** Further headers. */
   readonly headers?: Headers | undefined;
@@ -35,7 +35,7 @@ export interface UpstreamListener {
   /** Another endpoint answers than the call names, which is gone or unhealthy. Comes before `head`. */
   readonly movedTo?: ((endpoint: string) => void) | undefined;
   readonly head: (status: number, header: (name: string) => string | undefined) => void;
-  /** A piece of the body. The bytes are the listener's: nobody changes them afterwards. */
+  /** A piece of the body. The bytes belong to the listener and do not change afterwards. */
   readonly data: (bytes: Uint8Array) => void;
   readonly ended: () => void;
   /** The connection could not be made, was reset or cut. */
@@ -47,7 +47,7 @@ export interface UpstreamStream {
   /** Closes the connection; nothing is reported afterwards. Harmless once the call is over. */
   readonly abort: () => void;
   /**
-   * Whether it is on a connection to the engine, as far as anybody can tell: false also where that is not known. Asks, so it
+   * Whether it is on a connection to the engine, as far as is known. Asks, so it
    * takes a moment, and is for those who are about to abort it.
    */
   readonly reached: () => Promise<boolean>;

@@ -1,4 +1,4 @@
-/** Where Valkey is: one server, or some servers of a cluster, which tell of the others. */
+/** Where Valkey is: one server, or some servers of a cluster, which know the others. */
 export type ValkeyAddress =
   | {
       readonly kind: 'server';

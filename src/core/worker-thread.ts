@@ -6,7 +6,7 @@ export interface WorkerThread<Ask, Reply> {
    */
   readonly ask: (ask: Ask, transfer?: ArrayBuffer[]) => Promise<Reply>;
   /** Sends a message without a reply. Does nothing while no thread runs. */
-  readonly tell: (message: Ask) => void;
+  readonly post: (message: Ask) => void;
   /** Questions without a reply so far. */
   readonly pending: () => number;
   /** Resolves when the thread has ended. */
@@ -25,7 +25,7 @@ export class ThreadEnded extends Error {
   }
 }
 
-/** What the thread's script is sent: without an id nobody waits for a reply. */
+/** A message to the thread's script. Without an id, no caller waits for a reply. */
 export interface ThreadMessage<Ask> {
   readonly id: number | undefined;
   readonly ask: Ask;

@@ -243,16 +243,16 @@ export interface LeftAttempt {
 /**
  * Looks for evidence that an engine had the request of a caller who left before any output, and then closes the calls. Only with
  * evidence is the prompt billed (decision 0028): an engine's success has begun to arrive, or the request is on a connection to
- * an engine that is most likely at work on it. Calls `tell` at once unless Envoy has to be asked.
+ * an engine that is most likely at work on it. Calls `answer` at once unless Envoy has to be asked.
  */
 export function lookForEvidence(
   left: readonly LeftAttempt[],
   { health, stream }: { readonly health: Pick<Health, 'isAnswering'>; readonly stream: boolean },
-  tell: (heard: boolean) => void,
+  answer: (heard: boolean) => void,
 ): void {
   const close = (heard: boolean): void => {
     for (const { attempt } of left) attempt.abort();
-    tell(heard);
+    answer(heard);
   };
   const likely = left.filter(({ at, waitedMs }) => health.isAnswering(at, { stream, waitedMs }));
   if (left.some(({ attempt }) => attempt.hasHead())) close(true);

@@ -34,7 +34,7 @@ export interface DispatchOptions {
   readonly countText: CountText | undefined;
   /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
-  /** Receives the answer in order. The first call commits: from then on a failure is continued elsewhere, or told. */
+  /** Receives the answer in order. The first call commits: from then on a failure is continued elsewhere, or reported to the caller. */
   readonly deliver: (events: readonly AnswerEvent[]) => void;
   readonly observer: DispatchObserver;
 }
@@ -51,7 +51,7 @@ export interface AskedOfModel {
   readonly prompt: number | undefined;
 }
 
-/** Is told of every attempt. */
+/** Watches every attempt. */
 export interface DispatchObserver {
   readonly attempting: (at: AttemptPlace, reason: AttemptReason, step: AttemptStep) => AttemptWatch | undefined;
   /** The answer, or the rest of it, is that of this attempt. */
@@ -67,7 +67,7 @@ type DispatchEnding =
   | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number; readonly isContinued: boolean }
   /** The answer failed after output had been delivered, and no route could continue it. */
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
-  /** No route delivered, and why, as far as they tell. `isPartial`: some were not asked. No attempts: no route had room. */
+  /** No route delivered, and why, as far as the routes say. `isPartial`: some were not asked. No attempts: no route had room. */
   | ({ readonly kind: 'failed'; readonly attempts: number; readonly isPartial: boolean } & AttemptRefusal)
   /** `heard`: there is evidence that an engine had the request (`lookForEvidence`). */
   | {

@@ -32,7 +32,7 @@ export interface ExpectedAnswer {
 
 /** Reads an answer whose status is not 200. */
 export interface ErrorReader {
-  /** Whether the body can tell more than the status does. */
+  /** Whether the body can say more than the status does. */
   readonly needsBody: (status: number) => boolean;
   readonly read: (status: number, body: string) => EngineErrorReading;
 }

@@ -91,7 +91,7 @@ interface Runner extends Winner {
   readonly why: AttemptReason;
   readonly begunAt: number;
   attempt: Attempt | undefined;
-  /** Is told how the attempt goes. Undefined until the call goes out. */
+  /** Receives the progress of the attempt. Undefined until the call goes out. */
   watch: AttemptWatch | undefined;
   /** Output that is not delivered yet. */
   held: AnswerEvent[];
@@ -167,7 +167,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     const runner = runners.get(number);
     if (runner === undefined) return;
     runner.attempt?.abandon(why);
-    tell(runner, { kind: why });
+    report(runner, { kind: why });
     tried.abandoned(runner.planned, runner.at.endpoint);
     runners.delete(number);
   }
@@ -203,7 +203,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
       if (isOver) attempt.abandon('aborted');
       else if (isPaused) attempt.pause();
     } catch (error) {
-      // Thrown from here, the error would reach whoever reported the fault of the attempt before.
+      // Thrown from here, the error would reach the code that reported the fault of the attempt before.
       crash(error);
     }
   }
@@ -225,7 +225,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     return openRoutes(routes, running, health);
   };
 
-  function tell({ watch, attempt }: Runner, end: AttemptEnd): void {
+  function report({ watch, attempt }: Runner, end: AttemptEnd): void {
     watch?.ended(end, attempt?.facts());
   }
 
@@ -267,7 +267,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
   function fail(runner: Runner, fault: Fault): void {
     const { number, planned } = runner;
     runners.delete(number);
-    tell(runner, { kind: 'failed', fault });
+    report(runner, { kind: 'failed', fault });
     faults.push(fault);
     tried.failed(planned, fault);
     listener.failed(planned, fault);
@@ -279,7 +279,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
   function complete(runner: Runner): void {
     const { number, planned, held } = runner;
     const accept = (): void => {
-      tell(runner, { kind: 'complete' });
+      report(runner, { kind: 'complete' });
       if (race.winner !== number) take({ kind: 'output', attempt: number });
       if (race.winner === number) end({ kind: 'complete', planned });
     };
@@ -312,7 +312,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     hedging.stop();
     for (const runner of runners.values()) {
       runner.attempt?.abandon('aborted');
-      tell(runner, { kind: 'aborted' });
+      report(runner, { kind: 'aborted' });
     }
     runners.clear();
   }

@@ -16,7 +16,7 @@ export interface Call {
   readonly end: () => void;
 }
 
-/** Whoever answers a call. */
+/** The handler that answers a call. */
 export interface CallHandler {
   /** May throw, which ends the call with an error. */
   readonly message: (message: ProcessingRequest) => void;
@@ -30,7 +30,7 @@ export interface CallHandler {
  */
 const unaskedBytes = 64 * 1024;
 
-/** Bytes of an answer that may wait for Envoy before its writer is told to hold back. */
+/** Bytes of an answer that may wait for Envoy before its writer has to pause. */
 const waitingBytes = 32 * 1024;
 
 const ok = { code: status.OK, details: '' };

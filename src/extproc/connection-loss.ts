@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import { ByNumber } from '../core/by-number.ts';
 
 /**
- * How long the loss of a connection may come after what it makes of the calls on it, milliseconds. An Envoy that is told to end
+ * How long the loss of a connection may come after what it makes of the calls on it, milliseconds. An Envoy that was asked to end
  * ends its calls one by one before it closes their connection, as if each caller had left. One that is killed closes
  * everything at once; only an engine's answer may be seen to break off before that.
  */
@@ -23,7 +23,7 @@ export class ConnectionLoss {
   /** The connection is gone, with every call that was on it. */
   happened(): void {
     this.#lost = true;
-    for (const tell of this.#waiting.values()) tell();
+    for (const notify of this.#waiting.values()) notify();
   }
 
   /**
@@ -34,13 +34,13 @@ export class ConnectionLoss {
     if (this.#lost) return Promise.resolve(true);
     const number = (this.#asked += 1);
     return new Promise((resolve) => {
-      const tell = (): void => {
+      const notify = (): void => {
         cancelTimer();
         this.#waiting.delete(number);
         resolve(this.#lost);
       };
-      const cancelTimer = this.#clock.after(seen === 'failed' ? afterFailingMs : afterLeavingMs, tell);
-      this.#waiting.set(number, tell);
+      const cancelTimer = this.#clock.after(seen === 'failed' ? afterFailingMs : afterLeavingMs, notify);
+      this.#waiting.set(number, notify);
     });
   }
 }

@@ -25,7 +25,7 @@ export async function loadExternalProcessor(): Promise<ServiceDefinition> {
 }
 
 const serverOptions = {
-  // It counts and dates every message, for a debugging service that nobody asks here.
+  // It counts and dates every message, for a debugging service that is not used here.
   'grpc.enable_channelz': 0,
   // More than a machine can hold; without it Envoy would stop at its own assumption.
   'grpc.max_concurrent_streams': 1_000_000,
@@ -72,7 +72,7 @@ export interface Connection {
 
 /**
  * Serves the calls of one connection. Each has a gRPC server of its own, which is how a call knows its connection: grpc-js
- * does not tell, and a call that ends together with its connection was not ended by its caller.
+ * does not say so, and a call that ends together with its connection was not ended by its caller.
  */
 export function serveConnection(options: {
   readonly socket: Socket;
@@ -96,7 +96,7 @@ export function serveConnection(options: {
   const server = new Server({ ...serverOptions, interceptors: [(_, call) => new ProcessCall(call, answering)] });
   server.addService(service, { Process: () => undefined });
   socket.on('close', () => {
-    // Closed after its last call, it took nobody's answer along.
+    // It was closed after its last call, so no answer was lost.
     if (!isDraining || open > 0) loss.happened();
     server.forceShutdown();
   });

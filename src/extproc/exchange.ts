@@ -24,7 +24,7 @@ export class ExtProcExchange implements Exchange {
   readonly head: RequestHead;
   readonly #call: Call;
   readonly #abort = new AbortController();
-  /** Collects the body until it is handed over; undefined from then on, and once nobody will want it. */
+  /** Collects the body until it is handed over; undefined from then on, and once it is not needed. */
   #collector: BodyCollector | undefined;
   #received: boolean;
   #waiter: BodyWaiter | undefined;
@@ -66,13 +66,13 @@ export class ExtProcExchange implements Exchange {
     return this.#state === 'started';
   }
 
-  /** A piece of the request body has come. Pieces that nobody will read are dropped, not kept. */
+  /** A piece of the request body has come. Pieces that will not be read are dropped. */
   receive(piece: Buffer, endOfStream: boolean): void {
     const collector = this.#collector;
     if (collector === undefined) return;
     this.#received ||= endOfStream;
     const waiter = this.#waiter;
-    // Before somebody waits, only a little is read.
+    // Until a stage waits for the body, only a little of it is read.
     if (waiter !== undefined && !this.#mayHold(collector.bytes() + piece.length, waiter, collector)) return;
     collector.add(piece, endOfStream);
     if (waiter !== undefined && this.#received) this.#deliver(waiter, collector);
@@ -80,7 +80,7 @@ export class ExtProcExchange implements Exchange {
 
   body(limitBytes: number, upload?: Upload): Promise<Uint8Array> {
     const collector = this.#collector;
-    // It may have left while its key was looked up: nobody would ever end the wait.
+    // The caller may have left while its key was looked up: then nothing would end the wait.
     if (collector === undefined) return Promise.reject(callerLeft);
     return new Promise((resolve, reject) => {
       const waiter = { limitBytes, upload, resolve, reject };

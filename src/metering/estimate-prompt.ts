@@ -2,7 +2,7 @@ import type { Model } from '../core/catalog.ts';
 import type { PromptShape } from '../core/prompt.ts';
 
 /**
- * Tokens of a prompt that nobody could count: its text by an estimate that errs low, its images by the model's own rule or
+ * Tokens of a prompt that could not be counted: its text by an estimate that errs low, its images by the model's own rule or
  * not at all, and never more than the model can read.
  */
 export function estimatePrompt(

@@ -62,7 +62,7 @@ export function lengthOf(
   };
 }
 
-/** The length of one answer, as far as it tells of its model's answers. */
+/** The length of one answer, as far as it is typical of its model. */
 export interface AnswerLength {
   /** Output tokens of one choice, reasoning included. */
   readonly tokens: number;

@@ -13,7 +13,7 @@ export interface Meter {
   readonly take: (events: readonly RelayedEvent[]) => void;
   /** What would be billed if the caller left now. */
   readonly soFar: () => Usage;
-  /** What is billed for an answer that ended like this, by the table below. Estimated only where nobody can count. */
+  /** What is billed for an answer that ended like this, by the table below. Estimated only where it cannot be counted. */
   readonly bill: (ending: AnswerEnding) => Promise<Metered>;
 }
 

@@ -39,7 +39,7 @@ export function createOutputWatch(): OutputWatch {
       // The time that a search took is not the pace of the engine.
       if (firstMs === undefined || choices > 1 || hasSearched) return undefined;
       const tokens = completionTokens - (hasReasoning ? 0 : reasoningTokens);
-      // The engine's count contradicts what was delivered: no pace can be told from it.
+      // The engine's count contradicts what was delivered: it gives no pace.
       return tokens <= 0 ? undefined : { tokens, tokensAtFirst, firstMs, lastMs };
     },
   };

@@ -76,7 +76,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
   const meter = createMeter(estimatePrompt(prepared.shape, plan.model), options.counters);
   const { stream, includeUsage } = prepared.request;
-  // A stream without a usage chunk shows its split to nobody.
+  // A stream without a usage chunk shows its split to no caller.
   const { counters, accrue } = options;
   const split =
     counters !== undefined && (!stream || includeUsage) ? createReasoningSplit(counters.countText) : undefined;

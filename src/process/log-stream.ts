@@ -169,7 +169,7 @@ export function logToStandardOutput(format: LogFormat): LogStream {
 
 /**
  * Standard output as a sink. A file is written to by Node's threads. A pipe or a socket must not be: its write would hold a
- * thread, and the end of the process, until somebody reads; as a stream Node has set it not to block.
+ * thread, and the end of the process, until the reader reads; as a stream Node has set it not to block.
  */
 function standardOutput(): LogSink {
   const facts = fstatSync(1);

@@ -16,7 +16,7 @@ export function memoryLimitBytes(): number {
 
 /**
  * Most files that this process, or a child of it, may have open: the hard limit, to which Envoy and Node raise their own limit.
- * Undefined where there is none, or where the system does not tell.
+ * Undefined where there is none, or where the system does not report it.
  */
 export function openFilesLimit(): number | undefined {
   try {
@@ -41,7 +41,7 @@ const lowPriority = 10;
 
 /**
  * The same for all threads of this process, and for those that they start from now on: for a process beside others that answer
- * callers. A processor that nobody else needs is used as before.
+ * callers. A processor that no other program needs is used as before.
  *
  * Linux weighs sessions against each other before it looks at the priorities of their threads, unless a container has a control group
  * of its own (sched(7), "The autogroup feature"): a process that leads a session lowers that of the session, too. One that does not

@@ -60,7 +60,7 @@ export function startPrepareWorker(options: {
           if (counted.kind !== 'counted') throw failed(counted);
           return counted.count;
         },
-        release: () => thread.tell({ kind: 'release', handle }),
+        release: () => thread.post({ kind: 'release', handle }),
       };
     },
     close: () => {

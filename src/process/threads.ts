@@ -12,7 +12,7 @@ export interface ThreadReading {
    * itself.
    */
   readonly delayMs: number | undefined;
-  /** Undefined: the thread did not tell in time, because it is in the middle of something long. */
+  /** Undefined: the thread did not answer in time, because it is in the middle of a long step. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
 
@@ -26,7 +26,7 @@ const timeoutMs = 100;
 /** Longest delay that is waited for. */
 const longestDelayMs = 1_000;
 
-/** Watches all threads that are started from now on, whoever starts them. None of them has code for it. */
+/** Watches all threads that are started from now on, by any module. None of them has code for it. */
 export function watchThreads(): ThreadWatch {
   const workers = new Set<Worker>();
   const add = (worker: Worker): void => {

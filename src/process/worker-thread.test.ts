@@ -41,10 +41,10 @@ describe('a thread that answers questions', () => {
 
   it('is told without a reply, and not while it does not run', async () => {
     const asked = start();
-    asked.tell('early');
+    asked.post('early');
     await asked.ask('a');
-    asked.tell('one');
-    asked.tell('two');
+    asked.post('one');
+    asked.post('two');
     expect(await asked.ask('told')).toBe('one,two');
   });
 

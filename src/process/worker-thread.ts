@@ -124,7 +124,7 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
       worker.postMessage({ id, ask }, transfer);
       return promise;
     },
-    tell: (message) => worker?.postMessage({ id: undefined, ask: message }),
+    post: (message) => worker?.postMessage({ id: undefined, ask: message }),
     pending: () => questions.size,
     close: async () => {
       isClosed = true;

@@ -16,7 +16,7 @@ const channel = 'weir:blocked';
 const mostRead = 100_000;
 
 /**
- * Counts failed authentications over all replicas, and tells every replica which networks to block. A replica that connects,
+ * Counts failed authentications over all replicas, and sends every replica the networks to block. A replica that connects,
  * or connects again, reads the current blocks. While the server is away, each replica counts by itself. Returns the function
  * to call for each failure; it never waits for the server.
  */

@@ -2,7 +2,7 @@ import { Cluster, Valkey } from 'iovalkey';
 import type { ValkeyAddress } from '../core/valkey-address.ts';
 import { type Script, scripts } from './valkey-scripts.ts';
 
-/** What is told of a channel. */
+/** What happens on a channel. */
 export interface Subscription {
   readonly take: (message: string) => void;
   /** Messages may have been missed up to now: called when the subscription begins, and after every break of it. */
@@ -55,7 +55,7 @@ function serverClient(url: string): ValkeyClient {
     isDropped = true;
     client.disconnect(true);
   };
-  // Outages are told once by the link; the client's own errors come with every attempt to connect.
+  // The link reports an outage once; the client's own errors come with every attempt to connect.
   client.on('error', () => undefined);
   return {
     isReady: () => client.status === 'ready',
@@ -88,7 +88,7 @@ function serverClient(url: string): ValkeyClient {
 
 /** How often the servers of a cluster are asked which of them has which keys; MOVED is followed at once. */
 const slotsEveryMs = 1_000;
-/** How often messages are taken as missed. The client subscribes anew by itself when it has to, and does not tell. */
+/** How often messages are taken as missed. The client subscribes again by itself when it has to, without an event. */
 const missedEveryMs = 5_000;
 
 function clusterClient({

@@ -6,7 +6,7 @@ export interface ValkeyLinkOptions {
   readonly clock: Clock;
   /** Makes a name of letters and digits that no other process has. */
   readonly newId: () => string;
-  /** How many replicas to assume until the server has told the number. Default 1. */
+  /** How many replicas to assume until the server has answered with their number. Default 1. */
   readonly expectedReplicas?: number;
   /** How long to wait for one answer, milliseconds; a request may wait that long in vain. Default 50. */
   readonly timeoutMs?: number;
@@ -103,13 +103,13 @@ export function createValkeyLink(
     });
   }
 
-  /** Tells the server that this process is alive; under a new name when the server had declared it dead. */
+  /** Reports to the server that this process is alive; under a new name when the server had declared it dead. */
   async function heartbeat(): Promise<void> {
     const before = state === 'up' ? '' : name;
     if (state === 'down') name = newId();
     const called = name;
     const reply = client.run(heartbeatScript, [replicasKey], [called, String(leaseMs), before]);
-    // One server of a cluster is gone: the connections to the others stay, so no event tells of it.
+    // One server of a cluster is gone: the connections to the others stay, so there is no event for it.
     reply.catch(() => {
       if (state === 'up') drop();
     });

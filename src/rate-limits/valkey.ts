@@ -54,21 +54,21 @@ export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }
   const parts = (address.kind === 'server' ? [undefined] : clusterTags).map(makePart);
   const [first] = parts;
   if (first === undefined) throw new Error('there is no part');
-  let told: 'nothing' | 'up' | 'down' = 'nothing';
+  let reported: 'nothing' | 'up' | 'down' = 'nothing';
 
   function makePart(tag: string | undefined): Part {
     const link = createValkeyLink(client, tag, {
       ...options,
       onUp: () => {
         limits.tellAll();
-        if (told !== 'up' && isUp()) {
-          told = 'up';
+        if (reported !== 'up' && isUp()) {
+          reported = 'up';
           onUp();
         }
       },
       onDown: () => {
-        if (told === 'down') return;
-        told = 'down';
+        if (reported === 'down') return;
+        reported = 'down';
         onDown();
       },
     });

@@ -24,14 +24,14 @@ export interface ModelServices extends DispatchServices {
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly placement: SystemPlacement;
   readonly telemetry: Telemetry;
-  /** Letters and digits that nobody can guess. */
+  /** Letters and digits that cannot be guessed. */
   readonly newId: () => string;
 }
 
 /** One call to a model, over all the routes of its plan. */
 export interface ModelCall {
   readonly requestId: string;
-  /** Undefined: nobody traces. */
+  /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
   readonly dialect: Pick<Dialect, 'idPrefixes'>;
   readonly credential: Pick<Credential, 'key'>;
@@ -161,7 +161,7 @@ function mayRefuseSystemMessages(fault: Fault, route: Route, { plan, prepared }:
 type AskedParts = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'reasoning' | 'sampling'>;
 
 /**
- * What a caller is told when no attempt delivered anything. A refusal that every route of the model would repeat is the
+ * The error for a caller when no attempt delivered anything. A refusal that every route of the model would repeat is the
  * request's own, and a 400; as long as another route might take the request it is worth another try, and a 502. The engines' own
  * words are not passed on: they name the engine, and may quote the prompt.
  */

@@ -56,7 +56,7 @@ export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly search?: WebSearch;
   /** A number from 0 up to 1. */
   readonly random: () => number;
-  /** The place of a request in its trace. Absent: nobody traces. */
+  /** The place of a request in its trace. Absent: tracing is off. */
   readonly traceOf?: ((head: RequestHead) => RequestTrace | undefined) | undefined;
   /** How busy the service is, and how busy it may be. */
   readonly load: LoadGuard;
@@ -75,7 +75,7 @@ export interface Pipeline {
 interface Asking {
   readonly requestId: string;
   readonly correlationId: string;
-  /** Undefined: nobody traces. */
+  /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
   readonly dialect: Dialect;
   readonly tally: RequestTally;

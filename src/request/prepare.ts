@@ -113,7 +113,7 @@ export function writeBody(request: Request, target: RequestTarget): string {
   }
 }
 
-/** What of a request its prompt is made of, for an engine that is told this. */
+/** The parts of a request that make its prompt, for an engine with these settings. */
 export function promptOf(
   { messages, tools }: Pick<Request, 'messages' | 'tools'>,
   { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
@@ -121,7 +121,7 @@ export function promptOf(
   return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
 }
 
-/** Reads a body here and now. For small ones: a large one is read in a worker, so that it holds up nobody else. */
+/** Reads a body here and now. For small ones: a large one is read in a worker, so that it delays no other request. */
 export function prepareHere(
   bytes: Uint8Array,
   { countPrompt, ...how }: ReadAs & { readonly countPrompt: Tokenizers['countPrompt'] },
@@ -141,7 +141,7 @@ export function prepareHere(
 const copyLimits = { maxDepth: 300, maxValues: 20_000 };
 const mostCopiedCharacters = 1024 * 1024;
 
-/** Tells whether the next schema is still within the limits of them all. */
+/** Returns whether the next schema is still within the limits of them all. */
 function createCopyLimit(): (schema: object) => boolean {
   const bounds: JsonScan = createJsonScan(copyLimits);
   let left = mostCopiedCharacters;

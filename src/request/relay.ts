@@ -13,7 +13,7 @@ import { requestIdHeaders } from './reply.ts';
 export interface Relay {
   /** False: the way to the caller is full. More is welcome after the exchange's `onDrain`. */
   readonly push: (events: readonly RelayedEvent[]) => boolean;
-  /** Sends what says nothing, so that nobody on the way takes the silence for an end. Commits the answer to its status. */
+  /** Sends bytes without meaning, so that no proxy takes the silence for an end. Commits the answer to its status. */
   readonly keepAlive: () => void;
   readonly finish: (bill: Bill) => void;
   /**

@@ -81,7 +81,7 @@ export function createRequestTally(
   };
 }
 
-/** What a caller is told whose answer had begun (docs/reference/api.md §7.3), whatever went wrong behind it. */
+/** The error for a caller whose answer had begun (docs/reference/api.md §7.3), for every cause. */
 const codeOfKind: Partial<Readonly<Record<OutcomeKind | 'refused', FailureCode>>> = {
   interrupted: 'stream_interrupted',
   incomplete: 'upstream_incomplete',

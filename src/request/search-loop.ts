@@ -177,7 +177,7 @@ export function runSearchLoop(
     }
   }
 
-  /** Makes the searches of a round side by side, and tells of them one after the other. Undefined: the caller left. */
+  /** Makes the searches of a round side by side, and sends their events one after the other. Undefined: the caller left. */
   async function searchAll(steps: readonly ParsedQuery[]): Promise<readonly Found[] | undefined> {
     const conversation = totals.conversation() + Math.max(leastAnswer, Math.min(request.maxOutputTokens ?? 0, 4096));
     const roomTokens = (ask.plan.model.contextLength - conversation) / steps.length;

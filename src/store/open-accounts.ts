@@ -52,13 +52,13 @@ export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 export async function openAccounts(location: DatabaseLocation, options: OpenOptions) {
   const { queries, announce, classify, file, close } = await openDatabase(location, options);
 
-  /** Wraps a change so that running services are told of it once it is made. */
+  /** Wraps a change so that running services are notified once it is made. */
   function changing<Parameters extends readonly unknown[], Result>(
     change: (database: typeof queries, ...parameters: Parameters) => Promise<Result>,
   ): (...parameters: Parameters) => Promise<Result> {
     return async (...parameters) => {
       const result = await change(queries, ...parameters);
-      // The change is made even when this fails; a service that is not told sees it a moment later.
+      // The change is made even when this fails; a service that is not notified sees it a moment later.
       await announce().catch(() => undefined);
       return result;
     };
@@ -136,7 +136,7 @@ export async function backUp(location: DatabaseLocation, path: string): Promise<
 }
 
 /**
- * Lets an SQLite ledger be used again that lost commits, and tells its audit trail of it; undefined when nothing was lost. Rejects
+ * Lets an SQLite ledger be used again that lost commits, and records that in its audit trail; undefined when nothing was lost. Rejects
  * when the files were set aside and the ledger still cannot be opened.
  */
 export async function acceptLossOf(location: DatabaseLocation, by: Authorship): Promise<AcceptedLoss | undefined> {

@@ -5,7 +5,7 @@ import { createCredentialCache, createLookUps, type Moment, type Remembered } fr
 import type { DatabaseLocation } from './databases/database.ts';
 import { takeJournalFolder, type TryLock } from './databases/journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
-import { createReservationReport, type Reserved, tellReservedEveryMs } from './accounts/reservation-report.ts';
+import { createReservationReport, type Reserved, reportReservedEveryMs } from './accounts/reservation-report.ts';
 import { newSecret } from './accounts/shared-secret.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 
@@ -22,8 +22,8 @@ const commitEveryMs = 2;
 const usualJournalBytes = 256 * 1024 * 1024;
 
 /**
- * How long a credential is used after it was read. SQLite tells several times a second whether anything has changed. PostgreSQL
- * tells only where no pooler is in between, so keys in use are read again before they are too old: a change then takes effect
+ * How long a credential is used after it was read. SQLite reports changes several times a second. PostgreSQL
+ * reports them only without a pooler in between, so keys in use are read again before they are too old: a change then takes effect
  * within a second in any case.
  */
 const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
@@ -80,10 +80,10 @@ export interface OpenStore extends Store {
    */
   readonly secret: () => string;
   /**
-   * From now on tells the database of what is reserved for the requests of this process, once a second where it has changed, for
+   * From now on writes the reservations of this process's requests into the database, once a second where they have changed, for
    * commands that correct a balance. Called once.
    */
-  readonly tellReserved: (reserved: () => Reserved) => void;
+  readonly reportReserved: (reserved: () => Reserved) => void;
   /** Resolves with the reason if the store ends before `close`: nothing more can be settled, and the process should end. */
   readonly lost: Promise<Error>;
   /** Makes all waiting rows durable, then closes everything. Nothing may be settled or looked up afterwards. */
@@ -122,7 +122,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   let lastSent = 0;
   let sentRows = 0;
   let upkeep: StoreUpkeep['upkeep'] = { doneAt: undefined, failures: 0 };
-  let telling: NodeJS.Timeout | undefined;
+  let reporting: NodeJS.Timeout | undefined;
   let secret = newSecret();
   const queue = createSettleQueue({
     send: (outcomes) => {
@@ -194,7 +194,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   worker.on('exit', (code) => {
     stop(new Error(`the store's thread ended with code ${code}`));
     clearInterval(readAgain);
-    clearInterval(telling);
+    clearInterval(reporting);
     journal.release();
     ended.resolve();
   });
@@ -252,12 +252,12 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     status: () => status,
     upkeep: () => ({ journalLimitBytes: journalBytes, retentionDays, upkeep }),
     secret: () => secret,
-    tellReserved: (reservedNow) => {
+    reportReserved: (reservedNow) => {
       const isDue = createReservationReport();
-      telling = setInterval(() => {
+      reporting = setInterval(() => {
         const reserved = reservedNow();
         if (phase === 'open' && isDue(reserved, performance.now())) post({ kind: 'reserved', reserved });
-      }, tellReservedEveryMs);
+      }, reportReservedEveryMs);
     },
     lost: lost.promise,
     close: async () => {

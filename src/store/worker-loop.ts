@@ -62,10 +62,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
   let retry: NodeJS.Timeout | undefined;
   let working: Promise<void> | undefined;
-  let hasToldSecret = false;
+  let hasSentSecret = false;
   let closing = false;
 
-  function tell(now: StoreStatus['database'], message?: string, reason = status.reason): void {
+  function setStatus(now: StoreStatus['database'], message?: string, reason = status.reason): void {
     const [journalBytes, away] = [journal.bytes(), now === 'down' ? reason : undefined];
     // While the database takes rows, the journal is not needed.
     const journalFault = now === 'up' ? undefined : journal.fault();
@@ -81,7 +81,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     if (status.database !== 'down') logged.clear();
     const isLogged = logged.has(reason) || logged.size >= mostLogged;
     logged.add(reason);
-    tell('down', isLogged ? undefined : reason, reason);
+    setStatus('down', isLogged ? undefined : reason, reason);
     if (closing) return;
     retry ??= setTimeout(() => {
       retry = undefined;
@@ -131,14 +131,14 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       const message = messageOf(error);
       const noRoom = indexOf.map((index) => ({ index, reason: 'no-room', message }) as const);
       // First, so that no request is let in whose row would be refused, too.
-      tell(status.database, `the journal: ${message}`);
+      setStatus(status.database, `the journal: ${message}`);
       reply({ kind: 'settled', balances: [], spendings: [], faults: [...faults, ...noRoom] });
       return;
     }
     const costs = new Map<string, bigint>();
     for (const { workspaceId: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
     const spendings = spendingOf(rows).map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
-    tell(status.database);
+    setStatus(status.database);
     reply({ kind: 'journaled', costs: [...costs], spendings, faults });
   }
 
@@ -159,16 +159,16 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }
   }
 
-  /** While the database is away nothing is told: no command can correct a balance then. */
-  async function tellReserved(now: Reserved): Promise<void> {
+  /** Writes nothing while the database is down: no command can correct a balance then. */
+  async function reportReserved(now: Reserved): Promise<void> {
     if (database === undefined || status.database !== 'up') return;
     try {
-      const told = Date.now();
-      await writeReservations(database.queries, { replica: options.replica, reserved: now, now: told });
+      const reportedAt = Date.now();
+      await writeReservations(database.queries, { replica: options.replica, reserved: now, now: reportedAt });
       hasReserved = now.size > 0;
-      if (Math.abs(told - forgotAt) < goneAfterMs) return;
-      forgotAt = told;
-      await forgetGone(database.queries, told);
+      if (Math.abs(reportedAt - forgotAt) < goneAfterMs) return;
+      forgotAt = reportedAt;
+      await forgetGone(database.queries, reportedAt);
     } catch (error) {
       if (database.classify(error) === 'away') isAway(messageOf(error));
     }
@@ -197,9 +197,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
           confirmed: () => status.database === 'up' && reply({ kind: 'confirmed' }),
         });
       } else if (status.database === 'down') await database.probe();
-      if (!hasToldSecret) {
+      if (!hasSentSecret) {
         reply({ kind: 'secret', secret: await readSharedSecret(database.queries) });
-        hasToldSecret = true;
+        hasSentSecret = true;
       }
     } catch (error) {
       if (error instanceof CannotOpen && error.kind !== 'away') {
@@ -213,16 +213,16 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       upkeep ??= startUpkeep(database, {
         retentionDays: options.retentionDays,
         now: Date.now,
-        // While the database is away, that is told already.
-        report: (message) => status.database === 'up' && tell('up', message),
+        // While the database is down, its status says so.
+        report: (message) => status.database === 'up' && setStatus('up', message),
         wake: () => void work(),
         rested: (result) => reply({ kind: 'upkeep', result }),
       });
-      tell('up');
+      setStatus('up');
       reply({ kind: 'changed' });
       return;
     }
-    tell('replaying');
+    setStatus('replaying');
     const rows = next.rows.slice(next.settled, next.settled + replayRows);
     const result = await settleOrExplain(database, rows);
     if (result.kind === 'away') {
@@ -232,7 +232,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     next.settled += rows.length;
     next.refused += result.refused.length;
     for (const { index, message } of result.refused) {
-      tell('replaying', `the journal's row of ${rows[index]?.requestId} was refused: ${message}`);
+      setStatus('replaying', `the journal's row of ${rows[index]?.requestId} was refused: ${message}`);
     }
     if (next.settled >= next.rows.length) finish(next);
   }
@@ -245,7 +245,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   /** Removes a settled file. One that could not be read to its end, or has refused rows, is kept for inspection. */
   function finish(done: NonNullable<typeof segment>): void {
     journal.remove(done, done.refused > 0 ? 'refused' : done.torn ? 'damaged' : undefined);
-    if (done.torn) tell('replaying', `the journal's file ${done.name} ends in a record that is not whole`);
+    if (done.torn) setStatus('replaying', `the journal's file ${done.name} ends in a record that is not whole`);
     segment = undefined;
   }
 
@@ -258,7 +258,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       else if (reserved !== undefined) {
         const now = reserved;
         reserved = undefined;
-        await tellReserved(now);
+        await reportReserved(now);
       } else if (isLookWanted) {
         isLookWanted = false;
         await look();

@@ -41,7 +41,7 @@ export interface StoreStatus {
   readonly hasRoom: boolean;
   /** Why the database is away, as it was last found. There as long as it is away. */
   readonly reason: string | undefined;
-  /** An error, for the log: told once. */
+  /** An error, for the log. Reported once. */
   readonly message?: string;
 }
 

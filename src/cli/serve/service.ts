@@ -202,7 +202,7 @@ export async function startService(
   });
 
   const { limits, addresses, sharing } = openGates(settings, partsLog);
-  store.tellReserved(limits.reserved);
+  store.reportReserved(limits.reserved);
 
   const tracing =
     tracingSettings &&

@@ -78,7 +78,7 @@ export function keepDelivered(): Delivered {
 
 /**
  * Tokens of each of these choices. `total`: what they have together, where that is known. The sizes then add up to it, since an
- * engine tells one number for all of its choices.
+ * engine reports one number for all of its choices.
  */
 export async function choiceSizes(
   choices: readonly DeliveredChoice[],

@@ -4,7 +4,7 @@ import type { DeliveredChoice } from './delivered.ts';
 import { type Merge, mergeEach, repeatedNothing } from './merge.ts';
 import { watchJson } from './repeated-text.ts';
 
-/** Least length of a trace that tells it from another one, UTF-16 units. */
+/** Least length at which two traces can be distinguished, UTF-16 units. */
 const leastTrace = 8;
 
 /** Whether one trace begins as the other did. */
@@ -172,7 +172,7 @@ function tokenText(entry: unknown): string {
 
 /** Merges a partial text with the text that another engine writes next: takes off what it writes again. */
 export interface TextMerge {
-  /** What is new in a piece: empty while that cannot be told yet. Undefined: the piece does not continue the partial text. */
+  /** What is new in a piece: empty while that is not known yet. Undefined: the piece does not continue the partial text. */
   readonly push: (piece: string) => string | undefined;
   /** No more comes: what was held back. Undefined as for `push`. */
   readonly end: () => string | undefined;

@@ -96,7 +96,7 @@ function pastSpace(text: string, from: number): number {
   return at;
 }
 
-/** How far the regenerated text has been compared, and what that tells. `new`: what is new begins at `next`. */
+/** How far the regenerated text has been compared, and the result. `new`: what is new begins at `next`. */
 interface Step {
   readonly kind: 'on' | 'more' | 'new';
   readonly next: number;
@@ -152,7 +152,7 @@ export function createJsonAligner(delivered: string): JsonAligner {
   function endOutside(from: number, next: number): Step | undefined {
     if (!spaced.delivered) return { kind: 'new', next: from };
     if (!isWord(last)) return { kind: 'new', next };
-    // A number has ended for the caller. Whether it has ended here too, the next character tells.
+    // A number has ended for the caller. The next character decides whether it has ended here too.
     if (next === held.length) return { kind: 'more', next };
     return isWord(held.charAt(next)) ? undefined : { kind: 'new', next };
   }

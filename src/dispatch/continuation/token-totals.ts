@@ -25,7 +25,7 @@ export interface TokenTotals {
   readonly share: (options: ShareOptions) => TokenShare;
   /** Output tokens of the attempts that are closed. */
   readonly output: () => number;
-  /** The usage so far. Undefined while no engine has told the size of the prompt. */
+  /** The usage so far. Undefined while no engine has reported the size of the prompt. */
   readonly usage: () => (AnswerEvent & { readonly type: 'usage' }) | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface Credited {
 /**
  * Adds a credit to a balance and records it, or takes a correction from it. Throws a `Refusal` for an amount of zero, a credit that
  * would pass the cap, and a correction without a note or beyond what the books allow: the balance less what is reserved for requests
- * under way, as the services told it within the last second. A request that comes at the same moment may still overspend.
+ * under way, as the services reported it within the last second. A request that comes at the same moment may still overspend.
  */
 export async function creditWorkspace(
   queries: Kysely<Schema>,
@@ -35,7 +35,7 @@ export async function creditWorkspace(
   return (await addCredit(queries, nameOrId, credit, by)).workspace;
 }
 
-/** The same; tells the credit, too. One that was added before with the same idempotency key is not added again. */
+/** The same; also returns the credit. A credit that was added before with the same idempotency key is not added again. */
 export async function addCredit(
   queries: Kysely<Schema>,
   nameOrId: string,

@@ -52,7 +52,7 @@ function base62(value: bigint, width: number): string {
 
 const keptLength = prefix.length + 4;
 
-/** What is kept of a key's text, so that people can tell which one they have: 24 of its 256 random bits. */
+/** The stored part of a key's text, by which people recognise their key: 24 of its 256 random bits. */
 export function keptPrefix(text: string): string {
   return text.slice(0, keptLength);
 }

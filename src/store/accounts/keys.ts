@@ -241,7 +241,7 @@ export async function changeKey(
   return change(queries, id, { steps, by });
 }
 
-/** Changes a key and records that. Nobody else changes it between what a step is told and what is written. */
+/** Changes a key and records that. No other process changes it between what a step reads and what it writes. */
 async function change(
   queries: Kysely<Schema>,
   id: string,

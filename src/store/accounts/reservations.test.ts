@@ -93,7 +93,7 @@ it('a service tells what its requests have reserved, so that a correction cannot
   const { location, queries, workspace } = await sampleDatabase('10');
   const store = await storeAt(location);
   let reserved = new Map([[workspace.id, 8_000_000_000_000n]]);
-  store.tellReserved(() => reserved);
+  store.reportReserved(() => reserved);
   const correct = () => {
     const correction = { amount: -3_000_000_000_000n, note: 'refund' };
     return creditWorkspace(queries, 'acme', correction, { ...sampleAuthor, now: Date.now() });

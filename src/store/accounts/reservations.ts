@@ -4,13 +4,13 @@ import type { Reserved } from './reservation-report.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 
 /**
- * Time after which a replica that told nothing counts as gone. Clocks of machines may differ by seconds. What is dated later than now
- * by as much was told by a clock that has been set back: the replica is gone, or tells again within seconds.
+ * Time after which a silent replica counts as gone. Clocks of machines may differ by seconds. What is dated later than now
+ * by as much comes from a clock that was set back: the replica is gone, or reports again within seconds.
  */
 export const goneAfterMs = 60_000;
 const rowsAtOnce = 1_000;
 
-/** Replaces what a replica has told before. A thousand replicas may do so every second, so only the replica's own rows are touched. */
+/** Replaces the last report of a replica. A thousand replicas may do so every second, so only the replica's own rows are touched. */
 export async function writeReservations(
   queries: Kysely<Schema>,
   { replica, reserved, now }: { readonly replica: string; readonly reserved: Reserved; readonly now: number },
@@ -27,7 +27,7 @@ export async function writeReservations(
   });
 }
 
-/** Forgets what replicas have told that are gone. Reads the whole table. */
+/** Deletes the reports of replicas that are gone. Reads the whole table. */
 export async function forgetGone(queries: Kysely<Schema>, now: number): Promise<void> {
   await queries
     .deleteFrom('reservations')
@@ -37,7 +37,7 @@ export async function forgetGone(queries: Kysely<Schema>, now: number): Promise<
     .execute();
 }
 
-/** What is reserved for the requests of a workspace that are under way, in all replicas, as they last told. */
+/** What is reserved for the requests of a workspace that are under way, in all replicas, by their last reports. */
 export async function reservedFor(queries: Kysely<Schema>, workspaceId: string, now: number): Promise<Money> {
   const { total_high: high, total_low: low } = await queries
     .selectFrom('reservations')

@@ -15,7 +15,7 @@ export const newSecret = (): string => randomBytes(secretBytes).toString('hex');
  * now answers, too. Rejects as the database does.
  *
  * The database has it because replicas have nothing else in common in every kind of deployment: Valkey is optional and forgets,
- * and a file or a Secret would have to be made by somebody.
+ * and an operator would have to make a file or a Secret.
  */
 export async function readSharedSecret(queries: Kysely<Schema>): Promise<string> {
   const known = await find(queries);

@@ -93,8 +93,8 @@ export async function findWorkspace(queries: Kysely<Schema>, nameOrId: string): 
 }
 
 /**
- * The same for a workspace that is about to be changed: until the transaction ends nobody else changes it, so that the audit trail
- * tells what it was right before.
+ * The same for a workspace that is about to be changed: until the transaction ends no other process changes it, so that the audit trail
+ * has its state right before.
  */
 export async function lockWorkspace(transaction: Transaction<Schema>, nameOrId: string): Promise<Workspace> {
   const row = await transaction

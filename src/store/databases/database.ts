@@ -41,7 +41,7 @@ export interface UpkeepOptions {
   /** Requests are kept for at least so many days; 0: for good. */
   readonly retentionDays: number;
   readonly now: () => number;
-  /** Tells an operator what went wrong. */
+  /** Logs an error for an operator. */
   readonly report: (message: string) => void;
 }
 
@@ -58,8 +58,8 @@ export interface OpenDatabase {
   /** Resolves when the database answers and can be written, rejects when not, within seconds either way. */
   readonly probe: () => Promise<void>;
   /**
-   * Calls `changed` within a second after another process has changed accounts, where the database can tell. SQLite can always
-   * tell, and calls `confirmed` several times a second while nothing has changed.
+   * Calls `changed` within a second after another process has changed accounts, where the database reports it. SQLite always
+   * does, and calls `confirmed` several times a second while nothing has changed.
    */
   readonly watch: (calls: { readonly changed: () => void; readonly confirmed: () => void }) => {
     readonly stop: () => Promise<void>;
@@ -74,7 +74,7 @@ export interface OpenDatabase {
     /** Ends a step that is under way beside, too. */
     readonly stop: () => Promise<void>;
   };
-  /** Tells other processes that accounts were changed here. Does nothing where they see it by themselves. */
+  /** Announces to other processes that accounts were changed here. Does nothing where they see it by themselves. */
   readonly announce: () => Promise<void>;
   /** The operations on a database file; undefined where a server keeps the data. */
   readonly file: DatabaseFile | undefined;

@@ -4,7 +4,7 @@ import { createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 import { isSqlite } from './sql-dialect.ts';
 
-/** Whether the tables are those of this version. False also when that cannot be read: the next query then tells what is wrong. */
+/** Whether the tables are those of this version. Also false when that cannot be read: the next query then reports the error. */
 export async function isUpToDate(database: Kysely<Schema>, changes = migrations): Promise<boolean> {
   return (await applied(database)) === Object.keys(changes).toSorted().at(-1);
 }

@@ -58,7 +58,7 @@ interface KeyTable {
   readonly models: string | null;
   /** The first characters of the key's text; null for keys of versions that did not keep them. */
   readonly prefix: string | null;
-  /** The person for whom the portal calls the gateway with it; null for a key that somebody has the text of. */
+  /** The person for whom the portal calls the gateway with it; null for a key whose text a person has. */
   readonly playground_of: string | null;
 }
 
@@ -88,7 +88,7 @@ interface SessionTable {
   readonly expires_at: bigint;
 }
 
-/** What one replica last told of its requests under way. */
+/** The last report of one replica on its requests under way. */
 interface ReservationTable {
   readonly replica: string;
   readonly workspace_id: string;
@@ -125,7 +125,7 @@ export interface SpendingTable {
   readonly last_used_at: bigint;
 }
 
-/** What all processes with this database know and nobody else (`readSharedSecret`). Never to be shown. */
+/** The secret of the processes that share this database (`readSharedSecret`). Never to be shown. */
 interface SecretTable {
   readonly name: string;
   readonly value: string;

@@ -37,7 +37,7 @@ async function* proveHour(
   return false;
 }
 
-/** Proves all hours from `kept_since` up to a moment, one after the other; `proven` is told of each. Returns whether all agree. */
+/** Proves all hours from `kept_since` up to a moment, one after the other; Calls `proven` after each. Returns whether all agree. */
 export async function* proveHours(
   database: Pick<OpenDatabase, 'queries'>,
   options: {

@@ -26,7 +26,7 @@ export async function setKeptSince(queries: Kysely<Schema>, moment: number): Pro
 }
 
 /**
- * Refuses to settle a request that started before the requests which are kept. Whether it was settled before can no longer be told,
+ * Refuses to settle a request that started before the requests which are kept. Whether it was settled before is no longer known,
  * and nothing may be charged twice.
  */
 export function droppedBefore(kept: number): RangeError {

@@ -46,7 +46,7 @@ export async function pageOfRequests(
   return cutPage(found, limit, (last) => packId(last.requestId, last).id);
 }
 
-/** Finds a request that is kept by its id, if the id is one of ours: it tells the row. */
+/** Finds a kept request by its id. An id that Weir made contains the position of the row. */
 export async function findRequest(queries: Kysely<Schema>, requestId: string): Promise<SettledRequest | undefined> {
   for (const surface of surfaces) {
     const { id, isOwn } = packId(requestId, { surface, startedAt: 0 });

@@ -22,7 +22,7 @@ const packedText = /^[\w-]{21}[AQgw]$/;
 export function packId(
   requestId: string,
   { surface, startedAt }: { readonly surface: Surface; readonly startedAt: number },
-): { readonly id: PackedId; /** Whether the bytes tell the whole id. */ readonly isOwn: boolean } {
+): { readonly id: PackedId; /** Whether the bytes contain the whole id. */ readonly isOwn: boolean } {
   const prefix = ownPrefixes[surface];
   if (requestId.startsWith(prefix)) {
     const text = requestId.slice(prefix.length);
@@ -32,7 +32,7 @@ export function packId(
   return { id: timeOf(startedAt) + hash.slice(0, 20), isOwn: false };
 }
 
-/** The id that `packId` packed, where its bytes tell it. */
+/** The id that `packId` packed, if its bytes contain it. */
 export function unpackId(id: PackedId, surface: Surface): string {
   return ownPrefixes[surface] + Buffer.from(id, 'hex').toString('base64url');
 }

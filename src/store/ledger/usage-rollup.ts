@@ -106,7 +106,7 @@ export interface UsageSums {
   readonly measures: readonly bigint[];
 }
 
-/** A settled request as far as rollups count it. Counts that nobody reported are 0 here. */
+/** A settled request as far as rollups count it. Counts that were not reported are 0 here. */
 export interface Countable {
   readonly startedAt: number;
   readonly key: number;

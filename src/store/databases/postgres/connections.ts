@@ -114,7 +114,7 @@ class ForgivingDriver extends PostgresDriver {
   }
 }
 
-/** The channel on which an operator's command tells that it has changed accounts. */
+/** The channel on which an operator's command announces that it has changed accounts. */
 export const changesChannel = 'weir_accounts';
 
 /** Least time between two calls of `changed`: a script that makes a thousand keys causes a few. */

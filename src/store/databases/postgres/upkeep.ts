@@ -43,7 +43,7 @@ async function* dropMonths(
   for (const partition of await partitionsOf(queries)) {
     const { month } = partition;
     if (month.to > before) continue;
-    // One that is no partition any more was released by whoever detached it.
+    // A table that is no partition any more was released by the process that detached it.
     if (partition.state === 'attached') {
       const { report } = options;
       const proven = yield* proveHours(database, {
@@ -92,7 +92,7 @@ async function release(queries: Kysely<Schema>, { to }: Month): Promise<void> {
 
 /**
  * Beside a report that is open, dropping a partition would stop every settlement. Detaching it concurrently waits for the report
- * and stops nobody, and what is no partition any more is dropped without anybody's noticing.
+ * and blocks no query. Dropping a table that is no partition any more affects no query either.
  */
 async function drop(queries: Kysely<Schema>, { name, month, state }: Partition): Promise<void> {
   if (month.to > (await keptSince(queries))) return;

@@ -69,7 +69,7 @@ export function syncPath(path: string): void {
   }
 }
 
-/** How many findings are returned: the first ones tell where the damage is. */
+/** How many findings are returned: the first ones show where the damage is. */
 const shownFindings = 20;
 /** Of the primary result codes (https://sqlite.org/rescode.html) those of a file whose content is wrong: CORRUPT, NOTADB. */
 const damageCodes = new Set([11, 26]);

@@ -31,7 +31,7 @@ export function sqliteDialect(database: DatabaseSync, counter?: CommitCounter): 
   };
 }
 
-/** Tells Kysely that SQLite rolls back schema changes too, so that a migration that is killed half way leaves nothing behind. */
+/** Declares to Kysely that SQLite rolls back schema changes too, so that a migration that is killed half way leaves no trace. */
 class TransactionalSqliteAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;

@@ -103,7 +103,7 @@ function shortfall(file: string, mark: Exclude<Mark, 'unreadable' | undefined>):
   try {
     const count = readCount(database);
     if (count === undefined) return `${basename(file)} holds no count of its commits`;
-    // Another lineage means that somebody put another ledger here on purpose.
+    // Another lineage means that an operator put another ledger here on purpose.
     if (count.lineage !== mark.lineage || count.commits >= mark.commits) return undefined;
     return `${basename(file)} holds ${count.commits} commits`;
   } finally {

@@ -68,7 +68,7 @@ function refuseLoss(location: SqliteLocation): void {
   if (loss !== undefined) throw new CannotOpen(location, new Error(describeLoss(file, loss)), 'refused');
 }
 
-/** Adds advice to an error that tells of damage. */
+/** Adds advice to an error that reports damage. */
 function advised(cause: unknown): unknown {
   if (!(cause instanceof Error && isDamage(cause))) return cause;
   const advice =
