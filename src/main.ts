@@ -21,7 +21,7 @@ async function main(argv: readonly string[]): Promise<void> {
       .description(manifest.description)
       .version(manifest.version)
       .exitOverride()
-      // Told once, below, in the form that was asked for.
+      // Printed once, below, in the requested form.
       .configureOutput({ outputError: () => {} });
     for (const group of commandGroups) {
       if (group !== chosen) program.command(group.name).description(group.summary);

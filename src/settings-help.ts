@@ -3,8 +3,8 @@ import { z } from 'zod';
 const widest = 120;
 const indent = ' '.repeat(4);
 
-/** What JSON Schema tells of a setting. Lists are addresses, shown as the variable has them. */
-const told = z.object({
+/** What JSON Schema says of a setting. Lists are addresses, shown as the variable has them. */
+const jsonSchema = z.object({
   description: z.string(),
   default: z.union([z.string(), z.number(), z.array(z.string()).transform((list) => list.join(','))]).optional(),
   enum: z.array(z.string()).optional(),
@@ -16,7 +16,7 @@ const told = z.object({
 export function settingsHelp(schema: z.ZodObject): string {
   return Object.entries(schema.shape)
     .map(([name, setting]) => {
-      const facts = told.parse(
+      const facts = jsonSchema.parse(
         z.toJSONSchema(z.object({ setting }), { io: 'output', unrepresentable: 'any' }).properties?.['setting'],
       );
       return [`  ${name}${valuesOf(facts)}`, ...wrap(facts.description)].join('\n');
@@ -24,7 +24,7 @@ export function settingsHelp(schema: z.ZodObject): string {
     .join('\n');
 }
 
-function valuesOf(facts: z.output<typeof told>): string {
+function valuesOf(facts: z.output<typeof jsonSchema>): string {
   const { enum: choices, minimum, maximum } = facts;
   const values = [
     ...(choices === undefined ? [] : [choices.join(' | ')]),

@@ -89,7 +89,7 @@ export const settingsSchema = z.object({
   WEIR_REPLICAS: wholeNumber(1, 10_000)
     .default(1)
     .describe(
-      'Replicas that run, for the share of the limits that each keeps to until Valkey has told how many there are.',
+      'Replicas that run, for the share of the limits that each keeps to until Valkey reports how many there are.',
     ),
   WEIR_SERVICE_NUMBER: wholeNumber(1, 64)
     .optional()
@@ -229,7 +229,7 @@ export const portalSettingsSchema = z.object({
   WEIR_SERVICES: serviceUrls
     .default([new URL('http://127.0.0.1:9090')])
     .describe(
-      'Ops ports of the services, with commas: they tell what is live. A host name with several addresses means all of them.',
+      'Ops ports of the services, with commas: they report the live state. A host name with several addresses means all of them.',
     ),
   WEIR_PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'expected an address such as https://models.example.com/v1' })
@@ -258,7 +258,7 @@ export const portalSettingsSchema = z.object({
     .string()
     .regex(/(^| )openid( |$)/, 'expected scopes with spaces between them, openid among them')
     .default('openid profile email')
-    .describe('Scopes to ask for, with spaces; some providers tell groups for a scope of their own.'),
+    .describe('Scopes to ask for, with spaces; some providers send groups only for a scope of their own.'),
   WEIR_OIDC_ADMINS: z
     .string()
     .default('')
@@ -279,7 +279,7 @@ export const portalSettingsSchema = z.object({
     .string()
     .min(1)
     .default('groups')
-    .describe('Claim that lists groups; whoever is in a group with the name or id of a workspace is its member.'),
+    .describe('Claim that lists groups; a person in a group with the name or id of a workspace is its member.'),
   WEIR_ADMIN_URL: z
     .url({ protocol: /^https?$/, error: 'expected an address such as https://weir.example.com' })
     .optional()

@@ -12,7 +12,7 @@ export interface CommandGroup {
 export const commandGroups: readonly CommandGroup[] = [
   {
     name: 'start',
-    summary: 'bring up everything here: Envoy, the service and, unless told otherwise, a demo',
+    summary: 'start everything on this machine: Envoy, the service and, by default, a demo',
     load: { kind: 'program', run: async () => (await import('./start/start.ts')).run },
   },
   {
@@ -52,7 +52,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'explain',
-    summary: 'tell the story of one request: plan, attempts, faults, times, bill',
+    summary: 'show the story of one request: plan, attempts, faults, times, bill',
     load: { kind: 'commands', register: async () => (await import('./commands/explain.ts')).explainCommand },
   },
   {
@@ -62,7 +62,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'log-level',
-    summary: 'tell or change what running programs log',
+    summary: 'show or change what running programs log',
     load: { kind: 'commands', register: async () => (await import('./commands/log-level.ts')).logLevelCommand },
   },
   {

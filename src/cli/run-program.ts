@@ -8,7 +8,7 @@ const lastLogMs = 500;
 /** The surroundings of a program that runs long: its log, its supervisor, and the ways to stop it. */
 export interface ProgramSurroundings {
   readonly programLog: ProgramLog;
-  /** Tells the supervisor, where there is one. */
+  /** Notifies the supervisor, where there is one. */
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
   /** Resolves when the program is to stop. */
   readonly stopped: Promise<unknown>;
@@ -26,7 +26,7 @@ export interface RunningProgram {
 }
 
 /**
- * Runs a program that serves until it is told to stop: by a signal, by the end of its supervisor, or by itself. Resolves with the
+ * Runs a program that serves until it is asked to stop: by a signal, by the end of its supervisor, or by itself. Resolves with the
  * exit code. `name`: the command, for messages. `settings`: undefined where only the help was asked for.
  */
 export async function runProgram<Settings extends LogSettings>(
@@ -35,7 +35,7 @@ export async function runProgram<Settings extends LogSettings>(
   start: (settings: Settings, surroundings: ProgramSurroundings) => Promise<RunningProgram>,
 ): Promise<number> {
   const stop = Promise.withResolvers<number>();
-  // Output that nobody reads any more is no error.
+  // Output without a reader is no error.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   let programLog: ProgramLog | undefined;
   let running: RunningProgram | undefined;

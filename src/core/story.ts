@@ -170,7 +170,7 @@ const failureSchema = z
     status: z.number().int(),
     about: z.array(z.string()).meta({ description: 'the parts of the request that it is about' }),
   })
-  .meta({ id: 'RequestFailure', description: 'what the caller was told' });
+  .meta({ id: 'RequestFailure', description: 'the error that the caller got' });
 
 export const storySchema = z.object({
   id: z.string(),

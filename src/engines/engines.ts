@@ -67,7 +67,7 @@ export function inlineReasoningOf({ route, target }: PlannedRoute): InlineReason
   if (inline === undefined || inline.tags.length === 0) return undefined;
   return {
     tags: inline.tags.map((name) => tagSets[name]),
-    // Told not to reason, the template closes what it opens: the answer begins at once.
+    // With reasoning switched off, the template closes the tag that it opens: the answer begins at once.
     implicitOpen: inline.implicitOpen && target.reasoning?.enabled !== false,
   };
 }

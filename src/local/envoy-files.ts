@@ -107,7 +107,7 @@ function readTls(variables: EnvoySettings): EdgeCertificate | undefined {
   try {
     createSecureContext({ cert, key });
   } catch (error) {
-    // Envoy would start, and close every connection without telling why.
+    // Envoy would start, and close every connection without a reason.
     const reason = messageOf(error);
     throw new StartRefusal(
       `WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: ${certificateFile} and ${keyFile} are no pair: ${reason}.`,

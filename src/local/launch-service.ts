@@ -59,7 +59,7 @@ export interface ServicePlace {
   readonly of: number;
 }
 
-/** What a service tells of itself when it is asked. */
+/** What a service reports of itself when it is asked. */
 export interface ServiceLook {
   /** Streams of Envoy's that are open; undefined while the service starts. */
   readonly open: number | undefined;

@@ -54,7 +54,7 @@ export function removeSockets(runFolder: string): void {
   }
 }
 
-/** One process, told apart from a later one that was given the same pid. */
+/** One process, distinguished from a later one with the same pid. */
 interface ProcessIdentity {
   readonly pid: number;
   /** When the process began, in the system's own form. */

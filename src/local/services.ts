@@ -49,7 +49,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
     const number = index + 1;
     return startService(context, options, {
       place: several && { number, of: count },
-      tell: (state) => {
+      publish: (state) => {
         several?.set(number, state);
         if (state === 'away') percents.delete(number);
         else percents.set(number, percents.get(number) ?? 0);
@@ -141,7 +141,7 @@ interface StartedService {
 interface ServiceRole {
   readonly place: ServicePlace | undefined;
   /** Has every state of the service, also the one that it had. */
-  readonly tell: (state: ServiceState) => void;
+  readonly publish: (state: ServiceState) => void;
   /** Has how busy the service was, each time it is asked. */
   readonly onUse: (use: ServiceUse) => void;
   readonly onShed: (percent: number) => void;
@@ -167,11 +167,11 @@ function wantedOpsPort(settings: StartSettings, number: number): number {
 
 const highestPort = 65_535;
 
-/** Starts one service and keeps Envoy told how it is. */
+/** Starts one service and publishes its state to Envoy. */
 function startService(
   context: StartContext,
   { catalog }: ServicesOptions,
-  { place, tell, onUse, onShed, onProblems }: ServiceRole,
+  { place, publish, onUse, onShed, onProblems }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
   let opsPort = wantedOpsPort(context.settings, number);
@@ -187,7 +187,7 @@ function startService(
   const enter = (next: typeof phase, strained = false): void => {
     phase = next;
     isStrained = strained;
-    tell(state());
+    publish(state());
   };
 
   function launch(logPath: string, over: AbortSignal): LaunchedService {
@@ -232,7 +232,7 @@ function startService(
     cancel();
     if (result === undefined) return false;
     if (result.use !== undefined) onUse(result.use);
-    // What a service tells when it wakes up was measured before it slept: the next answer counts.
+    // The first report of a service that wakes up was measured before it slept: the next one counts.
     const strained = isLate || result.isOverloaded;
     if (phase === 'up' && strained !== isStrained) enter('up', strained);
     return true;

@@ -88,7 +88,7 @@ function modelObjects(models: readonly NamedEntry[], { price, now }: UpstreamCat
       spec: {
         id,
         ...(alias === undefined ? {} : { aliases: [alias] }),
-        // Not the engine's own `owned_by`: "llamacpp" or "library" would tell callers what serves them.
+        // Not the engine's own `owned_by`: "llamacpp" or "library" would show callers what serves them.
         ownedBy: id.slice(0, id.indexOf('/')),
         added: new Date(addedAt(entry, now)).toISOString(),
         contextLength: contextLengthOf(entry),

@@ -23,7 +23,7 @@ import type { Money } from '../core/money.ts';
 
 /**
  * What the portal needs of the accounts and the ledger. Each call rejects with a `Refusal` when it cannot be done as asked, with
- * `DatabaseAway` while the database is, and otherwise as the database does. Every change tells the audit trail of its author. `src/store/open-accounts.ts` has these functions.
+ * `DatabaseAway` while the database is, and otherwise as the database does. Every change is recorded in the audit trail with its author. `src/store/open-accounts.ts` has these functions.
  */
 export interface PortalStore {
   /** Resolves when the database answers. */

@@ -9,7 +9,7 @@ import { type ChoiceCheck, type StructureWanted, validateChoice } from './valida
 export interface StructureValidatorOptions {
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly health: Pick<Health, 'structure'>;
-  /** Told of every valid answer of a caller. */
+  /** Called for every valid answer of a caller. */
   readonly retries: { readonly earn: (caller: string) => void };
   /** Id of the API key whose request it is. */
   readonly caller: string;
@@ -91,9 +91,9 @@ const digestOf = ({ tools, toolChoice, responseFormat }: StructuredAsk): number 
 export type StructuredAsk = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'sampling'>;
 
 export interface StructureFindings {
-  /** Empty: nothing is wrong, as far as that could be told. */
+  /** Empty: nothing is wrong, as far as that could be checked. */
   readonly defects: readonly StructuralDefect[];
-  /** What was checked, valid or not; what could not be told is not among it. */
+  /** What was checked, valid or not, without what could not be checked. */
   readonly checked: readonly StructuralCapability[];
 }
 
@@ -190,10 +190,10 @@ function wantedOf({
 }
 
 function findingsOf(checks: readonly ChoiceCheck[]): StructureFindings {
-  const told = checks.filter(({ result }) => result.kind !== 'unknown');
+  const decided = checks.filter(({ result }) => result.kind !== 'unknown');
   return {
-    checked: [...new Set(told.map(({ capability }) => capability))],
-    defects: told.flatMap(({ capability, result, isTolerable }) =>
+    checked: [...new Set(decided.map(({ capability }) => capability))],
+    defects: decided.flatMap(({ capability, result, isTolerable }) =>
       result.kind === 'invalid'
         ? [{ capability, detail: result.detail, isTolerable, missesSchema: result.missesSchema === true }]
         : [],

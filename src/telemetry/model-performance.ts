@@ -53,7 +53,7 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
     return { windowSeconds, speed, availability, callers: createCallerEvidence(), askedAt: clock.elapsed() };
   }
 
-  /** Whether a request counts for availability (true) or against it (false); undefined when it tells nothing about the model. */
+  /** Whether a request counts for availability (true) or against it (false); undefined when it says nothing about the model. */
   function isServed(outcome: Outcome, callers: CallerEvidence): boolean | undefined {
     const served = wasServed(outcome);
     const { keyId } = outcome;
@@ -102,13 +102,13 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
   };
 }
 
-/** Whether a request was served; undefined when it tells nothing about the model, `disputed` when the request may be at fault. */
+/** Whether a request was served; undefined when it says nothing about the model, `disputed` when the request may be at fault. */
 function wasServed({ kind, firstTokenMs, refusedFor }: Outcome): boolean | 'disputed' | undefined {
   switch (kind) {
     case 'completed':
       return true;
     case 'cancelled':
-    // A request that the service lost tells no more about the model than one whose caller left.
+    // A request that the service lost says no more about the model than one whose caller left.
     case 'service-lost':
       // A caller who left before the first output was impatient, or waited for a model that hangs: it is not known which.
       return firstTokenMs === undefined ? undefined : true;
@@ -151,7 +151,7 @@ interface ServedSlice {
 
 export interface ServiceLevelResult {
   readonly isMet: boolean;
-  /** Share that was served, 0 to 1; undefined while there are too few requests to tell. */
+  /** Share that was served, 0 to 1; undefined while there are too few requests. */
   readonly share: number | undefined;
 }
 
@@ -175,7 +175,7 @@ function servedOf(slices: readonly ServedSlice[]): ServedSlice {
 }
 
 /**
- * A model misses its level as soon as its share is below the minimum, with enough requests to tell. So that a model at the edge
+ * A model misses its level as soon as its share is below the minimum, if there are enough requests. So that a model at the edge
  * of its level does not come and go with every request, it meets the level again only
  * - when at most half of the failures that the level allows are left in the window, or
  * - when it has not been below the minimum for a whole window: without this, a model that is always just good enough would

@@ -18,7 +18,7 @@ export interface RequestRecord {
   /** Wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
   readonly begun: number;
-  /** Undefined: nobody traces. */
+  /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
   /** 0 until the request is over. */
   seq: number;

@@ -5,13 +5,13 @@ import type { NumberedStory, Story, StoryPage } from '../core/story.ts';
 import type { AttemptWatch, Telemetry } from '../core/telemetry.ts';
 import type { EndedSpan } from '../core/trace.ts';
 import { type AttemptNote, mostEntries, type RequestRecord } from './request-record.ts';
-import { spansOf } from './tell-spans.ts';
-import { storyOf } from './tell-story.ts';
+import { spansOf } from './make-spans.ts';
+import { storyOf } from './render-story.ts';
 
-type Told = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over';
+type RequestEvents = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over';
 
 /** The stories of the requests of this process: of those under way, and of the last ones that have ended. */
-export interface Stories extends Pick<Telemetry, Told> {
+export interface Stories extends Pick<Telemetry, RequestEvents> {
   /** Requests that ended after the one with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
   /** The process and the number of the request that ended last. */
@@ -42,7 +42,7 @@ export function createStories({
 }: {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly process: string;
-  /** Is told the spans of each request that is traced, when it is over. */
+  /** Receives the spans of each traced request, when it is over. */
   readonly tellSpans?: ((spans: readonly EndedSpan[]) => void) | undefined;
 }): Stories {
   const running = new Map<string, RequestRecord>();

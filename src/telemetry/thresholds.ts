@@ -6,14 +6,14 @@ export const thresholds = {
    */
   windowMs: 30 * 60_000,
   windowSlices: 3,
-  /** A figure whose newest measurement is older tells nothing about the present and is not published. */
+  /** A figure whose newest measurement is older is out of date and is not published. */
   freshMs: 15 * 60_000,
   /** With fewer samples one odd answer moves the median. */
   minSamples: 5,
   /** In a shorter answer the pauses between packets outweigh the pace of the tokens. */
   minTokens: 16,
   /**
-   * A stream that was delivered in less time came as a burst: something on the way had buffered it, and its time tells nothing
+   * A stream that was delivered in less time came as a burst: something on the way had buffered it, and its time says nothing
    * about how fast it was generated. An event loop can be late by a few milliseconds: of 50 that is an error of a few percent.
    */
   minStreamMs: 50,
@@ -26,7 +26,7 @@ export const thresholds = {
   /** A model that missed its level meets it again when the window holds fewer: half, so that it does not come and go. */
   minToStayMissed: 10,
   /**
-   * A model without a healthy route is listed again when nobody has asked for it for so long: only requests can find out
+   * A model without a healthy route is listed again after so long without a request: only requests can find out
    * whether it has recovered, and callers who go by the list send none. Longer than any route is kept from being tried.
    */
   untriedMs: 60_000,

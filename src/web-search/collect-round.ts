@@ -32,7 +32,7 @@ export interface RoundCollector {
 }
 
 /**
- * Collects a round of a single choice: requests for several have no web search. `searches` tells whether calls of `web_search` are
+ * Collects a round of a single choice: requests for several have no web search. `searches` decides whether calls of `web_search` are
  * the service's or those of a tool of the caller's.
  */
 export function collectRound(options: {

@@ -50,7 +50,7 @@ export function nextStep(output: RoundOutput, left: Allowance): NextStep {
     if (callsCaller) return { kind: 'finish', finish: { reason: 'tool_calls' } };
     if (left.output !== undefined && left.output <= 0) return { kind: 'finish', finish: { reason: 'length' } };
     if (left.rounds <= 0) return { kind: 'finish', finish: { reason: 'stop' } };
-    // A model that searches again after it was told that no searches are left loses the tool. Until then the list of tools stays the
+    // A model that searches again after the result "no searches are left" loses the tool. Until then the list of tools stays the
     // same, so that the engine can use its prompt cache.
     return { kind: 'round', search: left.searches <= 0 && granted === 0 ? 'withdrawn' : 'offered' };
   }

@@ -179,7 +179,7 @@ test('a refused request: the code, the parts that it is about, and nothing of it
     failure: { code: 'model_not_found', status: 400 },
   });
   expect(story.key).toMatch(/^key_/);
-  expect(text).toContain('The caller was told model_not_found (HTTP 400)');
+  expect(text).toContain('The caller got model_not_found (HTTP 400)');
   expect(text).toContain('Nothing was billed.');
 });
 

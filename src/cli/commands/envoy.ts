@@ -11,7 +11,7 @@ import { countOption } from './option-values.ts';
 /** The heap's share of Envoy's memory: the rest is for threads, code and what the allocator has not given back. */
 const heapShare = 0.8;
 
-/** Adds `weir envoy`: for whoever runs Envoy and `weir serve` side by side without `weir start`, such as a pod. */
+/** Adds `weir envoy`, for places that run Envoy and `weir serve` side by side without `weir start`, such as a pod. */
 export function envoyCommand(program: Command): void {
   const group = program
     .command('envoy')

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Story } from '../../core/story.ts';
 import type { ServiceAnswer } from '../../portal/services.ts';
 import type { Accounts } from '../../store/open-accounts.ts';
-import { storyFromLedger } from '../../telemetry/tell-story.ts';
+import { storyFromLedger } from '../../telemetry/render-story.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { openServices, serviceOrigins, silentOnes } from './services-asked.ts';
 import { storyText } from './story-text.ts';
@@ -18,7 +18,7 @@ export function explainCommand(program: Command): void {
     program
       .command('explain')
       .description(
-        'tell the story of one request: plan, attempts, faults, times, bill; from the services of WEIR_SERVICES, else those that run with this data folder, else from the ledger',
+        'show the story of one request: plan, attempts, faults, times, bill; from the services of WEIR_SERVICES, else those that run with this data folder, else from the ledger',
       )
       .argument('<request>', 'the id of the request, or the x-request-id of its answer'),
     'refuse',

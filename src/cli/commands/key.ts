@@ -65,7 +65,7 @@ export function keyCommand(program: Command): void {
   accountsCommand<{ readonly workspace?: string }>(
     group
       .command('list')
-      .description('list keys, without their texts, which nobody has kept')
+      .description('list keys, without their texts, which are not stored')
       .option('--workspace <workspace>', 'only those of this workspace, by name or id'),
     'refuse',
     async (accounts, { workspace }) => {

@@ -82,7 +82,7 @@ export function ledgerCommand(program: Command): void {
     group
       .command('accept-loss')
       .description(
-        'let an SQLite ledger be used again that lost commits: sets aside, never deletes, the files that tell of it',
+        'let an SQLite ledger be used again that lost commits: sets aside, never deletes, the files that record it',
       ),
     async (location) => {
       const { acceptLossOf } = await import('../../store/open-accounts.ts');

@@ -16,7 +16,7 @@ export function logLevelCommand(program: Command): void {
     program
       .command('log-level')
       .description(
-        'tell or change the least level that running programs log: the services of WEIR_SERVICES, else those that run with the data folder; and the portal of the data folder',
+        'show or change the least level that running programs log: the services of WEIR_SERVICES, else those that run with the data folder; and the portal of the data folder',
       )
       .addArgument(new Argument('[level]', 'the new level; without it nothing changes').choices(logLevels))
       .option('--at <urls>', 'only these ops ports or portals, such as http://127.0.0.1:9190, with commas'),
@@ -25,10 +25,10 @@ export function logLevelCommand(program: Command): void {
       const origins = at === undefined ? everyOrigin(data) : originsIn('--at', at);
       if (origins.length === 0) throw new Error(`No service or portal runs with the data folder ${dataFolder(data)}.`);
       const client = await openServices(accounts, origins);
-      const { services, data: told } = await client.logLevel(logLevels.find((level) => level === wanted));
+      const { services, data: answers } = await client.logLevel(logLevels.find((level) => level === wanted));
       const silent = silentOnes(services);
-      if (told.length === 0) throw new Error(`No answer from ${silent.join(', ')}.`);
-      const levels = new Map(told.map(({ service, said }) => [service, said]));
+      if (answers.length === 0) throw new Error(`No answer from ${silent.join(', ')}.`);
+      const levels = new Map(answers.map(({ service, said }) => [service, said]));
       const json = services.map(({ service, problem }) => ({ service, level: levels.get(service) ?? null, problem }));
       const rows = json.map(({ service, level, problem }) => [service, level ?? `no answer: ${problem}`]);
       return { json, text: textTable(['service', 'level'], rows), ...(silent.length > 0 && { exitCode: 1 }) };

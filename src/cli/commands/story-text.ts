@@ -10,7 +10,7 @@ interface TextOptions {
 type Attempt = NonNullable<Story['attempts']>[number];
 type Plan = NonNullable<Story['plan']>;
 
-/** Tells a story in lines for a reader at a terminal. */
+/** Renders a story in lines for a reader at a terminal. */
 export function storyText(story: Story, options: TextOptions): string {
   return [
     endLine(story),
@@ -53,12 +53,12 @@ const ends: Readonly<Record<NonNullable<Story['outcome']>, string>> = {
 
 function endLine({ id, outcome, failure, refused_for: reason, duration_ms: took }: Story): string {
   if (outcome === null) return `${id} is under way.`;
-  const told =
+  const error =
     failure === null
       ? ''
-      : ` The caller was told ${failure.code}${failure.status === 200 ? '' : ` (HTTP ${failure.status})`}${failure.about.length > 0 ? `, about ${failure.about.join(' and ')}` : ''}.`;
+      : ` The caller got ${failure.code}${failure.status === 200 ? '' : ` (HTTP ${failure.status})`}${failure.about.length > 0 ? `, about ${failure.about.join(' and ')}` : ''}.`;
   const why = reason === null ? '' : ` What the routes said: ${words(reason)}.`;
-  return `${id} ${ends[outcome]}${took === null ? '' : `, after ${time(took)}`}.${told}${why}`;
+  return `${id} ${ends[outcome]}${took === null ? '' : `, after ${time(took)}`}.${error}${why}`;
 }
 
 function arrivalLine(story: Story, { workspaces }: TextOptions): string {

@@ -79,12 +79,12 @@ export function tokenizerLoader(
   tokenizers: Pick<ReturnType<typeof startTokenizers>, 'load'>,
   log: PartLog,
 ): (snapshot: Snapshot) => Promise<void> {
-  const tell = createProblemLog(log, 'tokenizer problem');
+  const logProblems = createProblemLog(log, 'tokenizer problem');
   return async ({ models }) => {
     const loads = [...models.values()].map(async ({ id, tokenizer }) => {
       const load = tokenizer && (await tokenizers.load(tokenizer.path));
       return load?.kind === 'broken' ? [{ model: id, ...load.problem }] : [];
     });
-    tell((await Promise.all(loads)).flat());
+    logProblems((await Promise.all(loads)).flat());
   };
 }

@@ -6,7 +6,7 @@ import { readFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
 import { startService } from './service.ts';
 
-/** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
+/** Runs `weir serve` until it is asked to stop. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
   return runProgram(
     'serve',

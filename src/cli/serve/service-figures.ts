@@ -24,7 +24,7 @@ interface MeasuredParts {
   readonly catalog: ServedCatalog;
   readonly isServing: (route: Route) => boolean;
   readonly measured: Pick<ModelPerformance, 'statusOf'>;
-  /** Undefined: limits are shared with nobody. */
+  /** Undefined: limits are not shared. */
   readonly link: ValkeyLimits['link'] | undefined;
   readonly gate: { readonly blocked: () => number };
   readonly load: Pick<ProcessLoad, 'current'>;
@@ -90,7 +90,7 @@ function catalogFigures({ models }: Snapshot, isServing: (route: Route) => boole
   return { models, routes };
 }
 
-/** The disk of a folder; undefined where its file system does not tell. */
+/** The disk of a folder; undefined where its file system does not report it. */
 function diskOf(folder: string): Promise<{ readonly free: number; readonly size: number } | undefined> {
   return statfs(folder).then(
     ({ bavail, blocks, bsize }) => ({ free: bavail * bsize, size: blocks * bsize }),

@@ -298,7 +298,7 @@ export async function startService(
   let takeBackAddress = (): void => undefined;
   const first = await Promise.race([catalog.ready.then(() => 'ready' as const), stopped]);
   if (first === 'ready') {
-    // An earlier process that was restarted may have told Envoy that it was about to end.
+    // An earlier process that was restarted may have announced its end to Envoy.
     await envoyAdmin.withdrawEnd().catch(() => undefined);
     phase.isReady = true;
     takeBackAddress = leaveOpsAddress(settings.WEIR_DATA, {

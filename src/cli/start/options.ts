@@ -38,7 +38,7 @@ const ownSettings = envoySettingsSchema.extend({ WEIR_OPS_PORT, WEIR_WATCHDOG_SE
 
 export const startHelp = `Usage: weir start [options]     (npm start -- [options])
 
-Starts the gateway on this machine: Envoy, the service and, unless told otherwise, the portal and a demo engine.
+Starts the gateway on this machine: Envoy, the service and, by default, the portal and a demo engine.
 
   --manifests DIR         serve the Backends and Models of this folder, and follow its changes
   --kubernetes            serve the Backends and Models of the cluster that KUBECONFIG names, and follow its changes

@@ -174,8 +174,8 @@ function partOf({ places, message }: ErrorWords): Feature | undefined {
 /** Reads an engine's error that was parsed from JSON. `status` is that of the answer, unless it was a 200. */
 export function readError(value: unknown, status?: number): ErrorReading {
   const words = collect(value, { message: '', names: [], places: [], status: undefined });
-  const { message, names, status: told } = words;
-  const known = status ?? told;
+  const { message, names, status: inBody } = words;
+  const known = status ?? inBody;
   const named = (table: ReadonlyMap<string, EngineError>): EngineError | undefined =>
     names.map((name) => table.get(name)).find((meaning) => meaning !== undefined);
   const engineError =
@@ -185,7 +185,7 @@ export function readError(value: unknown, status?: number): ErrorReading {
     named(vagueCodes) ??
     (requestStatuses.has(known) ? 'bad-request' : 'other');
   const about = engineError === 'bad-request' ? partOf(words) : undefined;
-  return { engineError, about, status: told };
+  return { engineError, about, status: inBody };
 }
 
 /** Reads the body of an answer with an error status: JSON in any shape, else text. */

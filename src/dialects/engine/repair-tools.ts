@@ -26,7 +26,7 @@ export interface ToolRepair {
  */
 export function createToolRepair(options: {
   readonly choice: number;
-  /** The tools that the caller offered. They tell a name in two fragments from two names. */
+  /** The tools that the caller offered. They distinguish a name in two fragments from two names. */
   readonly toolNames: ReadonlySet<string>;
   readonly newId: (tool: number) => string;
 }): ToolRepair {

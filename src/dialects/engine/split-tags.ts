@@ -61,7 +61,7 @@ function beforeSpace(text: string, place: number): number {
  * Tags count only where models put them: an opening tag at the very beginning, then one closing tag. A tag in later text is text.
  * White space is treated as in the parsers of Ollama and llama.cpp (thinking/parser.go, common/chat): removed after a tag and before a
  * closing one, while an answer without tags keeps all of it. vLLM and SGLang keep a line feed on either side, by which a caller could
- * tell the engines apart.
+ * distinguish the engines.
  */
 export function createTagSplitter(
   { tags, implicitOpen }: InlineReasoning,

@@ -7,7 +7,7 @@ import { citations, searchCall, searchResult } from './search-blocks.ts';
 
 /**
  * The blocks of a conversation (docs/reference/engines.md §2). Fields that are not listed, such as `cache_control`, are dropped. Blocks
- * that no open model can read are refused by name, so that nobody thinks that they were read. Inside a tool result they are described.
+ * that no open model can read are refused by name, so that no caller assumes that they were read. Inside a tool result they are described.
  */
 const text = z.object({ type: z.literal('text'), text: z.string() });
 

@@ -50,7 +50,7 @@ function alignText(delivered: string, said: string): Alignment {
 
 /**
  * Where the new part begins, as an index into the whole regenerated text. `more`: the text agrees so far and is too short to
- * tell. Undefined: the text contradicts what was delivered.
+ * know. Undefined: the text contradicts what was delivered.
  */
 export type Alignment = number | 'more' | undefined;
 

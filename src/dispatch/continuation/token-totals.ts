@@ -80,10 +80,12 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
   }
 
   function reasoningOf({ reported, reasoned, options }: Tally): number | undefined {
-    const told = reported?.reasoningTokens;
-    if (told === undefined) return reasoned ? undefined : 0;
+    const fromEngine = reported?.reasoningTokens;
+    if (fromEngine === undefined) return reasoned ? undefined : 0;
     // Repeated reasoning was counted before.
-    return options.repeated().deltas > 0 || options.repeated().all ? Math.max(0, told - (reasoning ?? 0)) : told;
+    return options.repeated().deltas > 0 || options.repeated().all
+      ? Math.max(0, fromEngine - (reasoning ?? 0))
+      : fromEngine;
   }
 
   function usage(): (AnswerEvent & { readonly type: 'usage' }) | undefined {

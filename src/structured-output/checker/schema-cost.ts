@@ -1,4 +1,4 @@
-/** What checking with a schema can cost, told without compiling it. */
+/** What checking with a schema can cost, found without compiling it. */
 export type SchemaCost =
   /** Every object is valid, and nothing else. */
   | { readonly kind: 'any-object' }

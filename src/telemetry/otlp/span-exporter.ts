@@ -96,10 +96,10 @@ async function createExporter(protocol: SpanExportOptions['protocol']): Promise<
   }
 }
 
-/** Tells when spans cannot be exported and when they can again: once, and not for each batch. */
+/** Logs when spans cannot be exported and when they can again: once, and not for each batch. */
 function watch(exporter: SpanExporter, log: SpanExportLog): SpanExporter {
   let lost = 0;
-  const told = (result: ExportResult, spans: number): void => {
+  const reported = (result: ExportResult, spans: number): void => {
     if (result.code === ExportResultCode.SUCCESS) {
       if (lost > 0) log.info({ lostSpans: lost }, 'spans are exported again');
       lost = 0;
@@ -112,7 +112,7 @@ function watch(exporter: SpanExporter, log: SpanExportLog): SpanExporter {
   return {
     export: (spans, done) => {
       exporter.export(spans, (result) => {
-        told(result, spans.length);
+        reported(result, spans.length);
         done(result);
       });
     },

@@ -6,7 +6,7 @@ import type { Story } from '../core/story.ts';
 import type { AttemptReason } from '../core/telemetry.ts';
 import type { AttemptNote, RequestRecord } from './request-record.ts';
 
-/** Tells what is remembered of a request. Made when somebody asks, and not before. */
+/** Renders the record of a request as its story. Made when it is asked for, not before. */
 export function storyOf(record: RequestRecord): Story {
   const { requestId, correlationId, outcome, failure, attempts, overAt, begun } = record;
   return {
@@ -42,7 +42,7 @@ export function storyOf(record: RequestRecord): Story {
   };
 }
 
-/** Tenths of a millisecond: the clock knows more, and nobody reads it. */
+/** Tenths of a millisecond. The clock is finer, but readers do not need that. */
 function rounded(ms: number): number {
   return Math.max(0, Math.round(ms * 10) / 10);
 }

@@ -42,7 +42,7 @@ interface SpanParts {
   readonly attributes?: Attributes;
 }
 
-/** A span under that of the request, unless told otherwise. `from` and `to` are monotonic. */
+/** A span, by default under that of the request. `from` and `to` are monotonic. */
 function span({ record, trace }: Frame, parts: SpanParts): EndedSpan {
   const { name, from, to, kind = 'internal', isError = false, attributes = {} } = parts;
   const wall = record.startedAt - record.begun;
@@ -161,7 +161,7 @@ function searchSpan(frame: Frame, { spanId, provider, result, durationMs, endedA
 
 const nameOf = (model: string | undefined): string => (model === undefined ? 'chat' : `chat ${model}`);
 
-/** Whether the service is to blame for what the caller was told. */
+/** Whether the service is to blame for the error that the caller got. */
 const isOurs = ({ failure }: RequestRecord): boolean => failure?.row.blame === 'service';
 
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
