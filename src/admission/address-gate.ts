@@ -59,7 +59,7 @@ export interface OpenAddressGate extends AddressGate {
   readonly blocked: () => number;
 }
 
-/** Least time between two searches for networks whose failures are too old to count. */
+/** Shortest time between two removals of networks whose failures are too old to count. */
 const tidyEveryMs = 5_000;
 
 /**

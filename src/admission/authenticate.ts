@@ -50,8 +50,8 @@ function keyIn(
 }
 
 /**
- * What failed authentication and bodies on their way are counted against: the caller's address, or the session of the portal for
- * which the portal sends the request, since all its users have the portal's address.
+ * The origin that failed authentications and incoming bodies are counted against: the caller's address, or the portal's
+ * session. All users of the portal have the portal's address, so that address says nothing about them.
  */
 export function originOf(
   head: RequestHead,
@@ -65,7 +65,7 @@ export function originOf(
   return provenPortalSession(value, options.hashKey(text), options.sharedSecret()) ?? head.address;
 }
 
-/** Looked at with each request, so that no key that the store remembers outlives its expiry. */
+/** Called for each request, so that the store remembers no key beyond its expiry. */
 function isExpired({ expiresAt }: Key, now: number): boolean {
   return expiresAt !== undefined && now >= expiresAt;
 }
@@ -114,8 +114,9 @@ export async function authenticate(
 const anyHeader: readonly KeyHeader[] = ['x-api-key', 'authorization'];
 
 /**
- * The models of the key that a request for the catalog carries, in the header of either surface. Undefined: the whole catalog, for
- * it is public (docs/reference/api.md §4.2). That is the answer to a key that is no good, and while keys cannot be looked up, too.
+ * The models that the key of a catalog request may use. The key may be in the header of either surface. Undefined means
+ * the whole catalog, which is public (docs/reference/api.md §4.2): without a valid key, and while keys cannot be looked
+ * up.
  */
 export function listedModels(
   head: RequestHead,

@@ -10,7 +10,9 @@ import type { Authenticated } from './authenticate.ts';
 export interface Admitted {
   /** Headers of a successful answer (docs/reference/api.md §8). */
   readonly headers: Headers;
-  /** Reserves the expected cost. Throws `insufficient_funds` when the requests under way have used the funds up meanwhile. */
+  /**
+   * Reserves the expected cost. Throws `insufficient_funds` if concurrent requests have used up the funds meanwhile.
+   */
   readonly reserve: (cost: Money) => Promise<void>;
   /** Changes the reservation to a new expected cost. */
   readonly adjust: Slot['adjust'];
@@ -71,7 +73,7 @@ const shortages: Readonly<Record<Shortage, { readonly usedUp: string; readonly r
   },
 };
 
-/** The refusal says whether the money is spent, or whether some is left but reserved, so that waiting helps, too. */
+/** The refusal says whether the money is spent, or only reserved by other requests, so that waiting can help. */
 function refusalOfMoney(by: Shortage, funds: Funds): Failure {
   const isLeft = (funds[by] ?? 0n) > 0n;
   return new Failure('insufficient_funds', isLeft ? shortages[by].reserved : shortages[by].usedUp, { limit: by });

@@ -12,7 +12,7 @@ export interface SheddingRange {
 export interface OverloadLimits {
   /** How long the request itself has waited for the service. Counts only while the queue is more than a burst. */
   readonly waitMs: SheddingRange;
-  /** How long a queue may last before it is more than a burst. */
+  /** A queue that lasts longer than this is more than a burst. */
   readonly burstMs: number;
   readonly eventLoopDelayMs: SheddingRange;
   readonly memoryShare: SheddingRange;
@@ -38,8 +38,8 @@ export interface CheckLoadOptions extends LoadGuard {
 }
 
 /**
- * A queue that lasts longer is more than a burst: 2,000 streams opened at once make a queue of 0.8 to 1.2 s on two idle cores,
- * and none of them is to be refused.
+ * A queue that lasts longer is more than a burst. 2,000 streams opened at once make a queue of 0.8 to 1.2 s on two idle
+ * cores, and none of them may be refused.
  */
 const burstMs = 2_000;
 
@@ -50,8 +50,8 @@ const bytesPerRequest = 128 * 1024;
 const mostOpenRequests = 20_000;
 
 /**
- * With fewer open requests a delay of the event loop counts only as far as the loop itself ran: a service that is starved by other
- * programs serves a few requests late, and would serve none by refusing them.
+ * With fewer open requests, a delay of the event loop counts only as far as the loop itself ran. A service whose cores
+ * other programs use serves a few requests late. Refusing them would not help.
  */
 const fewRequests = 8;
 
@@ -135,15 +135,15 @@ export function shedShare(openRequests: number, { limits, current }: Pick<LoadGu
   return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
 }
 
-/** How much it holds of what it can hold before it refuses any request for that, from 0 to 1: memory, or open requests. */
+/** The fill level that decides about refusals, from 0 to 1: memory, or open requests, whichever is higher. */
 export function filledShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
   const share = Math.max(current().memoryShare / limits.memoryShare.from, openRequests / limits.openRequests.from);
   return Math.min(1, share);
 }
 
 /**
- * The median wait to aim at: 900 callers who never pause cause one another this wait, and fewer callers less. It is short
- * beside the time that engines take for an answer.
+ * The median wait to aim at. 900 callers without pauses cause each other this wait; fewer callers cause less. It is
+ * short compared with the answer times of engines.
  */
 const targetMs = 400;
 /** Change per step: the ratio can rise by half in 0.7 s, and fall to a third within 0.4 s of a rush. */
@@ -156,9 +156,9 @@ const smallestRatio = 0.05;
 export const admitStepMs = 100;
 
 /**
- * The share of new requests that Envoy's load shedder admits from now on, given the share until now. Envoy has to shed a
- * flood, because a refusal by the service costs both together 250 µs and one by Envoy alone 90 µs. Shedding begins when a
- * queue is more than a burst; from then on the ratio follows the wait of the newest requests.
+ * The share of new requests that Envoy's load shedder admits from now on, given the share until now. Envoy sheds a
+ * flood because its refusals are cheaper: a refusal by the service costs both together 250 µs, one by Envoy alone 90
+ * µs. Shedding begins when a queue is more than a burst. Then the ratio follows the wait of the newest requests.
  */
 export function nextAdmitRatio(ratio: number, load: Pick<Load, 'medianWaitMs' | 'queuedForMs'>): number {
   if (ratio === 1 && load.queuedForMs < burstMs) return 1;
@@ -180,14 +180,14 @@ export interface ShedWatchOptions {
 
 const lookEveryMs = 500;
 const nearlyAll = 0.95;
-/** A rush or a garbage collection is over by then, and a load balancer has the time to act. */
+/** Long enough for a rush or a garbage collection to end, and for a load balancer to act. */
 const longMs = 5_000;
 /** The service counts as recovered when it refuses a smaller share than this. */
 const enoughPass = 0.5;
 
 /**
- * Watches the share on a timer and not with each request: a replica that is not ready gets no requests, and its recovery must
- * be seen all the same.
+ * Checks the share on a timer and not with each request. A replica that is not ready gets no requests, and its recovery
+ * must still be noticed.
  */
 export function createShedWatch({ clock, shedShare }: ShedWatchOptions): ShedWatch {
   let since: number | undefined;

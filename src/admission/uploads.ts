@@ -30,7 +30,10 @@ const largeShare = 7 / 8;
 const tickMs = 1_000;
 /** An upload ends after so many checks without a byte, well before Envoy ends it (600 s, envoy/edge-listener.ts). */
 const stalledTicks = 20;
-/** An upload ends when so many checks bring less than `leastBytes`: a byte now and then would hold its memory for ever. */
+/**
+ * An upload ends when so many checks bring less than `leastBytes`. Otherwise one byte now and then would hold its
+ * memory for ever.
+ */
 const paceTicks = 60;
 const leastBytes = 60 * 1024;
 
@@ -53,8 +56,8 @@ export interface UploadsOptions {
 
 export interface UploadLedger {
   /**
-   * Opens the account of one request's body, and charges one step for the memory that any open request takes. `headers` are
-   * added to a refusal that the owner caused. Throws that refusal at once where even one step is too much.
+   * Opens the account of one request's body, and charges one step for the memory of an open request. A refusal that the
+   * owner caused gets `headers`. Throws that refusal at once if even one step is too much.
    */
   readonly open: (owner: UploadOwner, headers: Headers) => Upload;
   /** How many bodies are still arriving. */
@@ -77,7 +80,9 @@ interface Arriving {
   ticksAtPace: number;
 }
 
-/** Accounts for the memory of all request bodies, from the first byte until each has been read. One timer checks them all. */
+/**
+ * Accounts for the memory of each request body from its first byte until it has been read. One timer checks them all.
+ */
 export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
   const byWorkspace = new Map<string, number>();
   const byAddress = new Map<string, number>();

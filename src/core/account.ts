@@ -36,16 +36,16 @@ export interface Credential {
   readonly key: Key;
   readonly workspace: Workspace;
   /**
-   * What has been settled with the key in its budget's current period (`periodStart` of store/budget-period.ts), for requests
-   * that started in it. Settlements of other replicas may show up to a second late. 0 when a period begins, and for a key
-   * without a budget.
+   * The amount settled with the key in the current period of its budget (`periodStart` of store/budget-period.ts), for
+   * requests that started in that period. Settlements of other replicas can be up to a second late. 0 when a period
+   * begins, and for a key without a budget.
    */
   readonly spent: Money;
 }
 
 /** When the output of an answer was delivered, for measuring. Times are milliseconds since the request, not rounded. */
 export interface OutputTiming {
-  /** Output tokens delivered: without the reasoning that an engine counts but keeps to itself. */
+  /** Delivered output tokens, without reasoning that the engine counts but does not send. */
   readonly tokens: number;
   /** How many of them the first delivery had, one for each of the engine's own deltas. */
   readonly tokensAtFirst: number;
@@ -61,7 +61,7 @@ export interface Outcome extends SettledRequest {
   readonly refusedFor?: RefusedFor | undefined;
 }
 
-/** Whether there was anything to count. Of a request that no engine answered `countedBy` says nothing. */
+/** Whether there was anything to count. `countedBy` means nothing for a request that no engine answered. */
 export function isCounted({ kind, usage }: Pick<SettledRequest, 'kind' | 'usage'>): boolean {
   return kind === 'completed' || usage.promptTokens + usage.completionTokens + (usage.webSearches ?? 0) > 0;
 }
@@ -72,20 +72,19 @@ export type DatabaseState = 'up' | 'replaying' | 'down';
 /** What the pipeline needs of the accounts and the ledger. Every call is asynchronous and never blocks the event loop. */
 export interface Store {
   /**
-   * Finds the credential for the SHA-256 (lowercase hex) of a key's text; undefined when there is none.
-   * Answers from memory when it can; a change made by another process is seen within a second. While the database is
-   * away, those known before are still found, for a bounded time; for all others it rejects with a `Failure` (503), never
-   * with undefined.
+   * Finds the credential for the SHA-256 (lowercase hex) of a key's text; undefined when there is none. Answers from
+   * memory when it can; a change by another process is visible within a second. While the database is down, known keys
+   * are still found for a limited time. All others reject with a `Failure` (503), never with undefined.
    */
   readonly findCredential: (keyHash: string) => Credential | undefined | Promise<Credential | undefined>;
   /**
-   * Writes one ledger row and takes its cost from the balance and the budget, once per request id. Resolves when the row is
-   * durable: in the database or, while that is away, in the journal, from where it gets there later.
+   * Writes one ledger row and takes its cost from the balance and the budget, once per request id. Resolves when the
+   * row is durable: in the database, or in the journal while the database is down.
    */
   readonly settle: (outcome: Outcome) => Promise<void>;
   /**
-   * Whether a request that begins now can be settled when it ends. When it cannot (the journal is full, or too many rows wait),
-   * admission answers 503 before anything is dispatched. Answers from memory.
+   * Whether a request that begins now can be settled when it ends. If not (the journal is full, or too many rows wait),
+   * admission answers 503 before dispatch. Answers from memory.
    */
   readonly canSettle: () => boolean;
 }

@@ -23,7 +23,10 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** How programs on this machine reach one that listens on an address, as a URL has it: 0.0.0.0 and :: are all addresses. */
+/**
+ * The host under which programs on this machine reach a listener, in the form for a URL. 0.0.0.0 and :: mean all
+ * addresses.
+ */
 export function localAddressOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   return hostInUrl(host === '::' ? '::1' : host);

@@ -74,7 +74,7 @@ export interface Page<Item> {
   readonly next: string | undefined;
 }
 
-/** The page of at most `limit` objects, of one more that were looked for; `cursorOf` names its last one. */
+/** Makes a page of at most `limit` objects from a query for one more. `cursorOf` names the last one. */
 export function cutPage<Item>(found: readonly Item[], limit: number, cursorOf: (last: Item) => string): Page<Item> {
   const items = found.slice(0, limit);
   const last = items.at(-1);
@@ -136,23 +136,26 @@ export interface NewKey extends KeyDetails {
   readonly burst: number;
 }
 
-/** What the portal asks of the key with which it calls the gateway for one person: there is one for each workspace. */
+/**
+ * What the portal needs to get the key with which it calls the gateway for a person. There is one key for each
+ * workspace.
+ */
 export interface PlaygroundKey extends Omit<NewKey, 'expiresAt'> {
   /** Id of the workspace that pays. */
   readonly workspace: string;
-  /** Whose it is: the same text for the same person, over sessions and restarts. */
+  /** Identifies the person: the same text over sessions and restarts. */
   readonly owner: string;
-  /** How long a text is good. The key has a new one before that. */
+  /** How long the text of a key is valid. The key gets a new text before that. */
   readonly textMs: number;
-  /** A text that would end sooner than this is not used. */
+  /** A text that expires sooner than this is not used. */
   readonly spareMs: number;
   /** A text that the gateway has refused: it is not given out again. */
   readonly refused: string | undefined;
 }
 
 /**
- * What is to change of a key. Budget, name, expiry and models are taken away where they are there and undefined, and stay as they are
- * where they are absent.
+ * A change of a key. Budget, name, expiry and models are removed where the field is present and undefined. Absent
+ * fields stay as they are.
  */
 export interface KeyChange extends KeyDetails {
   readonly status?: AccountStatus | undefined;
@@ -180,7 +183,10 @@ export class DatabaseAway extends Error {
 
 export type UsageDimension = 'workspace' | 'key' | 'model' | 'surface' | 'day' | 'hour';
 
-/** One line of a report. Dimensions that were not asked for are undefined, and so is the group of all others beside a top. */
+/**
+ * One line of a report. Dimensions that were not requested are undefined, and so are those of the group "all others"
+ * beside a top.
+ */
 export interface UsageLine {
   /** Name of the workspace. */
   readonly workspace: string | undefined;
@@ -223,7 +229,10 @@ export interface Session {
   readonly workspaces: readonly string[];
   /** The session of a key ends with it. */
   readonly keyId: string | undefined;
-  /** What signed in: the digest of the admin token, or the subject of an identity provider; undefined for a key. */
+  /**
+   * The origin of the session: the digest of the admin token, or the subject of an identity provider; undefined for a
+   * key.
+   */
   readonly credential: string | undefined;
   /** What changes must carry in the header `x-csrf-token`. */
   readonly csrfToken: string;
@@ -236,7 +245,7 @@ export interface Session {
 /** An operator's command that cannot be done as asked. The message is a sentence for the operator. */
 export class Refusal extends Error {
   readonly kind: 'invalid' | 'not-found' | 'conflict';
-  /** The sentence without what only the command line knows. */
+  /** The sentence without the part that only the command line can use. */
   readonly sentence: string;
   /** The field at fault as the admin API names it, where it is one. */
   readonly field: string | undefined;

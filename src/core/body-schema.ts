@@ -17,8 +17,8 @@ export const jsonObject = z
   .refine((value) => isWithin(maxDepth, value), `nested deeper than ${maxDepth} levels`);
 
 /**
- * A list that is read up to its first invalid item. zod's own reads all of it: for a body of a million empty messages, three
- * megabytes, it would spend a gigabyte and three seconds on issues of which the caller is shown one.
+ * A list that is read up to its first invalid item. zod's own array reads all of it: for a body of a million empty
+ * messages (three megabytes) it spends a gigabyte and three seconds on issues, of which the caller sees one.
  */
 export function listOf<T extends z.ZodType>(item: T, bounds: { readonly min?: number; readonly max?: number } = {}) {
   const { min = 0, max = Infinity } = bounds;
@@ -74,7 +74,7 @@ export function reportIssues(
 
 type Schemas = Readonly<Record<string, z.ZodType>>;
 
-/** How an object is read whose type has no schema. */
+/** How to read an object whose type has no schema. */
 interface OtherTypes<R extends z.ZodType> {
   /** Known types that are refused, with the reason. */
   readonly refused?: Readonly<Record<string, string>>;
@@ -83,8 +83,8 @@ interface OtherTypes<R extends z.ZodType> {
 }
 
 /**
- * An object that is read by the schema that its `type` names. Unlike in zod's unions, the issues of one type do not hide behind
- * those of another, other types may have a schema, and a refusal lists only the types that would be accepted.
+ * An object that is read by the schema that its `type` names. It differs from zod's unions: the issues of one type do
+ * not hide those of another, other types may have a schema, and a refusal lists only the accepted types.
  */
 export function byType<S extends Schemas, R extends z.ZodType = z.ZodNever>(schemas: S, others: OtherTypes<R> = {}) {
   const { refused = {}, rest } = others;

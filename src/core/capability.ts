@@ -11,14 +11,17 @@ export type Feature = ParameterName | 'tools' | 'tool_choice' | 'response_format
 /** Where an engine takes system messages: at the beginning, or wherever they stand. */
 export type SystemMessages = 'Leading' | 'Anywhere';
 
-/** How a conversation is put for a model that may not take it as it was sent. */
+/** How the conversation is written for a model that cannot take it in its original form. */
 export interface MessageForm {
   readonly systemMessages: SystemMessages;
-  /** `described`: the model takes no images, and those that tools brought are put in words. */
+  /** `described`: the model takes no images; images from tools are replaced by text. */
   readonly images: 'sent' | 'described';
 }
 
-/** How an engine is made to go on with a partial answer, as a trailing assistant message. docs/reference/engines.md §5. */
+/**
+ * How an engine is made to continue a partial answer, sent as a trailing assistant message. docs/reference/engines.md
+ * §5.
+ */
 export type ContinuationMark =
   | 'none'
   /** `continue_final_message: true`, `add_generation_prompt: false`. */
@@ -29,14 +32,14 @@ export type ContinuationMark =
   | 'partial'
   /** No mark at all. */
   | 'trailing'
-  /** No mark, and the answer repeats the partial one first. */
+  /** How the conversation is written for a model that cannot take it in its original form. */
   | 'echo';
 
-/** What an engine honours of reasoning control. docs/reference/api.md §4.1.1. */
+/** Which reasoning controls an engine supports. docs/reference/api.md §4.1.1. */
 export interface ReasoningControl {
   /** Whether it can be turned off. */
   readonly off: boolean;
-  /** Levels it provably honours, rising; empty where it knows only on and off. */
+  /** Levels with a proven effect, in rising order; empty if the engine can only switch reasoning on and off. */
   readonly efforts: readonly ReasoningEffort[];
   /** Whether it takes a budget in tokens. */
   readonly budget: boolean;
@@ -45,11 +48,11 @@ export interface ReasoningControl {
 /** Tag sets by name, for tables and manifests. */
 export interface InlineReasoningNames {
   readonly tags: readonly TagSetName[];
-  /** The prompt's own end opens the reasoning, so that only the closing tag comes. */
+  /** The end of the prompt opens the reasoning, so only the closing tag is in the answer. */
   readonly implicitOpen: boolean;
 }
 
-/** What a route can do, by transport where that makes a difference. */
+/** What a route can do. Fields for streams override the general ones. */
 export interface Capabilities {
   readonly tools: { readonly json: boolean; readonly stream: boolean };
   readonly toolChoice: readonly ToolChoiceForm[];
@@ -57,33 +60,36 @@ export interface Capabilities {
     readonly json: readonly StructuredFormat[];
     readonly stream: readonly StructuredFormat[];
   };
-  /** Optional parameters it honours. Others are refused, ignored or do harm there. */
+  /** Optional parameters it supports. Others are refused or ignored there, or cause harm. */
   readonly parameters: readonly ParameterName[];
   /** Features that it refuses together. */
   readonly conflicts: readonly (readonly Feature[])[];
   readonly reasoning: ReasoningControl;
-  /** Where the chat template of its usual models takes them; the operator, or the model's own template, may know better. */
+  /**
+   * Where the chat template of its usual models accepts system messages. The operator or the model's own template can
+   * override it.
+   */
   readonly systemMessages: SystemMessages;
   /** How its reasoning stands inside its text, where it does. */
   readonly inlineReasoning?: InlineReasoningNames;
   readonly continuation: ContinuationMark;
-  /** Whether it goes on with reasoning that was cut, too; otherwise it only continues text. */
+  /** Whether it can also continue reasoning that broke off. Otherwise it continues only text. */
   readonly continuesReasoning?: true;
 }
 
-/** What reasoning comes to on one route. Undefined where there is nothing to say. */
+/** How reasoning is done on one route. Undefined if there is nothing to set. */
 export type ReasoningSetting =
   | { readonly enabled: false }
   | { readonly enabled: true; readonly effort?: ReasoningEffort | undefined; readonly budgetTokens?: number };
 
-/** What has been delivered of a choice, for an engine to go on with. */
+/** The delivered part of a choice, for an engine to continue. */
 export interface PartialTurn {
   readonly mark: Exclude<ContinuationMark, 'none'>;
   readonly text: string;
   readonly reasoning?: string | undefined;
 }
 
-/** How the answer to one choice is asked for again, after another route broke off. */
+/** How the answer to one choice is requested again after another route broke off. */
 export interface Continuation {
   /** Absent: the choice is asked for anew. */
   readonly partial?: PartialTurn;
@@ -93,7 +99,7 @@ export interface Continuation {
 
 /** A further call to the model within one answer, after the service has answered the calls of the one before. */
 export interface Round {
-  /** What was said and found since the caller's own messages. */
+  /** The turns since the caller's own messages: what the model said and what was found. */
   readonly turns: readonly Message[];
   /** What is left of the caller's cap, tokens; absent: there is none. */
   readonly maxOutputTokens?: number | undefined;
@@ -109,23 +115,23 @@ export interface RequestTarget {
   readonly parameters: readonly ParameterName[];
   /** Set when no tool may be called, and the route has no word for that: its engine gets no tools. */
   readonly withholdsTools?: true | undefined;
-  /** How the conversation is put. Absent: as it was sent. */
+  /** How the conversation is written. Absent: in its original form. */
   readonly form?: MessageForm;
   readonly reasoning?: ReasoningSetting | undefined;
   /** Set when one choice is asked for again. */
   readonly continuation?: Continuation | undefined;
-  /** Set from the second call to the model on. What a caller forces a model to call, it has to call in the first one. */
+  /** Set from the second call to the model on. A forced tool call is required only in the first call. */
   readonly round?: Round | undefined;
 }
 
 /**
- * How reasoning stands inside an answer's text (docs/reference/engines.md §3). No tag of a set may be the beginning of another tag that
- * is looked for at the same place.
+ * How reasoning is marked inside an answer's text (docs/reference/engines.md §3). No tag of a set may be the beginning
+ * of another tag that is searched for at the same place.
  */
 export interface TagSet {
   /** Open the reasoning; only at the very beginning of an answer. */
   readonly open: readonly string[];
-  /** End the reasoning. What follows is the answer, and no tag means anything in it. */
+  /** End the reasoning. The rest is the answer, in which tags have no meaning. */
   readonly close: readonly string[];
   /** Stand between two stretches of reasoning. */
   readonly between?: readonly string[];
@@ -135,7 +141,7 @@ export interface TagSet {
 
 const harmony = (channel: string): string => `<|start|>assistant<|channel|>${channel}<|message|>`;
 
-/** The ways that models are known to write reasoning into their text. */
+/** The known forms in which models write reasoning into their text. */
 export const tagSets = {
   /** DeepSeek, Qwen3, GLM, MiniMax, Kimi K2, Nemotron and most others. */
   think: { open: ['<think>'], close: ['</think>'] },
@@ -159,8 +165,8 @@ export const tagSets = {
 export type TagSetName = keyof typeof tagSets;
 
 /**
- * How a route reports reasoning inside its text. Absent for a route that reports it in a field or not at all: its text is
- * never looked through, for an answer about tags is an answer.
+ * How a route marks reasoning inside its text. Absent for a route that reports reasoning in a field or not at all. The
+ * text of such a route is not searched for tags, because an answer can be about tags.
  */
 export interface InlineReasoning {
   /** Sets that this route may use. */

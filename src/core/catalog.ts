@@ -15,8 +15,8 @@ import type { ReasoningEffort } from './request.ts';
 export type Modality = 'text' | 'image';
 
 /**
- * What Envoy must know to reach a backend. Its name is a digest of its content but for its endpoints: a cluster that has changed
- * otherwise is a new cluster.
+ * The data that Envoy needs to reach a backend. The name is a digest of the content without the endpoints: a cluster
+ * with any other change is a new cluster.
  */
 export interface Cluster {
   readonly name: string;
@@ -28,9 +28,12 @@ export interface Cluster {
     | { readonly mode: 'System'; readonly serverName: string }
     | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
   readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number } | undefined;
-  /** Calls to it name no endpoint: Envoy chooses one. Absent: they do, and the service looks after the health of each. */
+  /**
+   * Calls to it name no endpoint, and Envoy chooses one. Absent: calls name an endpoint, and the service watches the
+   * health of each.
+   */
   readonly endpointsUnnamed?: true;
-  /** Requests Envoy lets through at once; what is above is refused at the egress listener, not queued. */
+  /** Requests that Envoy lets through at once; the egress listener refuses further ones and does not queue them. */
   readonly maxConcurrentRequests?: number | undefined;
 }
 
@@ -41,7 +44,7 @@ export interface Backend {
   readonly cluster: Cluster;
   /** Path prefix before `/chat/completions`, such as `/v1`; never ends with a slash. */
   readonly path: string;
-  /** Value of the Authorization header. A secret: it never leaves for a log. */
+  /** Value of the Authorization header. A secret: it is never logged. */
   readonly authorization?: string | undefined;
   /** Attempts at a time, of all endpoints together and of each one. */
   readonly maxConcurrentRequests?: number | undefined;
@@ -124,12 +127,12 @@ export function modelNamed({ models, aliases }: Pick<Snapshot, 'models' | 'alias
   return models.get(name) ?? models.get(aliases.get(name) ?? '');
 }
 
-/** One object as its source delivered it, not validated yet. */
+/** One object as its source delivered it, before validation. */
 export interface CatalogObject {
-  /** Where its author finds it: `models/qwen.yaml#2` or `Model/qwen3-8b`. */
+  /** Where its author finds it, such as `models/qwen.yaml#2` or `Model/qwen3-8b`. */
   readonly where: string;
   readonly value: unknown;
-  /** Line of a field, or of the nearest thing around it that is there. Only sources made of text know lines. */
+  /** The line of a field, or of its nearest existing parent. Only sources made of text know lines. */
   readonly lineOf?: (path: readonly PropertyKey[]) => number | undefined;
 }
 
@@ -140,27 +143,27 @@ export interface CatalogProblem {
   /** Path of the field at fault: `spec.routes[0].backend`; empty when it is the whole document. */
   readonly field: string;
   readonly message: string;
-  /** `Backend/vllm-a`: the object that has the problem, where a file has it that is not compiled. */
+  /** `Backend/vllm-a`: the object with the problem, if its file is not compiled. */
   readonly object?: string | undefined;
 }
 
-/** A Model or Backend in a Kubernetes cluster: what it declares, and what the API server knows of it beyond that. */
+/** A Model or Backend in a Kubernetes cluster: its declaration, and what else the API server knows of it. */
 export interface KubeObject {
   readonly kind: 'Model' | 'Backend';
   readonly name: string;
-  /** Another one for every object, whatever its name. */
+  /** Different for every object, also for one with the same name. */
   readonly uid: string;
   /** Rises with every change of what it declares. */
   readonly generation: number;
   /** Changes with every change. */
   readonly resourceVersion: string;
-  /** When its deletion was asked for; it is there until its last finalizer is gone. */
+  /** When its deletion was requested; it exists until its last finalizer is removed. */
   readonly deletedAt?: string | undefined;
   readonly finalizers: readonly string[];
   /** Those of `weir.dev`. */
   readonly annotations: Readonly<Record<string, string>>;
   readonly status: unknown;
-  /** What it declares. The same one as long as nothing of that changes, whatever becomes of its status. */
+  /** Its declaration. The same object as long as the declaration does not change, even if the status does. */
   readonly declared: CatalogObject;
 }
 

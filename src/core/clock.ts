@@ -10,13 +10,13 @@ export interface Clock {
   readonly after: (delayMs: number, run: () => void) => CancelTimer;
 }
 
-/** Does some work when this turn of the event loop ends, after what came before it. The work must not throw. */
+/** Runs `work` at the end of this turn of the event loop, after earlier work. It must not throw. */
 export type AtTurnEnd = (work: () => void) => void;
 
 /**
- * Maps a list that would hold the event loop for too long in one piece: item by item, in slices of a few milliseconds, after each of
- * which other work has a turn. So the results can be some milliseconds apart. Rejects as soon as `map` fails, and
- * maps none of the items that are left then.
+ * Maps a list that would block the event loop if it were mapped in one piece. It maps item by item, in slices of a few
+ * milliseconds, and other work runs between slices. So the results can be some milliseconds apart. Rejects as soon as
+ * `map` fails; the remaining items are not mapped.
  */
 export type InSlices = <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result) => Promise<Awaited<Result>[]>;
 

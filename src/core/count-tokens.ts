@@ -2,9 +2,9 @@ import { deltasOf, type RelayedEvent } from './event.ts';
 import type { Content, Request } from './request.ts';
 
 /**
- * Characters that count as one token where there is no tokenizer, more than tokenizers need on average, so that an estimate
- * errs low: English prose has about 3.7 characters to a token once its blanks are left out, source code fewer. Chinese and
- * Japanese have about 1.4; a surrogate pair, such as an emoji, is two characters of that kind.
+ * Characters that count as one token where there is no tokenizer. It is more than tokenizers need on average, so the
+ * estimate errs low. English prose has about 3.7 characters to a token without its blanks, source code fewer. Chinese
+ * and Japanese have about 1.4; a surrogate pair, such as an emoji, is two such characters.
  */
 const charactersPerToken = 5;
 const ideographsPerToken = 2;
@@ -82,17 +82,20 @@ export function estimatePromptText({
 /** Estimates the tokens of output for which no exact count exists. */
 export interface OutputEstimate {
   readonly take: (event: RelayedEvent) => void;
-  /** One token for each of the engine's own deltas, or the estimate of the text where an engine sends much of it at once. */
+  /** One token for each of the engine's own deltas, or the estimate of the text if a delta has much of it. */
   readonly tokens: () => number;
   /** Whether the text and the names of calls have at least so many bytes in UTF-8. Every token stands for a byte or more. */
   readonly hasBytes: (least: number) => boolean;
   readonly clear: () => void;
 }
 
-/** Most characters that are kept before their size is computed. */
+/** Most characters that are buffered before their size is computed. */
 const mostUncounted = 16 * 1024;
 
-/** Starts empty. The size of texts is computed only when it is asked for: most are cleared before, because their engine counts them. */
+/**
+ * Starts empty. The size of texts is computed only on request: most are cleared before that, because their engine
+ * counts them.
+ */
 export function createOutputEstimate(): OutputEstimate {
   let deltas = 0;
   let uncounted: string[] = [];

@@ -5,8 +5,8 @@ import type { Bill } from './money.ts';
 import type { SearchSeal } from './web-search.ts';
 
 /**
- * Where callers ask: one wire format each, over the same accounts, models and prices (docs/reference/api.md §1). The ledger
- * stores the position: a new surface goes to the end.
+ * The surfaces for callers: one wire format each, with the same accounts, models and prices (docs/reference/api.md §1).
+ * The ledger stores the position, so a new surface goes to the end.
  */
 export const surfaces = ['chat', 'messages'] as const;
 export type Surface = (typeof surfaces)[number];
@@ -28,9 +28,9 @@ export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callForma
 
 /** A synchronous machine: answer events in, server-sent events out. */
 export interface StreamWriter {
-  /** Server-sent events for these answer events; empty when they say nothing to a caller. */
+  /** Server-sent events for these answer events; empty if they contain nothing for a caller. */
   readonly push: (events: readonly RelayedEvent[]) => string;
-  /** What says nothing but that the answer is being worked on. May come before the first event. */
+  /** Keeps the connection alive without content. May come before the first event. */
   readonly keepAlive: () => string;
   /** The end of a whole answer. */
   readonly finish: (bill: Bill) => string;
@@ -47,9 +47,9 @@ export interface JsonWriter {
 
 /** How a deployment reads requests. */
 export interface ReadOptions {
-  /** Opens what searches found. Absent: that cannot be sent back here. */
+  /** Opens sealed search results. Absent: this surface cannot send them back. */
   readonly seal?: SearchSeal | undefined;
-  /** Lines of clients' own accounting stay in the prompt. */
+  /** Keeps the accounting lines that clients write into the prompt. */
   readonly keepsBillingLines?: boolean | undefined;
 }
 

@@ -1,11 +1,17 @@
 import { hash } from 'node:crypto';
 import type { Content, Message, Request } from './request.ts';
 
-/** Shortest beginning worth a preference for one engine, bytes of text: an engine's cache saves little on less. */
+/**
+ * Shortest beginning that justifies a preference for one engine, bytes of text. For less, an engine's cache saves
+ * little.
+ */
 const leastBytes = 1024;
-/** Only so much of a prompt is digested: prompts that share so much nearly always share the rest. */
+/** Only this much of a prompt is digested: prompts that share so much nearly always share the rest. */
 const mostBytes = 64 * 1024;
-/** The message behind the system messages is digested so far however long these are: it distinguishes conversations. */
+/**
+ * The message after the system messages is digested up to this length, however long these are: it distinguishes
+ * conversations.
+ */
 const firstMessageBytes = 16 * 1024;
 /** An image counts as at least so much text, wherever its bytes are. */
 const imageBytes = 1024;
@@ -20,7 +26,7 @@ interface Beginning {
   bytes: number;
 }
 
-/** Adds a text, as much of it as is looked at, after what kind it is. */
+/** Adds a text (the part that is digested), after a mark of its kind. */
 function addText(beginning: Beginning, kind: number, text: string): void {
   const bytes = Buffer.byteLength(text);
   const room = mostBytes - beginning.bytes;
@@ -64,9 +70,9 @@ const digestDigits = 12;
 export const textDigest = (text: string): number => Number.parseInt(hash('sha256', text).slice(0, digestDigits), 16);
 
 /**
- * A digest of how a conversation begins: its model, its tools, the leading system messages and the first message behind them, or as
- * many more as make a kilobyte. All turns of the conversation have the same one, and conversations that share a system prompt do
- * not. Undefined for a prompt of less than a kilobyte. Use it only for preferences.
+ * A digest of the beginning of a conversation: the model, the tools, the leading system messages and the first message
+ * after them, or as many more as make a kilobyte. All turns of a conversation have the same digest; conversations that
+ * only share a system prompt do not. Undefined for a prompt of less than a kilobyte. Use it only for preferences.
  */
 export function conversationDigest({ modelName, messages, tools }: Request): number | undefined {
   const beginning: Beginning = { text: `${marks.model} ${modelName};`, bytes: 0 };

@@ -16,8 +16,8 @@ export interface Endpoint {
 /** The endpoints of clusters, as they are now. They come and go while their cluster and the snapshot stay. */
 export interface Endpoints {
   /**
-   * Those of a cluster that may take new requests; none when the cluster is unknown or has none. The same array as long as
-   * nothing of it changes.
+   * Those of a cluster that accept new requests; empty if the cluster is unknown or has none. The same array as long as
+   * it does not change.
    */
   readonly of: (cluster: string) => readonly Endpoint[];
 }

@@ -3,13 +3,16 @@ import type { Route } from './catalog.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Fault } from './event.ts';
 
-/** The structures that a route can get wrong while it answers: each is validated, penalised and probed for itself. */
+/** The structures that a route can get wrong. Each is validated, penalised and probed separately. */
 export type StructuralCapability = 'tools' | StructuredFormat;
 
-/** What the check of an answer's structure found of one capability. */
+/** The result of the check of an answer's structure for one capability. */
 export interface StructureFinding {
   readonly capability: StructuralCapability;
-  /** `invalid`: by the route's fault. `missed`: perhaps by the request's own, which may ask for what no answer can have. */
+  /**
+   * `invalid`: the route is at fault. `missed`: the request may be at fault, because no answer may be able to satisfy
+   * it.
+   */
   readonly result: 'valid' | 'invalid' | 'missed';
   /** Id of the API key whose request it was. */
   readonly caller: string;
@@ -22,20 +25,20 @@ export type AttemptEnd =
   /** The answer is whole. `tokens`: output tokens, where they are known. */
   | { readonly kind: 'complete'; readonly tokens?: number | undefined }
   | { readonly kind: 'failed'; readonly fault: Fault }
-  /** Another route, asked later, was faster to its first output. */
+  /** Another route, which was called later, was faster to its first output. */
   | { readonly kind: 'beaten' }
   /** The caller left, or the attempt was not needed any more: this says nothing about the route. */
   | { readonly kind: 'aborted' };
 
-/** One attempt, as the health of its endpoint sees it. Every method is cheap: they are called on the way of every answer. */
+/** One attempt, from the view of its endpoint's health. Every method is cheap: they run for every answer. */
 export interface AttemptRecord {
   /** Where the attempt is to be made. */
   readonly endpoint: Endpoint;
-  /** The first output has come: of an answer that does not stream, the whole. Further calls are harmless. */
+  /** The first output has arrived; for an answer that is not streamed, the whole. Further calls have no effect. */
   readonly output: () => void;
   /** Call once. */
   readonly ended: (end: AttemptEnd) => void;
-  /** Another endpoint answers, which Envoy has chosen because `endpoint` is gone or unhealthy. Call it before `output`. */
+  /** Another endpoint answers. Envoy has chosen it because `endpoint` is gone or unhealthy. Call it before `output`. */
   readonly movedTo: (endpoint: string) => void;
 }
 
@@ -49,17 +52,17 @@ export interface BeginOptions {
   readonly avoid?: ReadonlySet<string> | undefined;
 }
 
-/** The endpoints that an attempt has behind it, should it fail or take too long. */
+/** The other endpoints for an attempt, in case it fails or takes too long. */
 export interface OtherEndpoints {
   readonly route: Route;
   /** Names of endpoints that are not to be asked. */
   readonly avoid: ReadonlySet<string>;
 }
 
-/** How long to wait for an attempt's first output before another endpoint is asked, too. */
+/** How long to wait for an attempt's first output before a second endpoint is called. */
 export interface HedgeAdvice {
   readonly afterMs: number;
-  /** The attempt is a probe of an endpoint that was out: the second one is an insurance and not taken from the hedging budget. */
+  /** The attempt probes an ejected endpoint. The second attempt is an insurance and does not use the hedging budget. */
   readonly insured: boolean;
 }
 
@@ -76,22 +79,24 @@ export interface Health {
    * takes it: all are avoided, full or ejected, or a single probe of each is already under way. Take the next route.
    */
   readonly begin: (route: Route, options: BeginOptions) => AttemptRecord | undefined;
-  /** In how many places engines failed by themselves on this prompt lately, as long as none has answered it. */
+  /** At how many places engines failed on this prompt lately by themselves, while none has answered it. */
   readonly failedOn: (prompt: number) => number;
-  /** How many endpoints a route has besides those that are to be avoided, well or not. */
+  /** How many endpoints a route has besides the avoided ones, healthy or not. */
   readonly endpointsLeft: (others: OtherEndpoints) => number;
-  /** When to hedge an attempt that has `others` behind it; undefined: never (no other, or off under load). */
+  /**
+   * When to hedge an attempt that has `others` in reserve; undefined: never (no other, or hedging is off under load).
+   */
   readonly hedge: (
     at: AttemptPlace,
     options: { readonly stream: boolean; readonly others: readonly OtherEndpoints[] },
   ) => HedgeAdvice | undefined;
-  /** Whether the endpoint has been ejected: an attempt that still waits there for its first output is better made elsewhere. */
+  /** Whether the endpoint was ejected meanwhile. An attempt that still waits there for its first output should move. */
   readonly isOut: (at: AttemptPlace) => boolean;
-  /** Whether a single attempt finds out if the endpoint, which was ejected, is well again. */
+  /** Whether this single attempt decides if the ejected endpoint is healthy again. */
   readonly isProbed: (at: AttemptPlace) => boolean;
   /**
-   * Whether the endpoint's engine is most likely at work on an attempt that has waited so long for its first output: it has
-   * answered lately, has not failed since, and does not take longer now than is usual for it.
+   * Whether the endpoint's engine is most likely working on an attempt that has waited so long for its first output: it
+   * answered lately, has not failed since, and does not take longer now than usual.
    */
   readonly isAnswering: (at: AttemptPlace, options: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
   /** What the check of an answer's structure found. */

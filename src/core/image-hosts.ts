@@ -9,7 +9,7 @@ export interface ImageHost {
   readonly name: string;
   /** Empty for the usual port of either scheme. */
   readonly port: string;
-  /** The hosts below this one are meant, and not the host itself. */
+  /** Matches hosts below this one, but not the host itself. */
   readonly below: boolean;
 }
 
@@ -17,12 +17,12 @@ export interface ImageHost {
 export const imageHostForms = 'expected none, or hosts such as images.example.com,*.example.org,10.0.0.5:8080';
 
 /**
- * An address as it has to be written for a list of hosts: only then do all parsers agree on its host. No user, no backslash,
- * no white space, no escapes or letters beyond ASCII in the host.
+ * An address in the only form that is allowed for a list of hosts, because all parsers agree on its host: no user, no
+ * backslash, no white space, no escapes and no letters beyond ASCII in the host.
  */
 const plainAddress = /^https?:\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?#][^\s\\]*)?$/i;
 
-/** The host of an address and its port, as `URL` reads them. Undefined: parsers may differ on it. */
+/** The host and port of an address, as `URL` reads them. Undefined: parsers may disagree on it. */
 function hostOf(address: string): { readonly name: string; readonly port: string } | undefined {
   const url = plainAddress.test(address) ? URL.parse(address) : null;
   // The dot at the end of a full name changes nothing about where it leads.

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-/** What the HMAC is made over: another use of the same secret has other words. */
+/** The text that the HMAC signs. Another use of the same secret has another text. */
 const use = 'weir-internal';
 
 /**
@@ -11,7 +11,7 @@ export function internalToken(sharedSecret: string): string {
   return createHmac('sha256', sharedSecret).update(use).digest('base64url');
 }
 
-/** Whether an `Authorization` header has the token. Takes the same time whatever is in it. */
+/** Whether an `Authorization` header has the token. The time does not depend on the header's content. */
 export function hasInternalToken(authorization: string | undefined, sharedSecret: string): boolean {
   return isSameSecret(authorization ?? '', `Bearer ${internalToken(sharedSecret)}`);
 }

@@ -15,7 +15,7 @@ type Expected =
   | 'first-key'
   | 'key'
   | 'colon'
-  /** What follows a value: a comma, the end of what it is in, or of the text. */
+  /** What may follow a value: a comma, the end of its container, or the end of the text. */
   | 'after';
 
 type State = Expected | NumberPart | 'string' | 'escape' | 'hex' | 'literal' | 'broken';
@@ -104,7 +104,7 @@ export function createJsonPrefix(): JsonPrefix {
     return rest === '' ? 'after' : 'literal';
   }
 
-  /** The step of whatever is not inside of a word: white space may stand before it. */
+  /** The step outside of words: white space may come first. */
   function betweenTokens(expected: Expected, character: string): State {
     if (isJsonSpace(character)) return expected;
     switch (expected) {

@@ -9,7 +9,7 @@ export interface JsonLimits {
 export interface JsonScan {
   /** Takes the next piece. Returns false once the text has passed a limit. */
   readonly push: (text: string) => boolean;
-  /** Whether the first object or list has ended, so that nothing but white space can follow. */
+  /** Whether the first object or list has ended, so that only white space can follow. */
   readonly isOver: () => boolean;
 }
 
@@ -37,7 +37,7 @@ export function createJsonScan({ maxDepth, maxValues }: JsonLimits = unlimited):
   let isOver = false;
   let isWithin = true;
 
-  /** Returns where the string that `from` is inside of ends, or the end of the text. */
+  /** Returns the end of the string that contains `from`, or the end of the text. */
   function skipString(text: string, from: number): number {
     let at = from;
     if (isEscaped) {
@@ -87,7 +87,7 @@ export function createJsonScan({ maxDepth, maxValues }: JsonLimits = unlimited):
   };
 }
 
-/** Whether the text from `from`, where no escape is open, up to `to` ends in an odd number of backslashes. */
+/** Whether the text from `from` to `to` ends in an odd number of backslashes. No escape may be open at `from`. */
 function endsInEscape(text: string, from: number, to: number): boolean {
   let first = to;
   while (first > from && text.charCodeAt(first - 1) === backslash) first -= 1;

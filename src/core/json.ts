@@ -5,7 +5,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Parses JSON. Returns undefined for text that is not JSON, which no JSON text can mean. */
+/** Parses JSON. Returns undefined for text that is not JSON; no JSON text has that value. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -20,11 +20,11 @@ export interface LimitsAsk {
   readonly funds: Funds;
 }
 
-/** What is under way before a request is admitted. */
+/** The requests in progress before a request is admitted. */
 export interface UnderWay {
   /** Time until the key's bucket is full, milliseconds. */
   readonly fullInMs: number;
-  /** Requests of the workspace under way, and what is reserved for them: what they are expected to cost by their end. */
+  /** Requests of the workspace in progress, and the amount reserved for them: their expected cost. */
   readonly inFlight: number;
   readonly reserved: Money;
   /** What is reserved for the key's requests under way. */
@@ -43,8 +43,8 @@ export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined
 }
 
 /**
- * The fund that the reservations exhaust; undefined when something is left of both. What is left need not be enough for one
- * more request: at most the last answer is then overspent, and what the others cost beyond their expected cost.
+ * The fund that the reservations exhaust; undefined when both have something left. The rest need not be enough for one
+ * more request: at most the last answer is overspent, and the amounts by which others exceed their expected cost.
  */
 export function shortOf(
   { balance, budget }: Funds,
@@ -65,9 +65,9 @@ export interface Slot {
   /** Changes the reservation to a new expected cost. Cheap, but not meant for every chunk. */
   readonly adjust: (cost: Money) => void;
   /**
-   * Gives the slot and the reservation back; further calls do nothing. `left` finds the funds after the request's settlement.
-   * It is called only where other replicas have to hear of them before they read the accounts themselves: the slot is then
-   * free on all replicas when the promise resolves.
+   * Releases the slot and the reservation; further calls do nothing. `left` finds the funds after the settlement. It is
+   * called only if other replicas need them before they read the accounts themselves. When the promise resolves, the
+   * slot is free on all replicas.
    */
   readonly release: (left?: FindFunds) => void | Promise<void>;
 }

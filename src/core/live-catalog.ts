@@ -1,6 +1,6 @@
 /**
- * The catalog as one service lives with it: which models its list has and why, and how routes, backends and endpoints are. Told on the
- * ops port to the portal. Names, counts, states and times; never a credential.
+ * The catalog as one service sees it: which models are listed and why, and the state of routes, backends and endpoints.
+ * Served on the ops port for the portal. Names, counts, states and times; never a credential.
  */
 import * as z from 'zod';
 import { endpointFaults } from './observed-catalog.ts';
@@ -9,7 +9,7 @@ const count = z.number().int().min(0);
 const ms = z.number().min(0);
 const share = z.number().min(0).max(1);
 
-/** As in the status of a custom resource: a folder's objects have the same conditions. */
+/** As in the status of a custom resource. Objects from a folder have the same conditions. */
 const conditionSchema = z
   .object({
     type: z.string(),

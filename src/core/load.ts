@@ -3,7 +3,7 @@ export type ShedReason = 'queue' | 'event-loop' | 'memory' | 'open-requests';
 
 /** How busy the service itself is. Measured on a timer, not for each request. */
 export interface Load {
-  /** How long a task that is ready waits for the event loop, on average over the last fractions of a second. */
+  /** How long a ready task waits for the event loop, on average over the last fractions of a second. */
   readonly eventLoopDelayMs: number;
   /** The part of that delay in which the event loop itself ran. The rest is time in which other programs had the cores. */
   readonly ownDelayMs: number;
@@ -12,8 +12,8 @@ export interface Load {
   /** The median wait of the newest requests before the service. */
   readonly medianWaitMs: number;
   /**
-   * For about how long requests have had to queue: the time for which the median wait was more than a moment, less double
-   * the time for which it was not. A burst of any size is served after a while; a queue that lasts is more than can be served.
+   * For how long requests have had to queue: the time in which the median wait was above the threshold, less twice the
+   * time in which it was below. A burst of any size drains after a while; a queue that lasts is overload.
    */
   readonly queuedForMs: number;
 }

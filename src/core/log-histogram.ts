@@ -1,6 +1,6 @@
 /**
- * Histograms whose buckets grow by the same factor: a quantile is off by the same share of its value wherever it lies. Those of one
- * scale add up bucket by bucket.
+ * Histograms whose buckets grow by a constant factor: the relative error of a quantile is the same everywhere.
+ * Histograms of one scale can be added bucket by bucket.
  */
 export interface LogScale {
   readonly bucketCount: number;

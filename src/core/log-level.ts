@@ -17,6 +17,6 @@ export const logLevelBodySchema = z.object(
 /** What a running program logs. All its threads log through this one level. */
 export interface LogLevelControl {
   readonly current: () => LogLevel;
-  /** Holds from the next record on, until the program ends. */
+  /** Takes effect with the next record, until the program ends. */
   readonly set: (level: LogLevel) => void;
 }

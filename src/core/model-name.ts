@@ -1,6 +1,6 @@
 import { Failure } from './failure.ts';
 
-/** Suffixes that have no effect, and those that are refused whatever name they stand behind. */
+/** Suffixes without effect, and suffixes that are refused after any name. */
 const idleSuffixes: ReadonlySet<string> = new Set(['nitro', 'floor']);
 const refusedSuffixes: ReadonlySet<string> = new Set(['free', 'online', '']);
 
@@ -14,7 +14,7 @@ export function readModelName(text: string): string {
   return [name, ...suffixes.filter((suffix) => !idleSuffixes.has(suffix))].join(':');
 }
 
-/** Whether a name has a suffix. One that is the name of no model asks for a variant that is not offered. */
+/** Whether a name has a suffix. A name that is no model's asks for a variant that is not offered. */
 export const hasSuffix = (name: string): boolean => name.includes(':');
 
 export const variantNotSupported = (): Failure =>

@@ -1,17 +1,15 @@
-/**
- * The models that a key may call: ids, and `org/*` for all models of an organisation, those that join the catalog later included.
- */
+/** The models that a key may call: ids, and `org/*` for all models of an organisation, including later ones. */
 export type ModelPatterns = readonly string[];
 
-/** Far more than an operator writes by hand, and few enough to be compared one by one with each request. */
+/** Far more than an operator writes by hand, and few enough to compare one by one for each request. */
 const most = 100;
 const longest = 128;
 /** An id of the catalog (`spec.id` of a Model), or `*` in place of its second part. */
 const shape = /^[a-z0-9][a-z0-9._-]*\/(?:[a-z0-9][a-z0-9._-]*|\*)$/;
 
 /**
- * Reads patterns with commas between them, in upper or lower case. Returns them in lower case, each once and in order, or a
- * sentence that says what was expected. Whether a model of this name exists is not looked at: it may come later.
+ * Reads patterns with commas between them, in upper or lower case. Returns them in lower case, sorted and without
+ * duplicates, or a sentence that says what was expected. The models need not exist yet.
  */
 export function readModelPatterns(text: string): { readonly patterns: ModelPatterns } | { readonly problem: string } {
   const patterns = [...new Set(text.split(',').map((part) => part.trim().toLowerCase()))].toSorted();

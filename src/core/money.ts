@@ -52,7 +52,7 @@ export interface Usage {
   readonly promptTokens: number;
   /** Output tokens, reasoning included. */
   readonly completionTokens: number;
-  /** Part of the prompt billed at the cached rate. */
+  /** Part of the prompt that is billed at the cached rate. */
   readonly cachedTokens?: number | undefined;
   /** Part of the completion that was reasoning. */
   readonly reasoningTokens?: number | undefined;
@@ -61,13 +61,13 @@ export interface Usage {
 }
 
 /**
- * What a count comes from, the most exact first: the engine that answered, the model's own tokenizer, or an estimate. The ledger
- * stores the position, so a name that is added in between needs codes of its own there.
+ * The source of a count, the most exact first: the engine that answered, the model's own tokenizer, or an estimate. The
+ * ledger stores the position, so a name that is added in between needs its own code there.
  */
 export const countSources = ['engine', 'tokenizer', 'estimate'] as const;
 export type CountedBy = (typeof countSources)[number];
 
-/** What a sum is worth: as much as its least exact part. */
+/** The source of a sum: that of its least exact part. */
 export function leastExact(one: CountedBy, other: CountedBy): CountedBy {
   return countSources.indexOf(one) > countSources.indexOf(other) ? one : other;
 }

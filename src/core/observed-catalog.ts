@@ -5,7 +5,7 @@
 export interface ObservedCatalog {
   /** Name of the replica's pod. */
   readonly name: string;
-  /** Whether its Envoy answered last time. When not, the fields below are from the last time it did. */
+  /** Whether its Envoy answered the last question. If not, the fields below are from its last answer. */
   readonly hasEnvoy: boolean;
   /** `clusterMark` of every cluster its Envoy has. */
   readonly clusters: ReadonlySet<string>;
@@ -29,7 +29,7 @@ export interface ObservedBackend {
   readonly endpoints: ObservedEndpoints | undefined;
 }
 
-/** So many failures in a row, without an answer between them, mean that a backend fails. The failures of one prompt count, too. */
+/** A backend with this many failures in a row counts as failing. Failures of one prompt count, too. */
 export const failuresInARow = 10;
 
 /** At least the last `failuresInARow` requests to a backend failed. */
@@ -67,7 +67,7 @@ export interface FailingEndpoint {
   readonly answer?: HealthCheckAnswer | undefined;
 }
 
-/** The answer to a health check: its HTTP status, or why there is none. */
+/** The answer to a health check: its HTTP status, or the reason why there is none. */
 export type HealthCheckAnswer = { readonly status: number } | { readonly problem: string };
 
 /** `health-check`: it fails Envoy's. `requests`: requests to it failed, or could not be sent. */
@@ -94,7 +94,7 @@ export interface PerformanceFigure {
 
 /** The current status of a model: what the catalog's list and the operators' metrics show of it beyond its own fields. */
 export interface ModelStatus {
-  /** Whether the list has it: servable at its service level. A model that is not listed stays callable. */
+  /** Whether it is listed: servable, and at its service level. A model that is not listed can still be called. */
   readonly listed: boolean;
   /** Share of its requests that were served, over its window; absent while there are too few requests. */
   readonly availability?: number | undefined;

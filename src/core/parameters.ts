@@ -11,7 +11,10 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
   /** The values that the chat surface accepts, in the range of the public wire format. Null means absent. */
   readonly schema: Schema;
   readonly messages: Messages;
-  /** The value that asks for what engines do anyway; it is not sent. `[]` and `{}`: any empty one. Undefined: there is none. */
+  /**
+   * The value that asks for the engines' default; it is not sent. `[]` and `{}` mean any empty one. Undefined: there is
+   * none.
+   */
   readonly default: DefaultOf<z.output<Schema>> | undefined;
   /**
    * What happens on a route that does not take the parameter. `refused`: the caller would notice, so the route cannot serve the request.
@@ -26,8 +29,8 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
    */
   readonly namedInErrors: 'anywhere' | 'param';
   /**
-   * What the thread that answers gets of a value that was read in another thread. `first-entry`: the value may be large, and that
-   * thread only needs to know whether it is empty.
+   * What the answering thread gets of a value that another thread read. `first-entry`: the value may be large, and the
+   * answering thread only needs to know whether it is empty.
    */
   readonly handedOver: HandedOver<z.output<Schema>>;
 }
@@ -38,12 +41,12 @@ type DefaultOf<Value> = Value extends readonly unknown[]
     ? Readonly<Record<string, never>>
     : Value;
 
-/** Only an object can be cut to one entry: a list would become an object. */
+/** Only an object can be cut to one entry: a list would turn into an object. */
 type HandedOver<Value> =
   | 'whole'
   | (Value extends readonly unknown[] ? never : Value extends object ? 'first-entry' : never);
 
-/** How the messages surface has a parameter. The value of a `part` is read by `read-request.ts` of that surface. */
+/** The parameter on the messages surface. `read-request.ts` of that surface reads the value of a `part`. */
 type MessagesForm<Value> =
   | { readonly kind: 'none' }
   | { readonly kind: 'field'; readonly name: string; readonly schema: z.ZodType<Value> }
@@ -68,7 +71,7 @@ const noEngine: TakenBy = {
   ...{ openai: false, vllm: false, sglang: false, llamacpp: false, ollama: false, tgi: false },
   ...{ deepseek: false, dashscope: false, moonshot: false, zai: false, fireworks: false, together: false },
 };
-/** Moonshot's models have fixed sampling: its API refuses what is sent. */
+/** Moonshot's models have fixed sampling: its API refuses these parameters. */
 const samplingEngines: TakenBy = { ...everyEngine, moonshot: false };
 /** Servers of open models, which add parameters of their own to the public wire format. */
 const openModelServers: TakenBy = { ...noEngine, vllm: true, sglang: true, llamacpp: true, fireworks: true };
@@ -259,13 +262,16 @@ export type Sampling = {
 export const parametersOf = (engine: EngineName): readonly ParameterName[] =>
   parameterNames.filter((name) => parameters[name].engines[engine] !== false);
 
-/** The engine's word for a parameter. An engine that does not know one gets our name, where its operator says that it takes it. */
+/**
+ * The engine's name for a parameter. An engine without one gets our name, if its operator says that it takes the
+ * parameter.
+ */
 export function engineWord(name: ParameterName, engine: EngineName): string {
   const taken = parameters[name].engines[engine];
   return typeof taken === 'object' ? taken.as : name;
 }
 
-/** Whether the value of a parameter asks for what engines do without it. */
+/** Whether the value of a parameter asks for the engines' default. */
 export function asksForDefault(name: ParameterName, sampling: Sampling): boolean {
   const value = sampling[name];
   const { default: usual } = parameters[name];

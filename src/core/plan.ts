@@ -1,7 +1,7 @@
 import type { Feature, RequestTarget } from './capability.ts';
 import type { Model, Route } from './catalog.ts';
 
-/** A route, with what becomes of the request on it. */
+/** A route, with the way in which it would serve the request. */
 export interface PlannedRoute {
   readonly route: Route;
   readonly target: RequestTarget;
@@ -11,7 +11,7 @@ export interface PlannedRoute {
 export interface Plan {
   readonly model: Model;
   readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
-  /** How many further routes could serve it, but are full or ejected just now. Absent: none. */
+  /** How many further routes could serve it, but are full or ejected now. Absent: none. */
   readonly leftOut?: number;
   /** Name of how its prompt begins, for `UpstreamCall.affinity`; absent when that is too short to matter. */
   readonly affinity?: string | undefined;
@@ -19,7 +19,7 @@ export interface Plan {
 
 /** How the routes of a model were ranked for a request, and why: the part of a plan for operators. */
 export interface Ranking {
-  /** Why the first route is the first; undefined: none was left. */
+  /** Why the first route is the first; undefined: there is no route. */
   readonly first: FirstReason | undefined;
   /** In the order in which they are tried. */
   readonly routes: readonly RankedRoute[];
@@ -42,7 +42,7 @@ export interface RankedRoute {
   readonly validity: number;
   readonly inFlight: number;
   readonly capacity: number | undefined;
-  /** How long its first output takes, milliseconds; undefined: unknown. */
+  /** Expected time to its first output, milliseconds; undefined: unknown. */
   readonly firstOutputMs: number | undefined;
 }
 
@@ -50,8 +50,8 @@ export interface RankedRoute {
 export interface LeftOutRoute {
   readonly routeId: string;
   /**
-   * `cannot-serve`: it lacks what the request needs. `full`: all its slots are taken. `ejected`: requests to it failed.
-   * `invalid-structure`: its answers have been missing the structure asked for.
+   * `cannot-serve`: it lacks a needed capability. `full`: all its slots are taken. `ejected`: requests to it failed.
+   * `invalid-structure`: its answers have lacked the requested structure.
    */
   readonly why: 'cannot-serve' | 'full' | 'ejected' | 'invalid-structure';
   /** What it cannot serve. */

@@ -2,12 +2,12 @@ import { createHash, createHmac } from 'node:crypto';
 import { isSameSecret } from './internal-token.ts';
 
 /**
- * Header with which the portal says on behalf of which of its sessions it calls the gateway. Envoy drops what callers send in
- * headers that begin with `x-weir-`, so the name begins otherwise; engines get headers that the service writes anew, without this one.
+ * Header in which the portal names the session for which it calls the gateway. Envoy drops callers' headers that begin
+ * with `x-weir-`, so this name begins differently. Engines do not get it: the service writes their headers.
  */
 export const portalSessionHeader = 'weir-portal-session';
 
-/** What the HMAC is made over: another use of the same secret has other words. */
+/** The text that the HMAC signs. Another use of the same secret has another text. */
 const use = 'weir-portal-session';
 
 const headerPattern = /^([0-9a-f]{32})\.([\w-]{43})$/;
@@ -18,8 +18,8 @@ export function portalSessionName(sessionHash: string): string {
 }
 
 /**
- * The header's value. The proof is made over one key, so a stranger who has read it could send that key alone with it: guesses at
- * other keys count against their address as ever.
+ * The header's value. The proof covers one key. A stranger who has read it could use it only with that key; guesses of
+ * other keys count against the stranger's address.
  */
 export function portalSessionValue(
   { sessionName, keyHash }: { readonly sessionName: string; readonly keyHash: string },

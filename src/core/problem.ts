@@ -70,7 +70,7 @@ export function problemId({
   return [kind, object, detail].filter((part) => part !== '').join(' ');
 }
 
-/** A new catalog reaches all replicas within moments: a difference that lasts longer is a problem. */
+/** A new catalog reaches all replicas within moments. A difference that lasts longer is a problem. */
 const differsForMs = 30_000;
 
 /** The problems of several services as one list: each problem once, with the earliest time at which one of them saw it. */
@@ -104,7 +104,7 @@ function seenBy(views: readonly { readonly name: string }[], total: number): str
     : `(seen by ${views.length} of ${total} services)`;
 }
 
-/** The services whose catalog is another one than that of most. */
+/** The services whose catalog differs from that of the majority. */
 function behind(services: readonly ReportingService[], now: number): readonly Problem[] {
   const groups = [...Map.groupBy(services, ({ report }) => report.catalog.version).values()];
   if (groups.length < 2) return [];

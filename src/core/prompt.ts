@@ -22,7 +22,7 @@ export interface PromptCountOptions {
   readonly tokensPerImage?: number;
 }
 
-/** How many tokens a prompt has, as far as it was worth finding out. */
+/** The number of tokens of a prompt, as far as it had to be counted. */
 export type PromptCount =
   | { readonly kind: 'counted'; readonly tokens: number }
   /** Not over the limit. Only when `fit` was wanted. */
@@ -35,7 +35,7 @@ export type PromptCount =
    */
   | { readonly kind: 'unknown'; readonly reason: 'tokenizer' | 'template' | 'time' };
 
-/** What is wrong with a tokenizer folder, for the operator. Never holds anything of a prompt. */
+/** A defect of a tokenizer folder, for the operator. Never contains any part of a prompt. */
 export interface TokenizerProblem {
   /** Relative to the tokenizer root: `qwen3-8b/tokenizer.json`. */
   readonly file: string;
@@ -83,7 +83,7 @@ export interface Tokenizers {
   readonly close: () => Promise<void>;
 }
 
-/** What is known of a prompt without looking at it again. */
+/** The facts about a prompt that are known without reading it again. */
 export interface PromptShape {
   /** Size of the JSON body as it came. */
   readonly bodyBytes: number;
@@ -95,13 +95,13 @@ export interface PromptShape {
   readonly tools: number;
   readonly toolCalls: number;
   readonly images: number;
-  /** Whether a system message stands behind another message: not every engine takes it there. */
+  /** Whether a system message comes after another message: not every engine accepts that. */
   readonly hasLaterSystem: boolean;
-  /** Those of the images that the caller himself shows, not one of his tools. */
+  /** Images that the caller sent, without those from tools. */
   readonly callerImages: number;
   /**
-   * Digest that all turns of its conversation have (`conversationDigest`): they are better served by the same endpoint. Undefined
-   * where it is too short to matter.
+   * Digest that all turns of its conversation share (`conversationDigest`): the same endpoint serves them faster.
+   * Undefined if the beginning is too short to matter.
    */
   readonly conversation: number | undefined;
   /** Digest of the whole of it. See `promptDigest`. */
@@ -147,7 +147,7 @@ export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage
   /** Folder under the tokenizer root. */
   readonly tokenizerPath: string;
   readonly templateArguments: Readonly<Record<string, unknown>>;
-  /** How the conversation is put; absent: as it was sent. */
+  /** How the conversation is written; absent: in its original form. */
   readonly form: MessageForm | undefined;
 }
 
@@ -164,15 +164,15 @@ export function promptCounting(
   return { tokenizerPath, templateArguments, form, ...(tokensPerImage === undefined ? {} : { tokensPerImage }) };
 }
 
-/** A request that has been read and checked. Its messages may be held elsewhere, in a worker, when they are large. */
+/** A request that has been read and checked. Large messages may be held in a worker. */
 export interface PreparedRequest {
   /** All but the messages. */
   readonly request: Omit<Request, 'messages'>;
   readonly shape: PromptShape;
   /** The body as an engine wants it. */
   readonly bodyFor: (target: RequestTarget) => string | Promise<Uint8Array>;
-  /** Counts the prompt, where its messages are. What cannot be counted is `unknown`. */
+  /** Counts the prompt in the thread that holds its messages. The result is `unknown` if it cannot be counted. */
   readonly countPrompt: (ask: PromptCountAsk) => Promise<PromptCount>;
-  /** Lets go of what is held. Call once, when no further body will be asked for. */
+  /** Releases what is held. Call once, when no further body is needed. */
   readonly release: () => void;
 }

@@ -124,7 +124,7 @@ export const shownRequestSchema: z.ZodObject<ShownShape> = z.object(
 );
 export type ShownRequest = Readonly<z.infer<typeof shownRequestSchema>>;
 
-/** Makes the public form without checking it. Its readers check, so that one odd request spoils no list. */
+/** Makes the public form without checking it. Its readers check it, so that one odd request does not spoil a list. */
 export function shownRequest(named: NamedRequest): ShownRequest {
   const fields = requestFields.map((field) => [field.name, plainValue(field, named)] as const);
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the type is made of the table that the fields are made of

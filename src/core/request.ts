@@ -62,15 +62,15 @@ export type ResponseFormat =
       readonly strict?: boolean;
     };
 
-/** How a caller wants the calls of tools written that differ from functions in name only. */
+/** How a caller wants the calls of tools that differ from functions only in name. */
 export interface CallFormat {
   /** Tools that take free text in place of arguments: their calls carry the text itself. */
   readonly customTools: readonly string[];
-  /** The caller knows the format's first form only: one `function_call`, in place of `tool_calls`. */
+  /** The caller knows only the format's first form: one `function_call`, in place of `tool_calls`. */
   readonly functionCall: boolean;
 }
 
-/** What the caller asked of reasoning. Omitted: on, at the deepest setting (docs/reference/api.md §4.1.1). */
+/** The reasoning that the caller asked for. Omitted: on, at the deepest setting (docs/reference/api.md §4.1.1). */
 export interface ReasoningAsk {
   readonly enabled: boolean;
   readonly effort?: ReasoningEffort;
@@ -83,9 +83,9 @@ export interface Request {
   readonly modelName: string;
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
-  /** The service answers calls of `web_search` itself. `tools` holds it as the model is to see it (`webSearchTool`). */
+  /** The service itself answers calls of `web_search`. `tools` has it in the form for the model (`webSearchTool`). */
   readonly webSearch?: WebSearchAsk | undefined;
-  /** What searches of earlier turns found, as far as it was sent back: an answer may cite it. */
+  /** Results of searches in earlier turns, as far as they were sent back: an answer can cite them. */
   readonly sources?: readonly Source[] | undefined;
   readonly toolChoice?: ToolChoice | undefined;
   /** Absent: calls are written as calls of functions. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fieldPath } from './failure.ts';
 
-/** One thing wrong with a value that a schema describes: where in it, and what was expected there. */
+/** One fault of a value that a schema describes: its place, and what was expected there. */
 export interface SchemaFault {
   readonly path: readonly PropertyKey[];
   readonly message: string;
@@ -69,8 +69,8 @@ function wasOff(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidValue>): strin
 }
 
 /**
- * The faults of a failed parse, one per field. zod gathers unknown fields, nests the faults of a record's key, and reports
- * every rule that a text breaks: the last one says most, because those on lengths come first.
+ * The faults of a failed parse, one per field. zod groups unknown fields, nests the faults of a record's key, and
+ * reports every rule that a text breaks. The last one is the most helpful, because rules on length come first.
  */
 export function faultsOf(error: z.ZodError): readonly SchemaFault[] {
   const faults = error.issues.flatMap((issue): readonly SchemaFault[] => {

@@ -2,8 +2,8 @@ import { surfaces } from './dialect.ts';
 import { countSources, type Money, type Usage } from './money.ts';
 
 /**
- * How a request ended. `service-lost`: our own Envoy, or its connection to the service, broke while the caller was still there.
- * The ledger stores the position: a new kind goes to the end.
+ * How a request ended. `service-lost`: our own Envoy or its connection to the service broke while the caller was still
+ * there. The ledger stores the position, so a new kind goes to the end.
  */
 export const outcomeKinds = ['completed', 'cancelled', 'interrupted', 'incomplete', 'failed', 'service-lost'] as const;
 export type OutcomeKind = (typeof outcomeKinds)[number];
@@ -20,7 +20,10 @@ type FieldSpec = {
   /** Description and example for the API reference. */
   readonly about?: string;
   readonly example?: string;
-  /** Written at the end of a journal record. Records are read by name, so this only keeps the bytes of older versions. */
+  /**
+   * Written at the end of a journal record. Records are read by name, so this only keeps the bytes equal to those of
+   * older versions.
+   */
   readonly isLastInJournal?: true;
 } & (
   | { readonly kind: 'text'; readonly stored: 'packed'; readonly optional?: true }
@@ -104,12 +107,14 @@ const table = {
   'usage.completionTokens': { name: 'completion_tokens', kind: 'count', stored: { column: 'integer' } },
   'usage.cachedTokens': { name: 'cached_tokens', kind: 'count', optional: true, stored: { column: 'integer' } },
   'usage.reasoningTokens': { name: 'reasoning_tokens', kind: 'count', optional: true, stored: { column: 'integer' } },
-  /** `engine` where nothing is billed, since nothing is made up. */
+  /** `engine` where nothing is billed, because nothing is estimated. */
   countedBy: { name: 'counted_by', kind: 'name', names: countSources, stored: { shift: 8, bits: 2 } },
   'usage.webSearches': { name: 'web_searches', kind: 'count', optional: true, stored: { column: 'smallint' } },
   cost: { name: 'cost', kind: 'money', stored: { column: 'bigint' } },
   attempts: { name: 'attempts', kind: 'count', stored: { column: 'smallint' } },
-  /** On how many routes the attempts were made: the others were on further endpoints of one backend. Absent: none was made. */
+  /**
+   * On how many routes the attempts were made; the others used further endpoints of one backend. Absent: none was made.
+   */
   routes: { name: 'routes', kind: 'count', optional: true, stored: { shift: 11, bits: 4 }, isLastInJournal: true },
   startedAt: { name: 'started_at', kind: 'moment', stored: 'packed' },
   firstTokenMs: { name: 'first_token_ms', kind: 'count', optional: true, stored: { column: 'integer' } },
@@ -179,7 +184,7 @@ function fieldOf([path, spec]: readonly [string, FieldSpec]): SettledField {
 /** The fields of the table, in its order. */
 export const settledFields: readonly SettledField[] = Object.entries<FieldSpec>(table).map(fieldOf);
 
-/** Puts a request together out of the values of its fields, which come in the order of `settledFields`. */
+/** Builds a request from the values of its fields, which come in the order of `settledFields`. */
 export function settledRequestOf(valueOf: (field: SettledField, index: number) => FieldValue): SettledRequest {
   const usage: Record<string, unknown> = {};
   const request: Record<string, unknown> = { usage };

@@ -1,8 +1,8 @@
 /**
- * What is told of one request to the people who run the gateway: the portal and `weir explain` show it. Names, counts, codes and times;
- * never content, the text of a key, or what an engine or a caller wrote. These schemas are what services say on their ops port, and
- * what is read there, so each form is described once. Times that end in `_ms` are milliseconds since the request began, unless they
- * are durations.
+ * The story of one request, for the people who run the gateway: the portal and `weir explain` show it. Names, counts,
+ * codes and times; never content, the text of a key, or text of an engine or a caller. Services write it on their ops
+ * port with these schemas, and clients read it with them. Times that end in `_ms` are milliseconds since the request
+ * began, unless they are durations.
  */
 import * as z from 'zod';
 import { surfaces } from './dialect.ts';
@@ -20,7 +20,7 @@ const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
   // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
   z.enum(Object.keys(table) as Name[]);
 
-/** An enumeration: the compiler checks that it has every name of the type that the service works with. */
+/** An enumeration. The compiler checks that it has every name of the service's own type. */
 const oneOf = <Name extends string>(names: Readonly<Record<Name, true>>) => namesOf(names);
 
 const outcomeKind = z.enum([...outcomeKinds, 'refused']);

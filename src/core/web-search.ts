@@ -1,7 +1,7 @@
 /** Name of the server tool, and of the function tool that stands for it before the model. */
 export const webSearchName = 'web_search';
 
-/** Where the caller's user is, as far as the caller says. */
+/** Where the caller's user is, if the caller says so. */
 export interface UserLocation {
   readonly city?: string | undefined;
   readonly region?: string | undefined;
@@ -19,7 +19,7 @@ export interface SearchDomains {
 
 /** What a request says of its web search. */
 export interface WebSearchAsk {
-  /** Most searches in one response. Absent: as many as the service allows. */
+  /** Most searches in one response. Absent: the service's own limit. */
   readonly maxUses?: number | undefined;
   readonly domains?: SearchDomains | undefined;
   readonly location?: UserLocation | undefined;
@@ -74,8 +74,8 @@ export interface Citation {
 export const maxCitedText = 150;
 
 /**
- * Seals what a caller keeps for us between turns, so that nothing is stored here. What is opened is what was sealed: a
- * token that was made up, changed, or sealed for another deployment or purpose does not open.
+ * Seals data that a caller keeps for us between turns, so that nothing is stored here. Only unchanged data opens: a
+ * token that was made up, changed, or sealed for another deployment or purpose does not.
  */
 export interface SearchSeal {
   readonly sealSource: (source: Source) => string;
@@ -110,7 +110,7 @@ export type SearchFinding =
 /** A service that searches the web. */
 export interface SearchProvider {
   readonly name: string;
-  /** Never rejects. Hits are of allowed sites only. Ends early, with an error, when the signal aborts. */
+  /** Never rejects. Hits are only of allowed sites. Ends early, with an error, when the signal aborts. */
   readonly search: (query: SearchQuery, signal: AbortSignal) => Promise<SearchFinding>;
 }
 

@@ -15,7 +15,7 @@ export interface WorkerThread<Ask, Reply> {
 
 /** Why a question has no reply. */
 export class ThreadEnded extends Error {
-  /** False: the thread has never replied to anything, so the question need not be what ended it. */
+  /** False: the thread has never replied, so this question need not be the cause of its end. */
   readonly hadStarted: boolean;
 
   constructor(message: string, { hadStarted, cause }: { readonly hadStarted: boolean; readonly cause: unknown }) {
@@ -42,9 +42,9 @@ export interface ThreadOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly maxHeapMb?: number;
   /**
-   * Longest silence while there are questions, of a thread that has a processor. A pattern that never ends cannot be interrupted, but
-   * its thread can be ended. Where other programs have the processors, a thread may be silent for eight times as long more, and for
-   * ten seconds more at most.
+   * Longest silence of a thread with open questions and a processor. A pattern that never ends cannot be interrupted,
+   * but its thread can be ended. If other programs have the processors, the thread may be silent for eight times as
+   * long more, and for at most ten seconds more.
    */
   readonly silenceMs: number;
   /** Longest silence of a thread that has just been started; `silenceMs` by default. */

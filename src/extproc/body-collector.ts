@@ -1,6 +1,6 @@
 import { uploadStepBytes } from '../core/exchange.ts';
 
-/** A body up to this size lies in plain memory that doubles: pages that others have used cost less than fresh ones. */
+/** A body up to this size is in plain memory that doubles: reused pages cost less than fresh ones. */
 const largestPlainBytes = 2 * 1024 * 1024;
 const smallestBytes = 4 * 1024;
 
@@ -22,9 +22,9 @@ export interface BodyCollector {
 }
 
 /**
- * Collects a body. A large one lies in an ArrayBuffer that is resized in place, page by page: pieces that are kept and joined
- * in the end cost the collector of garbage a third of the event loop's time (measured with ten bodies of 32 MiB). The declared
- * length only keeps the last step from being longer than the body.
+ * Collects a body. A large one is in an ArrayBuffer that is resized in place, page by page. Pieces that are joined at
+ * the end would cost a third of the event loop's time in garbage collection (measured with ten bodies of 32 MiB). The
+ * declared length only limits the last step.
  */
 export function createBodyCollector(declaredBytes = Infinity): BodyCollector {
   let memory = new ArrayBuffer(0);

@@ -4,7 +4,7 @@ import type { ProcessingRequest } from './wire.ts';
 
 /** One gRPC call, as its exchange answers it. */
 export interface Call {
-  /** Sends a message. False: hold the next one back until `onRoom` runs. Nothing is sent once the call is over. */
+  /** Sends a message. False: wait for `onRoom` before the next one. Nothing is sent once the call is over. */
   readonly write: (message: Buffer) => boolean;
   /** Calls `run` once, as soon as there is room; at once when there is. */
   readonly onRoom: (run: () => void) => void;
@@ -20,13 +20,14 @@ export interface Call {
 export interface CallHandler {
   /** May throw, which ends the call with an error. */
   readonly message: (message: ProcessingRequest) => void;
-  /** The caller has no more to say, or is gone, or was answered. May come more than once. */
+  /** The caller has sent everything, has left, or was answered. May come more than once. */
   readonly over: () => void;
 }
 
 /**
- * Bytes of a body that are read before anybody has asked for it. The half-close of a caller who leaves stands behind the body:
- * with most bodies it is seen at once, also while a key is looked up, and a large upload whose sender is not known yet is held up.
+ * Bytes of a body that are read before the body is asked for. The half-close of a caller who leaves comes after the
+ * body. So for most bodies it is seen at once, also while a key is looked up, and a large upload of an unknown sender
+ * is held up.
  */
 const unaskedBytes = 64 * 1024;
 
@@ -47,9 +48,9 @@ export interface Answering {
 }
 
 /**
- * A call of ExternalProcessor.Process, answered message by message where grpc-js hands a call to interceptors: beneath its
- * streams, which would read ahead of what was asked for, and would send one message at a time. Whatever handler the service
- * has is never run.
+ * A call of ExternalProcessor.Process, answered message by message at the level where grpc-js hands a call to
+ * interceptors. That is below its streams, which would read ahead and would send one message at a time. The handler of
+ * the service never runs.
  */
 export class ProcessCall extends ServerInterceptingCall implements Call {
   readonly #call: ServerInterceptingCallInterface;

@@ -2,14 +2,14 @@ import type { Clock } from '../core/clock.ts';
 import { ByNumber } from '../core/by-number.ts';
 
 /**
- * How long the loss of a connection may come after what it makes of the calls on it, milliseconds. An Envoy that was asked to end
- * ends its calls one by one before it closes their connection, as if each caller had left. One that is killed closes
- * everything at once; only an engine's answer may be seen to break off before that.
+ * How long after the end of its calls a connection may be lost, milliseconds. An Envoy that was asked to end ends its
+ * calls one by one before it closes their connection, as if each caller had left. A killed Envoy closes everything at
+ * once; only an engine's answer can be seen to break off before that.
  */
 const afterLeavingMs = 100;
 const afterFailingMs = 25;
 
-/** Whether the connection of some calls was lost, which is nothing that their callers did. */
+/** Whether the connection of some calls was lost. Their callers did not cause that. */
 export class ConnectionLoss {
   #lost = false;
   readonly #waiting = new ByNumber<() => void>();
@@ -27,8 +27,8 @@ export class ConnectionLoss {
   }
 
   /**
-   * Resolves to whether it is lost: at once when it is, or after the moment in which that would show. `seen`: what became of the
-   * call that asks.
+   * Resolves to whether the connection is lost: at once if it is, otherwise after the time in which that would show.
+   * `seen`: how the asking call ended.
    */
   settled(seen: 'caller-left' | 'failed'): Promise<boolean> {
     if (this.#lost) return Promise.resolve(true);

@@ -32,20 +32,20 @@ const serverOptions = {
 };
 
 /**
- * Envoys that are not configured by us reset the stream of every request they are done with. Node takes more than 33 of
- * those a second for an attack, and ends the connection with all that is on it.
+ * Envoys with another configuration reset the stream of every request that they have finished. Node treats more than 33
+ * resets a second as an attack, and ends the connection with all its streams.
  */
 const anyRate = { streamResetBurst: 2 ** 32 - 1, streamResetRate: 2 ** 32 - 1 };
 
 /**
- * Bytes that may be on the way to us on all streams of a connection together. With HTTP/2's 64 KiB for all, the first
- * message of a small request waits behind every large upload (measured).
+ * Bytes that may be on the way to us on all streams of a connection together. With HTTP/2's default of 64 KiB, the
+ * first message of a small request waits behind every large upload (measured).
  */
 const connectionWindowBytes = 16 * 1024 * 1024;
 
 /**
- * Serves a socket as grpc-js does, with what it has no options for. Both are settings of node:http2, and its servers are
- * private members of grpc-js's: tests show the harm without them, and another version that keeps them elsewhere fails here.
+ * Serves a socket as grpc-js does, with two settings of node:http2 for which grpc-js has no options. Its servers are
+ * private members. Tests show the harm without these settings, and fail if another version keeps the servers elsewhere.
  */
 function inject(server: Server, socket: Socket): void {
   const options: unknown = server['commonServerOptions'];

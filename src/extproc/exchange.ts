@@ -95,7 +95,7 @@ export class ExtProcExchange implements Exchange {
     });
   }
 
-  /** Whether the body may have so many bytes by now; refuses it when not. */
+  /** Whether the body may have this many bytes now; refuses it if not. */
   #mayHold(bytes: number, waiter: BodyWaiter, collector: BodyCollector): boolean {
     try {
       if (bytes > waiter.limitBytes) throw tooLarge(waiter.limitBytes);
@@ -162,8 +162,8 @@ export class ExtProcExchange implements Exchange {
   }
 
   /**
-   * The caller left, or Envoy did: a half-close before the answer is complete means that. On a finished exchange it
-   * means nothing, and must not cost an abort.
+   * The caller or Envoy left: a half-close before the answer is complete means that. On a finished exchange it means
+   * nothing, and must not cost an abort.
    */
   leave(): void {
     if (this.#state === 'over') return;

@@ -1,12 +1,12 @@
 /**
- * The protobuf bytes of the few ext_proc messages that every request and every streamed chunk goes through, read and written
- * field by field. A test compares it with what @grpc/proto-loader makes of protos/ext_proc.proto: the generic codec builds
- * a tree of objects per message, which costs more than everything else we do with a chunk.
+ * Reads and writes the protobuf bytes of the few ext_proc messages that every request and every streamed chunk uses,
+ * field by field. A test compares it with @grpc/proto-loader on protos/ext_proc.proto. The generic codec builds a tree
+ * of objects per message, which costs more than all other work on a chunk.
  */
 import protobuf, { type BufferReader, type Writer } from 'protobufjs/minimal.js';
 import type { Headers } from '../core/headers.ts';
 
-/** What Envoy sends us, reduced to what we read. */
+/** The messages of Envoy, reduced to the fields that we read. */
 export type ProcessingRequest =
   | { readonly kind: 'headers'; readonly headers: ReadonlyMap<string, string>; readonly endOfStream: boolean }
   | { readonly kind: 'body'; readonly body: Buffer; readonly endOfStream: boolean }
@@ -35,7 +35,7 @@ const overwriteIfExistsOrAdd = 2;
 /** Reads the length of a message, and returns where the message ends. */
 const messageEnd = (reader: BufferReader): number => reader.uint32() + reader.pos;
 
-/** A field may not reach beyond its message; the reader itself only knows where all bytes end. */
+/** A field must end within its message. The reader itself only knows the end of all bytes. */
 function checkEnd(reader: BufferReader, end: number): void {
   if (reader.pos !== end) throw new Error('a field ends after its message');
 }
@@ -125,7 +125,7 @@ export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
   return request;
 }
 
-/** What was written, which lies in a Buffer wherever there is one: only the declared type does not say so. */
+/** The written bytes. They are in a Buffer if there is one; only the declared type does not say so. */
 function finish(writer: Writer): Buffer {
   const bytes: Uint8Array = writer.finish();
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes);
@@ -164,7 +164,10 @@ export function writeBody(text: string, endOfStream: boolean): Buffer {
   return finish(writer);
 }
 
-/** `ImmediateResponse.details` of a whole answer: Envoy's own replies have others, and are put into the envelope by it. */
+/**
+ * `ImmediateResponse.details` of a whole answer. Envoy's own replies have other details, and Envoy puts those into the
+ * envelope.
+ */
 const ownDetails = 'weir';
 
 /** Encodes a whole answer in one message. */

@@ -3,12 +3,14 @@ import { createOutputEstimate } from '../core/count-tokens.ts';
 import type { AnswerEvent, ReadStep, ResponseReader } from '../core/event.ts';
 import type { Usage } from '../core/money.ts';
 
-/** Tokens that an engine may go over its cap: some count what ends a turn, or notice the cap a few tokens late. */
+/**
+ * Tokens by which an engine may exceed its cap: some count the end of the turn, or notice the cap a few tokens late.
+ */
 const overCap = (cap: number): number => Math.ceil(cap / 10);
 
 /**
- * Tokens of a choice, and of a call, that need not be in any text: the markup around reasoning and calls, the words that end a
- * turn, a stop sequence.
+ * Tokens of a choice, and of a call, that need not be in any text: the markup around reasoning and calls, the words
+ * that end a turn, a stop sequence.
  */
 const unseenTokens = 64;
 
@@ -18,9 +20,9 @@ export interface UsageBounds {
   readonly cap: number | undefined;
   /** Choices that the engine was asked for. */
   readonly choices: number;
-  /** Replaces the engine's count of the prompt where that cannot be true. */
+  /** Replaces an impossible count of the prompt. */
   readonly promptEstimate: number;
-  /** Called once, at the first count that cannot be true. */
+  /** Called once, at the first impossible count. */
   readonly implausible: () => void;
 }
 
@@ -28,9 +30,9 @@ const isCount = (value: number | undefined): value is number =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0;
 
 /**
- * Checks what an engine counts in one answer: a prompt is within the window, a completion within the cap and a tenth, and
- * has no more tokens than bytes where all of the output has been seen. A count that cannot be true, or is no count at all, is
- * replaced by an estimate and marked as one. The estimate errs low, since money depends on it.
+ * Checks an engine's counts of one answer. A prompt is within the window. A completion is within the cap and a tenth,
+ * and has no more tokens than bytes if all of the output was seen. An impossible count is replaced by an estimate and
+ * marked. The estimate errs low, because it is billed.
  */
 export function checkUsage(reader: ResponseReader, bounds: UsageBounds): ResponseReader {
   const { model, cap, choices, promptEstimate } = bounds;

@@ -3,12 +3,12 @@ import type { PreparedRequest } from '../core/prompt.ts';
 import type { Usage } from '../core/money.ts';
 
 /**
- * Output that is assumed of a model which has not shown how long its answers are, tokens: of a request without a cap, by
- * whether it reasons before it answers; and the most that a cap is believed, since agents send caps of 32,000 or 64,000
- * with every request and use a fraction.
+ * Output that is assumed for a model without known lengths of answers, tokens. For a request without a cap it depends
+ * on whether the model reasons before it answers. It is also the most that a cap is trusted: agents send caps of 32,000
+ * or 64,000 with every request and use a fraction.
  */
 export const priors = { plain: 1_024, reasoning: 4_096, mostOfCap: 16_384 };
-/** A model that has only ever answered in a word may be asked for a paragraph. */
+/** A model that has only answered in single words can be asked for a paragraph. */
 export const leastExpected = 256;
 
 /** The part of a request that decides how much output is to be expected of it. */
@@ -33,9 +33,9 @@ function priorOf({ maxOutputTokens, reasoning }: Asked, model: Pick<Model, 'reas
 const choicesOf = ({ sampling }: Pick<Asked, 'sampling'>): number => sampling.n ?? 1;
 
 /**
- * What a request is expected to use by its end, from what it has used so far. The expected output stays the same while the
- * answer runs: each delivered token was one that was expected, until the answer is longer than that. A request that may
- * search, and has not, is expected to search once and to read its prompt again with what was found.
+ * What a request will use by its end, from what it has used so far. The expected output stays the same while the answer
+ * runs, because each delivered token was expected, until the answer is longer than that. A request that may search and
+ * has not is expected to search once and to read its prompt again with the results.
  */
 export function expectUsage(soFar: Usage, asked: Asked, expectedOutput: number): Usage {
   const { promptTokens, webSearches } = soFar;
@@ -91,9 +91,12 @@ const bucketOf = (tokens: number): number =>
 const longestIn = (bucket: number): number => Math.ceil(growth ** bucket);
 
 const priorWeight = 2;
-/** Share of the answers that may be longer, and what rounding may add to it. */
+/** Share of the answers that may be longer, and the error that rounding may add. */
 const longerShare = 0.1 + 1e-9;
-/** After so many answers those before them count for half: enough for a steady p90, few enough to follow a change of use. */
+/**
+ * After this many answers the earlier ones count for half: enough for a steady p90, few enough to follow a change of
+ * use.
+ */
 const halvedAfter = 1_000;
 
 interface Learned {

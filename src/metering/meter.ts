@@ -42,7 +42,7 @@ export function createMeter(promptEstimate: number, counters: TokenCounters | un
   /** Searches that brought a result; undefined while none was made. */
   let webSearches: number | undefined;
 
-  /** Output delivered: the engine's running count, and an estimate of what came after it. */
+  /** Delivered output: the engine's running count, and an estimate of the rest. */
   const delivered = (): number => (reported?.completionTokens ?? 0) + since.tokens();
 
   function input(): Pick<Usage, 'promptTokens' | 'cachedTokens'> {
@@ -113,7 +113,7 @@ export type AnswerEnding = OutcomeKind | 'not-dispatched' | 'unheard';
 
 interface BillingRow {
   readonly input: 'billed' | 'free';
-  /** All that the engine reported, what was delivered of it, or nothing. */
+  /** All that the engine reported, or only the delivered part, or nothing. */
   readonly output: 'reported' | 'delivered' | 'free';
   /** Searches of the web whose results were delivered. */
   readonly searches: 'billed' | 'free';

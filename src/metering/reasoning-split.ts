@@ -6,8 +6,8 @@ import type { TokenCounters } from './meter.ts';
 const maxKept = 4 * 1024 * 1024;
 
 /**
- * Most tokens of a choice that are in no text: the tags around its reasoning, the words that open and end a turn. What the
- * tokenizer counts may fall short of the completion by so much and still explain it.
+ * Most tokens of a choice that are in no text: the tags around its reasoning, the words that open and end a turn. The
+ * tokenizer's count may be lower than the completion by this much and still explain it.
  */
 const unseenPerChoice = 12;
 
@@ -19,9 +19,10 @@ export interface ReasoningSplit {
 }
 
 /**
- * Keeps an answer's text, in memory only, once it has begun with reasoning. Text counts again as it was written except where
- * words were generated in an unusual cut, so the parts of an answer without tools must add up to its completion, less the
- * few tokens that no text shows. The markup of a tool call is not known: an answer with tools must only not exceed it.
+ * Keeps an answer's text, in memory only, once it has begun with reasoning. Recounted text gives the same number unless
+ * words were generated in an unusual cut. So the parts of an answer without tools must add up to its completion, less
+ * the few tokens that are in no text. The markup of a tool call is not known: an answer with tools only must not exceed
+ * it.
  */
 export function createReasoningSplit(countText: TokenCounters['countText']): ReasoningSplit {
   const kept = { reasoning: '', rest: '' };
@@ -29,7 +30,7 @@ export function createReasoningSplit(countText: TokenCounters['countText']): Rea
   let calledTools = false;
   let reported = false;
 
-  /** Keeps a piece that is no reasoning, if reasoning came before. */
+  /** Keeps a piece that is not reasoning, if reasoning came before. */
   function keepRest(text: string): void {
     if (kept.reasoning !== '') kept.rest += text;
   }

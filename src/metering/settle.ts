@@ -40,17 +40,20 @@ export interface SettlementOptions {
 /** The account of one request, from its dispatch to its row in the ledger. */
 export interface Settlement {
   /**
-   * What the request is expected to cost by its end, for its reservation: what it has cost so far and the output still to
-   * be expected. An estimate, before an engine has counted; less than the bill only where the answer is a surprise.
+   * The expected cost of the request by its end, for its reservation: the cost so far and the expected rest of the
+   * output. An estimate until an engine has counted; lower than the bill only if the answer is longer than expected.
    */
   readonly expectedCost: () => Money;
   /** Counts what is delivered. */
   readonly take: (events: readonly RelayedEvent[]) => void;
-  /** Records the request and returns its outcome, the bill included. Resolves when the record is durable. To be called once, on every exit. */
+  /**
+   * Records the request and returns its outcome with the bill. Resolves when the record is durable. Call it once, on
+   * every exit.
+   */
   readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Outcome>;
 }
 
-/** The end of a request as dispatch reports it, as far as it is recorded. */
+/** The part of a request's end that is recorded. */
 interface SettledEnd {
   readonly attempts: number;
   /** On how many routes. */

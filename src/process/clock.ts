@@ -1,15 +1,21 @@
 import { type Clock, waitFor } from '../core/clock.ts';
 
 /**
- * A timer that is later than this belongs to a process that was starved or stopped. The loop runs timers before it reads sockets: what
- * arrived meanwhile has not been read yet, and would count as silence.
+ * A timer that is later than this belongs to a process that had no processor. The loop runs timers before it reads
+ * sockets, so data that arrived meanwhile is still unread and would count as silence.
  */
 const lateMs = 5;
-/** The process may be stopped again while it reads. Turns that are long for another reason put a timer off so often, and no more. */
+/**
+ * The process may be stopped again while it reads. A timer is put off at most this often, because turns can be long for
+ * other reasons.
+ */
 const mostReads = 5;
 const interruptedMs = 20;
 
-/** The real time. A timer that is late runs once what has arrived has been read, so that it sees it. A timer keeps the process alive until it runs or is cancelled. */
+/**
+ * The real time. A late timer runs after what has arrived was read. A timer keeps the process alive until it runs or is
+ * cancelled.
+ */
 export const systemClock: Clock = createClock(setTimeout);
 
 /** The real time for work in the background: a timer does not keep the process alive. */

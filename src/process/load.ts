@@ -8,11 +8,11 @@ export interface ProcessLoad extends LoadMeter {
   readonly close: () => void;
 }
 
-/** What the event loop of this process did with a stretch of time, in shares of it from 0 to 1. */
+/** How the event loop of this process spent a period, in shares from 0 to 1. */
 export interface LoopUse {
   /** Processor time that the loop's thread had. */
   readonly ran: number;
-  /** Time in which the loop had something to do. What it ran less than this, it waited for a processor. */
+  /** Time in which the loop had work. The part in which it did not run, it waited for a processor. */
   readonly wanted: number;
 }
 
@@ -31,7 +31,7 @@ export interface LoadSources {
 }
 
 const tickMs = 20;
-/** Time constant with which the event loop's delay is forgotten: a second later nothing is left of it. */
+/** Time constant with which the event loop's delay decays: after a second it has no effect. */
 const memoryMs = 200;
 const lookAtMemoryEveryMs = 250;
 /**
@@ -40,7 +40,7 @@ const lookAtMemoryEveryMs = 250;
  */
 const collectEveryMs = 5_000;
 const collectShare = 0.01;
-/** A window of waits ends after this time if it holds enough of them, and else a little later. */
+/** A window of waits ends after this time if it has enough of them, otherwise a little later. */
 const shortWindowMs = 100;
 const longWindowMs = 500;
 const enoughWaits = 10;
@@ -49,7 +49,7 @@ const tooFewWaits = 3;
 const mostWaits = 1_000;
 /** A median wait up to this is no queue. */
 const momentMs = 400;
-/** Longest time that a queue is remembered for, which is then forgotten in half of it. */
+/** Longest time for which a queue is remembered. It is forgotten in half that time. */
 const longestQueueMs = 4_000;
 
 const processSources: LoadSources = {
@@ -110,8 +110,8 @@ export function createProcessLoad(options: {
   let waits: number[] = [];
 
   /**
-   * Measures memory. V8 collects garbage only as allocations need room: once requests are refused for lack of memory, no
-   * allocation makes V8 collect.
+   * Measures memory. V8 collects garbage only when allocations need room. Once requests are refused for lack of memory,
+   * there are no allocations, so V8 would not collect.
    */
   function lookAtMemory(now: number): void {
     memoryShare = memoryInUse() / memoryLimitBytes;
@@ -161,7 +161,7 @@ export function createProcessLoad(options: {
   };
 }
 
-/** Shorter stretches are too few steps of the system's accounting, and the last longer one counts. */
+/** Shorter periods have too few steps of the system's accounting; for them the last longer one counts. */
 const shortestStretchMs = 250;
 
 /** Returns what the event loop did since the last call. To be called by the thread of the loop. */
@@ -193,7 +193,10 @@ export function createLoopMeter(
   };
 }
 
-/** The average wait of an event that became ready at a random moment between two ticks, when the loop was held up once between them. */
+/**
+ * The average wait of an event that became ready at a random moment between two ticks, if the loop was blocked once
+ * between them.
+ */
 function meanWait(gapMs: number): number {
   const lateMs = Math.max(0, gapMs - tickMs);
   return lateMs ** 2 / (2 * gapMs);

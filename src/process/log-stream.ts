@@ -6,7 +6,10 @@ import type { LogFormat } from './log-format.ts';
 
 /** Where the bytes of a log go. */
 export interface LogSink {
-  /** Writes as many bytes as possible and calls back once, later: with their number, or with the reason that there were none. */
+  /**
+   * Writes as many bytes as possible and calls back once, later: with their number, or with the reason why there were
+   * none.
+   */
   readonly write: (bytes: Buffer, done: (error: NodeJS.ErrnoException | undefined, written: number) => void) => void;
   /** A last attempt while the process exits. Never waits and never throws. */
   readonly writeNow: (bytes: Buffer) => void;
@@ -19,11 +22,11 @@ export interface LogStream {
   /** Records dropped so far. */
   readonly dropped: () => number;
   /**
-   * Writes what is left, for `timeoutMs` at most. Resolves to false when a write is still under way then: that write keeps the
-   * process alive, which must be ended by `process.exit`.
+   * Writes the rest, for at most `timeoutMs`. Resolves to false if a write is still in progress then. That write keeps
+   * the process alive, so the process must be ended with `process.exit`.
    */
   readonly close: (timeoutMs: number) => Promise<boolean>;
-  /** Hands what is left to the sink's last attempt. */
+  /** Gives the rest to the sink's last attempt. */
   readonly writeNow: () => void;
 }
 
@@ -38,14 +41,14 @@ export interface LogStreamOptions {
 }
 
 const usualMaxBytes = 1024 * 1024;
-/** After a failed write, how long until the next one: a full disk is asked once a second, not once a record. */
+/** Wait after a failed write: a full disk is tried once a second, not once a record. */
 const retryMs = 1_000;
-/** After a write for which there was no room at the moment (EAGAIN). */
+/** Wait after a write for which there was no room at the moment (EAGAIN). */
 const busyMs = 100;
 
 /**
- * Stands in for pino's own destination (sonic-boom 4.2), which throws the error of a full disk as an uncaught one, repeats that
- * write in a busy loop at the exit that follows, and has no bound on what waits (docs/decisions/0026).
+ * Replaces pino's own destination (sonic-boom 4.2). That one throws the error of a full disk as an uncaught one,
+ * repeats the write in a busy loop at the exit that follows, and does not limit what waits (docs/decisions/0026).
  */
 export function createLogStream(options: LogStreamOptions): LogStream {
   const { sink, clock, format, notice, maxBytes = usualMaxBytes } = options;

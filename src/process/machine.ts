@@ -15,8 +15,8 @@ export function memoryLimitBytes(): number {
 }
 
 /**
- * Most files that this process, or a child of it, may have open: the hard limit, to which Envoy and Node raise their own limit.
- * Undefined where there is none, or where the system does not report it.
+ * Most files that this process, or a child of it, may have open: the hard limit, to which Envoy and Node raise their
+ * own limit. Undefined if there is none, or if the system does not report it.
  */
 export function openFilesLimit(): number | undefined {
   try {
@@ -36,7 +36,10 @@ export function lowerPriority(): void {
   if (process.platform === 'linux') tryPriority(0, 5);
 }
 
-/** As far as a process may go that is used by people while others answer callers: a tenth of the weight of those. */
+/**
+ * The lowest useful priority for a process that people use while other processes answer callers: a tenth of the weight
+ * of those.
+ */
 const lowPriority = 10;
 
 /**

@@ -17,7 +17,10 @@ export function leaveOpsAddress(
   return () => rmSync(file, { force: true });
 }
 
-/** Where the services, the portal or the gateway of this data folder said that they answer. One that was killed is still named. */
+/**
+ * The addresses that the services, the portal or the gateway of this data folder have written. A killed one is still
+ * named.
+ */
 export function readOpsAddresses(data: string, of: 'services' | 'portal' | 'gateway'): readonly string[] {
   try {
     return readdirSync(folderIn(data)).flatMap((name) => {

@@ -12,7 +12,7 @@ export interface PrepareWorker {
 
 const silenceMs = 20_000;
 
-/** Starts the thread that reads large bodies. When it dies or falls silent, what it was doing fails with `overloaded`. */
+/** Starts the thread that reads large bodies. If it dies or falls silent, its current tasks fail with `overloaded`. */
 export function startPrepareWorker(options: {
   readonly script: URL;
   readonly tokenizerRoot: string;

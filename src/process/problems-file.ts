@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { type Problem, problemSchema } from '../core/problem.ts';
 
-/** Keeps the problems that are listed over a restart, so that each keeps its time. */
+/** Keeps the listed problems over a restart, so that each keeps its time. */
 export interface ProblemsFile {
   /** Empty when there is no file, or none that can be read. */
   readonly load: () => Promise<readonly Problem[]>;

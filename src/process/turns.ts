@@ -1,10 +1,10 @@
 import type { AtTurnEnd, InSlices } from '../core/clock.ts';
 
 /**
- * Gathers what a turn of the event loop brings, from all sockets, and does it at once when they have been read. Node reads
- * them one by one, and runs all that follows from one before it reads the next: every request and every chunk would find
- * the processor's caches full of something else. Together they go through each stage one after the other, which takes a
- * third less time (measured), and what they write shares one write of the socket.
+ * Gathers what a turn of the event loop brings, from all sockets, and handles it when all have been read. Node reads
+ * sockets one by one, and runs everything that follows from one before it reads the next. So every request and every
+ * chunk would find the processor's caches full of other data. Together they pass each stage one after the other, which
+ * takes a third less time (measured), and their writes share one write of the socket.
  */
 export function createTurnEnd(later: (run: () => void) => void = setImmediate): AtTurnEnd {
   let gathered: (() => void)[] = [];
@@ -85,12 +85,15 @@ export function createTurnShare(options: {
 }
 
 /**
- * How long a slice may hold the event loop, milliseconds. What is made of a large catalog would hold it for 50 to 100 ms in one
- * piece, and every answer under way would stand still (docs/decisions/0056).
+ * How long a slice may block the event loop, milliseconds. Rendering a large catalog in one piece blocks it for 50 to
+ * 100 ms, and every answer in progress stops meanwhile (docs/decisions/0056).
  */
 const sliceMs = 2;
 
-/** For work that is too long for one turn of the event loop. Lists that are mapped one after the other share their slices. */
+/**
+ * For work that is too long for one turn of the event loop. Lists that are mapped one after the other share their
+ * slices.
+ */
 export function createSlices({ elapsed, nextTurn }: TurnSources = processSources): InSlices {
   let begun = -sliceMs;
   return async <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result) => {

@@ -9,13 +9,16 @@ interface Question<Reply> {
   readonly reject: (error: ThreadEnded) => void;
 }
 
-/** A silent thread is looked at so often within its limit. */
+/** How often a silent thread is checked within its limit. */
 const looks = 4;
-/** How much longer a thread may be silent that gets no processor, in limits and in milliseconds. */
+/** How much longer a thread without a processor may be silent, in limits and in milliseconds. */
 const mostLimits = 8;
 const mostStarvedMs = 10_000;
 
-/** Processor time that a thread has had, milliseconds; undefined where the thread does not say in time, because it gets none. */
+/**
+ * Processor time that a thread has had, milliseconds; undefined if the thread does not answer in time, because it has
+ * no processor.
+ */
 async function ranOf(
   worker: Worker,
   { withinMs, signal }: { readonly withinMs: number; readonly signal: AbortSignal },
@@ -92,9 +95,9 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
   }
 
   /**
-   * Ends a thread that is silent although it had a processor. The first look comes after a part of the limit, so that a thread that
-   * runs without a pause has had the rest of the limit at the last look. A thread from which other programs keep the processors may be
-   * silent for longer.
+   * Ends a thread that is silent although it had a processor. The first check comes after a part of the limit, so that
+   * a thread that runs without a pause has had the rest of the limit at the last check. A thread without processors may
+   * be silent for longer.
    */
   async function endSilent(limitMs: number, signal: AbortSignal): Promise<void> {
     const stepMs = limitMs / looks;

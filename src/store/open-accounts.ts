@@ -156,9 +156,12 @@ export async function acceptLossOf(location: DatabaseLocation, by: Authorship): 
       await close();
     }
   } catch (cause) {
-    throw new Error(`${setAside.join(', ')} were set aside, but the audit trail could not record it: ${messageOf(cause)}`, {
-      cause,
-    });
+    throw new Error(
+      `${setAside.join(', ')} were set aside, but the audit trail could not record it: ${messageOf(cause)}`,
+      {
+        cause,
+      },
+    );
   }
   return accepted;
 }
