@@ -5,7 +5,7 @@ import { createDirectAgent } from '../egress/direct-agent.ts';
 
 /** How long an engine may take to answer. */
 const timeoutMs = 2_000;
-/** Models, and endpoints of one backend, that are asked. */
+/** How many models, and how many endpoints of one backend, are asked. */
 const mostModels = 16;
 const mostEndpoints = 4;
 
@@ -49,7 +49,7 @@ async function backendAnswers(backend: Backend, signal: AbortSignal): Promise<bo
   }
 }
 
-/** Whether an engine answers, and does not refuse the credentials. Whether it has a list of models is its own affair. */
+/** Whether an engine answers and accepts the credentials. It need not have a list of models. */
 async function endpointAnswers(
   host: HostPort,
   { backend, agent, signal }: { readonly backend: Backend; readonly agent: Agent; readonly signal: AbortSignal },

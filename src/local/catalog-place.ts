@@ -22,7 +22,7 @@ export type CatalogPlace =
   | { readonly kind: 'folder'; readonly folder: string }
   | { readonly kind: 'kubernetes'; readonly namespace: string };
 
-/** A place, and whether it has a Model that ought to be listed soon. */
+/** A place, and whether it has a Model that should be listed soon. */
 export interface FoundCatalog {
   readonly catalog: CatalogPlace;
   readonly hasModels: boolean;
@@ -92,9 +92,9 @@ export function renamedLines(models: readonly NamedEntry[], file: string): reado
 }
 
 /**
- * Reads a folder the way the service will. Throws StartRefusal with a line `where: field: message` per problem: once the
- * service runs, a broken file is reported and the last good catalog keeps serving, but at the start there is no last good one
- * and the operator is looking.
+ * Reads a folder as the service does. Throws StartRefusal with a line `where: field: message` per problem. A running
+ * service reports a broken file and serves the last good catalog; at the start there is none, and the operator is
+ * watching.
  */
 async function inFolder(folder: string): Promise<FoundCatalog> {
   const { snapshot, problems } = await checkManifests(folder, 'refused');

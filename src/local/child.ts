@@ -11,11 +11,11 @@ export interface Child {
   readonly pid: number | undefined;
   /** Resolves when the program has ended; never rejects. */
   readonly ended: Promise<ChildEnding>;
-  /** The last lines that the program has written to its log since its start. */
+  /** The last lines of the program's log since its start. */
   readonly lastLines: () => readonly string[];
   /** Sends SIGTERM to the process group, and SIGKILL when the program has not ended within `graceMs`. */
   readonly stop: (graceMs: number) => Promise<void>;
-  /** Ends the process group at once, also when the program is stopped (SIGSTOP). */
+  /** Ends the process group at once, even if the program is stopped (SIGSTOP). */
   readonly kill: () => void;
   /** Sends a message over the program's channel; does nothing when there is none. */
   readonly send: (message: string) => void;
@@ -24,10 +24,10 @@ export interface Child {
 export interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** Added to our own environment; undefined takes a variable out. */
+  /** Added to our own environment; undefined removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly logPath: string;
-  /** Opens a channel: the child sends messages, and sees it close when this process dies. */
+  /** Opens a channel. The child sends messages on it, and it closes when this process dies. */
   readonly onMessage?: (message: unknown) => void;
 }
 
@@ -113,7 +113,7 @@ export function runCommand(
   command: string,
   args: readonly string[],
   options: {
-    /** The whole environment, PATH for finding the command included. Default: our own. */
+    /** The whole environment, including PATH, by which the command is found. Default: our own. */
     readonly env?: Readonly<Record<string, string | undefined>>;
     readonly timeoutMs: number;
     readonly signal?: AbortSignal | undefined;
@@ -150,8 +150,8 @@ export interface Command {
 }
 
 /**
- * Returns the same command, made to end with this process even when that is killed with SIGKILL (PR_SET_PDEATHSIG, prctl(2)).
- * The command is unchanged where `setpriv` of util-linux is missing; the next start then ends what was left.
+ * Returns the same command, changed to end with this process, even if that is killed with SIGKILL (PR_SET_PDEATHSIG,
+ * prctl(2)). Without `setpriv` of util-linux the command is unchanged, and the next start ends what was left.
  */
 export async function tieToThisProcess({ command, args }: Command): Promise<Command> {
   const tie = ['--pdeathsig', 'KILL', '--'];

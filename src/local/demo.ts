@@ -43,7 +43,7 @@ export function launchDemoEngine(options: {
   return { child, isUp };
 }
 
-/** Copies the example manifests into a folder the operator may edit, with the port the demo engine really has. */
+/** Copies the example manifests into a folder that the operator may edit, with the demo engine's actual port. */
 export function copyDemoManifests(folder: string, port: number): void {
   mkdirSync(folder, { recursive: true });
   for (const name of readdirSync(folder)) if (name.endsWith('.yaml')) rmSync(join(folder, name));
@@ -69,8 +69,8 @@ const creditUsd = '10';
 const limits = { rate: 100, burst: 200, maxInFlight: 256 } as const;
 
 /**
- * Makes sure that there is a workspace to try things with, and resolves to the text of a working key of that workspace. The
- * text is kept in `<data>/demo-key`, readable by its owner alone, so that the next start prints the same key.
+ * Makes sure that there is a workspace for the demo, and resolves to the text of a valid key of it. The text is stored
+ * in `<data>/demo-key`, readable only by its owner, so that the next start prints the same key.
  */
 export async function prepareDemoAccount(options: {
   readonly data: string;

@@ -4,7 +4,10 @@ import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
 const usualTimeoutMs = 30_000;
 const pollMs = 50;
 
-/** Has Envoy accept no new callers, and waits for the open requests to end, up to 30 s or until `now` is aborted. Never rejects. */
+/**
+ * Makes Envoy accept no new callers, and waits until the open requests end, for up to 30 s or until `now` is aborted.
+ * Never rejects.
+ */
 export async function drainEdge(
   admin: EnvoyAdmin,
   { now, report }: { readonly now: AbortSignal; readonly report: (line: string) => void },
@@ -26,9 +29,9 @@ export async function drainEdge(
 }
 
 /**
- * Has Envoy announce its end, keeps it serving while load balancers notice (`holdMs`), and then waits for the open requests, up
- * to `timeoutMs`. Resolves to how many are left, or to `away` when there is no Envoy. Never rejects. New callers are served
- * all the while: the listener stays open, so that Envoy need not be restarted should it not end after all.
+ * Makes Envoy announce its end, waits while load balancers notice (`holdMs`), and then waits for the open requests, up
+ * to `timeoutMs`. Resolves to the number of those left, or to `away` if there is no Envoy. Never rejects. New callers
+ * are still served: the listener stays open, so Envoy need not be restarted if it does not end after all.
  */
 export async function finishRequests(
   admin: EnvoyAdmin,

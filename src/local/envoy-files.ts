@@ -28,9 +28,9 @@ export interface EnvoyFilesOptions {
   readonly edge: EdgeSettings;
   /** Services behind Envoy. Default: one. */
   readonly services?: number | undefined;
-  /** Where probes and Prometheus reach Envoy, if anywhere. */
+  /** The address of Envoy for probes and Prometheus, if there is one. */
   readonly opsPort?: number | undefined;
-  /** Where another Envoy reaches the service, if any does. */
+  /** The address of the service for another Envoy, if there is one. */
   readonly extProcPort?: number | undefined;
   /** Limit of Envoy's heap; default: a quarter of the machine, because the service and the demo engine run there, too. */
   readonly heapBytes?: number | undefined;
@@ -137,21 +137,24 @@ export interface EdgeSettings {
   readonly connections: ConnectionLimits | undefined;
 }
 
-/** More would not fit into the memory that Envoy usually gets. */
+/** More connections would not fit into the memory that Envoy usually gets. */
 const mostConnections = 20_000;
 
 /** Envoy's other descriptors: threads, listeners and logs, health checks, and Prometheus. */
 const descriptorsBesides = 256;
 
-/** One connection of a caller, one of the service to the egress listener for its request, and one to the engine. */
+/** Three connections: the caller's, the service's to the egress listener for its request, and the one to the engine. */
 const descriptorsPerConnection = 3;
 
-/** A load test, or a team behind one address, has some thousand streams; eight such addresses would use up all connections. */
+/**
+ * A load test, or a team behind one address, has some thousand streams. Eight such addresses would use up all
+ * connections.
+ */
 const connectionsPerAddress = 2_500;
 
 /**
- * Reads the settings of the edge. Throws StartRefusal on a bad one.
- * Behind trusted proxies there are no limits for one caller: every peer is a proxy, which keeps connections for many callers.
+ * Reads the settings of the edge. Throws StartRefusal on a bad one. Behind trusted proxies there are no limits for one
+ * caller, because every peer is a proxy with connections for many callers.
  */
 export function readEdgeSettings(
   env: Environment,
@@ -175,7 +178,7 @@ export function readEdgeSettings(
   };
 }
 
-/** Connections for which Envoy has descriptors when each of them has a request. */
+/** The number of connections for which Envoy has descriptors if each has a request. */
 function connectionsWithin(openFiles: number | undefined): number {
   if (openFiles === undefined) return mostConnections;
   const fitting = Math.floor((openFiles - descriptorsBesides) / descriptorsPerConnection);

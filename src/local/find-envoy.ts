@@ -5,7 +5,7 @@ import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCommand } from './child.ts';
 
-/** 1.37 brought `StreamedImmediateResponse`; 1.37 to 1.39 stall uploads and use freed memory in ext_proc. */
+/** Version 1.37 introduced `StreamedImmediateResponse`; 1.37 to 1.39 stall uploads and use freed memory in ext_proc. */
 const oldestEnvoy = { major: 1, minor: 40 } as const;
 
 const timeoutMs = 20_000;
@@ -37,8 +37,8 @@ async function probeEnvoy(path: string): Promise<EnvoyProbe> {
 const wanted = `${oldestEnvoy.major}.${oldestEnvoy.minor}`;
 
 /**
- * Resolves to the path of a usable Envoy: `$ENVOY_PATH`, then `envoy` on PATH when it is new enough, then the one installed
- * earlier under the user's cache folder, which else is installed now (docs/reference/architecture.md §7). Rejects with a message
+ * Resolves to the path of a usable Envoy: `$ENVOY_PATH`, then `envoy` on PATH if it is new enough, then the one in the
+ * user's cache folder, which is installed if it is missing (docs/reference/architecture.md §7). Rejects with a message
  * for the user: what was tried, why it failed, and what would help.
  */
 export async function findEnvoy(options: {
@@ -78,7 +78,7 @@ export async function findEnvoy(options: {
   throw new Error(waysOut(tried));
 }
 
-/** An Envoy the user chose is used or refused, never quietly replaced. */
+/** An Envoy that the user chose is used or refused, never replaced without a message. */
 async function chosenEnvoy(path: string): Promise<string> {
   const probe = await probeEnvoy(resolve(path));
   if (probe.kind === 'usable') return resolve(path);

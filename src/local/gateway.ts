@@ -10,7 +10,7 @@ import type { OwnFolders } from './own-folders.ts';
 import type { StartSettings } from '../settings.ts';
 import { StartRefusal } from './refusal.ts';
 
-/** What every part of the gateway is started with. */
+/** The context in which every part of the gateway is started. */
 export interface StartContext {
   readonly data: string;
   readonly folders: OwnFolders;
@@ -18,14 +18,14 @@ export interface StartContext {
   /** Aborted when the operator wants the gateway to end. */
   readonly stop: AbortSignal;
   readonly settings: StartSettings;
-  /** How long the service and Envoy may leave questions without an answer; 0: for ever. */
+  /** How long the service and Envoy may leave questions without an answer; 0: no limit. */
   readonly silenceMs: number;
 }
 
-/** Takes a part over as soon as it is started, to stop it at the end. */
+/** Takes over a part as soon as it is started, to stop it at the end. */
 export type Own = (supervised: Pick<Supervised, 'stop'>) => void;
 
-/** How a program of the gateway is called: at the beginning of a message, in the record of processes, and its log. */
+/** The name of a program of the gateway: at the beginning of messages, in the record of processes, and of its log. */
 export interface PartNames {
   readonly name: string;
   readonly recordedAs: string;
@@ -109,7 +109,7 @@ export function supervisePart(
 
 const timeoutMs = 120_000;
 
-/** Throws StartRefusal when the part never came up, and returns early when the operator wants the gateway to end. */
+/** Throws StartRefusal if the part never came up. Returns early when the operator ends the gateway. */
 export async function waitUntilUp({ up }: Supervised, stop: AbortSignal): Promise<void> {
   const startedAt = systemClock.elapsed();
   const over = new AbortController();

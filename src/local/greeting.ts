@@ -82,9 +82,9 @@ const timeoutMs = 10_000;
 const pollMs = 250;
 
 /**
- * Asks for the catalog through Envoy, like a caller, until the gateway answers and, when models are expected, lists one: a
- * backend may first have to pass its health check. Resolves to the ids, or to none when no model was listed in time.
- * Throws StartRefusal when the gateway does not answer at all.
+ * Asks for the catalog through Envoy, as a caller does, until the gateway answers and lists a model, if models are
+ * expected: a backend may first have to pass its health check. Resolves to the ids, or to none if no model was listed
+ * in time. Throws StartRefusal if the gateway does not answer at all.
  */
 export async function listedModels(
   baseUrl: string,

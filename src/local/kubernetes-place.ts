@@ -17,9 +17,9 @@ interface KubernetesPlace {
 const list = z.object({ items: z.array(z.unknown()) });
 
 /**
- * Finds the cluster and looks for its Models. Without a namespace it is that of the current context, else `default`.
- * Throws StartRefusal when there is no cluster or the cluster does not know our kinds. A cluster that is away is no hindrance
- * when its last catalog is on disk.
+ * Finds the cluster and looks for its Models. The default namespace is that of the current context, else `default`.
+ * Throws StartRefusal if there is no cluster or the cluster lacks our kinds. A cluster that does not answer is accepted
+ * if its last catalog is on disk.
  */
 export async function findKubernetes(
   namespaceGiven: string | undefined,

@@ -7,7 +7,7 @@ import { readAdminToken } from '../portal/secrets.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
 import { launchProgram, secretsOfStart } from './launch-program.ts';
 
-/** What the portal says to the program that started it, besides what every program says: it serves. */
+/** A message of the portal to the program that started it, besides those of every program: it serves. */
 const portalMessage = z.object({ type: z.literal('ready'), port: z.int() });
 
 const names = { name: 'The portal', recordedAs: 'the portal', log: 'portal.log' } as const;

@@ -3,9 +3,9 @@ import * as z from 'zod';
 import { type LogLevel, logLevelSchema } from '../core/log-level.ts';
 import { type Child, startChild } from './child.ts';
 
-/** What each of our programs says to the one that started it, over their channel (`src/cli/run-program.ts`). */
+/** Messages of each of our programs to the one that started it, over their channel (`src/cli/run-program.ts`). */
 const programMessage = z.discriminatedUnion('type', [
-  /** The program is about to end, for a reason the operator must read. */
+  /** The program is about to end, for a reason that the operator must read. */
   z.object({ type: z.literal('fatal'), message: z.string() }),
   /** The least level that the program logs was changed. */
   z.object({ type: z.literal('log-level'), level: logLevelSchema }),
@@ -21,7 +21,7 @@ export interface ProgramLaunch {
   /** Added to the environment; undefined takes a variable out. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logPath: string;
-  /** Has every level that the program's log is set to while it runs, for the program's next life. */
+  /** Receives every level that the program's log is set to while it runs, for the program's next run. */
   readonly onLogLevel: (level: LogLevel) => void;
   /** Has every message that is the program's own. */
   readonly onMessage: (message: unknown) => void;
@@ -29,15 +29,15 @@ export interface ProgramLaunch {
 
 export interface LaunchedProgram {
   readonly child: Child;
-  /** Asks the program how it is. Resolves when its event loop answers, and never if it does not. */
+  /** Asks the program for its state. Resolves when its event loop answers, and never if it does not. */
   readonly ask: () => Promise<object>;
 }
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
-/** What a program that `weir start` runs has no use for. */
+/** Settings that a program of `weir start` does not use. */
 export const secretsOfStart = { WEIR_UPSTREAM_KEY: undefined } as const;
 
-/** How long a program that gave up may take to close what it has open. */
+/** How long a program that gave up may take to close its resources. */
 const lastWordsMs = 2_000;
 
 /** Starts one of our own programs as a child. */

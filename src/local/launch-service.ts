@@ -21,7 +21,7 @@ const serviceMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('problems'), report: problemReportSchema }),
 ]);
 
-/** What the service says of itself when it is asked; nothing while it starts. */
+/** What the service reports when it is asked; nothing while it starts. */
 const serviceFigures = z.object({
   open: z.int().optional(),
   isOverloaded: z.boolean().default(false),
@@ -43,7 +43,7 @@ const mebibyte = 1024 ** 2;
 /** V8's own limit for a machine with much memory. */
 const mostHeapBytes = 4096 * mebibyte;
 
-/** Options of the service's Node; the chart has the same. Measured in docs/decisions/0022. */
+/** Options of the service's Node; the chart has the same. The measurements are in docs/decisions/0022. */
 export const nodeFlags = [
   // The young generation would begin at 1 MiB and grow to 16 with use, and growing costs collections: a tenth of the service's
   // time in its first minute under load. With this it begins at 16.
@@ -52,7 +52,7 @@ export const nodeFlags = [
   '--no-allocation-site-pretenuring',
 ] as const;
 
-/** Which one of how many services behind one Envoy. */
+/** The number of a service, and how many there are behind one Envoy. */
 export interface ServicePlace {
   /** From 1 on. */
   readonly number: number;
@@ -82,17 +82,17 @@ export interface ServiceLaunch {
   readonly run: string;
   readonly catalog: CatalogPlace;
   readonly logPath: string;
-  /** Wanted; the service chooses another one when another program has it. */
+  /** The wanted port; the service chooses another one if another program has it. */
   readonly opsPort: number;
-  /** Undefined: the service has its Envoy for itself. */
+  /** Undefined: the service has its own Envoy. */
   readonly place: ServicePlace | undefined;
-  /** The least level that it logs; undefined: as the environment has it. */
+  /** The least level that it logs; undefined: the level of the environment. */
   readonly logLevel: LogLevel | undefined;
   readonly onLogLevel: (level: LogLevel) => void;
   readonly onOpsPort: (port: number) => void;
-  /** Has the percentage of new requests that one of several services would have Envoy refuse. */
+  /** Receives the percentage of new requests that one of several services would have Envoy refuse. */
   readonly onShed: (percent: number) => void;
-  /** Has the service's problems whenever they change. */
+  /** Receives the service's problems whenever they change. */
   readonly onProblems: (report: ProblemReport) => void;
 }
 
@@ -107,7 +107,7 @@ function catalogSettings({ catalog, data, place }: ServiceLaunch): Environment {
   };
 }
 
-/** Of all replicas that share the limits there are at least as many as here. */
+/** At least as many replicas as here share the limits. */
 function placeSettings(place: ServicePlace | undefined): Environment {
   if (place === undefined) return { WEIR_SERVICE_NUMBER: undefined };
   const replicas = Math.max(place.of, Number(process.env['WEIR_REPLICAS'] ?? 1));
@@ -118,7 +118,7 @@ function logSettings({ logLevel }: ServiceLaunch): Environment {
   return logLevel === undefined ? {} : { WEIR_LOG_LEVEL: logLevel };
 }
 
-/** Several services share the memory that one would have; the service takes its limits from that of its heap. */
+/** Several services share the memory that one would have. Each takes its limits from that of its heap. */
 function heapFlags(place: ServicePlace | undefined): readonly string[] {
   if (place === undefined) return [];
   const share = machineMemoryBytes() / 2 / place.of;

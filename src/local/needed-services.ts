@@ -4,34 +4,34 @@ import type { ServiceState } from '../envoy/config/service-cluster.ts';
 export interface ServiceUse {
   /** Share of a core that its event loop had. */
   readonly ran: number;
-  /** Share of the time in which its event loop had something to do: more than `ran` when it waited for a core. */
+  /** Share of the time in which its event loop had work: more than `ran` if it waited for a core. */
   readonly wanted: number;
-  /** How much of what it can hold it does hold, from 0 to 1. */
+  /** How full it is, from 0 to 1. */
   readonly filled: number;
 }
 
-/** Cores that event loops must have together before it matters how many they are. */
+/** With less processor time of all event loops together, in cores, their number does not matter. */
 const worthCores = 0.3;
-/** Above this share of the time that loops wait for a core, cores are short; below the other one they are not. */
+/** Above the first share of time in which loops wait for a core, cores are short. Below the second one they are not. */
 const shortShare = 1 / 3;
 const calmShare = 0.15;
 /**
- * Looks in a row that must show the same before anything changes: the fewer services, the fewer streams survive the death of one, and
+ * Checks in a row that must agree before a change. With fewer services fewer streams survive the death of one, and
  * cores are short for a moment whenever a service starts.
  */
 const looksInRow = 5;
-/** Of a core: what the loops do is given to so few that each has no more than this of it. */
+/** Of a core. The work of the loops is given to as few services as keep each below this share. */
 const fullLoop = 0.7;
-/** A loop that had more than this has no room left, and waits for nothing but itself. */
+/** A loop above this share is full, and waits only for itself. */
 const overfullLoop = 0.85;
 /** Of what a service can hold. */
 const halfFilled = 0.5;
 
 /**
- * How many of several services should get requests; called with each look at those that could. All, as long as there are cores for
- * them. When their event loops wait for cores, more loops do not do more: what is handled in one turn and written in one commit
- * becomes less, and a request costs up to twice as much. Then as few get requests as can do the work, and one more whenever
- * cores are no longer short, or a loop is full.
+ * How many of several services should get requests; called with each check of the available ones. All of them, as long
+ * as there are cores. If their event loops wait for cores, more loops do not do more work: fewer requests share a turn
+ * and a commit, and a request costs up to twice as much. Then the result is as few as can do the work, and one more
+ * whenever cores are no longer short or a loop is full.
  */
 export function createNeededServices(services: number): (uses: readonly ServiceUse[]) => number {
   let count = services;

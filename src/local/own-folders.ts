@@ -25,8 +25,8 @@ const supervisor = 'weir start';
 const leftOverGraceMs = 5_000;
 
 /**
- * Takes the data folder for this process and makes it ready: ends what a killed start left running, and removes its sockets.
- * Throws StartRefusal when another start has the folder, or when it cannot be made.
+ * Takes the data folder for this process and prepares it: ends the processes that a killed start left, and removes its
+ * sockets. Throws StartRefusal if another start has the folder, or if it cannot be made.
  */
 export async function takeFolders(data: string, report: (line: string) => void): Promise<OwnFolders> {
   const { lock, run, logs } = make(data);

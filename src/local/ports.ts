@@ -1,6 +1,9 @@
 import { createServer, type Server } from 'node:net';
 
-/** A port that no other `weir start` of this machine gets until it is released, and that was free of other programs when claimed. */
+/**
+ * A port that no other `weir start` of this machine gets until it is released, and that was free of other programs when
+ * it was claimed.
+ */
 export interface PortClaim {
   readonly port: number;
   readonly release: () => void;
@@ -11,7 +14,7 @@ export type PortRefusal = 'in-use' | 'forbidden' | 'no-address';
 
 const attempts = 20;
 
-/** Claims the port for a listener on the address, or for 0 any free port. */
+/** Claims the port for a listener on the address; 0: any free port. */
 export async function claimPort(port: number, listener: string): Promise<PortClaim | PortRefusal> {
   if (port !== 0) return claimExactly(port, listener);
   for (let attempt = 0; attempt < attempts; attempt += 1) {

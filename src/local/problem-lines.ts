@@ -3,9 +3,9 @@ import type { Clock } from '../core/clock.ts';
 
 /** Prints the problems of the services on the terminal: each once when it appears, and once when it ends. */
 export interface ProblemLines {
-  /** Takes the report of a service. One that has ended keeps its last report until it is started again. */
+  /** Takes the report of a service. A service that has ended keeps its last report until it is started again. */
   readonly take: (service: number, report: ProblemReport) => void;
-  /** Looks again at what was taken: a service that stays behind the others sends nothing new. */
+  /** Evaluates the taken reports again: a service that lags behind the others sends nothing new. */
   readonly look: () => void;
 }
 
@@ -14,7 +14,7 @@ export interface ProblemLinesOptions {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** Problems of one moment: a folder with a thousand broken objects must not bury all else. */
+/** Problems of one moment: a folder with a thousand broken objects must not hide all others. */
 const mostAtOnce = 10;
 
 export function createProblemLines({ print, clock }: ProblemLinesOptions): ProblemLines {

@@ -116,7 +116,7 @@ export function keepProcessRecord(runFolder: string, report: (line: string) => v
   return { note, remove: () => rmSync(file, { force: true }) };
 }
 
-/** The pid that was noted under a name, when that process still runs. */
+/** The pid that was recorded under a name, if that process still runs. */
 export function notedPid(runFolder: string, name: string): number | undefined {
   const identity = read(runFolder).get(name);
   return identity !== undefined && isAlive(identity) ? identity.pid : undefined;

@@ -20,8 +20,8 @@ export interface Services {
   /** In the order of their numbers. */
   readonly opsPorts: () => readonly number[];
   /**
-   * Replaces them one by one: each gets no new request, finishes what it has, ends, and is started again before it is the next
-   * one's turn. Ends early, and says so, when a service does not come up again. Not for a single service.
+   * Replaces them one by one: each gets no new requests, finishes its own, ends, and is started again before the next
+   * one. Ends early, with a message, if a service does not come up again. Not for a single service.
    */
   readonly replaceAll: () => Promise<void>;
 }
@@ -31,7 +31,10 @@ export interface ServicesOptions {
   readonly count: number;
   readonly files: RunFolder;
   readonly admin: EnvoyAdmin;
-  /** Called once, when Envoy can ask each service for endpoints: it warns of every one that it cannot reach. */
+  /**
+   * Called once, when Envoy can ask each service for endpoints. Envoy logs a warning for every one that it cannot
+   * reach.
+   */
   readonly onListening: () => void;
 }
 
@@ -140,23 +143,23 @@ interface StartedService {
 
 interface ServiceRole {
   readonly place: ServicePlace | undefined;
-  /** Has every state of the service, also the one that it had. */
+  /** Receives every state of the service, also an unchanged one. */
   readonly publish: (state: ServiceState) => void;
-  /** Has how busy the service was, each time it is asked. */
+  /** Receives how busy the service was, each time it is asked. */
   readonly onUse: (use: ServiceUse) => void;
   readonly onShed: (percent: number) => void;
-  /** Has the service's problems whenever they change. */
+  /** Receives the service's problems whenever they change. */
   readonly onProblems: (report: ProblemReport) => void;
 }
 
-/** A service that has not answered for so long gets requests only while the others are no better off. */
+/** A service that has not answered for so long gets requests only if the others are no better. */
 const strainedAfterMs = 2_000;
-/** As long as `weir envoy drain` waits: the longest answers take minutes. */
+/** How long `weir envoy drain` waits: the longest answers take minutes. */
 const drainWithinMs = 600_000;
 const drainPollMs = 100;
 const replaceGraceMs = 10_000;
 
-/** The ops port that a service should have, or 0: those of further services follow the first one's and leave out the portal's. */
+/** The ops port for a service, or 0. Further services use the ports after the first one's, without the portal's. */
 function wantedOpsPort(settings: StartSettings, number: number): number {
   const { WEIR_OPS_PORT: first, WEIR_ADMIN_PORT: portal } = settings;
   if (first === 0) return 0;
@@ -221,7 +224,7 @@ function startService(
     return { ...launched, isAnswering: () => watched(launched) };
   }
 
-  /** Asks the service whether it responds, and has it spared while it does not, or refuses what it gets. */
+  /** Asks the service whether it responds, and takes it out of rotation while it does not, or refuses requests. */
   async function watched({ look, child }: LaunchedService): Promise<boolean> {
     let isLate = false;
     const cancel = systemClock.after(strainedAfterMs, () => {

@@ -3,7 +3,7 @@ import type { Child } from './child.ts';
 
 /** A child that is started again whenever it ends by itself. */
 export interface Supervised {
-  /** Resolves to undefined when it is up for the first time, else to the reason it never was. */
+  /** Resolves to undefined when it is up for the first time, else to the reason why it never was. */
   readonly up: Promise<string | undefined>;
   /** Ends this run in order and starts the next one at once. Resolves to undefined when that one is up, else to the reason why not. */
   readonly replace: (graceMs: number) => Promise<string | undefined>;
@@ -22,11 +22,11 @@ export interface Launched {
 export interface SuperviseOptions {
   /** The child's name at the beginning of a message, with the article: `The service`. */
   readonly name: string;
-  /** Starts the child. The signal is aborted when this run is over: nothing may wait for it to come up any more. */
+  /** Starts the child. The signal is aborted when this run ends: then nothing may wait for it to come up. */
   readonly launch: (over: AbortSignal) => Launched;
   readonly onPid: (pid: number | undefined) => void;
   readonly report: (line: string) => void;
-  /** How long the child may leave questions without an answer before it is ended; 0: for ever. */
+  /** How long the child may leave questions without an answer before it is ended; 0: no limit. */
   readonly silenceMs: number;
   readonly clock: Clock;
 }
@@ -36,7 +36,7 @@ export interface SuperviseOptions {
  * so is the first restart after a short run: a crash should cost callers as little as possible.
  */
 const pausesMs = [0, 200, 500, 1_000, 2_000, 5_000] as const;
-/** A run is short when it ends before the child is up, or sooner than this after. */
+/** A run is short if it ends before the child is up, or sooner than this after that. */
 const shortRunMs = 1_000;
 
 export function supervise(options: SuperviseOptions): Supervised {
@@ -143,9 +143,9 @@ function seconds(ms: number): string {
 }
 
 export interface WatchdogOptions {
-  /** Asks the program once. Resolves to whether it answered; may take its time, or never resolve. Never rejects. */
+  /** Asks the program once. Resolves to whether it answered; can take long, or never resolve. Never rejects. */
   readonly ask: () => Promise<boolean>;
-  /** Resolves when the program is up, if it ever is: from then on its silence counts, as after its first answer. */
+  /** Resolves when the program is up, if it ever is. From then on its silence counts, as after its first answer. */
   readonly isUp: Promise<void>;
   /** How long the program may be silent. */
   readonly silenceMs: number;
@@ -154,7 +154,7 @@ export interface WatchdogOptions {
   readonly clock: Pick<Clock, 'after'>;
 }
 
-/** How long a program may take to come up or to answer first, at least: a machine that is busy starts it slowly. */
+/** How long a program may at least take to come up or to give its first answer: a busy machine starts it slowly. */
 const startMs = 60_000;
 const periodMs = 1_000;
 

@@ -24,11 +24,11 @@ export interface UpstreamCatalog {
   readonly now: number;
 }
 
-/** A model of an upstream, and what it is called here. */
+/** A model of an upstream, and its name here. */
 export interface NamedEntry {
   readonly entry: UpstreamEntry;
   readonly id: string;
-  /** The upstream's own name in lower case, where it is not the id and can be an alias. */
+  /** The upstream's own name in lower case, if it is not the id and can be an alias. */
   readonly alias: string | undefined;
 }
 
@@ -117,7 +117,7 @@ export function catalogNames(entries: readonly UpstreamEntry[]): readonly NamedE
   });
 }
 
-/** An engine may answer 0, or a date in the future. */
+/** An engine can answer 0, or a date in the future. */
 function addedAt({ created }: UpstreamEntry, now: number): number {
   const stated = (created ?? 0) * 1000;
   return stated > Date.UTC(2020) && stated <= now ? stated : now;
@@ -132,7 +132,7 @@ function objectName(id: string, used: Set<string>): string {
   return free;
 }
 
-/** `localhost` may mean 127.0.0.1 or ::1, and Envoy would choose by itself: the manifest gets the one that answers. */
+/** `localhost` can mean 127.0.0.1 or ::1, and Envoy would choose by itself. The manifest gets the one that answers. */
 async function reachableHost(host: string, port: number): Promise<string> {
   if (host !== 'localhost') return host.replace(/^\[(.*)\]$/, '$1');
   return (await accepts('127.0.0.1', port)) ? '127.0.0.1' : '::1';
@@ -152,8 +152,8 @@ function accepts(host: string, port: number): Promise<boolean> {
 const longestPart = 60;
 
 /**
- * A catalog id, lowercase `<org>/<model>`, for what an engine calls a model; `local/…` when the name has no owner.
- * A path becomes its base name. An id that another model has gets a number.
+ * A catalog id, lowercase `<org>/<model>`, for an engine's name of a model; `local/…` if the name has no owner. A path
+ * becomes its base name. An id that another model has gets a number.
  */
 export function catalogIdOf(upstreamModel: string, used: ReadonlySet<string>): string {
   const [org, model] = split(upstreamModel);
@@ -178,7 +178,10 @@ function baseName(path: string): string {
   return last.replace(/\.(gguf|ggml|bin|safetensors)$/i, '');
 }
 
-/** Leaves what the catalog's pattern allows. A tag after a colon must not read as a variant, so it becomes part of the name. */
+/**
+ * Keeps what the catalog's pattern allows. A tag after a colon must not look like a variant, so it becomes part of the
+ * name.
+ */
 function clean(part: string): string {
   return part
     .toLowerCase()

@@ -118,7 +118,7 @@ async function llamacppWindow(base: string, options: AskOptions): Promise<number
 
 const count = z.int().positive().optional().catch(undefined);
 
-/** The fields of an entry of `GET /v1/models` that are of use, over all known engines. Anything else is ignored. */
+/** The useful fields of an entry of `GET /v1/models`, of all known engines. Others are ignored. */
 const entry = z.object({
   id: z.string().min(1),
   owned_by: z.string().optional().catch(undefined),
@@ -127,7 +127,7 @@ const entry = z.object({
   max_model_len: count,
   /** Together and most hosted services. */
   context_length: count,
-  /** llama.cpp: what the server was started with, and what the model was trained for. */
+  /** llama.cpp: the window that the server was started with, and the one that the model was trained for. */
   meta: z.object({ n_ctx: count, n_ctx_train: count }).optional().catch(undefined),
   architecture: z
     .object({ input_modalities: z.array(z.string()).optional().catch(undefined) })
@@ -138,7 +138,7 @@ export type UpstreamEntry = z.output<typeof entry>;
 
 const list = z.object({ data: z.array(z.unknown()) });
 
-/** Reads a model list; undefined when it is none. Entries without an id are left out. Together sends a bare array. */
+/** Reads a model list; undefined if it is none. Entries without an id are left out. Together sends a bare array. */
 export function readModelList(json: unknown): readonly UpstreamEntry[] | undefined {
   const parsed = list.safeParse(Array.isArray(json) ? { data: json } : json);
   if (!parsed.success) return undefined;
@@ -166,7 +166,7 @@ const enginesByHost: readonly (readonly [RegExp, EngineName])[] = [
   [/(^|\.)together\.(ai|xyz)$/, 'together'],
 ];
 
-/** Guesses which engine a list came from; `openai`, the plain form, when there is no hint. */
+/** Guesses the engine from its list; `openai`, the plain form, without a hint. */
 export function guessEngine(host: string, entries: readonly UpstreamEntry[]): EngineName {
   const byHost = enginesByHost.find(([pattern]) => pattern.test(host));
   if (byHost !== undefined) return byHost[1];
@@ -180,7 +180,10 @@ export function guessEngine(host: string, entries: readonly UpstreamEntry[]): En
 
 const assumedContextLength = 131_072;
 
-/** The context window that the engine declares, in tokens. What the engine was started with counts before what the model could do. */
+/**
+ * The context window that the engine declares, in tokens. The window of the running server counts before that of the
+ * model.
+ */
 export function contextLengthOf({ max_model_len, meta, context_length }: UpstreamEntry): number {
   return max_model_len ?? meta?.n_ctx ?? context_length ?? meta?.n_ctx_train ?? assumedContextLength;
 }

@@ -16,7 +16,7 @@ import type { Money } from '../core/money.ts';
 export interface MemoryLimits extends Limits {
   readonly admit: (ask: LimitsAsk) => AdmitResult<LocalSlot>;
   readonly reserved: Tallies['reserved'];
-  /** How many buckets are kept: those that are not full, and perhaps a few more. For a gauge. */
+  /** How many buckets are stored: those that are not full, and perhaps a few more. For a gauge. */
   readonly buckets: () => number;
 }
 
@@ -37,7 +37,7 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
   };
 }
 
-/** Requests of a workspace or of a key under way in this process, and what is reserved for them. */
+/** Requests of a workspace or of a key in progress in this process, and the amount reserved for them. */
 export interface Tally {
   readonly inFlight: number;
   readonly reserved: Money;
@@ -53,13 +53,13 @@ export interface Tallies {
   readonly workspaces: () => Iterable<string>;
   /** Keys with requests under way. */
   readonly keys: () => Iterable<string>;
-  /** What is reserved for the requests under way, by workspace; those without a reservation are left out. */
+  /** The amounts reserved for requests in progress, by workspace. Workspaces without a reservation are left out. */
   readonly reserved: () => ReadonlyMap<string, Money>;
   /** Begins a request. */
   readonly open: (ask: LimitsAsk) => LocalSlot;
 }
 
-/** A slot of this process, which answers without asking anybody else. */
+/** A slot of this process, which answers without a call to Valkey. */
 export interface LocalSlot extends Slot {
   readonly reserve: (cost: Money, funds: Funds) => Shortage | undefined;
   readonly release: (left?: FindFunds) => void;
@@ -127,7 +127,10 @@ export function createTallies(
 
 /** The token buckets of keys, in memory. Full buckets are forgotten. */
 interface RateBuckets {
-  /** Time until the bucket is full, milliseconds: never more than an empty bucket of this size takes, whatever its size was before. */
+  /**
+   * Time until the bucket is full, milliseconds. At most the time of an empty bucket of this size, even if it was
+   * larger before.
+   */
   readonly fullInMs: (id: string, size: BucketSize) => number;
   /** Takes a token and returns the time until the bucket is full again, milliseconds. */
   readonly take: (id: string, size: BucketSize) => number;

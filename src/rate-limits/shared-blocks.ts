@@ -3,11 +3,11 @@ import { blockedScript, failureScript } from './valkey-scripts.ts';
 
 export interface SharedBlocksOptions {
   readonly link: ValkeyLink;
-  /** More failures of a network than this within the window, over all replicas, block it. */
+  /** A network with more failures than this within the window, over all replicas, is blocked. */
   readonly tolerated: number;
   readonly windowMs: number;
   readonly blockMs: number;
-  /** Called when some replica has found that a network is to be blocked. */
+  /** Called when a replica has found that a network must be blocked. */
   readonly block: (network: string, forMs: number) => void;
 }
 

@@ -6,17 +6,17 @@ import { createMemoryLimits, createTallies, type LocalSlot, type Tallies, type T
 import type { ValkeyLink } from './valkey-link.ts';
 import { admitScript, reserveScript, reportScript } from './valkey-scripts.ts';
 
-/** The limits of some workspaces, all of whose keys one server has. */
+/** The limits of some workspaces; one server has all their keys. */
 export interface SharedLimits extends Limits {
-  /** What is reserved for this replica's own requests, by workspace. */
+  /** The amounts reserved for this replica's own requests, by workspace. */
   readonly reserved: Tallies['reserved'];
-  /** Reports everything, to a server that knows nothing of this process. */
+  /** Reports everything to a server that knows nothing of this process. */
   readonly tellAll: () => void;
 }
 
 export interface SharedLimitsOptions {
   readonly clock: Clock;
-  /** Replicas among which the limits are divided while the server is away. */
+  /** The number of replicas that share the limits while the server is down. */
   readonly replicas: () => number;
   /** For tests: the time, in place of the server's. */
   readonly timeMs: (() => number) | undefined;
@@ -30,7 +30,7 @@ const isRefusal = (result: unknown): result is LimitName => refusals.has(result)
 
 const isShortage = (result: unknown): result is Shortage => result === 'balance' || result === 'budget';
 
-/** Whether as many requests like this one as the workspace may have under way would leave something of the funds. */
+/** Whether something of the funds would be left if the workspace had as many requests like this one as it may. */
 function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
   const most = cost * BigInt(maxInFlight);
   return most < funds.balance && (funds.budget === undefined || most < funds.budget);
@@ -49,7 +49,7 @@ interface Reservation {
   readonly funds: Funds;
 }
 
-/** A report that the server has not had yet, of one workspace or key. `left`: what is left to spend, or empty. */
+/** A report that the server has not received yet, for one workspace or key. `left`: the rest of the funds, or empty. */
 interface Report {
   readonly left: string;
 }
@@ -66,7 +66,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
   /** Which workspaces and keys have to be reported to the server. */
   const workspaces = new Map<string, Report>();
   const keys = new Map<string, Report>();
-  /** The next reports are the first ones under a new name. */
+  /** Makes the next reports the first ones under a new name. */
   let isNewName = false;
   let nextReport: 'none' | 'later' | 'soon' = 'none';
 
@@ -95,7 +95,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
     }
   }
 
-  /** Resolves when the server has all reports. Rejects when it may not have them. */
+  /** Resolves when the server has all reports. Rejects if it may lack some. */
   function report(): Promise<unknown> {
     nextReport = 'none';
     if (!link.isUp()) return Promise.resolve();
@@ -171,7 +171,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
     return alone;
   }
 
-  /** A slot whose reservations are checked over all replicas only where the funds left may be too little for all of them. */
+  /** A slot whose reservations are checked over all replicas only if the funds left may be too low for all of them. */
   function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
     let reserved: Money = 0n;
     let isOpen = true;
@@ -236,7 +236,10 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
     return reserveAlone({ local, cost, funds });
   }
 
-  /** Records that the server counts one more request. If it counted under an old name, or too late, the true number is reported. */
+  /**
+   * Records that the server counts one more request. If it counted under an old name, or too late, the correct number
+   * is reported.
+   */
   function count(ask: LimitsAsk, name: string): void {
     const { workspaceId: id } = ask;
     if (name === link.name()) counted.set(id, (counted.get(id) ?? 0) + 1);

@@ -5,19 +5,26 @@ import { type Script, scripts } from './valkey-scripts.ts';
 /** What happens on a channel. */
 export interface Subscription {
   readonly take: (message: string) => void;
-  /** Messages may have been missed up to now: called when the subscription begins, and after every break of it. */
+  /**
+   * Messages may have been missed until now. Called when the subscription begins, and after every interruption of it.
+   */
   readonly listening: () => void;
 }
 
-/** Connections to one server, or to all of a cluster. They are made again by themselves. */
+/** Connections to one server, or to all of a cluster. They reconnect by themselves. */
 export interface ValkeyClient {
   /** Whether commands can be sent. */
   readonly isReady: () => boolean;
-  /** Runs a script once, where its keys are. Rejects when the server or the connection fails; never sends it again then. */
+  /**
+   * Runs a script once, on the server that has its keys. Rejects if the server or the connection fails, and never sends
+   * it again.
+   */
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
   /** Calls `ready` whenever commands can be sent again, and `closed` whenever none can be sent any more. */
   readonly listen: (calls: { readonly ready: () => void; readonly closed: () => void }) => void;
-  /** Makes the connection to a server anew, so that nothing arrives that was sent before. Does nothing to those of a cluster. */
+  /**
+   * Makes the connection to a server again, so that nothing sent before arrives. Has no effect on those of a cluster.
+   */
   readonly reconnect: () => void;
   readonly subscribe: (channel: string, subscription: Subscription) => void;
   readonly close: () => void;
@@ -86,9 +93,9 @@ function serverClient(url: string): ValkeyClient {
   };
 }
 
-/** How often the servers of a cluster are asked which of them has which keys; MOVED is followed at once. */
+/** How often the servers of a cluster are asked for the distribution of keys; MOVED is followed at once. */
 const slotsEveryMs = 1_000;
-/** How often messages are taken as missed. The client subscribes again by itself when it has to, without an event. */
+/** How often messages count as missed. The client subscribes again by itself if it has to, without an event. */
 const missedEveryMs = 5_000;
 
 function clusterClient({

@@ -10,7 +10,7 @@ export interface ValkeyLinkOptions {
   readonly expectedReplicas?: number;
   /** How long to wait for one answer, milliseconds; a request may wait that long in vain. Default 50. */
   readonly timeoutMs?: number;
-  /** Called when the server can be asked, under a new name: what it knew of this process does not count any more. */
+  /** Called when the server can be asked, under a new name: its old knowledge of this process is void. */
   readonly onUp: () => void;
   readonly onDown: () => void;
 }
@@ -18,12 +18,12 @@ export interface ValkeyLinkOptions {
 export type Reply = { readonly kind: 'reply'; readonly value: unknown } | { readonly kind: 'none' };
 
 /**
- * What this process knows of the server that has some keys: of the one server, or of that one of a cluster which has the keys of a
- * hash tag. The link counts as down as soon as the server does not answer in time, and comes back by itself.
+ * The state of the link to the server that has some keys: the one server, or the one of a cluster that has the keys of
+ * a hash tag. The link counts as down as soon as the server does not answer in time, and recovers by itself.
  */
 export interface ValkeyLink {
   readonly isUp: () => boolean;
-  /** The name of a key that this link's server has. */
+  /** The name of a key on this link's server. */
   readonly key: (name: string) => string;
   /** Name of this process at the server. A new one after every break of the connection. */
   readonly name: () => string;
@@ -31,25 +31,25 @@ export interface ValkeyLink {
   readonly replicas: () => number;
   /** Answers that did not come in time, since the start. */
   readonly late: () => number;
-  /** Runs a script, once. Rejects when the server or the connection fails. May take as long as the server takes. */
+  /** Runs a script, once. Rejects if the server or the connection fails. Can take as long as the server takes. */
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
   /** The server's reply, or `none` when it does not come in time. Never rejects. */
   readonly inTime: (reply: Promise<unknown>) => Promise<Reply>;
-  /** Goes on under a new name. For use after an error, when it is not certain what the server knows of this process. */
+  /** Continues under a new name. For use after an error, if it is not certain what the server knows of this process. */
   readonly drop: () => void;
   /**
-   * Calls `take` with every message of a channel, and `listening` whenever messages may have been missed: as soon as both the
-   * subscription and the connection are ready, at the start and after every break.
+   * Calls `take` with every message of a channel, and `listening` whenever messages may have been missed: at the start
+   * and after every interruption, as soon as both the subscription and the connection are ready.
    */
   readonly subscribe: (channel: string, subscription: Subscription) => void;
-  /** Takes this process out of the replicas. The client is left as it is. */
+  /** Removes this process from the replicas. The client does not change. */
   readonly close: () => Promise<void>;
 }
 
-/** After so many late answers in a row the connection counts as down. */
+/** After this many late answers in a row the connection counts as down. */
 const tolerated = 3;
 const heartbeatMs = 1_000;
-/** A replica without a heartbeat for so long counts as dead. */
+/** A replica without a heartbeat for this time counts as dead. */
 const leaseMs = 3_000;
 
 /** `tag`: of the keys, where they are in a cluster; undefined where one server has all. */

@@ -13,14 +13,14 @@ export interface ValkeyLimits extends Limits {
   readonly link: Pick<ValkeyLink, 'isUp' | 'replicas' | 'late' | 'close'>;
   /** For what is the same for all workspaces. */
   readonly common: ValkeyLink;
-  /** What is reserved for this replica's own requests, by workspace. */
+  /** The amounts reserved for this replica's own requests, by workspace. */
   readonly reserved: Tallies['reserved'];
 }
 
 export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp' | 'onDown'> {
   readonly address: ValkeyAddress;
   readonly clock: Clock;
-  /** Called when all servers can be asked, and when one cannot any more while all could. */
+  /** Called when all servers can be asked, and when the first of them cannot any more. */
   readonly onUp: () => void;
   readonly onDown: () => void;
   /** For tests: the time, in place of the server's. */
