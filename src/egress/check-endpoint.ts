@@ -3,7 +3,7 @@ import type { Cluster } from '../core/catalog.ts';
 import type { HealthCheckAnswer } from '../core/observed-catalog.ts';
 import { createDirectAgent } from './direct-agent.ts';
 
-/** As Envoy's: no health check takes longer (`src/envoy/config/clusters.ts`). */
+/** As in Envoy: no health check takes longer (`src/envoy/config/clusters.ts`). */
 const timeoutMs = 3_000;
 
 /**

@@ -2,15 +2,19 @@ import type { Dispatcher } from 'undici';
 import type { AtTurnEnd } from '../core/clock.ts';
 import type { UpstreamListener, UpstreamStream } from '../core/upstream.ts';
 
-/** Names the endpoint of a call to Envoy, and in the answer the one that Envoy has chosen instead. Base64 of `Endpoint.name`. */
+/**
+ * Header that names the endpoint of a call to Envoy. In the answer it names the one that Envoy has chosen instead.
+ * Base64 of `Endpoint.name`.
+ */
 export const endpointHeader = 'x-weir-endpoint';
 
-/** Envoy answers with it when it has no answer of an engine: its response flags, such as `UF` for a failed connection. */
+/** Header of Envoy's own answers: its response flags, such as `UF` for a failed connection. */
 const egressFailureHeader = 'x-weir-egress-failure';
 
 /**
- * Bytes of one answer after which everything else has its turn, about one read of a socket. A socket that always has more is
- * read up to 32 times in a row: an engine that floods would hold up all other calls for as long as two megabytes take.
+ * Bytes of one answer after which other work has its turn, about one read of a socket. Node reads a socket with more
+ * data up to 32 times in a row. An engine that floods would delay all other calls by as much time as two megabytes
+ * take.
  */
 const turnBytes = 64 * 1024;
 
@@ -47,7 +51,7 @@ type Step =
 export interface CallOwner {
   readonly over: () => void;
   readonly reached: () => Promise<boolean>;
-  /** The listener is notified at the end of the turn of the event loop that brought something. */
+  /** The listener is notified at the end of the turn of the event loop in which something arrived. */
   readonly atTurnEnd: AtTurnEnd;
 }
 
@@ -55,7 +59,7 @@ export interface CallOwner {
 export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   readonly #listener: UpstreamListener;
   readonly #owner: CallOwner;
-  /** There is one once the call is on a connection. */
+  /** Defined once the call has a connection. */
   #controller: Dispatcher.DispatchController | undefined;
   #isOver = false;
   /** Whether the listener holds the answer back. */

@@ -7,10 +7,10 @@ import { EgressCall, endpointHeader } from './egress-call.ts';
 /** Below Envoy's own idle limit on this listener, so that we close first and never write into a closing connection. */
 const idleMs = 20_000;
 
-/** Envoy refuses an engine's head over 60 KiB, and counts otherwise than we do. */
+/** Envoy refuses an engine's head over 60 KiB, and counts differently. */
 const largestHeadBytes = 128 * 1024;
 
-/** Calls upstream that wait for a connection, and that have one, by the name of their backend; undefined when unknown. */
+/** Calls to a backend that wait for a connection, and that have one; undefined when unknown. */
 export type CountUpstream = (
   backend: string,
 ) => Promise<{ readonly active: number; readonly pending: number } | undefined>;
@@ -25,13 +25,13 @@ export interface Egress extends Upstream {
  */
 export function createEgress(options: {
   readonly socketPath: string;
-  /** Absent: whether a call has reached its engine is never known. */
+  /** Absent: it is never known whether a call has reached its engine. */
   readonly countUpstream?: CountUpstream;
   /** Listeners are notified at the end of the turn of the event loop that brought a part of their answer. */
   readonly atTurnEnd: AtTurnEnd;
 }): Egress {
   const { atTurnEnd } = options;
-  /** By cluster and endpoint, and by number in the order in which they were made. */
+  /** By cluster and endpoint, and by number in the order of their start. */
   const inFlight = new Map<string, ByNumber<EgressCall>>();
   let made = 0;
   // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed only in
@@ -43,9 +43,9 @@ export function createEgress(options: {
   });
 
   /**
-   * Whether Envoy has sent a call on. Envoy reports no single call, only how many calls of the backend wait for a connection. Each
-   * endpoint gives connections in the order of the calls, so the latest calls wait. This call does not wait once as many calls as
-   * wait have been made to its endpoint after it.
+   * Whether Envoy has sent a call to its engine. Envoy does not report single calls, only how many calls of the backend
+   * wait for a connection. Each endpoint gives connections in the order of the calls, so the latest calls wait. This
+   * call does not wait if at least as many calls as wait were made to its endpoint after it.
    */
   async function hasReached(
     call: EgressCall,
@@ -87,7 +87,7 @@ export function createEgress(options: {
   };
 }
 
-/** Names and values in turn. What cannot stand in a head fails the call. */
+/** Names and values in turn. A value that a head cannot carry fails the call. */
 function requestHeaders(call: UpstreamCall): string[] {
   const { authority, cluster, endpoint, accept, authorization, affinity, traceparent, headers = [] } = call;
   const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept, 'user-agent', 'weir'];

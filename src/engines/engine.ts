@@ -11,9 +11,9 @@ export interface Engine {
   readonly capField: 'max_tokens' | 'max_completion_tokens';
   /** Field in which a replayed assistant message carries its reasoning; `none` where the engine refuses or ignores it. */
   readonly reasoningField: 'reasoning_content' | 'reasoning' | 'none';
-  /** How usage is asked for on a stream: with `stream_options`, with running totals too, or not at all. */
+  /** How usage is requested on a stream: with `stream_options`, also with running totals, or not at all. */
   readonly streamUsage: 'include' | 'continuous' | 'always';
-  /** Takes no name in tool_choice: a named tool is asked for as the only one there is, and required. */
+  /** Takes no name in tool_choice. A named tool is sent as the only tool, with `required`. */
   readonly namedToolAlone?: true;
   /** Whether `strict` on a tool is understood. */
   readonly strictTools: boolean;
@@ -26,8 +26,8 @@ export interface Engine {
 export type StructuredResponseFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
 
 /**
- * The public wire format: `{type: 'json_object'}` or `{type: 'json_schema', json_schema: {name, schema, strict}}`. A caller
- * may leave the schema out, but engines refuse that: any object will do then, and there is nothing to be strict about.
+ * The public wire format: `{type: 'json_object'}` or `{type: 'json_schema', json_schema: {name, schema, strict}}`. A
+ * caller may leave the schema out, which engines refuse. Then the format is any object, and `strict` has no meaning.
  */
 export function usualResponseFormat(format: StructuredResponseFormat): Fields {
   if (format.type === 'json_object') return { response_format: { type: 'json_object' } };
@@ -50,9 +50,7 @@ export function byThinking(setting: ReasoningSetting): Fields {
   return { thinking: { type: 'enabled' }, ...effort };
 }
 
-/**
- * Arguments of the chat template. Models name the switch differently, and a template takes no notice of the other name.
- */
+/** Arguments of the chat template. Models name the switch differently, and a template ignores other names. */
 export function byTemplate(setting: ReasoningSetting): Fields {
   const kwargs = { enable_thinking: setting.enabled, thinking: setting.enabled };
   if (!setting.enabled) return { chat_template_kwargs: kwargs };

@@ -13,7 +13,7 @@ import { dashscope, deepseek, fireworks, moonshot, openai, together, zai } from 
 import type { Engine } from './engine.ts';
 import { llamacpp, ollama, sglang, tgi, vllm } from './self-hosted.ts';
 
-/** What a request makes the engine hand its chat template, for who renders the same template. */
+/** The values that a request passes to the engine's chat template, for programs that render the same template. */
 export function templateArguments({ engine, reasoning }: RequestTarget): Readonly<Record<string, unknown>> {
   if (reasoning === undefined) return {};
   const { chat_template_kwargs: named, reasoning_effort: effort } = engines[engine].writeReasoning(reasoning);
@@ -36,7 +36,7 @@ function continuationOf(given: CapabilityOverrides, table: ContinuationMark): Co
 
 const known = new WeakMap<Route, Capabilities>();
 
-/** What a route can do: its engine's table, with what the operator knows better. */
+/** What a route can do: its engine's table, with the operator's overrides. */
 export function capabilitiesOf(route: Route): Capabilities {
   const before = known.get(route);
   if (before !== undefined) return before;
@@ -61,7 +61,7 @@ export function capabilitiesOf(route: Route): Capabilities {
   return result;
 }
 
-/** How to look for reasoning in a route's text; undefined where there is none to be found. */
+/** How to find reasoning in a route's text; undefined if there is none. */
 export function inlineReasoningOf({ route, target }: PlannedRoute): InlineReasoning | undefined {
   const inline = capabilitiesOf(route).inlineReasoning;
   if (inline === undefined || inline.tags.length === 0) return undefined;

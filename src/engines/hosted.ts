@@ -9,7 +9,7 @@ import {
   usualResponseFormat,
 } from './engine.ts';
 
-/** The public wire format itself, and any server that follows it to the letter. docs/reference/engines.md §1. */
+/** The public wire format itself, and any server that follows it exactly. docs/reference/engines.md §1. */
 export const openai: Engine = {
   capabilities: {
     tools: bothTransports,
@@ -28,7 +28,7 @@ export const openai: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** DeepSeek's own API. Its continuation is on another base path (`/beta`), so a route must say that it is there. */
+/** DeepSeek's own API. Its continuation is on another base path (`/beta`), so a route must declare it. */
 export const deepseek: Engine = {
   capabilities: {
     tools: bothTransports,
@@ -144,7 +144,7 @@ export const fireworks: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** Together. Which of its models takes which reasoning control differs: a route overrides what it knows. */
+/** Together. Its models differ in the reasoning controls that they take: a route overrides this. */
 export const together: Engine = {
   capabilities: {
     tools: bothTransports,

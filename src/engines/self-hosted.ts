@@ -74,7 +74,7 @@ export const llamacpp: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** Ollama's OpenAI-compatible endpoint. It ignores tool_choice, so only what it does anyway is offered. */
+/** Ollama's OpenAI-compatible endpoint. It ignores tool_choice, so only its default behaviour is offered. */
 export const ollama: Engine = {
   capabilities: {
     tools: bothTransports,

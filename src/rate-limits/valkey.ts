@@ -48,7 +48,9 @@ interface Part {
   readonly limits: SharedLimits;
 }
 
-/** Connects, and goes on doing so: while a server is away, each replica keeps to its share of the limits of its workspaces. */
+/**
+ * Connects, and keeps trying. While a server is down, each replica applies its share of the limits of its workspaces.
+ */
 export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }: ValkeyLimitsOptions): ValkeyLimits {
   const client = openValkeyClient(address);
   const parts = (address.kind === 'server' ? [undefined] : clusterTags).map(makePart);
@@ -80,7 +82,7 @@ export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }
     return parts.every(({ link }) => link.isUp());
   }
 
-  /** As those know it that answer: what the others said last may be long ago. */
+  /** As reported by the replicas that answered. Others may be out of date. */
   function replicas(): number {
     const known = parts.filter(({ link }) => link.isUp());
     return Math.max(...(known.length > 0 ? known : parts).map(({ link }) => link.replicas()));

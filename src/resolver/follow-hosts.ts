@@ -10,10 +10,10 @@ import {
   type HostsSource,
 } from '../core/endpoint.ts';
 
-/** The addresses of a host name, IPv4 and IPv6. Rejects when they cannot be found out; a name without any gives none. */
+/** The addresses of a host name, IPv4 and IPv6; none for a name without any. Rejects if the look-up fails. */
 export type LookUp = (host: string) => Promise<readonly string[]>;
 
-/** As the system resolves names, `/etc/hosts` and search domains included. */
+/** Resolves names as the system does, with `/etc/hosts` and search domains. */
 export const systemLookUp: LookUp = async (host) => {
   try {
     const found = await lookup(host, { all: true });
@@ -33,12 +33,14 @@ const retryMs = 1_000;
 const firstWithinMs = 1_000;
 
 /**
- * Look-ups at a time, of all names. Each occupies a thread of libuv's pool, which has four for everything. Of names whose last
- * look-up failed there is one at a time: it may take many seconds, and the others must not wait for it.
+ * Look-ups at a time, of all names. Each occupies a thread of libuv's pool, which has four for everything. Names whose
+ * last look-up failed are looked up one at a time, because that can take many seconds.
  */
 const mostLookUps = 2;
 
-/** A name that had addresses has to be without any twice in a row: a name server that starts may know no names for a moment. */
+/**
+ * A name that had addresses must have none twice in a row: a name server that starts may not know names for a moment.
+ */
 const emptyAnswersToBelieve = 2;
 
 /** One name, for all sources that have it. */
@@ -57,8 +59,8 @@ interface HostName {
 }
 
 /**
- * Follows the addresses of host names: every address is an endpoint with the port of its host. A name is looked up every 5 s, and
- * 1 s after a failure; while it cannot be looked up, the addresses it had last are kept. An IP address is known at once.
+ * Follows the addresses of host names: every address is an endpoint with the port of its host. A name is looked up
+ * every 5 s, and 1 s after a failure. If the look-up fails, the last addresses stay. An IP address is known at once.
  */
 export function createHostFollower(options: {
   readonly clock: Clock;
@@ -187,7 +189,7 @@ function endpointsOf(
   return [...endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The address that a host is, spelled as Envoy spells it. */
+/** The address of a host that is an address, in Envoy's spelling. */
 function addressIn(host: string): readonly string[] {
   const version = isIP(host);
   if (version === 0) return [];

@@ -87,7 +87,7 @@ function firstOfEach(defects: readonly StructuralDefect[]): readonly StructuralD
 const digestOf = ({ tools, toolChoice, responseFormat }: StructuredAsk): number =>
   textDigest(JSON.stringify([tools, toolChoice, responseFormat]));
 
-/** What of a request bears on the structure of its answer. */
+/** The part of a request that decides the structure of its answer. */
 export type StructuredAsk = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'sampling'>;
 
 export interface StructureFindings {

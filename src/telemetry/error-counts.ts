@@ -15,13 +15,16 @@ export interface ErrorCount extends Count {
   readonly windowMs: number;
   /** The newest of them, of one to two minutes. */
   readonly lately: Count;
-  /** The newest failure of an attempt: its kind and, where an engine answered, the status. Undefined: of a model, or there was none. */
+  /**
+   * The newest failure of an attempt: its kind and, if an engine answered, the status. Undefined for a model, and
+   * without a failure.
+   */
   readonly lastFault: string | undefined;
 }
 
 /**
- * Counts failures over a quarter of an hour: of the requests to each model, as callers saw them, and of the attempts on each backend,
- * which callers may never notice. What is wrong with a request itself counts for nothing, here and there.
+ * Counts failures over a quarter of an hour: of the requests to each model, as callers saw them, and of the attempts on
+ * each backend, which callers may never notice. Faults of the request itself do not count.
  */
 export interface ErrorCounts {
   /** A request that was dispatched has ended. */
@@ -29,7 +32,7 @@ export interface ErrorCounts {
   /** A request was refused because its model had no capacity. */
   readonly unavailable: (modelId: string) => void;
   readonly attempt: (backend: string, end: AttemptEnd) => void;
-  /** Forgets models and backends that are not in the catalog any more. */
+  /** Forgets models and backends that are no longer in the catalog. */
   readonly retain: (snapshot: Pick<Snapshot, 'models' | 'clusters'>) => void;
   /** Each is added up when it is read. */
   readonly ofModels: () => Iterable<readonly [id: string, ErrorCount]>;
@@ -119,7 +122,10 @@ function sumOf(slices: readonly Slice[]): Count {
   return sum;
 }
 
-/** Whether a request was served; undefined where its end says nothing about the model, or the request may be at fault itself. */
+/**
+ * Whether a request was served; undefined if its end says nothing about the model, or the request itself may be at
+ * fault.
+ */
 function servedOf({ kind, firstTokenMs, refusedFor }: Outcome): boolean | undefined {
   switch (kind) {
     case 'completed':

@@ -6,7 +6,7 @@ import type { AttemptNote, RequestRecord, SearchNote } from './request-record.ts
 
 type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
-/** What the spans of one request share: their trace, and how a monotonic moment becomes a wall-clock one. */
+/** What the spans of one request share: their trace, and the conversion of monotonic moments to wall-clock ones. */
 interface Frame {
   readonly record: RequestRecord;
   readonly trace: RequestTrace;
@@ -15,9 +15,9 @@ interface Frame {
 }
 
 /**
- * The spans of a request that is over, made of what is remembered of it: one for the request, and under it one for each stage
- * that takes time, for each attempt, for each search and for the commit. Names after the conventions for generative AI.
- * https://github.com/open-telemetry/semantic-conventions-genai
+ * The spans of a request that has ended, made from its record: one for the request, and under it one for each stage
+ * that takes time, for each attempt, for each search and for the commit. Names follow the conventions for generative
+ * AI. https://github.com/open-telemetry/semantic-conventions-genai
  */
 export function spansOf(record: RequestRecord, trace: RequestTrace): readonly EndedSpan[] {
   const frame: Frame = { record, trace, overAt: record.overAt ?? record.begun };
@@ -88,7 +88,7 @@ function requestSpan(frame: Frame): EndedSpan {
   });
 }
 
-/** The stages before the dispatch, as far as the request has come. The last one may not have ended well. */
+/** The stages before the dispatch that the request has reached. The last one may have failed. */
 function stageSpans(frame: Frame): readonly EndedSpan[] {
   const { record, overAt } = frame;
   const stages = [
@@ -109,7 +109,7 @@ function stageSpans(frame: Frame): readonly EndedSpan[] {
   return spans;
 }
 
-/** The bill, which may count tokens, and in it the commit of its row. */
+/** The bill, which may count tokens, with the commit of its row. */
 function settlementSpans(frame: Frame): readonly EndedSpan[] {
   const { record, overAt } = frame;
   const { answeredAt, settledAt, recordedAt } = record;

@@ -11,17 +11,20 @@ export interface ModelPerformanceOptions {
   readonly clock: Clock;
   /** Whether any route of the model takes requests: neither ejected nor cooling off. A route at capacity counts as taking them. */
   readonly hasRoute: (model: Model) => boolean;
-  /** Whether Envoy has an endpoint for some route. Only a health check or DNS finds out that it does again, not requests. */
+  /**
+   * Whether Envoy has an endpoint for some route. If it has none, only a health check or DNS can change that, not
+   * requests.
+   */
   readonly isReachable: (model: Model) => boolean;
 }
 
-/** What is measured of the models of the catalog, in this process. Every method is cheap, and none ever throws. */
+/** The measurements of the catalog's models in this process. Every method is cheap and never throws. */
 export interface ModelPerformance {
   /** A request that was dispatched has ended. */
   readonly outcome: (outcome: Outcome) => void;
   /** A request was refused, before it was dispatched, because the model had no capacity. */
   readonly unavailable: (modelId: string) => void;
-  /** Sets the models that are measured from now on, and forgets what was measured of all others. */
+  /** Sets the models that are measured from now on, and forgets the measurements of all others. */
   readonly retain: (models: ReadonlyMap<string, Model>) => void;
   readonly statusOf: (model: Model) => ModelStatus;
 }
@@ -30,7 +33,7 @@ interface Measured {
   readonly windowSeconds: number;
   readonly speed: SpeedWindow;
   readonly availability: Availability;
-  /** Which callers' requests failed for reasons that may be the requests' own fault. */
+  /** The callers whose requests failed for reasons that may be the requests' own fault. */
   readonly callers: CallerEvidence;
   /** When a request last ended, monotonic. */
   askedAt: number;
@@ -40,9 +43,8 @@ const windowOf = ({ serviceLevel }: Model): number =>
   serviceLevel?.windowSeconds ?? thresholds.availabilityWindowSeconds;
 
 /**
- * Measures models by the answers they gave, and only models of the catalog. Nothing is kept per request: a busy model takes 10
- * to 20 KB, and a model that was never asked takes nothing. A service level with another window starts a new count of
- * availability.
+ * Measures models by their answers, only for models of the catalog. Nothing is stored per request: a busy model takes
+ * 10 to 20 KB, an unused one nothing. A service level with another window restarts the count of availability.
  */
 export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPerformanceOptions): ModelPerformance {
   let models: ReadonlyMap<string, Model> = new Map();
@@ -62,7 +64,7 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
     return callers.failed(clock.elapsed(), keyId) ? false : undefined;
   }
 
-  /** Records that a request ended, with an outcome or for want of capacity; ignored once its model has left the catalog. */
+  /** Records that a request ended, with an outcome or without capacity; ignored once its model has left the catalog. */
   function ended(modelId: string, outcome?: Outcome): void {
     const model = models.get(modelId);
     if (model === undefined) return;

@@ -118,7 +118,7 @@ function billOf(outcome: SettledRequest): Story['bill'] {
   };
 }
 
-/** What the ledger knows of a request that the services have forgotten. */
+/** The ledger's part of a request's story, after the services have forgotten the rest. */
 export function storyFromLedger(outcome: SettledRequest): Story {
   return {
     id: outcome.requestId,

@@ -7,10 +7,10 @@ import type { Ranking } from '../core/plan.ts';
 import type { AnswerFacts, AttemptStart, SearchRecord } from '../core/telemetry.ts';
 import type { RequestTrace } from '../core/trace.ts';
 
-/** Most attempts, searches and routes that are remembered of one request. */
+/** Most attempts, searches and routes that are stored of one request. */
 export const mostEntries = 24;
 
-/** What is remembered of a request. Names, counts and moments alone: nothing here keeps a body or a snapshot alive. */
+/** The record of a request: names, counts and moments. It keeps no body and no snapshot alive. */
 export interface RequestRecord {
   readonly requestId: string;
   readonly surface: Surface;
@@ -26,7 +26,7 @@ export interface RequestRecord {
   keyId: string | undefined;
   modelId: string | undefined;
   stream: boolean | undefined;
-  /** Monotonic moments; undefined: the request has not come so far. */
+  /** Monotonic moments; undefined: the request has not reached that point. */
   admittedAt: number | undefined;
   arrivedAt: number | undefined;
   readAt: number | undefined;
@@ -51,7 +51,7 @@ export interface AttemptNote extends AttemptStart {
   outputAt: number | undefined;
   endedAt: number | undefined;
   end: AttemptEnd['kind'] | undefined;
-  /** Only what is classified: no text of an engine's. */
+  /** Only the classification: no text of an engine. */
   fault:
     | (Pick<Fault, 'kind' | 'status' | 'engineError' | 'about'> & {
         /** Envoy's response flags. */ readonly flags: string | undefined;

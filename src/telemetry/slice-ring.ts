@@ -12,8 +12,8 @@ interface Slice<S> {
 }
 
 /**
- * Slices begin at whole multiples of their width since the Unix epoch. When the wall clock is set back, slices that are then in the
- * future are hidden; none becomes younger.
+ * Slices begin at whole multiples of their width since the Unix epoch. If the wall clock is set back, slices that are
+ * then in the future are hidden, and none gets a later time.
  */
 export function createSliceRing<S>(options: {
   readonly count: number;

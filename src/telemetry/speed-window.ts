@@ -8,7 +8,7 @@ import { thresholds } from './thresholds.ts';
 const paces = ['streamed', 'whole', 'estimated'] as const;
 type Pace = (typeof paces)[number];
 
-/** What was measured of one model in one slice of time. Most models only ever have two of the histograms. */
+/** The measurements of one model in one slice of time. Most models use only two of the histograms. */
 export type SpeedSlice = { [K in Pace | 'firstToken']?: SpeedHistogram };
 
 /** The speed of one model's answers, over `thresholds.windowMs`. */
@@ -40,9 +40,9 @@ export function createSpeedWindow(): SpeedWindow {
 }
 
 /**
- * Tokens per second as they were delivered. Of a stream: the tokens after the first delivery, over the time from the first to
- * the last, which leaves out the processing of the prompt. Of a whole answer, and of a stream that came in one burst: all
- * tokens over the time since the request, which understates the model's speed and never flatters it.
+ * Tokens per second as delivered. For a stream: the tokens after the first delivery, over the time from the first to
+ * the last, without the processing of the prompt. For a whole answer, and a stream that came in one burst: all tokens
+ * over the time since the request, which understates the model's speed and never overstates it.
  */
 function speedOf({
   stream,
@@ -58,8 +58,8 @@ function speedOf({
 }
 
 /**
- * The figure that the catalog publishes for these slices; undefined when nothing in them is fresh. The medians are of streams
- * alone where there are enough of them, else of whole answers too, and only then of answers whose tokens are estimates.
+ * The figure that the catalog publishes for these slices; undefined if none is fresh. Medians use streams alone if
+ * there are enough of them, else also whole answers, and only then answers whose tokens are estimates.
  */
 export function figureOf(slices: readonly SpeedSlice[], now: number): PerformanceFigure | undefined {
   const all = (kind: keyof SpeedSlice): readonly SpeedHistogram[] => slices.flatMap((slice) => slice[kind] ?? []);
@@ -82,8 +82,8 @@ export function figureOf(slices: readonly SpeedSlice[], now: number): Performanc
 }
 
 /**
- * Milliseconds, or tokens per second, of one slice of time. Several slices add up and give the same median as one histogram of all
- * samples.
+ * Milliseconds, or tokens per second, of one slice of time. The sum of several slices gives the same median as one
+ * histogram of all samples.
  */
 export interface SpeedHistogram {
   readonly counts: BucketCounts;
@@ -95,7 +95,10 @@ export interface SpeedHistogram {
 /** The largest error of a median, as a share of its value. */
 export const relativeError = 0.04;
 
-/** The range that is measured: from a token in ten seconds to sixteen minutes in milliseconds. Values beyond count as its ends. */
+/**
+ * The measured range: from a token in ten seconds to sixteen minutes in milliseconds. Values beyond it count as its
+ * ends.
+ */
 const lowest = 0.1;
 const highest = 1_000_000;
 /** The middle of a bucket is `relativeError` away from both of its ends. */

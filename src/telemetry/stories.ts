@@ -10,7 +10,7 @@ import { storyOf } from './render-story.ts';
 
 type RequestEvents = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over';
 
-/** The stories of the requests of this process: of those under way, and of the last ones that have ended. */
+/** The stories of this process's requests: of those in progress, and of the last ones that have ended. */
 export interface Stories extends Pick<Telemetry, RequestEvents> {
   /** Requests that ended after the one with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
@@ -19,16 +19,22 @@ export interface Stories extends Pick<Telemetry, RequestEvents> {
   /** Calls the listener after each request that ended. */
   readonly onEnded: (listener: () => void) => void;
   /**
-   * The request with exactly this id; where there is none, the requests with this correlation id, newest first. A correlation id is
-   * the caller's own word: anybody may send any text, the id of another's request too.
+   * The request with exactly this id; if there is none, the requests with this correlation id, newest first. The caller
+   * chooses a correlation id: it can be any text, also the id of another's request.
    */
   readonly find: (id: string) => readonly Story[];
 }
 
-/** Requests that were dispatched or cost something to look at, and those that were refused before: neither crowds out the other. */
+/**
+ * Two lists: requests that were dispatched or cost something to look at, and requests that were refused before. Neither
+ * displaces the other.
+ */
 const mostDispatched = 1000;
 const mostRefused = 250;
-/** Requests with one correlation id, of each workspace and of those without a key: a flood of one hides no request of another. */
+/**
+ * Requests with one correlation id, for each workspace and for those without a key: a flood of one hides no request of
+ * another.
+ */
 const mostMatches = 20;
 /** The one form of a fault's detail that is a classification: Envoy's response flags for a call without an answer. */
 const envoyFlags = /^Envoy ([A-Z,]+)$/;
@@ -207,7 +213,7 @@ function cut(ranking: Ranking): Ranking {
   return { first, routes: routes.slice(0, mostEntries), leftOut: leftOut.slice(0, mostEntries) };
 }
 
-/** The last records that were added, in the order in which they were. */
+/** The last added records, in the order of their addition. */
 function createRing(size: number) {
   const places: RequestRecord[] = [];
   let next = 0;

@@ -1,8 +1,9 @@
 /** The numbers by which the performance of models is measured, each with its reason. */
 export const thresholds = {
   /**
-   * Medians are over half an hour: long enough for five answers of a model that is asked every few minutes, short enough
-   * to follow the day's load. The window moves by a third at a time: each further slice takes a kilobyte or two per model.
+   * Medians are over half an hour: long enough for five answers of a model that is asked every few minutes, short
+   * enough to follow the day's load. The window moves by a third at a time, because each further slice takes a kilobyte
+   * or two per model.
    */
   windowMs: 30 * 60_000,
   windowSlices: 3,
@@ -26,8 +27,8 @@ export const thresholds = {
   /** A model that missed its level meets it again when the window holds fewer: half, so that it does not come and go. */
   minToStayMissed: 10,
   /**
-   * A model without a healthy route is listed again after so long without a request: only requests can find out
-   * whether it has recovered, and callers who go by the list send none. Longer than any route is kept from being tried.
+   * A model without a healthy route is listed again after this long without a request. Only requests can find out
+   * whether it has recovered, and callers who use the list send none. Longer than any route is ejected.
    */
   untriedMs: 60_000,
 } as const;

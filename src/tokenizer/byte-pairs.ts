@@ -60,7 +60,9 @@ function readMerges(model: ModelFile, vocab: ReadonlyMap<string, number>): reado
   });
 }
 
-/** A copy that does not keep the prompt in memory from which the word was cut: V8 shares the memory of longer slices. */
+/**
+ * A copy that does not keep the prompt in memory from which the word was cut: V8 shares the memory of longer slices.
+ */
 function detached(word: string): string {
   return word.length < 13 ? word : ` ${word}`.slice(1);
 }
@@ -115,7 +117,7 @@ function characterSymbols(model: ModelFile, vocab: ReadonlyMap<string, number>):
   };
 }
 
-/** The tokens of the single bytes, when all of them are there: nothing is then unknown to the vocabulary. */
+/** The tokens of the single bytes, if the vocabulary has all of them: then it knows every text. */
 function byteTokens(vocab: ReadonlyMap<string, number>, nameOf: (byte: number) => string): Int32Array | undefined {
   const ids = Array.from({ length: 256 }, (_, byte) => vocab.get(nameOf(byte)));
   const known = ids.filter((id) => id !== undefined);

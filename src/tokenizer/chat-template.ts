@@ -94,7 +94,10 @@ interface RuntimeValue {
 const isRuntimeValue = (value: unknown): value is RuntimeValue =>
   typeof value === 'object' && value !== null && 'value' in value;
 
-/** A float of the package that holds a `PythonNumber`: given the number itself, the package would make an object of it. */
+/**
+ * A float of the package that holds a `PythonNumber`. If the package got the number itself, it would make an object of
+ * it.
+ */
 function floatOf(number: PythonNumber): unknown {
   const float: unknown = new Environment().set('number', 0.5);
   if (isRuntimeValue(float)) Reflect.set(float, 'value', number);
@@ -102,8 +105,8 @@ function floatOf(number: PythonNumber): unknown {
 }
 
 /**
- * Puts the `PythonNumber`s of `source` into the values that the Jinja package made of it, walking through both side by
- * side. Texts are not copied.
+ * Puts the `PythonNumber`s of `source` into the values that the Jinja package made of it, walking through both in
+ * parallel. Texts are not copied.
  */
 function placeNumbers(made: unknown, source: unknown): void {
   if (!isRuntimeValue(made) || typeof source !== 'object' || source === null) return;

@@ -128,8 +128,8 @@ export function pythonStrip(text: string, sides: Sides, characters: string | und
 }
 
 /**
- * A float as Python prints it: `1e-07` and `1e+16` where JavaScript says 1e-7 and 10000000000000000, always with a point or an exponent.
- * The digits are the same, both print the shortest that read back.
+ * A float as Python prints it: `1e-07` and `1e+16` where JavaScript prints 1e-7 and 10000000000000000, always with a
+ * point or an exponent. The digits are the same: both print the shortest text that reads back.
  */
 export function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
@@ -147,8 +147,8 @@ export function pythonFloat(value: number): string {
 }
 
 /**
- * A number that Python prints otherwise than JavaScript. Among the values of a template it replaces the number: it
- * calculates like a number and prints as Python prints it.
+ * A number that Python and JavaScript print differently. It replaces the number among the values of a template: it
+ * calculates like a number and prints as in Python.
  */
 export class PythonNumber extends Number {
   readonly #text: string;

@@ -1,7 +1,7 @@
 /**
- * The way of a text to the words that are counted: tokens that are written out are found first, the text between them is
- * normalized, and what comes of that is cut into words that no token spans. Every step follows the reference
- * implementation, the Rust crate `tokenizers`.
+ * From a text to the words that are counted. Tokens that are written out are found first. The text between them is
+ * normalized, and the result is cut into words that no token spans. Every step follows the reference implementation,
+ * the Rust crate `tokenizers`.
  */
 import { Tokenizer } from '@huggingface/tokenizers';
 import {
@@ -73,7 +73,7 @@ export function normalizerSteps(
   return file.normalizers.map((plain, index) => [plain, `normalizer.normalizers[${index}]`]);
 }
 
-/** What `tokenizer.json` does to a text before it is cut into words. Throws a `FieldFault`. */
+/** How `tokenizer.json` changes a text before it is cut into words. Throws a `FieldFault`. */
 export function compileNormalizer(file: NormalizerFile | null | undefined): Normalizer {
   const steps = normalizerSteps(file).map(([plain, field]) => compileNormalizerStep(plain, field));
   return (text) => steps.reduce((value, step) => step(value), text);
@@ -99,7 +99,7 @@ function compileNormalizerStep(file: PlainNormalizer, field: string): Normalizer
   }
 }
 
-/** Not `trim`, which takes U+FEFF for a blank and U+0085 for none; not an anchored pattern, whose time is quadratic. */
+/** Not `trim`, which treats U+FEFF as a blank but not U+0085; not an anchored pattern, whose time is quadratic. */
 function strip(text: string, sides: { readonly strip_left: boolean; readonly strip_right: boolean }): string {
   let start = 0;
   let end = text.length;
@@ -200,7 +200,7 @@ function compilePreTokenizerStep(file: PlainPreTokenizer, field: string): readon
 export interface SplitOptions {
   readonly pattern: RegExp;
   readonly behaviour: Behaviour;
-  /** Treats what lies between the matches as the matches. */
+  /** Treats the text between matches as the matches. */
   readonly inverted?: boolean;
 }
 

@@ -2,7 +2,7 @@ import { byteOfCharacter } from './byte-pairs.ts';
 import { isByteLevel, normalizerSteps, preTokenizerSteps } from './text-to-words.ts';
 import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile } from './tokenizer-folder.ts';
 
-/** Bounds that hold for every text a tokenizer may be given. */
+/** Bounds that hold for every text that a tokenizer can get. */
 export interface TokenSizes {
   /** Most bytes of a word, as it is looked up, that one token stands for; infinite when there is no such bound. */
   readonly longestTokenBytes: number;
@@ -39,18 +39,18 @@ export function measureTokens(file: TokenizerFile, added: readonly AddedTokenFil
 }
 
 interface Growth {
-  /** Most bytes that come of a byte of UTF-8 text. */
+  /** Most bytes that one byte of UTF-8 text can become. */
   readonly bytes: number;
-  /** Most bytes that come of a byte of escaped JSON text. */
+  /** Most bytes that one byte of escaped JSON text can become. */
   readonly escaped: number;
   /** Most bytes that make one byte. */
   readonly shrink: number;
 }
 
 /**
- * Unicode Standard Annex #15, table 5 ("maximum expansion factor"). Escaped, a character has six bytes to begin with (two
- * times six above U+FFFF), which is more than NFC makes of any. Composing at most joins three characters of two bytes
- * into one of two; the compatibility forms have no such bound worth having.
+ * Unicode Standard Annex #15, table 5 ("maximum expansion factor"). An escaped character has six bytes (twice six above
+ * U+FFFF), which is more than NFC makes of any. Composing joins at most three characters of two bytes into one of two.
+ * The compatibility forms have no useful bound.
  */
 const unicodeGrowth: Readonly<Record<'NFC' | 'NFD' | 'NFKC' | 'NFKD' | 'Lowercase', Growth>> = {
   NFC: { bytes: 3, escaped: 1, shrink: 3 },
@@ -76,7 +76,9 @@ const unbounded: Factors = {
   shrink: Number.POSITIVE_INFINITY,
 };
 
-/** Follows what a step can do at worst. A text has never more tokens than bytes, nor than `tokensOf` its characters. */
+/**
+ * Follows the worst case of a step. A text never has more tokens than bytes, nor more than `tokensOf` its characters.
+ */
 function after(factors: Factors, step: PlainNormalizer, tokensOf: (text: string) => number): Factors {
   switch (step.type) {
     case 'NFC':
@@ -125,7 +127,7 @@ function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byt
   return added.reduce((most, { content }) => Math.max(most, bytesOf(content)), longest);
 }
 
-/** Whether blanks may be put before words so often that the number of words counts. */
+/** Whether so many blanks can be put before words that the number of words matters. */
 function prefixesWords(file: TokenizerFile, added: readonly AddedTokenFile[]): boolean {
   const steps = preTokenizerSteps(file.pre_tokenizer);
   const place = steps.findIndex(
@@ -189,7 +191,7 @@ export function compileByteBound(model: ModelFile, byteLevel: boolean): (word: s
   };
 }
 
-/** The bytes a token stands for, as far as it stands for any: `Ġthe` is ` the`. */
+/** The bytes that a token stands for, if any: `Ġthe` is ` the`. */
 function tokenBytes(token: string, byteLevel: boolean): readonly number[] {
   if (!byteLevel) return [...encoder.encode(token)];
   return Array.from(token).flatMap((character) => byteOfCharacter.get(character) ?? []);

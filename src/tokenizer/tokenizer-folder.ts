@@ -8,7 +8,7 @@ import type { TokenizerProblem } from '../core/prompt.ts';
 export interface TokenizerFolder {
   readonly tokenizer: TokenizerFile;
   readonly config: TokenizerConfigFile;
-  /** The template of chats, and the one for chats with tools where the model has two. */
+  /** The chat template, and the one for chats with tools if the model has two. */
   readonly template: { readonly source: string; readonly file: string; readonly field: string };
   readonly toolTemplate: TokenizerFolder['template'] | undefined;
 }
@@ -82,7 +82,7 @@ const pattern = z.union([z.object({ Regex: z.string().min(1) }), z.object({ Stri
 export type Pattern = z.output<typeof pattern>;
 
 const behaviour = z.enum(['Removed', 'Isolated', 'MergedWithPrevious', 'MergedWithNext', 'Contiguous']);
-/** What becomes of the matches when a text is split. */
+/** How the matches are treated when a text is split. */
 export type Behaviour = z.output<typeof behaviour>;
 
 const plainNormalizer = z.discriminatedUnion('type', [

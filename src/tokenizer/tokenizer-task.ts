@@ -18,6 +18,6 @@ export type TokenizerAnswer =
 
 export interface TokenizerThreadData {
   readonly root: string;
-  /** Most time one count may take, without what others take in between. */
+  /** Most time one count may take, without the time of others in between. */
   readonly allowanceMs: number;
 }

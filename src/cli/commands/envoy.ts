@@ -8,7 +8,7 @@ import { settingsHelp } from '../../settings-help.ts';
 import { envoySettingsSchema } from '../../settings.ts';
 import { countOption } from './option-values.ts';
 
-/** The heap's share of Envoy's memory: the rest is for threads, code and what the allocator has not given back. */
+/** The heap's share of Envoy's memory. The rest is for threads, code and memory that the allocator has not returned. */
 const heapShare = 0.8;
 
 /** Adds `weir envoy`, for places that run Envoy and `weir serve` side by side without `weir start`, such as a pod. */

@@ -12,7 +12,10 @@ interface ExplainOptions {
   readonly data?: string;
 }
 
-/** Adds `explain` to the command line: the story of one request, from the services or, when they have forgotten it, from the ledger. */
+/**
+ * Adds `explain` to the command line: the story of one request, from the services or, if they no longer have it, from
+ * the ledger.
+ */
 export function explainCommand(program: Command): void {
   accountsCommand<ExplainOptions>(
     program
@@ -44,13 +47,13 @@ async function fromServices(accounts: Accounts, origins: readonly string[], requ
   return (await openServices(accounts, origins)).find(request);
 }
 
-/** The newest requests, among which an `x-request-id` is looked for: the ledger has no index of those. */
+/** The newest requests, in which an `x-request-id` is searched: the ledger has no index of them. */
 const mostNewest = 10_000;
 
 /**
- * The request with exactly this id, remembered by a service or in the ledger. Where there is none, all requests with this
- * `x-request-id`: those that services remember, and those of the ledger that they have forgotten. Callers choose that id, so what
- * services remember may be a stranger's.
+ * The request with exactly this id, from a service or the ledger. If there is none, all requests with this
+ * `x-request-id`: those in the services' memory, and older ones in the ledger. Callers choose that id, so a stranger's
+ * request can have it, too.
  */
 async function andFromLedger(
   live: readonly Story[],

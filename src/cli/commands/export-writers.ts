@@ -30,7 +30,10 @@ function csvWriter(file: string): ExportWriter {
   };
 }
 
-/** Rows that are held until they are written together: readers skip groups of rows, and columns of few rows compress badly. */
+/**
+ * Rows that are held until they are written together. Readers skip groups of rows, and columns of few rows compress
+ * badly.
+ */
 const rowsInGroup = 50_000;
 
 function parquetWriter(file: string): ExportWriter {
@@ -63,7 +66,7 @@ function parquetWriter(file: string): ExportWriter {
   };
 }
 
-/** Every column is optional: what readers make of a null that a later version brings is then the same. */
+/** Every column is optional, so that readers handle a null of a later version in the same way. */
 function schemaOf({ name, kind }: RequestField): SchemaElement {
   const column = { name, repetition_type: 'OPTIONAL' } as const;
   switch (kind) {

@@ -134,7 +134,7 @@ export function keyCommand(program: Command): void {
   );
 }
 
-/** The details that the options name, and no others: a detail that is there and undefined is taken away from the key. */
+/** The details that the options name, and no others. A detail that is present and undefined is removed from the key. */
 function detailsOf({ name, expires, models }: UpdateOptions): KeyDetails {
   return {
     ...(name !== undefined && { name }),

@@ -10,7 +10,7 @@ interface LogLevelOptions {
   readonly at?: string;
 }
 
-/** Adds `log-level` to the command line: what running programs log, and how to have them log more or less without a restart. */
+/** Adds `log-level` to the command line: shows and changes the log level of running programs, without a restart. */
 export function logLevelCommand(program: Command): void {
   accountsCommand<LogLevelOptions>(
     program

@@ -13,12 +13,12 @@ export function usdOption(text: string): Money {
   return amount;
 }
 
-/** The same, or less than nothing for a correction. */
+/** The same, or a negative amount for a correction. */
 export function creditOption(text: string): Money {
   return text.startsWith('-') ? -usdOption(text.slice(1)) : usdOption(text);
 }
 
-/** A whole number from `least` up, within what a column of counts can sensibly hold. */
+/** A whole number from `least` up to a sensible maximum for a column of counts. */
 export function countOption(least: number): (text: string) => number {
   const most = 1_000_000_000;
   return (text) => {
@@ -51,7 +51,7 @@ export function modelsOption(text: string): ModelPatterns {
   return read.patterns;
 }
 
-/** A parser that takes one word besides, which means that there is no value. */
+/** A parser that also accepts one word, which means that there is no value. */
 export function optionOr<Value>(word: string, parse: (text: string) => Value): (text: string) => Value | typeof absent {
   return (text) => (text === word ? absent : parse(text));
 }

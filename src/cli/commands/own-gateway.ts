@@ -3,7 +3,7 @@ import { allowsModel } from '../../core/model-patterns.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
 import { dataFolder } from './services-asked.ts';
 
-/** Where clients call the models, as far as a command can find out. */
+/** Where clients reach the models, as far as a command can find out. */
 export interface OwnGateway {
   /** With `/v1`. */
   readonly baseUrl: string;
@@ -14,8 +14,8 @@ export interface OwnGateway {
 const timeoutMs = 2_000;
 
 /**
- * Finds the gateway that runs with this data folder (`weir start`), and a model that the key may call there. WEIR_PUBLIC_URL names
- * the address for clients where it is set. Undefined: no gateway runs here, and nothing says where one is.
+ * Finds the gateway that runs with this data folder (`weir start`), and a model there that the key may call.
+ * WEIR_PUBLIC_URL sets the address for clients. Undefined: no gateway runs here, and no address is configured.
  */
 export async function findOwnGateway(
   data: string | undefined,
@@ -31,7 +31,7 @@ export async function findOwnGateway(
   return local === undefined || ids === undefined ? undefined : { baseUrl: local, model };
 }
 
-/** Asked without the key: another program may have the port of a gateway that was killed. */
+/** Asked without the key, because another program may have the port of a gateway that was killed. */
 async function modelsAt(baseUrl: string): Promise<readonly string[] | undefined> {
   // Other commands on keys do without the client, which takes longer to load than they take.
   const { createModelsClient } = await import('../../local/listed-models.ts');

@@ -45,7 +45,7 @@ function answerOf(problems: readonly Problem[]): Answer {
   return { json, text: problems.length === 0 ? 'No problems.' : tableOf(problems) };
 }
 
-/** Each problem has two lines: beside the problem, what to do would be too far to the right. */
+/** Each problem has two lines. Beside the problem, the advice would be too far to the right. */
 function tableOf(problems: readonly Problem[]): string {
   const rows = problems.flatMap(({ object, since, problem, action }) => [
     [object, `${since.slice(0, 19)}Z`, problem],

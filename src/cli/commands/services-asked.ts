@@ -8,7 +8,10 @@ import type { Accounts } from '../../store/open-accounts.ts';
 /** The data folder of a command that asks running programs. */
 export const dataFolder = (given: string | undefined): string => given ?? process.env['WEIR_DATA'] ?? '.weir';
 
-/** The ops ports of the services to ask: those of WEIR_SERVICES, else those that left word in the data folder. Throws a sentence. */
+/**
+ * The ops ports of the services to ask: those of WEIR_SERVICES, else those written in the data folder. Throws a
+ * sentence.
+ */
 export function serviceOrigins(data: string | undefined): readonly string[] {
   const given = process.env['WEIR_SERVICES'] ?? '';
   return given === '' ? readOpsAddresses(dataFolder(data), 'services') : originsIn('WEIR_SERVICES', given);

@@ -3,7 +3,7 @@ import type { Story } from '../../core/story.ts';
 interface TextOptions {
   /** Name of a workspace by its id. */
   readonly workspaces: (id: string) => string;
-  /** Services that did not answer: what they know is missing. */
+  /** Services that did not answer; their requests are missing. */
   readonly silent: readonly string[];
 }
 
@@ -152,7 +152,7 @@ function endOf({ end, ended_ms: at, fault }: Attempt): string {
   }
 }
 
-/** Envoy's response flags for a call that got no answer of an engine. */
+/** Envoy's response flags for a call without an answer from an engine. */
 const envoyFlags: Readonly<Record<string, string>> = {
   UH: 'no endpoint passes its health check',
   UF: 'the connection failed',

@@ -1,6 +1,9 @@
 import { stringify } from 'csv-stringify/sync';
 
-/** Lays rows out in columns for a terminal. A title that begins with "#", which is not shown, is that of numbers, set flush right. */
+/**
+ * Arranges rows in columns for a terminal. A title that begins with "#", which is not shown, is that of numbers,
+ * aligned right.
+ */
 export function textTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const numeric = titles.map((title) => title.startsWith('#'));
   const all = [titles.map((title) => title.replace(/^#/, '')), ...rows];
@@ -20,7 +23,7 @@ export function textTable(titles: readonly string[], rows: readonly (readonly st
 
 type CsvValue = string | number | boolean | null;
 
-/** Lays rows out as CSV (RFC 4180), without the line break at the end. */
+/** Writes rows as CSV (RFC 4180), without the line break at the end. */
 export function csvTable(titles: readonly string[], rows: readonly (readonly CsvValue[])[]): string {
   return csvLines([titles, ...rows]).replace(/\r\n$/, '');
 }

@@ -84,7 +84,7 @@ function unknownWhether(cause: unknown): never {
   );
 }
 
-/** A workspace in the form on which scripts have relied since there was only a command line: nothing is added to it. */
+/** A workspace in the form that scripts have used from the beginning. Nothing may be added to it. */
 function printed(workspace: Workspace): Omit<ReturnType<typeof shownWorkspace>, 'max_in_flight'> {
   const { max_in_flight: _, ...shown } = shownWorkspace(workspace);
   return shown;

@@ -18,7 +18,10 @@ import type { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import type { TracingSettings } from '../../tracing-settings.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
-/** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
+/**
+ * Checks the database file while the service runs. A damaged file is logged for operators and does not stop the
+ * service.
+ */
 export function checkFile(file: string, log: PartLog): FileCheck {
   return startFileCheck(file, {
     onDamage: (findings) =>
@@ -27,7 +30,7 @@ export function checkFile(file: string, log: PartLog): FileCheck {
   });
 }
 
-/** Starts to trace requests. What that takes is loaded only here. */
+/** Starts to trace requests. The modules for that are loaded only here. */
 export async function startTracing(
   tracing: TracingSettings,
   { socketPath, log, settings }: { readonly socketPath: string; readonly log: PartLog; readonly settings: Settings },
@@ -46,7 +49,7 @@ export async function startTracing(
 export interface Gates {
   readonly limits: Limits & Pick<MemoryLimits, 'reserved'>;
   readonly addresses: OpenAddressGate;
-  /** How the limits are shared with other replicas; undefined where they are in memory. */
+  /** How the limits are shared with other replicas; undefined if they are in memory. */
   readonly sharing: ValkeyLimits['link'] | undefined;
 }
 

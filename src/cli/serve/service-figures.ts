@@ -15,7 +15,7 @@ import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
 import type { ServedCatalog } from '../../control/catalog.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
-/** The parts of a service that its metrics are read of. */
+/** The parts of a service from which its metrics are read. */
 interface MeasuredParts {
   readonly settings: Settings;
   readonly store: OpenStore;
@@ -42,7 +42,7 @@ interface MeasuredParts {
   };
 }
 
-/** What the metrics of a service are read of, each time that they are asked for. */
+/** The values of a service's metrics, read at each scrape. */
 export function figuresOf(parts: MeasuredParts): ServiceFigures {
   const { settings, store, fileCheck, catalog, isServing, measured, link, underWay } = parts;
   return {

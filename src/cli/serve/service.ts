@@ -1,4 +1,7 @@
-/** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
+/**
+ * The service: the only place that constructs. Starts the parts in the order of their dependencies, and stops them in
+ * reverse.
+ */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createEgress } from '../../egress/egress.ts';
@@ -66,7 +69,7 @@ import { readTracingSettings } from '../../tracing-settings.ts';
 
 /** Bodies up to this size are read on the event loop, which takes about a millisecond, and twenty for a hostile body. */
 const largestBodyHere = 128 * 1024;
-/** Reading bodies takes no more than this of one turn of the event loop, the last body aside. */
+/** Reading bodies takes at most this much of one turn of the event loop, except for the last body. */
 const bodiesPerTurnMs = 5;
 
 /** How long the last spans are waited for. */
@@ -75,11 +78,11 @@ const lastSpansMs = 3_000;
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
 export interface RunningService extends RunningProgram {
-  /** How the service is, for a supervisor that decides whether it gets requests. */
+  /** The state of the service, for a supervisor that decides whether it gets requests. */
   readonly look: () => {
     /** Streams of Envoy's that are open. */
     readonly open: number;
-    /** Whether it refuses half of the new requests, or more: others should be asked first. */
+    /** Whether it refuses half of the new requests, or more. Then others should be tried first. */
     readonly isOverloaded: boolean;
     readonly loop: LoopUse;
     /** As `filledShare`. */
@@ -167,7 +170,7 @@ export async function startService(
     clusters: () => served,
     endpoints,
   });
-  /** Some endpoint passes its health check, and is neither ejected nor cooling off. */
+  /** Whether an endpoint passes its health check, and is neither ejected nor cooling off. */
   const isServing = (route: Route): boolean => health.isServing(route, checks.isUsed(route.backend.name));
   const measured = createModelPerformance({
     clock: systemClock,

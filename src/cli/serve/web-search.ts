@@ -1,4 +1,4 @@
-/** Web search as the settings have it: the provider, and the files of the keys that seal what it found. */
+/** Web search from the settings: the provider, and the files of the keys that seal its results. */
 import type { Upstream } from '../../core/upstream.ts';
 import { systemClock } from '../../process/clock.ts';
 import type { Settings } from '../../settings.ts';
@@ -7,13 +7,13 @@ import { openSeal } from '../../web-search/seal/seal.ts';
 
 export interface SealFiles {
   readonly keyFile: string | undefined;
-  /** Where a key is made and kept when no file was named. */
+  /** Where a key is made and stored if no file was named. */
   readonly ownFile: string;
 }
 
 /**
- * The files of the keys that seal search results; undefined where nothing is sealed or opened. Throws when several replicas
- * would each make a key of their own.
+ * The files of the keys that seal search results; undefined if nothing is sealed or opened. Throws if several replicas
+ * would each make their own key.
  */
 export function sealFiles(settings: Settings): SealFiles | undefined {
   const keyFile = settings.WEIR_SEAL_KEY_FILE;
@@ -27,7 +27,7 @@ export function sealFiles(settings: Settings): SealFiles | undefined {
   return { keyFile, ownFile: `${settings.WEIR_DATA}/seal.key` };
 }
 
-/** Opens the provider and the seal. Without a provider, results that were sealed before are still opened. */
+/** Opens the provider and the seal. Without a provider, results that were sealed earlier can still be opened. */
 export async function openWebSearch(settings: Settings, upstream: Upstream) {
   const { WEIR_WEB_SEARCH: provider, WEIR_WEB_SEARCH_PRICE: price } = settings;
   const found = provider === undefined ? undefined : await openSearch(provider, { upstream, clock: systemClock });

@@ -18,10 +18,10 @@ export interface StartOptions {
   readonly database: DatabaseLocation;
   /** Whether a demo workspace and key are made. */
   readonly demo: boolean;
-  /** ` --data DIR` the way other commands need it; empty for the default, and where the environment names the database. */
+  /** ` --data DIR` for other commands; empty for the default, and if the environment names the database. */
   readonly dataFlag: string;
   readonly source: StartSource;
-  /** How long the service and Envoy may leave questions without an answer before they are ended; 0: for ever. */
+  /** How long the service and Envoy may leave questions without an answer before they are ended; 0: no limit. */
   readonly silenceMs: number;
   /** Services behind the one Envoy. */
   readonly replicas: number;
@@ -126,7 +126,7 @@ function readSettings(env: Environment): StartSettings {
   }
 }
 
-/** Several services are several replicas: accounts and limits must be where all of them reach them. */
+/** Several services are several replicas: accounts and limits must be where all of them can reach them. */
 function readReplicas(text: string, settings: StartSettings): number {
   const replicas = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (replicas < 1 || replicas > mostReplicas) {
@@ -176,7 +176,7 @@ function readSource(
   };
 }
 
-/** As `weir serve` chooses by the same settings; without them, the demo. */
+/** Chosen as in `weir serve`, from the same settings; without them, the demo. */
 function sourceWithoutFlag(
   { WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_MANIFESTS: folder }: StartSettings,
   { typedIn, demo }: { readonly typedIn: string; readonly demo: boolean },

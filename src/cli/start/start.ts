@@ -28,7 +28,7 @@ const serviceGraceMs = 10_000;
 const portalGraceMs = 5_000;
 const shortGraceMs = 2_000;
 
-/** Progress and trouble go to standard error, so that standard output holds only what the operator wants to keep. */
+/** Progress and errors go to standard error, so that standard output has only what the operator wants to keep. */
 function report(line: string): void {
   console.error(`weir: ${line}`);
 }

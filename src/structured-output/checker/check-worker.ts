@@ -1,5 +1,5 @@
 /**
- * Checks texts against schemas in a thread of its own, one after another. The thread is ended when a pattern or a schema
+ * Checks texts against schemas in its own thread, one after another. The thread is ended when a pattern or a schema
  * takes too long.
  */
 import { parentPort } from 'node:worker_threads';

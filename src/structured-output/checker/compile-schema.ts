@@ -152,7 +152,7 @@ function modernBound(schema: JsonObject, exclusive: string, inclusive: string): 
   return bound === undefined ? others : { ...others, [exclusive]: bound };
 }
 
-/** What may follow a backslash in a pattern without the `u` flag, which would refuse all else. */
+/** The characters that may follow a backslash in a pattern with the `u` flag. */
 const knownEscapes = /[^a-zA-Z]|[bBcdDfknrsStuvwWx]/;
 
 function hasUnknownEscape(pattern: string): boolean {

@@ -3,8 +3,8 @@ export type SchemaCost =
   /** Every object is valid, and nothing else. */
   | { readonly kind: 'any-object' }
   /**
-   * `text`: the schema as JSON. `steps`: how many parts of it are looked at, at most, for one value of an answer, and are to be
-   * compiled; undefined where the time depends on more: patterns, circular references, uniqueness.
+   * `text`: the schema as JSON. `steps`: the most parts of it that are visited for one value of an answer, and
+   * compiled. Undefined if the time depends on more: patterns, circular references, uniqueness.
    */
   | { readonly kind: 'schema'; readonly text: string; readonly steps: number | undefined }
   | { readonly kind: 'too-large' };

@@ -15,7 +15,7 @@ export function gaugesOf(registry: Registry) {
   };
 }
 
-/** Declares a counter whose total is kept elsewhere. */
+/** Declares a counter whose total is stored elsewhere. */
 export function addTotal(
   registry: Registry,
   { name, help, total }: { readonly name: string; readonly help: string; readonly total: () => number },
@@ -46,10 +46,12 @@ export function histogramsOf(registry: Registry) {
   ): Histogram<Label> => new Histogram({ name, help, registers: [registry], labelNames, buckets });
 }
 
-/** Names one request beside a value of many: for `weir explain`, and for a viewer of traces where the request is traced. */
+/**
+ * Names one request as the example of a value: for `weir explain`, and for a viewer of traces if the request is traced.
+ */
 export type Exemplar = Readonly<Partial<Record<'request_id' | 'trace_id', string>>>;
 
-/** Declares histograms of which each bucket remembers the last request that fell into it. */
+/** Declares histograms whose buckets remember the last request that fell into them. */
 export function exemplarHistogramsOf(registry: ExemplarRegistry) {
   return <Label extends string>(
     name: string,

@@ -56,7 +56,10 @@ export async function renderMetrics(
   return `${texts.filter((text) => text !== '').join('\n')}\n`;
 }
 
-/** The metrics of all registries one by one. A format's parser wants `HELP` and `TYPE` once for each name: the first has them. */
+/**
+ * The metrics of all registries one by one. A parser of the format wants `HELP` and `TYPE` once for each name: the
+ * first metric has them.
+ */
 function* singlesOf(families: Iterable<MetricFamily>) {
   for (const { name, registries } of families) {
     let isFirst = true;
@@ -68,8 +71,9 @@ function* singlesOf(families: Iterable<MetricFamily>) {
 }
 
 /**
- * Of the library's own formats the one has no exemplars, and the other renames the counters of its registry for good. So registries
- * without exemplars are rendered in the one, those with exemplars in the other, and what differs is made here.
+ * The library's two formats each have a flaw: one has no exemplars, and the other renames the counters of its registry
+ * for good. So registries without exemplars are rendered in the first format and those with exemplars in the second,
+ * and the differences are added here.
  */
 function inFormat(text: string, format: ExpositionFormat): string {
   switch (format) {

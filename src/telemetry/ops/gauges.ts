@@ -16,9 +16,12 @@ interface SharingFigures {
 /** One thread of the process. */
 export interface ThreadFigures {
   readonly thread: string;
-  /** Time in which its event loop did not wait, since its start. */
+  /** Time in which its event loop had work, since its start. */
   readonly busyMs: number;
-  /** How long a message waited for its event loop just now; undefined for the thread that serves requests, whose load is measured. */
+  /**
+   * The latest wait of a message for its event loop; undefined for the thread that serves requests, whose load is
+   * measured.
+   */
   readonly delayMs: number | undefined;
   /** Of V8, where the thread answered in time. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
@@ -66,7 +69,10 @@ export interface ServiceFigures {
   /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
   readonly disk: () => Promise<{ readonly free: number; readonly size: number } | undefined>;
   readonly catalog: () => CatalogFigures;
-  /** How far the catalog may be behind its source; undefined while there is no catalog. Undefined: it is never behind. */
+  /**
+   * How far the catalog may be behind its source; undefined if there is no catalog. Undefined function: it is never
+   * behind.
+   */
   readonly catalogAgeMs: (() => number | undefined) | undefined;
   /** Whether this replica writes the status of the cluster's objects. Undefined: there is no cluster. */
   readonly isLeading: (() => boolean) | undefined;

@@ -22,14 +22,14 @@ export interface Metrics {
   readonly committed: (commit: LedgerCommit) => void;
   /** The metrics as text. Never holds the event loop for more than a few milliseconds. */
   readonly render: (format: ExpositionFormat) => Promise<string>;
-  /** Every metric that there is, for the documentation. */
+  /** Every metric, for the documentation. */
   readonly describe: () => readonly MetricDescription[];
 }
 
 export interface LedgerCommit {
   readonly into: 'database' | 'journal';
   readonly rows: number;
-  /** From the hand-over to the thread of the store to its answer. */
+  /** From the hand-over to the thread of the store until its answer. */
   readonly durationMs: number;
 }
 
@@ -55,7 +55,7 @@ const limits: readonly RefusingLimit[] = [
   ...(['queue', 'event-loop', 'memory', 'open-requests'] as const),
 ];
 
-/** Gauges that are named like counters, which `promtool check metrics` refuses. What they count is in `process_open_fds`. */
+/** Gauges that are named like counters, which `promtool check metrics` refuses. `process_open_fds` has their value. */
 const misnamed = /^nodejs_active_/;
 
 /**
@@ -113,7 +113,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
     return [ofModel(routeId.slice(0, at)), routeId.slice(at + 1)];
   }
 
-  /** The metrics of a model, whether it was asked or not. */
+  /** The metrics of a model, even if it was never asked. */
   const template = createModelMetrics('');
   function* families(): Generator<MetricFamily> {
     // A model that has left the catalog is forgotten, so that names that come and go do not add up.
@@ -172,7 +172,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   };
 }
 
-/** What prom-client keeps on each metric, and does not declare. */
+/** Fields of prom-client's metrics that it does not declare. */
 const declaration = z.object({ name: z.string(), help: z.string(), labelNames: z.array(z.string()).default([]) });
 
 function described(registry: Registry | ExemplarRegistry): readonly MetricDescription[] {

@@ -6,7 +6,7 @@ import type { AttemptReason, AttemptStep, RequestEnd } from '../../core/telemetr
 import { countersOf, type Exemplar, exemplarHistogramsOf, histogramsOf } from './declare.ts';
 import { createExemplarRegistry, type ExemplarRegistry } from './exposition.ts';
 
-/** What is counted of one model, in registries of its own: it is forgotten as a whole, and rendered apart from other models. */
+/** The counts of one model, in registries of their own: they are forgotten as a whole, and rendered separately. */
 export interface ModelMetrics {
   readonly registry: Registry;
   /** Times, with the requests that took them. */
@@ -20,7 +20,7 @@ export interface ModelMetrics {
 }
 
 /**
- * Buckets of the conventions for generative AI, which stand in the way of comparing engines where they differ.
+ * Buckets of the conventions for generative AI. Engines with other buckets cannot be compared.
  * https://github.com/open-telemetry/semantic-conventions-genai
  */
 const durationBuckets = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
@@ -30,7 +30,10 @@ const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
 const conventional = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const;
 
-/** The metrics of one model of the catalog; `model` is empty for requests that were refused before theirs was found. */
+/**
+ * The metrics of one model of the catalog; `model` is empty for requests that were refused before their model was
+ * found.
+ */
 export function createModelMetrics(model: string): ModelMetrics {
   const registry = new Registry();
   const times = createExemplarRegistry();
@@ -144,7 +147,7 @@ function exemplarOf({ requestId, traceId }: RequestEnd): Exemplar {
 
 type FailoverResult = 'recovered' | 'failed' | 'left';
 
-/** What came of a failover. `left`: no caller waited for it any more. */
+/** The result of a failover. `left`: no caller waited for it any more. */
 const resultOf: Readonly<Record<'beforeOutput' | 'midStream', Readonly<Record<RequestEnd['kind'], FailoverResult>>>> = {
   // An answer that broke off later had begun.
   beforeOutput: {

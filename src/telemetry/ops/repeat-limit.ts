@@ -2,7 +2,10 @@ import type { Clock } from '../../core/clock.ts';
 
 /** Decides which of repeated records are logged. */
 export interface RepeatLimit {
-  /** Counts one record of a kind. `suppressed`: how many of that kind were left out before this one; undefined: none. */
+  /**
+   * Counts one record of a kind. `suppressed`: how many of that kind were left out since the last logged one;
+   * undefined: none.
+   */
   readonly take: (kind: string) => { readonly isLogged: boolean; readonly suppressed: number | undefined };
 }
 
@@ -15,7 +18,7 @@ interface Kind {
 const periodMs = 10_000;
 /** Records of one kind in a period. */
 const mostInPeriod = 20;
-/** Kinds consist of our own names and codes, so there are few. The bound is a safeguard. */
+/** Kinds consist of our own names and codes, so there are few. The limit is a safeguard. */
 const mostKinds = 10_000;
 
 /** The log of a part of a program. */
@@ -25,7 +28,7 @@ export interface PartLog {
   readonly error: (facts: object, message: string) => void;
 }
 
-/** A log that limits warnings and errors which repeat, each message for itself: a cause that stays must not fill the disk. */
+/** Limits warnings and errors that repeat, each message separately: a cause that stays must not fill the disk. */
 export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartLog {
   const repeats = createRepeatLimit({ now: clock.elapsed });
   const limited =

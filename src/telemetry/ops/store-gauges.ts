@@ -13,7 +13,7 @@ export interface StoreFigures {
   readonly waitingRows: number;
   /** Whether damage was found in the database file; undefined where a server keeps the data. */
   readonly isDamaged: boolean | undefined;
-  /** Single requests are kept for so many days; 0: for good. */
+  /** Single requests are stored for this many days; 0: without end. */
   readonly retentionDays: number;
   readonly upkeep: {
     /** When upkeep last had nothing left to do, milliseconds since the Unix epoch; undefined: not yet. */
@@ -29,7 +29,7 @@ const databaseStates: readonly (readonly [DatabaseState, string])[] = [
   ['down', 'away'],
 ];
 
-/** Adds gauges of the bills that wait outside the database, of the room for more, and of the upkeep that drops old ones. */
+/** Adds gauges of the bills outside the database, of the room for more, and of the upkeep that deletes old ones. */
 export function addStoreGauges(registry: Registry, figures: () => StoreFigures): void {
   const gauge = gaugesOf(registry);
   new Gauge({

@@ -102,7 +102,7 @@ export function createTelemetry(log: Logger, { metrics, measured, errors, storie
   };
 }
 
-/** Refusals that are due to load and no error of the service. */
+/** Refusals under load, which are not errors of the service. */
 const dueToLoad: ReadonlySet<RequestEnd['code']> = new Set(['no_capacity', 'overloaded']);
 
 function levelOf({ kind, code, failure }: RequestEnd): 'info' | 'warn' | 'error' {

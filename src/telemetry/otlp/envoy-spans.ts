@@ -35,8 +35,8 @@ const exported = z.object({
 });
 
 /**
- * Listens on a Unix socket for the spans of Envoy, which speaks OTLP over gRPC there, and hands them to `take` in our own form,
- * to be exported with ours. Envoy neither waits for an answer nor tries again.
+ * Listens on a Unix socket for the spans of Envoy, which sends OTLP over gRPC, and passes them to `take` in our own
+ * form, for export with ours. Envoy neither waits for an answer nor tries again.
  */
 export async function receiveEnvoySpans(options: {
   readonly socketPath: string;
@@ -82,8 +82,8 @@ export async function receiveEnvoySpans(options: {
 const mostRecent = 8192;
 
 /**
- * Whether a span has not been seen before. Envoy 1.40 exports the span of its ext_proc stream twice under one id: when Envoy has
- * all of the answer, as canceled, and again when the service has closed the stream, with the stream's status.
+ * Whether a span is new. Envoy 1.40 exports the span of its ext_proc stream twice under one id: as canceled when Envoy
+ * has the whole answer, and again with the stream's status when the service has closed the stream.
  */
 function createRecentIds(): (id: string) => boolean {
   const recent = new Set<string>();
@@ -101,9 +101,9 @@ function createRecentIds(): (id: string) => boolean {
 }
 
 /**
- * Envoy takes for an error what is none: its stream to the service, which Envoy ends once the answer is complete, a call that the
- * service has given up, and a caller that has left. A call that is given up because its answer is an error stays one, and so does
- * a stream that the service has ended with an error.
+ * Envoy marks some spans as errors that are none: its stream to the service, which Envoy ends once the answer is
+ * complete, a call that the service has given up, and a caller that has left. A call that is given up because its
+ * answer is an error remains an error, and so does a stream that the service has ended with an error.
  */
 function isGivenUp(attributes: EndedSpan['attributes']): boolean {
   if (Number(attributes['http.status_code']) >= 500) return false;
@@ -111,7 +111,7 @@ function isGivenUp(attributes: EndedSpan['attributes']): boolean {
   return attributes['status'] === 'canceled' || attributes['response_flags'] === 'DC';
 }
 
-/** Envoy calls its stream to the service canceled after each answer, a good one too: the word says nothing. */
+/** Envoy marks its stream to the service as canceled after each answer, also a good one, so the mark is ignored. */
 function withoutCanceled(name: string, attributes: EndedSpan['attributes']): EndedSpan['attributes'] {
   const { status, ...others } = attributes;
   return name.includes('ExternalProcessor.Process') && status === 'canceled' ? others : attributes;
@@ -141,7 +141,7 @@ function readSpan(read: z.output<typeof span>): EndedSpan {
   };
 }
 
-/** A double resolves a quarter of a microsecond of today's dates. */
+/** A double has a resolution of a quarter of a microsecond for today's dates. */
 const milliseconds = (nanoseconds: string): number => Number(nanoseconds) / 1_000_000;
 
 function withoutQuery(url: string): string {

@@ -17,11 +17,11 @@ export interface Tracing {
   readonly traceOf: (head: RequestHead) => RequestTrace;
   /** Exports spans. Never waits. */
   readonly tellSpans: (spans: readonly EndedSpan[]) => void;
-  /** Sends what is left, for `graceMs` at most. False: some of it is still being tried, which nothing can stop. */
+  /** Sends the rest, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
   readonly close: (graceMs: number) => Promise<boolean>;
 }
 
-/** Starts to take Envoy's spans and to export them with our own. */
+/** Starts to receive Envoy's spans and to export them with our own. */
 export async function openTracing(options: TracingOptions): Promise<Tracing> {
   const exporting = await openSpanExport(options);
   const envoy = await receiveEnvoySpans({ socketPath: options.socketPath, take: exporting.take });
@@ -36,9 +36,9 @@ export async function openTracing(options: TracingOptions): Promise<Tracing> {
 }
 
 /**
- * Finds the place of a request in its trace: under the span that Envoy has made of its exchange, by whose sampler it was decided
- * whether the trace is recorded. Where Envoy made none (the caller's `traceparent` is malformed, or another Envoy without a
- * tracer has the edge), under the caller's, or else in a trace of its own, by our sampler.
+ * Finds the place of a request in its trace. Usually that is under Envoy's span of its exchange, whose sampler decided
+ * whether the trace is recorded. If Envoy made none (the caller's `traceparent` is malformed, or another Envoy without
+ * a tracer is the edge), it is under the caller's span, or else in a new trace, by our sampler.
  */
 export function createTraceOf({ followsCaller, ratio }: TraceSampling): (head: RequestHead) => RequestTrace {
   const ids = new RandomIdGenerator();

@@ -37,11 +37,11 @@ export interface SpanExportLog {
   readonly warn: (facts: object, message: string) => void;
 }
 
-/** Sends spans away, in batches and in the background. */
+/** Exports spans, in batches and in the background. */
 export interface SpanExport {
-  /** Takes spans. Never waits: what is above the queue's size is dropped. */
+  /** Takes spans. Never waits: spans above the queue's size are dropped. */
   readonly take: (spans: readonly EndedSpan[]) => void;
-  /** Sends what is left, for `graceMs` at most. False: some of it is still being tried, which nothing can stop. */
+  /** Sends the rest, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
   readonly close: (graceMs: number) => Promise<boolean>;
 }
 
