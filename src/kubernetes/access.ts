@@ -10,17 +10,20 @@ export interface Access {
   readonly server: string;
   /** Namespace that the configuration names, if it does. */
   readonly namespace: string | undefined;
-  /** Adds credentials and the shared connections to a request. Credentials are read anew, because they are rotated. */
+  /**
+   * Adds credentials and the shared connections to a request. Credentials are read again each time, because they are
+   * rotated.
+   */
   readonly authentication: SecurityAuthentication;
   /** Closes the connections, and ends the calls that are under way on them. */
   readonly close: () => Promise<void>;
 }
 
-/** Credentials are read again after so long: a token in a pod is replaced well before it expires. */
+/** Credentials are read again after this time: a token in a pod is replaced well before it expires. */
 const freshMs = 10_000;
 
 /**
- * In a pod its service account, else what KUBECONFIG names, else `~/.kube/config`. Throws an Error that says which of
+ * In a pod its service account, else the file of KUBECONFIG, else `~/.kube/config`. Throws an Error that says which of
  * them was used and what is wrong with it.
  */
 export function findAccess(environment: Readonly<Record<string, string | undefined>>): Access {
@@ -62,7 +65,7 @@ interface Credentials {
 }
 
 /**
- * Makes all requests share one dispatcher as long as certificates stay the same. `KubeConfig` by itself makes a dispatcher,
+ * Makes all requests share one dispatcher while the certificates stay the same. `KubeConfig` itself makes a dispatcher,
  * and so a connection, for every request.
  */
 function shareConnections(config: KubeConfig): Pick<Access, 'authentication' | 'close'> {
@@ -104,5 +107,5 @@ function shareConnections(config: KubeConfig): Pick<Access, 'authentication' | '
   };
 }
 
-/** A connection without traffic dies unseen in a load balancer on the way. */
+/** A load balancer on the way can drop a connection without traffic unnoticed. */
 const keepAlive = { keepAlive: true, keepAliveInitialDelay: 30_000 };

@@ -46,7 +46,7 @@ export interface WatchOptions {
 export interface ClientLimits {
   /** Longest wait for an answer. A healthy API server answers in milliseconds. Default 15 s. */
   readonly callMs?: number;
-  /** Bookmarks come every minute: a watch without any word for longer has lost its connection. Default 150 s. */
+  /** Bookmarks come every minute: a watch that is silent for longer has lost its connection. Default 150 s. */
   readonly silentMs?: number;
   /** An object can have 1.5 MB in etcd, and twice that as JSON in an event. Default 8 Mi characters. */
   readonly longestLine?: number;
@@ -55,7 +55,7 @@ export interface ClientLimits {
 /** The API server answered, and refused. */
 export class ApiError extends Error {
   readonly status: number;
-  /** Kubernetes' own word for it: `NotFound`, `Conflict`, `Expired`, … */
+  /** Kubernetes' own word for the reason: `NotFound`, `Conflict`, `Expired`, … */
   readonly reason: string;
 
   constructor(status: number, { reason, message }: { readonly reason: string; readonly message: string }) {

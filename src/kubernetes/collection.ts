@@ -25,7 +25,7 @@ export interface CollectionOptions<Item> {
   readonly clock: Clock;
   /** 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
-  /** Reads what is kept of an object. Returning the item that is known already says that nothing has changed. */
+  /** Reads the needed part of an object. Returning the known item means that nothing has changed. */
   readonly read: (raw: unknown, known: ReadonlyMap<string, Item>) => { readonly name: string; readonly item: Item };
   /** An item, or the trouble, has changed. */
   readonly onChange: () => void;
@@ -50,15 +50,15 @@ export interface Trouble {
   readonly reason: string;
 }
 
-/** The trouble of a collection before the first try to list it has ended. */
+/** The trouble of a collection until the first attempt to list it has ended. */
 const notTriedYet = new Error('not connected yet');
 
-/** Collections, each with what its troubles are `of`. */
+/** Collections, each with the subject (`of`) of its troubles. */
 type NamedCollections = Iterable<readonly [of: string, collection: Collection<unknown>]>;
 
 /**
- * Returns a function that reports the troubles of collections when they differ from those reported last. `reported`: those that count
- * as reported before; undefined: the first ones are reported in any case.
+ * Returns a function that reports the troubles of collections if they differ from the last report. `reported`: the
+ * troubles that count as reported; undefined: the first ones are always reported.
  */
 export function reportTroubleChanges(
   onTroubles: (troubles: readonly Trouble[]) => void,
@@ -81,7 +81,7 @@ export function reportTroubleChanges(
   };
 }
 
-/** When all of these were in step with the server (`Clock.now`): undefined for never, Infinity where there are none. */
+/** When all of these were in step with the server (`Clock.now`): undefined for never, Infinity if there are none. */
 export function allInStepAt(collections: Iterable<Collection<unknown>>): number | undefined {
   let earliest = Infinity;
   for (const collection of collections) {
@@ -110,15 +110,16 @@ const event = z.object({ type: z.string(), object: z.looseObject({}) });
 const versioned = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
 const failure = z.object({ code: z.number().default(0), message: z.string().default('') });
 
-/** `since`: monotonic, so that a wall clock that is set makes nothing older or younger; undefined: never in step. */
+/** `since`: monotonic, so that setting the wall clock does not change ages; undefined: never in step. */
 type State = { readonly kind: 'in-step' } | { readonly kind: 'behind'; readonly since: number | undefined };
 
-/** The server no longer has the version at which the watch would go on: list the objects anew. */
+/** The server no longer has the version from which the watch would continue: list the objects again. */
 class Expired extends Error {}
 
 /**
- * Lists the objects of one kind and watches them from there on, until closed. A watch that ends goes on where it was; when
- * the server no longer has that version (410), a new list comes first. After a failed try it waits, longer each time.
+ * Lists the objects of one kind and watches them from there on, until closed. A watch that ends continues where it was.
+ * If the server no longer has that version (410), the objects are listed again first. After a failed attempt it waits,
+ * longer each time.
  */
 export function followCollection<Item>(options: CollectionOptions<Item>): Collection<Item> {
   const { client, kind, clock, read, onChange } = options;

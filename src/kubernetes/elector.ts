@@ -23,7 +23,7 @@ export interface Elector {
 }
 
 const leaseName = 'weir-controller';
-/** A leader that does not renew for so long has lost the lease. */
+/** A leader that does not renew for this time has lost the lease. */
 const durationSeconds = 10;
 /** The leader gives up before the others may take over: its clock may be slow, and a request on its way late. */
 const giveUpMs = 7_000;

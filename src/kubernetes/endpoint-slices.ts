@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
 import { authorityOf, type Endpoint, endpointName, type FoundEndpoints, type ServiceSource } from '../core/endpoint.ts';
 
-/** What is kept of an EndpointSlice (discovery.k8s.io/v1): some of the pods of one Service, as they are at one moment. */
+/** The stored part of an EndpointSlice (discovery.k8s.io/v1): some of the pods of one Service at one moment. */
 export interface Slice {
   readonly name: string;
   readonly resourceVersion: string;
@@ -40,7 +40,7 @@ type Known<Item> = { readonly name: string; readonly item: Item };
 
 const named = z.object({ metadata: z.object({ name: z.string(), resourceVersion: z.string() }) });
 
-/** What is known of an object, if it is of this version. A list of all objects is long and holds mostly what is known. */
+/** The known item of an object, if it has this version. A list of all objects is long, and most of them are known. */
 function knownVersion<Item extends { readonly resourceVersion: string }>(
   raw: unknown,
   known: ReadonlyMap<string, Item>,
@@ -143,8 +143,8 @@ export interface ServiceFacts {
 }
 
 /**
- * The endpoints of a Service: of all its slices, each pod once. Those that are ready take new requests; when none is, those
- * that are about to end and still answer, as kube-proxy has it.
+ * The endpoints of a Service, from all its slices, each pod once. Ready ones take new requests. If none is ready, those
+ * that are about to end and still answer do, as in kube-proxy.
  */
 export function endpointsOf(facts: ServiceFacts): FoundEndpoints {
   const { source, namespace, scheme, service, slices } = facts;
@@ -177,7 +177,7 @@ interface SlicePart {
   readonly draining: readonly Endpoint[];
 }
 
-/** Of a large Service, one slice of many changes at a time: the endpoints of the others stay the very same objects. */
+/** In a large Service, one slice of many changes at a time. The endpoints of the others stay the same objects. */
 const parts = new WeakMap<Slice, SlicePart>();
 
 function endpointsIn(slice: Slice, at: Pick<SlicePart, 'port' | 'authority'>): SlicePart {
@@ -197,8 +197,8 @@ function endpointsIn(slice: Slice, at: Pick<SlicePart, 'port' | 'authority'>): S
 type PortFinder = (slice: Pick<Slice, 'ports'>) => number | undefined;
 
 /**
- * Where the pods of a slice listen. A slice has the names of the Service's ports and the numbers of the pods', so that the
- * number of a Service's port has to be looked up in the Service.
+ * Where the pods of a slice listen. A slice has the names of the Service's ports and the port numbers of the pods, so
+ * the number of a Service's port must be looked up in the Service.
  */
 function portFinder({ source: { port }, service }: ServiceFacts): PortFinder {
   if (typeof port === 'string') return (slice) => slice.ports.find(({ name }) => name === port)?.port;

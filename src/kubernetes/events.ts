@@ -31,7 +31,10 @@ interface WrittenEvent {
 const sameMs = 10 * 60_000;
 const mostKnown = 5_000;
 const mostWaiting = 500;
-/** Limits: an object that changes to and fro must not use up the events of the others, and all together must not flood the API server. */
+/**
+ * Limits: an object that changes back and forth must not use up the events of the others, and all together must not
+ * flood the API server.
+ */
 const perObject: BucketSize = { rate: 1 / 30, burst: 10 };
 const inAll: BucketSize = { rate: 5, burst: 100 };
 /** The API server refuses a longer note. */
@@ -46,7 +49,7 @@ export function createEvents(options: EventsOptions): Events {
   let allFullAt = 0;
   let sending: Promise<void> | undefined;
 
-  /** Takes a token of the object's bucket and of the common one, or none of either. */
+  /** Takes a token from the object's bucket and one from the common bucket, or none. */
   function isAllowed(uid: string): boolean {
     const now = clock.elapsed();
     const own = Math.max(0, (buckets.get(uid) ?? 0) - now);

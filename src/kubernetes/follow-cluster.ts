@@ -41,7 +41,7 @@ export interface ClusterFollower {
 /** Objects are often applied several at once. */
 const quietMs = 25;
 const mostQuietMs = 250;
-/** A Secret is waited for no longer than this: a Backend may come before the role that lets us read its Secret. */
+/** Longest wait for a Secret: a Backend may come before the role that lets us read its Secret. */
 const secretsMs = 3_000;
 
 /** Follows the Models and Backends of a namespace, and the Secrets that those name. */
@@ -127,7 +127,7 @@ function sorted(collection: Collection<KubeObject>): readonly KubeObject[] {
   return [...collection.items().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The Secrets that Backends refer to, each with the keys that are asked of it. */
+/** The Secrets that Backends refer to, each with its wanted keys. */
 export type WantedKeys = ReadonlyMap<string, ReadonlySet<string>>;
 
 interface SecretsOptions extends Pick<CollectionOptions<never>, 'clock' | 'random' | 'onChange'> {

@@ -36,13 +36,16 @@ export interface ServicesFollower {
   readonly close: () => Promise<void>;
 }
 
-/** The API server answers in milliseconds. If it has not answered after so long, the endpoints that were known last are used. */
+/**
+ * The API server answers in milliseconds. If it has not answered after this time, the last known endpoints are used.
+ */
 const answerTimeoutMs = 1_000;
 /** A watch that opens or breaks off is in trouble for moments that need no report. */
 const quietMs = 250;
 /**
- * After a change that concerned some Service, others are gathered for so long, for each thousand endpoints of that Service. Pods that come
- * and go by the hundred, or whose readiness flaps, make many changes a second, and to write out 5,000 endpoints for Envoy takes 27 ms.
+ * After a change of a Service, further changes are gathered for this time, per thousand endpoints of that Service. Pods
+ * that come and go by the hundred, or whose readiness flaps, make many changes a second, and writing 5,000 endpoints
+ * for Envoy takes 27 ms.
  */
 const gatherMs = 50;
 const gatheredTogether = 1_000;

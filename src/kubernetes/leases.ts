@@ -17,9 +17,9 @@ export function durationMsOf({ spec }: V1Lease): number {
 
 export interface RenewalWatch {
   /**
-   * Milliseconds for which the lease was certainly not renewed: from when its last renewal was seen here until the API server was
-   * asked for it (`askedAt`, monotonic); 0 for a lease that was not seen before. How long its answer took does not count: this
-   * process may have been held up, and the lease may have been renewed since.
+   * Milliseconds for which the lease was certainly not renewed: from the moment at which its last renewal was seen here
+   * to the question to the API server (`askedAt`, monotonic); 0 for a new lease. The time of the answer does not count:
+   * this process may have been held up, and the lease may have been renewed since.
    */
   readonly silentMs: (lease: V1Lease, askedAt: number) => number;
   /** Forgets all leases but these. */
@@ -27,7 +27,7 @@ export interface RenewalWatch {
 }
 
 /**
- * Measures by this machine's own clock how long leases have not been renewed: the clocks of two machines need not agree.
+ * Measures with this machine's own clock how long leases have not been renewed. The clocks of two machines may differ.
  */
 export function watchRenewals(clock: Pick<Clock, 'elapsed'>): RenewalWatch {
   const seen = new Map<string, { readonly renewal: string; readonly at: number }>();

@@ -36,9 +36,9 @@ const durationSeconds = 15;
 const renewMs = 5_000;
 /** The leases of replicas that died are deleted after so long. */
 const deleteAfterMs = 10 * 60_000;
-/** The annotations of an object may have 256 KiB together. What is left out counts as in order. */
+/** The annotations of an object may have 256 KiB together. Facts that are left out count as in order. */
 const mostNames = 1_000;
-/** Endpoints are written of so many Backends with an endpoint that gets no requests, each with a few names. */
+/** Endpoints are written for this many Backends with an endpoint that gets no requests, each with a few names. */
 const mostBackends = 200;
 const mostEndpoints = 3;
 const closeMs = 2_000;

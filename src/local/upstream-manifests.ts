@@ -12,7 +12,10 @@ export interface UpstreamPrice {
 }
 
 const apiVersion = 'weir.dev/v1alpha1';
-/** Of the Backend and of the Secret. */
+/**
+ * Says how far a database is behind its mark; undefined if it is not. The connection is read-only, because any other
+ * would clean up the WAL.
+ */
 const upstreamName = 'upstream';
 const note = '# Written by `weir start --upstream` at each start. To keep changes, copy it and use --manifests.\n';
 

@@ -21,10 +21,10 @@ function describeLocation(location: DatabaseLocation): string {
 }
 
 /**
- * What an error of the database means for the statement that it answers. `refused`: the statement can never succeed (a
- * constraint, an invalid value). `again`: it will succeed when it is tried again at once (two transactions in conflict).
- * `away`: the database cannot be reached and the outcome is unknown, so what is to be written has to be kept. Every unknown
- * error is `away`, so that no row is ever given up by mistake.
+ * The meaning of a database error for its statement. `refused`: the statement can never succeed (a constraint, an
+ * invalid value). `again`: it will succeed if it is tried again at once (two transactions in conflict). `away`: the
+ * database cannot be reached and the outcome is unknown, so the rows must be kept. Every unknown error is `away`, so
+ * that no row is given up by mistake.
  */
 export type DatabaseErrorKind = 'refused' | 'again' | 'away';
 
@@ -32,13 +32,13 @@ export type DatabaseErrorKind = 'refused' | 'again' | 'away';
 export type UpkeepStep = 'more' | 'done';
 
 /**
- * The upkeep of the ledger beside settling, in small steps without end: requests past their retention are dropped once the rollups
- * are proven to count them. Upkeep can end after any step; the next process goes on.
+ * The upkeep of the ledger beside settling, in small steps without end: requests past their retention are deleted after
+ * a proof that the rollups count them. Upkeep can end after any step; the next process continues it.
  */
 export type Upkeep = AsyncGenerator<UpkeepStep, never>;
 
 export interface UpkeepOptions {
-  /** Requests are kept for at least so many days; 0: for good. */
+  /** Requests are kept for at least this many days; 0: without end. */
   readonly retentionDays: number;
   readonly now: () => number;
   /** Logs an error for an operator. */
@@ -50,8 +50,8 @@ export interface OpenDatabase {
   readonly queries: Kysely<Schema>;
   readonly writes: LedgerWrites;
   /**
-   * Makes rows ready to be written, before the transaction that writes them: numbers their names, and makes room for their time
-   * where the database needs that. Throws a RangeError for a row that can never be written.
+   * Prepares rows before the transaction that writes them: numbers their names, and makes room for their time if the
+   * database needs that. Throws a RangeError for a row that can never be written.
    */
   readonly prepare: (requests: readonly SettledRequest[]) => Promise<readonly LedgerEntry[]>;
   readonly classify: (error: unknown) => DatabaseErrorKind;
@@ -65,8 +65,8 @@ export interface OpenDatabase {
     readonly stop: () => Promise<void>;
   };
   /**
-   * Begins the upkeep of the ledger. `between`: its steps are to be taken when nothing else is done with the database; `beside`: it
-   * has a connection of its own. A step rejects when it fails, and upkeep is then to be begun anew.
+   * Begins the upkeep of the ledger. `between`: take its steps when the database has nothing else to do; `beside`: it
+   * has its own connection. A step that fails rejects, and then upkeep must be begun again.
    */
   readonly beginUpkeep: (options: UpkeepOptions) => {
     readonly place: 'between' | 'beside';
@@ -83,15 +83,16 @@ export interface OpenDatabase {
 
 export interface DatabaseFile {
   /**
-   * Rewrites the file without its free pages, and so that pages which are free later go back by themselves. About 10 s for each GB, in
+   * Rewrites the file without its free pages, and so that it shrinks by itself from then on. About 10 s for each GB, in
    * which other programs cannot write. Returns its size before and after, bytes.
    */
   readonly shrink: () => { readonly before: number; readonly after: number };
-  /** What is damaged, in SQLite's words; empty when nothing is. Reads everything: about 11 s for each GB. */
+  /** The damage, in SQLite's words; empty if there is none. Reads everything: about 11 s for each GB. */
   readonly findDamage: () => readonly string[];
   /**
-   * Makes a copy as of one moment, also while other programs write: it has every row that was durable before the call. Returns
-   * the number of rows in its ledger. Rejects, and leaves no file, when a file of this name exists or the copy is damaged.
+   * Makes a copy as of one moment, also while other programs write: it has every row that was durable before the call.
+   * Returns the number of rows in its ledger. Rejects, and leaves no file, if a file of this name exists or the copy is
+   * damaged.
    */
   readonly copyTo: (path: string) => Promise<{ readonly rows: number }>;
 }
@@ -99,7 +100,7 @@ export interface DatabaseFile {
 export interface OpenOptions {
   /** Whether a missing SQLite file (and its folder) is made, readable by its owner alone, or refused. A PostgreSQL database has to exist. */
   readonly missing: 'create' | 'refuse';
-  /** A service gives up soon on a database that keeps it waiting, since it has a journal; an operator's command waits longer. */
+  /** A service gives up soon on a slow database, because it has a journal; an operator's command waits longer. */
   readonly user: 'service' | 'operator';
 }
 
@@ -123,14 +124,14 @@ function reason(cause: unknown): string {
 export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
 
 /**
- * The statements of a settlement for one database. They run thousands of times a second, so each database has them in its
- * fastest form. All run inside one transaction, in this order, and each takes its rows in the order of their keys: two
- * processes that settle at the same time may wait for each other, but never in a circle.
+ * The statements of a settlement for one database, each in that database's fastest form, because they run thousands of
+ * times a second. All run inside one transaction, in this order, and each takes its rows in the order of their keys:
+ * two processes that settle at the same time can wait for each other, but never in a circle.
  */
 export interface LedgerWrites {
   /**
-   * Whether the database refuses a request of a time whose requests were dropped, as PostgreSQL does, which has no partition for it.
-   * Where it does not, `settleBatch` looks each time.
+   * Whether the database itself refuses a request whose time has been deleted. PostgreSQL does: it has no partition for
+   * that time. Otherwise `settleBatch` checks each time.
    */
   readonly refuseDropped: boolean;
   /** Writes the requests whose id is new and returns those that were written. No id may be twice among them. */

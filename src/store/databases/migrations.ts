@@ -74,7 +74,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003-playground-keys': { up: addPlaygroundKeys },
 };
 
-/** Adds whose playground a key is for. A person has one such key in a workspace, besides revoked ones. */
+/** Adds the person whose playground a key is for. A person has one such key in a workspace, besides revoked ones. */
 async function addPlaygroundKeys({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('keys').addColumn('playground_of', 'text').execute();
   await schema

@@ -19,7 +19,7 @@ export interface Schema {
   readonly audit: AuditTable;
   readonly sessions: SessionTable;
   readonly reservations: ReservationTable;
-  /** Without the columns of single fields. Ids are read and compared with `sql-dialect.ts`. */
+  /** The table `requests`, without the columns of single fields. Ids are read and compared with `sql-dialect.ts`. */
   readonly requests: StoredRequest;
   readonly usage_hours: UsageRow;
   readonly usage_days: UsageRow;
@@ -62,7 +62,7 @@ interface KeyTable {
   readonly playground_of: string | null;
 }
 
-/** Money put into a workspace, or taken back by a correction: what its balance is checked against, with the ledger. */
+/** Money added to a workspace, or removed by a correction. With the ledger it proves the balance. */
 interface CreditTable {
   readonly id: string;
   readonly workspace_id: string;
@@ -155,12 +155,12 @@ interface LedgerRouteTable {
 }
 
 interface LedgerStateTable {
-  /** `kept_since`: from this moment on all requests are kept; of those before, some or all were dropped. */
+  /** `kept_since`: all requests from this moment on are kept; some or all of the earlier ones were deleted. */
   readonly name: 'kept_since';
   readonly value: bigint;
 }
 
-/** Amounts are summed in two parts: how many times this, and what is left. */
+/** Amounts are summed in two parts: multiples of this, and the remainder. */
 export const moneyUnit = 1_000_000;
 
 /**

@@ -5,7 +5,7 @@ import type { OpenDatabase, UpkeepOptions } from './database.ts';
 const quietMs = 60_000;
 
 export interface UpkeepRunner {
-  /** Whether a step is to be taken now, before anything else is done with the database. */
+  /** Whether a step should be taken now, before other work on the database. */
   readonly isDue: () => boolean;
   /** Takes a step; never rejects. */
   readonly step: () => Promise<void>;
@@ -13,8 +13,8 @@ export interface UpkeepRunner {
 }
 
 /**
- * Takes the steps of upkeep one after the other, with a pause after each that is as long as the step took: at most half of the
- * time goes into it. Steps that come between settlements are left to `wake`, which is to take one when nothing waits.
+ * Takes the steps of upkeep one after the other. The pause after each is as long as the step, so upkeep takes at most
+ * half of the time. Steps between settlements are left to `wake`, which takes one when nothing waits.
  */
 export function startUpkeep(
   database: Pick<OpenDatabase, 'beginUpkeep'>,

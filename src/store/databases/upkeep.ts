@@ -12,8 +12,8 @@ export function dropBefore({ retentionDays, now }: Pick<UpkeepOptions, 'retentio
 }
 
 /**
- * Proves the requests of one hour against its rollup before they are dropped. Returns whether they agree; reports it when not. A
- * difference that a settlement makes between two slices is none: then all of the hour is read at once.
+ * Proves the requests of one hour against its rollup before they are deleted. Returns whether they agree; reports it if
+ * not. A settlement between two slices makes a difference that is none: then the whole hour is read at once.
  */
 async function* proveHour(
   { queries }: Pick<OpenDatabase, 'queries'>,
@@ -37,7 +37,10 @@ async function* proveHour(
   return false;
 }
 
-/** Proves all hours from `kept_since` up to a moment, one after the other; Calls `proven` after each. Returns whether all agree. */
+/**
+ * Proves all hours from `kept_since` up to a moment, one after the other. Calls `proven` after each. Returns whether
+ * all agree.
+ */
 export async function* proveHours(
   database: Pick<OpenDatabase, 'queries'>,
   options: {
@@ -57,7 +60,7 @@ export async function* proveHours(
   }
 }
 
-/** Says that requests before the end of an hour are about to be dropped. */
+/** Records that requests before the end of an hour are about to be deleted. */
 export async function releaseHour({ queries }: Pick<OpenDatabase, 'queries'>, hour: number): Promise<void> {
   await setKeptSince(queries, hour + hourMs);
 }

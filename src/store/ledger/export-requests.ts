@@ -58,7 +58,7 @@ function droppedMeanwhile(kept: number): Refusal {
 
 interface PageQuery extends Range {
   readonly filter: LedgerFilter;
-  /** Of the hours before this moment, there are rollups alone. */
+  /** Hours before this moment have only rollups. */
   readonly kept: number;
   readonly pageRows: number;
 }
@@ -86,8 +86,8 @@ function pageOf(rows: readonly SettledRequest[], to: number): Page {
 }
 
 /**
- * No request of the filter started in the range before this moment; undefined where none started in it at all. `requests` has no
- * index but its ids: the rollups say which hours have some.
+ * No request of the filter started in the range before this moment; undefined if none started in it at all. The only
+ * index of `requests` is that of its ids: the rollups show which hours have some.
  */
 async function nextStart(
   queries: Kysely<Schema>,

@@ -11,7 +11,9 @@ export async function keptSince(queries: Kysely<Schema>): Promise<number> {
   return Number(row?.value ?? 0n);
 }
 
-/** Says that requests before a moment are about to be dropped: none is settled any more from then on. Never goes back. */
+/**
+ * Records that requests before a moment are about to be deleted: from then on none of them is settled. Never goes back.
+ */
 export async function setKeptSince(queries: Kysely<Schema>, moment: number): Promise<void> {
   await queries
     .insertInto('ledger_state')

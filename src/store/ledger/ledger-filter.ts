@@ -5,7 +5,7 @@ import { kindCodes, periodMs, type UsageTable } from './usage-rollup.ts';
 const hourMs = periodMs.usage_hours;
 const dayMs = periodMs.usage_days;
 
-/** Conditions on the columns `key`, `model` and `outcome` of a rollup, of whom and what is asked for. */
+/** Conditions on the columns `key`, `model` and `outcome` of a rollup. */
 export function usageOfFilter({ workspaceId, keyId, modelId, outcome }: LedgerFilter): RawBuilder<unknown> {
   const conditions = [sql`1 = 1`];
   if (workspaceId !== undefined)
@@ -28,7 +28,7 @@ interface Part {
 /** Beyond every period that a column of 32 bits can hold. */
 const never = 2 ** 31 - 1;
 
-/** What a report of whole hours has to read: days, and hours where the time does not begin or end with a day. */
+/** What a report of whole hours has to read: days, and hours if the time does not begin or end with a day. */
 export function partsOf({ since = 0, until }: LedgerFilter, byHour: boolean): readonly Part[] {
   const [firstHour, lastHour] = [since / hourMs, until === undefined ? never : until / hourMs];
   if (byHour) return [{ table: 'usage_hours', from: firstHour, to: lastHour }];

@@ -9,11 +9,14 @@ export interface LedgerNames {
    * called before the transaction of the rows: a number that no row refers to does no harm, one that was rolled back would.
    */
   readonly number: (requests: readonly SettledRequest[]) => Promise<readonly NumberedNames[]>;
-  /** Has all numbers read again, as after a failover: a replica that took over may have lost the newest, and give them to others. */
+  /**
+   * Reads all numbers again, for example after a failover: a replica that took over may have lost the newest, and may
+   * give them to others.
+   */
   readonly forget: () => void;
 }
 
-/** Numbers that are remembered; beyond it all are forgotten and read again. */
+/** Most numbers that are remembered. Above that, all are forgotten and read again. */
 const rememberedNames = 200_000;
 
 /** The numbers of one database, remembered: they never change, unless the database itself goes back in time. */

@@ -13,9 +13,9 @@ import { periodMs } from './usage-rollup.ts';
 const hourMs = periodMs.usage_hours;
 
 /**
- * Lists requests that are kept, newest first; after those of an earlier page, where its last one is given. Those of one key,
- * workspace or model are read from the hours in which the rollups count some: the only index of `requests` is that of its ids, which
- * are in the order of time.
+ * Lists kept requests, newest first; with the last one of an earlier page, those after it. Requests of one key,
+ * workspace or model are read from the hours in which the rollups count some, because the only index of `requests` is
+ * that of its ids, which are in the order of time.
  */
 export async function listRequests(
   queries: Kysely<Schema>,

@@ -11,13 +11,13 @@ export type PackedId = string;
 const timeBytes = 6;
 const timeDigits = timeBytes * 2;
 
-/** What our ids begin with, before 16 bytes in base64url, whose last character has four bits of nothing. */
+/** The beginning of our ids, before 16 bytes in base64url, whose last character has four unused bits. */
 const ownPrefixes = { chat: 'chatcmpl-', messages: 'msg_' } as const satisfies Readonly<Record<Surface, string>>;
 const packedText = /^[\w-]{21}[AQgw]$/;
 
 /**
- * Packs the id of a request. An id of another form becomes its start and 80 bits of
- * a hash: the same id and start give the same bytes, so that a row that is settled again is found. Such an id is to be kept beside.
+ * Packs the id of a request. An id of another form becomes its start and 80 bits of a hash. The same id and start give
+ * the same bytes, so that a row that is settled again is found. Such an id must also be stored as text.
  */
 export function packId(
   requestId: string,

@@ -21,12 +21,12 @@ export function rangeOf({ since = 0, until = endOfTime }: LedgerFilter): Range {
 }
 
 export interface RangeQuery extends Range {
-  /** Of whom and what; its moments are not looked at. */
+  /** The keys, workspaces and models; its moments are ignored. */
   readonly filter: LedgerFilter;
   readonly first: 'newest' | 'oldest';
   /** At most so many rows; undefined: all. */
   readonly limit: number | undefined;
-  /** Only rows whose id is less: with `newest`, those that follow the row of this id. */
+  /** Only rows with a lower id; with `newest`, the rows that follow this one. */
   readonly after?: PackedId | undefined;
   /** Only the row of this id. */
   readonly only?: PackedId | undefined;

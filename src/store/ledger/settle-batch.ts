@@ -28,8 +28,8 @@ export interface Spending {
 export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
 
 /**
- * Requests that started within this time cannot have been dropped, since a day is the least that they are kept; unless a clock was
- * ahead, and was set back.
+ * Requests that started within this time cannot have been deleted, because they are kept for at least a day, unless a
+ * clock was ahead and was set back.
  */
 const surelyKeptMs = 20 * 3_600_000;
 
@@ -125,7 +125,10 @@ export type SettleResult =
   /** The database failed or did not answer: all rows have to be kept and settled again. */
   | { readonly kind: 'away'; readonly message: string };
 
-/** Conflicts of transactions are rare, since all take their rows in one order; so many in a row mean that something is wrong. */
+/**
+ * Conflicts of transactions are rare, because all take their rows in one order. This many in a row mean that something
+ * is wrong.
+ */
 const tries = 5;
 
 /**

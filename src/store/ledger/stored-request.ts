@@ -17,7 +17,7 @@ export interface NumberedNames {
   readonly route: number;
 }
 
-/** What of a request is worked out before its columns are written. */
+/** The values that are computed from a request before its columns are written. */
 interface Packed extends NumberedNames {
   readonly id: PackedId;
   readonly isOwnId: boolean;
@@ -120,7 +120,7 @@ function codeIn(bits: number | bigint, { shift, mask }: Pick<Trait, 'shift' | 'm
   return (Number(bits) >> shift) & mask;
 }
 
-/** SQL of what `traits` holds for rollups, the same in both databases. */
+/** SQL for the part of `traits` that rollups use, the same in both databases. */
 export const traitsSql = { outcome: traitSql('kind'), surface: traitSql('surface') } as const;
 
 function traitSql(key: string): string {
@@ -136,7 +136,9 @@ export interface LedgerEntry {
   readonly counted: Countable;
 }
 
-/** What requests are in the ledger, given the numbers of their names. Throws a RangeError when a count of one does not fit. */
+/**
+ * The rows of requests in the ledger, given the numbers of their names. Throws a RangeError if a count does not fit.
+ */
 export function entriesOf(
   requests: readonly SettledRequest[],
   names: readonly NumberedNames[],
@@ -147,7 +149,7 @@ export function entriesOf(
   });
 }
 
-/** What a request is in the ledger. Its start is that of its id, where that is ours. */
+/** The row of a request in the ledger. Its start is that of its id, if the id is ours. */
 function entryOf(request: SettledRequest, names: NumberedNames): LedgerEntry {
   checkRequest(request);
   const { id, isOwn: isOwnId } = packId(request.requestId, request);

@@ -23,8 +23,9 @@ export interface UsageReportOptions {
   /** Default: `sums`. */
   readonly measures?: UsageMeasures;
   /**
-   * Only so many models or keys have lines of their own: those that cost most over the whole time. The others are added up in a line
-   * of each period whose model or key is undefined. Needs one of the two dimensions, and beside it `hour` or `day` at most.
+   * Only this many models or keys have lines of their own: those with the highest cost over the whole time. The others
+   * are added up in a line of each period whose model or key is undefined. Needs one of the two dimensions, and allows
+   * only `hour` or `day` beside it.
    */
   readonly top?: number | undefined;
   /** Only these lines of the report. Default: all. */
@@ -136,7 +137,7 @@ function total(of: RawBuilder<unknown>): RawBuilder<bigint> {
   return sql`cast(coalesce(sum(${of}), 0) as bigint)`;
 }
 
-/** The rollups, summed by their numbers first: names are looked up for what is left, not for each row. */
+/** The rollups, first summed by their numbers: names are looked up for the sums, not for each row. */
 function named(
   filter: LedgerFilter,
   dimensions: readonly UsageDimension[],

@@ -72,7 +72,10 @@ export async function verifyHour(queries: Kysely<Schema>, hour: number): Promise
   }
 }
 
-/** The same in slices of time, so that no statement takes long: yields after each. What is settled meanwhile may show as a difference. */
+/**
+ * The same in slices of time, so that no statement takes long: yields after each. Settlements meanwhile can show as a
+ * difference.
+ */
 export async function* verifyHourInSlices(
   queries: Kysely<Schema>,
   hour: number,
@@ -108,7 +111,9 @@ export function differingMeasures(row: Readonly<Record<string, unknown>>): reado
   return usageMeasures.filter((measure) => Number(row[measure]) !== 0);
 }
 
-/** What the requests of a time add up to, counted by the database: not by the code that counted them when they were settled. */
+/**
+ * The sums of the requests of a period, computed by the database and not by the code that counted them at settlement.
+ */
 function requestsSummed(
   queries: Kysely<Schema>,
   { from, to }: { readonly from: number; readonly to: number },

@@ -152,7 +152,7 @@ function modernBound(schema: JsonObject, exclusive: string, inclusive: string): 
   return bound === undefined ? others : { ...others, [exclusive]: bound };
 }
 
-/** The characters that may follow a backslash in a pattern with the `u` flag. */
+/** The characters that may follow a backslash in a pattern without the `u` flag. With the flag, others are errors. */
 const knownEscapes = /[^a-zA-Z]|[bBcdDfknrsStuvwWx]/;
 
 function hasUnknownEscape(pattern: string): boolean {

@@ -43,7 +43,7 @@ export interface Journal {
   readonly append: (rows: readonly SettledRequest[]) => void;
   /** Why the disk refused the last rows; undefined when it took them, or has taken a trial since. */
   readonly fault: () => string | undefined;
-  /** After a fault: tries to write to the folder, and keeps nothing of it. */
+  /** After a fault: tries to write to the folder, and leaves nothing there. */
   readonly tryAgain: () => void;
   /** The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. */
   readonly oldest: () => JournalSegment | undefined;
@@ -59,7 +59,7 @@ export interface JournalOptions {
   readonly folder: string;
   /** Most that the files together may hold. */
   readonly maxBytes: number;
-  /** A file is closed at this size: so much is read at once, and settled again after a crash. */
+  /** A file is closed at this size. It is read in one piece, and settled again after a crash. */
   readonly segmentBytes: number;
 }
 
@@ -172,7 +172,7 @@ const maxRecordBytes = 64 * 1024;
 
 const whole = z.string().regex(/^-?\d{1,19}$/);
 
-/** A field as a record has it, and read back. A field that may be absent may also be missing: the record is of an older version. */
+/** How a field of a record is read back. An optional field may also be missing, in a record of an older version. */
 function schemaOf(field: SettledField): z.ZodType<FieldValue> {
   switch (field.kind) {
     case 'text':

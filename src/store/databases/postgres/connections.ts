@@ -17,14 +17,14 @@ export interface PostgresConnections {
 
 /** Longest time for a connection to be made, milliseconds. */
 const connectMs = 3_000;
-/** Longest time of a statement as measured by the server, which then gives up by itself. */
+/** Longest time of a statement, measured by the server, which then ends it. */
 const statementMs = 4_000;
 /** Longest wait for a row that another transaction has locked. */
 const lockMs = 2_000;
-/** Longest time of a statement as measured here, for a server that does not answer at all. */
+/** Longest time of a statement, measured here, for a server that does not answer. */
 const silenceMs = 5_000;
 
-/** A quiet service keeps its connection so long, so that the next row need not wait for a new one. */
+/** A quiet service keeps its connection this long, so that the next row need not wait for a new one. */
 const idleMs = 60_000;
 
 const int8 = 20;
@@ -93,7 +93,7 @@ export function postgresConnections(url: string): PostgresConnections {
   };
 }
 
-/** Kysely's dialect, but for one thing: it passes on why a transaction failed, and not why it could not be rolled back then. */
+/** Kysely's dialect with one change: it reports why a transaction failed, and not why its rollback failed. */
 export class WeirPostgresDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
 

@@ -25,14 +25,14 @@ import type { Schema } from '../schema.ts';
 
 type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
 
-/** The store does one thing at a time; a second connection is for the time in which a broken one is given up. */
+/** The store does one thing at a time. A second connection is for the time in which a broken one is given up. */
 const maxConnections = 2;
 
 /** SQLSTATE classes for invalid values: data exception, integrity constraint (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const refusedClasses = new Set(['22', '23']);
 /** Serialization failure, deadlock. */
 const againCodes = new Set(['40001', '40P01']);
-/** SQLSTATE classes that waiting cannot mend: wrong password or name, no such database, no permission. */
+/** SQLSTATE classes that waiting cannot solve: wrong password or name, no such database, no permission. */
 const hopelessClasses = new Set(['28', '3D', '42', '0A']);
 
 /** Errors of a server that is not up yet, or down; every other code, such as that of a bad certificate, is a mistake in the settings. */
@@ -121,7 +121,7 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   };
 }
 
-/** Rows were prepared with a connection that has ended since. */
+/** Rows were prepared with a connection that has since ended. */
 class PreparedElsewhere extends Error {
   constructor() {
     super('the connection has changed since the rows were prepared');

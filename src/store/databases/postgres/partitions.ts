@@ -4,8 +4,8 @@ import { firstIdAt } from '../../ledger/packed-id.ts';
 import type { Schema } from '../schema.ts';
 
 /**
- * A month of the table `requests`. There is no partition for all other times: PostgreSQL then refuses a row whose month was dropped,
- * and could not detach a partition beside writers.
+ * A month of the table `requests`. There is no default partition: PostgreSQL then refuses a row whose month was
+ * deleted. With one, it could not detach a partition beside writers.
  */
 export interface Month {
   /** First moment, milliseconds since the Unix epoch. */
@@ -22,8 +22,8 @@ export function monthOf(moment: number): Month {
 
 export interface Partitions {
   /**
-   * Makes the partitions of these moments, where there are none. Throws a RangeError for a moment whose requests were dropped:
-   * what is settled again must not be charged again.
+   * Makes the missing partitions of these moments. Throws a RangeError for a moment whose requests were deleted: a
+   * request that is settled again must not be charged again.
    */
   readonly makeRoom: (moments: readonly number[]) => Promise<void>;
   /** Has it looked again which there are. */

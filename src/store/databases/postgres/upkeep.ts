@@ -6,7 +6,10 @@ import { dropBefore, proveHours } from '../upkeep.ts';
 import { type Month, monthOf, type Partitions, partitionsLock } from './partitions.ts';
 
 const hourMs = 3_600_000;
-/** Partitions are made so long before they are needed: a service that was off for a month makes the next one when it settles. */
+/**
+ * Partitions are made this long before they are needed. A service that was off for a month makes the next one when it
+ * settles.
+ */
 const aheadMs = [0, 31, 62].map((days) => days * 24 * hourMs);
 
 /**
@@ -67,7 +70,7 @@ interface Partition {
   readonly state: 'attached' | 'pending' | 'detached';
 }
 
-/** The tables of months, the oldest first: those that are being detached, and that were, too. */
+/** The tables of months, the oldest first, including those that are being detached and that were. */
 async function partitionsOf(queries: Kysely<Schema>): Promise<readonly Partition[]> {
   const { rows } = await sql<{ name: string; pending: boolean | null }>`
     select relname as name, inhdetachpending as pending
@@ -82,7 +85,7 @@ async function partitionsOf(queries: Kysely<Schema>): Promise<readonly Partition
   }));
 }
 
-/** From here on no request of the month is settled, nor its partition made again: see `createPartitions`. */
+/** From here on no request of the month is settled, and its partition is not made again: see `createPartitions`. */
 async function release(queries: Kysely<Schema>, { to }: Month): Promise<void> {
   await queries.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${partitionsLock})`.execute(transaction);

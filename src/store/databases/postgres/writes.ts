@@ -33,12 +33,15 @@ const addSpending = `insert into spending (key_id, day, amount, last_used_at)
     amount = spending.amount + excluded.amount,
     last_used_at = greatest(spending.last_used_at, excluded.last_used_at)`;
 
-/** Up to so many rollups are said as numbers in the statement: arrays take PostgreSQL a millisecond before it begins. */
+/**
+ * Up to this many rollups are written as numbers in the statement. PostgreSQL needs a millisecond before it begins with
+ * arrays.
+ */
 const fewRollups = 8;
 
 /**
- * Adds to rollups. Only the buckets that are counted in are named, since each column costs more than each row. All rows are ordered
- * by the whole key: unordered, replicas deadlock, and settle a tenth of the rows (measured).
+ * Adds to rollups. Only the used buckets are named, because each column costs more than each row. All rows are ordered
+ * by the whole key: without that order replicas deadlock, and settle a tenth of the rows (measured).
  */
 function additionTo(table: UsageTable, usage: readonly UsageSums[]): CompiledQuery {
   const measures = usageMeasures.flatMap((name, index) => {

@@ -59,7 +59,7 @@ function finishCopy(path: string): number {
   }
 }
 
-/** Makes a file durable, or what a folder says of its files: a new name is durable only when its folder has been synced. */
+/** Makes a file durable, or a folder's list of names: a new name is durable only when its folder has been synced. */
 export function syncPath(path: string): void {
   const handle = openSync(path, 'r');
   try {

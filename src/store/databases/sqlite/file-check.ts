@@ -16,7 +16,7 @@ export interface FileCheck {
 export interface FileCheckOptions {
   /** Called once, with what is wrong with the file. */
   readonly onDamage: (findings: readonly string[]) => void;
-  /** Called with the reason when the file could not be checked: whether it is damaged is then not known. */
+  /** Called with the reason if the file could not be checked. Then it is not known whether it is damaged. */
   readonly onUnchecked: (reason: string) => void;
 }
 

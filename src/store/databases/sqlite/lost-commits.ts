@@ -22,8 +22,8 @@ const walHeaderBytes = 32;
 const waitMs = 5_000;
 
 /**
- * Looks for lost commits, and changes nothing. Another process may be making the database at this moment: it writes the file, then
- * the WAL, then the mark, so they are read in the reverse order.
+ * Looks for lost commits, and changes nothing. Another process may be creating the database at this moment. It writes
+ * the file, then the WAL, then the mark, so they are read in the reverse order.
  */
 export function findLoss(file: string): Loss | undefined {
   const [wal, shm] = [`${file}-wal`, `${file}-shm`];
@@ -65,8 +65,8 @@ export function describeLoss(file: string, { what }: Loss): string {
 }
 
 /**
- * Accepts a loss: renames the files that prove it, so that the database can be opened without what was lost. The new names hold
- * the time. Returns them; undefined when nothing was lost.
+ * Accepts a loss: renames the files that prove it, so that the database can be opened without the lost commits. The new
+ * names contain the time. Returns them; undefined if nothing was lost.
  */
 export function acceptLoss(file: string, now: Date): AcceptedLoss | undefined {
   const loss = findLoss(file);
@@ -97,7 +97,10 @@ function stateOf(file: string): 'empty' | 'copy' | 'used' {
   return header[18] === 1 && header[19] === 1 ? 'copy' : 'used';
 }
 
-/** Says how far a database is behind its mark; undefined when it is not. The connection is read-only, since any other would clean up the WAL. */
+/**
+ * Says how far a database is behind its mark; undefined if it is not. The connection is read-only, because any other
+ * would clean up the WAL.
+ */
 function shortfall(file: string, mark: Exclude<Mark, 'unreadable' | undefined>): string | undefined {
   const database = new DatabaseSync(file, { readOnly: true, timeout: waitMs });
   try {

@@ -123,7 +123,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
   }
 }
 
-/** Commits something: a disk that has become read-only still gives the lock. */
+/** Commits a transaction. A read-only disk still grants the lock, so a lock alone proves nothing. */
 function commitOnce(database: DatabaseSync, counter: CommitCounter | undefined): void {
   database.exec('begin immediate');
   try {

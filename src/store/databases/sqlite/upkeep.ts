@@ -5,16 +5,16 @@ import { firstIdAt } from '../../ledger/packed-id.ts';
 import { idValue } from '../sql-dialect.ts';
 import { dropBefore, proveHours, releaseHour } from '../upkeep.ts';
 
-/** In a step: 10 ms or so, and settlements come between. */
+/** Hours of rollups in a step: about 10 ms, and settlements run between steps. */
 const rowsInStep = 200;
-/** Requests that are proven in a step: 10 ms or so, too. */
+/** Requests that are proven in a step: also about 10 ms. */
 const requestsInStep = 5_000;
 /** Pages that are given back to the file system in a step: 2 to 20 ms. */
 const pagesInStep = 50;
 
 /**
- * Upkeep of a file, on the one connection there is. Requests are dropped hour by hour, and the file shrinks with them, where it was
- * made for that: `weir ledger shrink` makes an older one so.
+ * Upkeep of a file, on its only connection. Requests are deleted hour by hour. The file shrinks with them if it was
+ * made for that; `weir ledger shrink` converts an older one.
  */
 export async function* sqliteUpkeep(
   database: Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>,
