@@ -21,7 +21,7 @@ it.each([
   ['no default', envoySettingsSchema, '  WEIR_TLS_KEY_FILE'],
   ['a list', portalSettingsSchema, '  WEIR_SERVICES   (default http://127.0.0.1:9090/)'],
   ['the ops port of serve', settingsSchema, '  WEIR_OPS_PORT   (0 to 65535; default 9090)'],
-])('tells defaults, bounds and choices: %s', (_kind, schema, line) => {
+])('prints defaults, bounds and choices: %s', (_kind, schema, line) => {
   expect(settingsHelp(schema).split('\n')).toContain(line);
 });
 

@@ -68,7 +68,7 @@ describe('a flood of addresses', () => {
     expect(keptHeap() - before).toBeLessThan(2_000_000);
   }, 120_000);
 
-  it('does not make the gate forget whoever has failed more often', () => {
+  it('does not make the gate forget an address that has failed more often', () => {
     const { gate, fail } = begin({ maxFailing: 100 });
     fail(stranger, 30);
     for (let index = 0; index < 10_000; index += 1) gate.failed(addressOf(index));
@@ -109,7 +109,7 @@ describe('a flood of addresses', () => {
 });
 
 describe('replicas that count together', () => {
-  it('are told of each failure, by network', () => {
+  it('are notified of each failure, by network', () => {
     const told: string[] = [];
     const { gate } = begin({ onFailure: (network) => told.push(network) });
     gate.failed('2001:db8:0:1::7');
@@ -117,7 +117,7 @@ describe('replicas that count together', () => {
     expect(told).toEqual(['2001:db8:0:1::/64', stranger]);
   });
 
-  it('are not told of strangers who flood the gate', () => {
+  it('are not notified of each address in a flood', () => {
     const told = new Set<string>();
     const { gate } = begin({ maxFailing: 100, onFailure: (network) => told.add(network) });
     for (let index = 0; index < 10_000; index += 1) gate.failed(addressOf(index));
@@ -149,7 +149,7 @@ function beginRequests() {
 }
 
 describe('the gate of failed authentication (docs/reference/api.md §5, rule 5)', () => {
-  it('lets 30 failures pass, and after one more nobody from that address for 30 s, not even with a valid key', async () => {
+  it('lets 30 failures pass, and after one more no request from that address for 30 s, not even with a valid key', async () => {
     const { clock, gate, come, fail } = beginRequests();
     for (let count = 0; count < 30; count += 1) expect(await fail(blocked)).toBe('unauthenticated');
     expect(await come(blocked)).toBe('in');
@@ -172,7 +172,7 @@ describe('the gate of failed authentication (docs/reference/api.md §5, rule 5)'
     expect(await come(blocked)).toBe('in');
   });
 
-  it('stays open for whoever has no address', async () => {
+  it('stays open for a caller without an address', async () => {
     const { come, fail } = beginRequests();
     for (let count = 0; count < 100; count += 1) await fail(undefined);
     expect(await come(undefined)).toBe('in');

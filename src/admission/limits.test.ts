@@ -53,7 +53,7 @@ it.each<[LimitName, object]>([
   ],
   ['balance', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
   ['budget', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
-])('a refusal by %s is told as the contract says', async (by, told) => {
+])('a refusal by %s is written as the contract says', async (by, told) => {
   const refused = admit({ credential, latest: () => credential }, { admit: () => ({ kind: 'refused', by, rate }) });
   await expect(refused).rejects.toBeInstanceOf(Failure);
   await expect(refused).rejects.toMatchObject(told);

@@ -239,14 +239,14 @@ function pass(ms: number, shedShare: number): boolean {
 }
 
 describe('the watch over shedding', () => {
-  it('tells when nearly every request has been shed for 5 s, and recovers by itself', () => {
+  it('reports when nearly every request has been shed for 5 s, and recovers by itself', () => {
     expect(pass(60_000, 0)).toBe(false);
     expect(pass(5_000, 0.96)).toBe(false);
     expect(pass(500, 1)).toBe(true);
     expect(pass(500, 0.49)).toBe(false);
   });
 
-  it('tells nothing of a rush that is shorter, nor of one that lets some pass', () => {
+  it('reports no rush that is shorter, and none that lets some requests pass', () => {
     for (let rush = 0; rush < 10; rush += 1) {
       expect(pass(4_500, 1)).toBe(false);
       expect(pass(500, 0.9)).toBe(false);

@@ -29,7 +29,7 @@ beforeEach(() => {
   uploads = createUploads({ clock, limits });
 });
 
-/** An account that is told of as much memory as has arrived. */
+/** An account of as much memory as has arrived. */
 function open(workspaceId = 'w', address: string | null = '203.0.113.1') {
   const upload = uploads.open({ workspaceId, address: address ?? undefined }, headers);
   return { ...upload, hold: (bytes: number) => upload.hold(bytes, bytes) };

@@ -94,7 +94,7 @@ describe('a conversation', () => {
     const withCall = (value: typeof call) =>
       conversation([user('a'), { role: 'assistant', content: long, toolCalls: [value] }]);
     expect(withCall({ ...call, arguments: '{"a":2}' })).not.toBe(withCall(call));
-    // An id is made up anew by whoever repeats a conversation, and few templates show it.
+    // A client that repeats a conversation makes new ids, and few templates show them.
     expect(withCall({ ...call, id: 'call_2' })).toBe(withCall(call));
     const withImage = (url: string) => conversation([{ role: 'user', content: [{ type: 'image', url }] }]);
     expect(withImage('https://x/1')).toBeDefined();

@@ -37,7 +37,7 @@ export type AnswerEvent =
       readonly name: string;
     }
   | { readonly type: 'tool-delta'; readonly choice: number; readonly tool: number; readonly text: string }
-  /** Totals so far; a later one replaces an earlier one. `countedBy` says who counted the least exact part; absent, the engine all of it. */
+  /** Totals so far; a later one replaces an earlier one. `countedBy` names the counter of the least exact part. Absent: the engine counted everything. */
   | { readonly type: 'usage'; readonly usage: Usage; readonly countedBy?: CountedBy | undefined }
   | {
       readonly type: 'finish';

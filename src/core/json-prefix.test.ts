@@ -59,7 +59,7 @@ describe('the scanner', () => {
     );
   });
 
-  it('agrees with JSON.parse on every beginning of what somebody has spoiled', () => {
+  it('agrees with JSON.parse on every beginning of damaged text', () => {
     const spoiled = fc.tuple(texts, fc.nat(), fc.nat(3), oddities).map(([text, at, cut, oddity]) => {
       const place = at % (text.length + 1);
       return text.slice(0, place) + oddity + text.slice(place + cut);

@@ -86,7 +86,7 @@ export const liveModelSchema = z
       .meta({ description: 'USD per token, exact decimals; null: nothing of the object serves' }),
     availability: share
       .nullable()
-      .meta({ description: 'share of its requests that were served; null: too few to tell' }),
+      .meta({ description: 'share of its requests that were served; null: too few requests to judge' }),
     min_availability: share.nullable().meta({ description: 'its service level' }),
     tokens_per_second_p50: z.number().min(0).nullable(),
     first_token_ms_p50: ms.nullable(),

@@ -31,7 +31,7 @@ describe('the cost of an answer', () => {
     );
   });
 
-  it('takes cached tokens that nobody reported for none, and more than the prompt for all of it', () => {
+  it('takes cached tokens that were not reported for none, and more than the prompt for all of it', () => {
     const each = { prompt: 10n, completion: 100n, inputCacheRead: 1n };
     expect(costOf({ promptTokens: 5, completionTokens: 2 }, each)).toBe(250n);
     expect(costOf({ promptTokens: 5, completionTokens: 2, cachedTokens: 0 }, each)).toBe(250n);

@@ -43,7 +43,7 @@ describe('a story', () => {
     ]);
   });
 
-  it('is read as it is told, with its number and without', () => {
+  it('is read as it is written, with its number and without', () => {
     const refused = sampleStory({ outcome: 'refused', plan: null, attempts: [], bill: null, workspace: null });
     for (const story of [sampleStory(), refused]) expect(storySchema.parse(story)).toEqual(story);
     expect(numberedStorySchema.parse(numberedStory(3))).toEqual(numberedStory(3));

@@ -190,7 +190,7 @@ export const storySchema = z.object({
   failure: failureSchema.nullable(),
   refused_for: oneOf<RefusedFor>({ ...engineErrors, structure: true, 'repeated-failure': true, disputed: true })
     .nullable()
-    .meta({ description: 'why no route answered, where they tell' }),
+    .meta({ description: 'why no route answered, where the routes report a reason' }),
   route: z.string().nullable().meta({ description: 'the route that delivered last' }),
   attempt_count: count,
   hedge_count: count.nullable(),

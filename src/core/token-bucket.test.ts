@@ -15,7 +15,7 @@ it.each([
   expect(hasToken(fullInMs, size)).toBe(status.remaining > 0);
 });
 
-it('tells a slow key how long it has to wait', () => {
+it('returns how long a key over its rate has to wait', () => {
   expect(rateStatus(5000, { rate: 0.2, burst: 1 })).toMatchObject({ remaining: 0, nextSeconds: 5 });
   expect(rateStatus(2500, { rate: 0.2, burst: 1 })).toMatchObject({ remaining: 0, nextSeconds: 3 });
 });

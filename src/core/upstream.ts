@@ -46,10 +46,7 @@ export interface UpstreamListener {
 export interface UpstreamStream {
   /** Closes the connection; nothing is reported afterwards. Harmless once the call is over. */
   readonly abort: () => void;
-  /**
-   * Whether it is on a connection to the engine, as far as is known. Asks, so it
-   * takes a moment, and is for those who are about to abort it.
-   */
+  /** Asks Envoy whether the call is on a connection to the engine. Call it before an abort. */
   readonly reached: () => Promise<boolean>;
   /** Stops and restarts reading: the engine feels it. What was being read still comes: one more piece, or the end. */
   readonly pause: () => void;

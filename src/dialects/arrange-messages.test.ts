@@ -66,7 +66,7 @@ test('for any other template nothing is moved', () => {
   expect(arrangeMessages(messages, { systemMessages: 'Anywhere', images: 'sent' })).toEqual(messages);
 });
 
-test('a model that takes no images is told in words what a tool brought', () => {
+test('a model that takes no images gets a description of the images that a tool returned', () => {
   const content = [
     { type: 'text', text: 'Result: ' } as const,
     { type: 'image', url: 'data:image/png;base64,AA', alternative: '[An image stood here.]' } as const,

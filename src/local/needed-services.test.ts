@@ -48,7 +48,7 @@ it('keeps as many as can hold what is open, however short cores are', () => {
   expect(needed([use(0.3, 0.6, 0.7), use(0.3, 0.6, 0.4), idle])).toBe(3);
 });
 
-it('tells Envoy of the first ones that serve, and never of a spare one while too few do', () => {
+it('publishes the first services that serve to Envoy, and no spare one while too few serve', () => {
   expect(withSpares(['serving', 'serving', 'serving'], 1)).toEqual(['serving', 'spare', 'spare']);
   expect(withSpares(['away', 'serving', 'serving'], 1)).toEqual(['away', 'serving', 'spare']);
   expect(withSpares(['strained', 'away', 'serving'], 2)).toEqual(['strained', 'away', 'serving']);

@@ -146,7 +146,7 @@ describe('the supervisor', () => {
     await supervised.stop(0);
   });
 
-  it('tells why the next child did not come up, and goes on trying', async () => {
+  it('reports why the next child did not start, and tries again', async () => {
     const { supervised, lives, lines, life, pass, crash } = setUp();
     life().comeUp();
     await pass(5_000);

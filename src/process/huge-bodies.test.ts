@@ -37,7 +37,7 @@ function copyOf(bytes: Buffer): Uint8Array {
 }
 
 describe('a body of tens of megabytes', () => {
-  it.each(hugeBodies)('holds nobody up while it is read: $surface, $name', async ({ surface, bytes }) => {
+  it.each(hugeBodies)('delays no other work while it is read: $surface, $name', async ({ surface, bytes }) => {
     const sent = bytes();
     const copies = Array.from({ length: mostTries }, () => copyOf(sent));
     expect(await longestHold(() => take(copies.pop() ?? sent, surface))).toBeLessThan(longestHoldMs);

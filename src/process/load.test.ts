@@ -130,7 +130,7 @@ describe('memory', () => {
   });
 });
 
-it('frees a buffer that nobody needs any more in this very process', async () => {
+it('frees a buffer that is no longer needed in this very process', async () => {
   const inUse = (): number => process.memoryUsage().heapUsed + process.memoryUsage().external;
   const waste = (bytes: number): number => Buffer.alloc(bytes).length;
   const limit = inUse() + 128 * 1024 * 1024;
@@ -166,13 +166,13 @@ describe('the median wait', () => {
     expect(meter.current().medianWaitMs).toBe(50);
   });
 
-  it('is not told by one or two', () => {
+  it('does not follow from one or two', () => {
     arrive(5_000, 5_000);
     pass(500);
     expect(meter.current().medianWaitMs).toBe(0);
   });
 
-  it('is forgotten when nobody comes any more', () => {
+  it('is forgotten when requests stop', () => {
     arrive(50, 50, 50, 50, 50, 50, 50, 50, 50, 50);
     pass(100);
     expect(meter.current().medianWaitMs).toBe(50);
@@ -250,7 +250,7 @@ describe('the event loop', () => {
     expect(looks({ at: 1_000, ran: 120, active: 100 })).toEqual([{ ran: 0.12, wanted: 0.12 }]);
   });
 
-  it('is told again of the last stretch while a new one is too short', () => {
+  it('is reported again for the last stretch while a new one is too short', () => {
     const last = { ran: 0.2, wanted: 0.5 };
     expect(looks({ at: 1_000, ran: 200, active: 500 }, { at: 1_100, ran: 300, active: 600 })).toEqual([last, last]);
   });

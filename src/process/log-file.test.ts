@@ -29,7 +29,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const mebibyte = 1024 * 1024;
 
-/** A program that has the log as its output and writes numbered lines until it is told to end. */
+/** A program that has the log as its output and writes numbered lines until it gets a signal to end. */
 function startWriter() {
   const log = openLog(path);
   const script = `
@@ -65,7 +65,7 @@ describe('a log', () => {
     expect(readFileSync(`${path}.1`, 'utf8')).toBe('two\ntri\n');
   });
 
-  it('keeps what is written after it was put aside, by a program that was told nothing', async () => {
+  it('keeps what is written after it was put aside, by a program that got no signal', async () => {
     const writer = startWriter();
     await expect.poll(() => statSync(path).size, { timeout: 10_000 }).toBeGreaterThan(4_000);
     rotateLog(path, 1_000);

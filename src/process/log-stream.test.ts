@@ -61,7 +61,7 @@ describe('the log stream', () => {
   });
 
   it.each(['ENOSPC', 'EIO', 'EPIPE'])(
-    'drops and counts on %s, tries again after a second and tells how many',
+    'drops and counts on %s, tries again after a second and logs how many',
     (code) => {
       const { stream, answer, written, clock, isWriting } = setUp();
       for (const record of ['a\n', 'b\n']) stream.write(record);
@@ -78,7 +78,7 @@ describe('the log stream', () => {
     },
   );
 
-  it('counts what came while nothing could be written, and tells of all of it once', () => {
+  it('counts the records that could not be written, and logs their number once', () => {
     const { stream, answer, written, clock } = setUp();
     stream.write('a\n');
     answer('ENOSPC');
@@ -114,7 +114,7 @@ describe('the log stream', () => {
     expect(stream.dropped()).toBe(0);
   });
 
-  it('keeps a bounded amount while nobody reads, drops the rest and says so when somebody does', () => {
+  it('keeps a bounded amount without a reader, drops the rest, and logs the number when a reader returns', () => {
     const { stream, answer, written } = setUp(4);
     for (const record of ['a\n', 'b\n', 'c\n', 'd\n', 'e\n']) stream.write(record);
     expect(stream.dropped()).toBe(2);

@@ -44,7 +44,7 @@ describe('a body that is read in a worker', () => {
     prepared.release();
   });
 
-  it('tells of images', async () => {
+  it('reports images', async () => {
     const image = { type: 'image_url', image_url: 'https://x' };
     const prepared = await worker.prepare(encode({ ...bodyOf([image]) }), 'chat');
     expect(prepared.shape.images).toBe(1);

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';
 import { watchThreads } from './threads.ts';
 
-/** A thread that is busy for as long as it is told, and says so when it begins. */
+/** A thread that is busy for as long as the message says, and says so when it begins. */
 const script = `import { parentPort } from 'node:worker_threads';
 parentPort.on('message', (forMs) => {
   parentPort.postMessage('begun');
@@ -13,7 +13,7 @@ parentPort.on('message', (forMs) => {
 });
 parentPort.postMessage('ready');`;
 
-it('tells of each thread how busy it was, how long a message waits for it, and its memory', async () => {
+it('reports of each thread how busy it was, how long a message waits for it, and its memory', async () => {
   const threads = watchThreads();
   onTestFinished(threads.close);
   const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(script)}`), { name: 'weir-test' });

@@ -13,7 +13,7 @@ function handTurns() {
       done.push(name);
       return name;
     },
-    /** Whether somebody waits for the next turn. */
+    /** Whether a function waits for the next turn. */
     asked: () => next.length > 0,
     turn: () => {
       const runs = next;

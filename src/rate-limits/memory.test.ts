@@ -134,7 +134,7 @@ describe('money under way', () => {
   });
 });
 
-it('tells what is reserved by workspace, as long as something is', () => {
+it('reports what each workspace has reserved, as long as something is', () => {
   const { limits, slot } = begin();
   const [first, second, other] = ['ws-1', 'ws-1', 'ws-2'].map((workspaceId) => slot(rateAsk({ workspaceId })));
   expect(limits.reserved()).toEqual(new Map());

@@ -86,7 +86,7 @@ describe('an account whose requests are reserved', () => {
     );
   });
 
-  it('refuses nobody where it has more than all reservations', () => {
+  it('refuses no request where the balance exceeds all reservations', () => {
     fc.assert(
       fc.property(steps, (script) => {
         const asks = script.filter(({ kind }) => kind === 'ask').length;

@@ -14,7 +14,7 @@ import { routeOf } from '../../test/support/route-of.ts';
 
 type Asked = Partial<StructuredAsk>;
 
-/** A checker for schemas of one keyword, `const`; `{}` cannot be told. */
+/** A checker for schemas of one keyword, `const`; `{}` cannot be checked. */
 function createChecker() {
   const asks: StructureAsk[] = [];
   function check({ text, schema, top = 'object' }: StructureAsk): StructureResult {
@@ -147,7 +147,7 @@ describe('an answer', () => {
       'tools!',
     ],
     [
-      'two calls, one that cannot be told',
+      'two calls, one that cannot be checked',
       { tools },
       [...call('stop', '{}'), ...call('odd', '{}', { tool: 1 }), finish('tool_calls')],
       'tools',
@@ -199,7 +199,7 @@ describe('an answer', () => {
     expect(findings && inShort(findings)).toBe(expected);
   });
 
-  it('tells where a defect is, and nothing of the answer', async () => {
+  it('reports where a defect is, and nothing of the answer', async () => {
     expect(await validate({ tools }, [...call('go', '{"to":"secret"}'), finish('tool_calls')])).toEqual({
       checked: ['tools'],
       defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true, missesSchema: true }],

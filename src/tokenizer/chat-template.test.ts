@@ -37,8 +37,8 @@ describe('a template', () => {
   });
 
   it.each([
-    ['lstrip takes only what it is told', `{{ ${content}.lstrip('\\n') }}`, '\n\n  a', '  a'],
-    ['rstrip takes only what it is told', `{{ ${content}.rstrip('\\n') }}`, 'a \n', 'a '],
+    ['lstrip removes only the given characters', `{{ ${content}.lstrip('\\n') }}`, '\n\n  a', '  a'],
+    ['rstrip removes only the given characters', `{{ ${content}.rstrip('\\n') }}`, 'a \n', 'a '],
     ['strip takes blanks', `[{{ ${content}.strip() }}]`, ' \u001f\u0085a\t', '[a]'],
     ['trim leaves a byte order mark', `{{ ${content} | trim }}`, ' \ufeffa ', '\ufeffa'],
     ['trim works inside a longer expression', `{{ 'x' + ${content} | trim + 'y' }}`, ' a ', 'xay'],
@@ -51,7 +51,7 @@ describe('a template', () => {
     expect(() => render('{% for i in range(10000000000) %}{% endfor %}')).toThrow(RangeError);
   });
 
-  it('never tells what a template said when it refused', () => {
+  it('never shows the text of a template that refused', () => {
     expect(() => render(`{{ raise_exception(${content}) }}`, says('secret'))).toThrow(
       'the template refused the messages',
     );

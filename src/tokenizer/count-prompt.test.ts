@@ -222,7 +222,7 @@ describe('counting', () => {
 
   it.each([
     ['refuses a word of 30 MB without merging it', 'a', 1_000_000, 'over'],
-    ['leaves a word of 30 MB to the engine when its length alone cannot tell', ' ', 1_000_000, 'unknown'],
+    ['leaves a word of 30 MB to the engine when its length alone does not decide', ' ', 1_000_000, 'unknown'],
     ['refuses 30 MB that cannot fit by their length alone', ' ', 100_000, 'over'],
   ] as const)('%s', (_name, character, limit, kind) => {
     expect(countPrompt(tokenizer, userSays(character.repeat(30_000_000)), { ...unlimited, limit }).kind).toBe(kind);

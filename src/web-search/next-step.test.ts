@@ -52,7 +52,7 @@ describe('what follows a round', () => {
     });
   });
 
-  it('removes the tool only from a model that was told that no searches are left', () => {
+  it('removes the tool only from a model that has read that no searches are left', () => {
     expect(step(said(), { searches: 1 })).toMatchObject({ after: { search: 'offered' } });
     expect(step(said(), { searches: 0 })).toMatchObject({ after: { search: 'withdrawn' } });
   });

@@ -76,7 +76,7 @@ it('keys have a name, an expiry and models, and bad ones are refused by the name
   expect(await json('key', 'list')).toHaveLength(2);
 });
 
-it('a correction needs a note and no more than there is, the books stay right, and the trail tells all of it', async () => {
+it('a correction needs a note and no more than there is, the books stay right, and the trail records all of it', async () => {
   const { run, json, refusal } = commandsOn(temporaryFolder());
   const workspace = await json<{ id: string }>('workspace', 'create', 'acme', '--credit', '5');
   expect(await json('workspace', 'credit', 'acme', '-2.5', '--note', 'refund of order 7')).toEqual({

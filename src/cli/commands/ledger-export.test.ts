@@ -160,9 +160,9 @@ describe('weir ledger export', () => {
     expect(ids).toEqual(Array.from({ length: printed.rows }, (_, index) => `r${index}`));
   });
 
-  it('leaves nothing behind when it is told to end', async () => {
+  it('leaves nothing behind when it gets a signal to end', async () => {
     const { ids, location, settle } = await sampleDatabase();
-    // Some pages, so that it is in the middle of them when it is told.
+    // Some pages, so that it is in the middle of them when it gets the signal.
     for (let page = 0; page < 8; page += 1) {
       const started = Array.from({ length: 5_000 }, (_, index) => page * 5_000 + index);
       await settle(

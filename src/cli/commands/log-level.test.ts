@@ -54,7 +54,7 @@ async function setUp() {
 }
 
 describe('weir log-level', () => {
-  it('tells and changes what the services and the portal of a data folder log, or one of them', async () => {
+  it('shows and changes what the services and the portal of a data folder log, or one of them', async () => {
     const { run, levels, service, portal } = await setUp();
     const said = (first: string, second: string) => [
       { service, level: first, problem: null },
@@ -67,7 +67,7 @@ describe('weir log-level', () => {
     expect(await run([], { WEIR_SERVICES: service })).toEqual({ code: 0, said: said('debug', 'warn') });
   });
 
-  it('says who does not answer, and refuses what is no level', async () => {
+  it('names the service that does not answer, and refuses what is no level', async () => {
     const { data, run, levels, ops, service, portal } = await setUp();
     expect(await run(['loud'])).toEqual({
       code: 2,

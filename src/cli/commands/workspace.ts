@@ -9,7 +9,7 @@ import { accountsCommand, type Answer, byOperator } from './accounts-command.ts'
 import { countOption, creditOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
 
-/** Adds `workspace` to the command line: who pays, and how much is left. */
+/** Adds `workspace` to the command line: the accounts that pay, and their balances. */
 export function workspaceCommand(program: Command): void {
   const group = program.command('workspace').description('make workspaces, fill and suspend them');
 

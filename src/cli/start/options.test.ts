@@ -48,7 +48,7 @@ test('an upstream costs nothing unless a price is given', () => {
   expect(priced?.source.kind === 'upstream' && priced.source.url.href).toBe('http://127.0.0.1:1/');
 });
 
-test('the watchdog waits fifteen seconds unless told otherwise', () => {
+test('the watchdog waits fifteen seconds by default', () => {
   expect(readStartOptions([], { WEIR_WATCHDOG_SECONDS: '' })?.silenceMs).toBe(15_000);
   expect(readStartOptions([], { WEIR_WATCHDOG_SECONDS: '0' })?.silenceMs).toBe(0);
   expect(() => readStartOptions([], { WEIR_WATCHDOG_SECONDS: '15s' })).toThrow('WEIR_WATCHDOG_SECONDS: expected');

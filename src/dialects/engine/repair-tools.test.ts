@@ -213,7 +213,7 @@ describe('the repair of tool calls', () => {
             { index, id: call.id, function: { name: first, arguments: '' } },
             { index, function: { name: second } },
           ];
-          // A piece that is the same as the one before it cannot be told from a repetition.
+          // A piece that equals the one before it looks like a repetition.
           return first === second ? fragments(call, index, places) : [...start, ...rest];
         });
         expect(repair(all.map((each) => [each])).calls).toEqual(

@@ -80,7 +80,7 @@ describe('a schema', () => {
       1,
     ],
     [
-      'with keywords and formats nobody knows',
+      'with unknown keywords and formats',
       { type: 'string', format: 'moon', 'x-order': 1, widget: { type: 1 } },
       'a',
       1,

@@ -17,7 +17,7 @@ function start(options: Omit<StructureCheckerOptions, 'startThread'> = {}): Stru
 
 const late: StructureResult = { kind: 'unknown', reason: 'time' };
 const integer: StructureAsk = { text: '{"a":1}', schema: { properties: { a: { type: 'integer' } } } };
-/** Twice as long for each a: nobody waits for the end of it. */
+/** Each `a` doubles its time, so that it never ends within a test. */
 const stuck = (name: string): StructureAsk => ({
   text: JSON.stringify({ [name]: `${'a'.repeat(60)}!` }),
   schema: { properties: { [name]: { pattern: '^(a+)+$' } } },
