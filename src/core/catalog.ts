@@ -180,6 +180,6 @@ export interface ObjectEvent {
 /** When a model's retirement was first seen, and which one that was. Milliseconds since the epoch. */
 export interface Announcement {
   readonly announcedAt: number;
-  /** The `spec.retireAt` that was announced; absent: it was the deletion. */
+  /** The announced `spec.retireAt`. Absent: the deletion of the model was announced. */
   readonly announcedFor?: number | undefined;
 }

@@ -16,7 +16,7 @@ export interface RequestHead {
   readonly traceparent?: () => string | undefined;
 }
 
-/** The caller's or Envoy's `x-request-id`. Being a stranger's text, it is kept only when short and plain; else it is empty. */
+/** The caller's or Envoy's `x-request-id`. Empty if it is long or has special characters, because a caller can write anything there. */
 export function correlationIdOf(head: Pick<RequestHead, 'header'>): string {
   const text = head.header('x-request-id') ?? '';
   return /^[\w.:-]{1,64}$/.test(text) ? text : '';

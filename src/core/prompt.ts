@@ -25,7 +25,7 @@ export interface PromptCountOptions {
 /** The number of tokens of a prompt, as far as it had to be counted. */
 export type PromptCount =
   | { readonly kind: 'counted'; readonly tokens: number }
-  /** Not over the limit. Only when `fit` was wanted. */
+  /** At most the limit; not counted exactly. Only for callers that ask for `fit`. */
   | { readonly kind: 'within'; readonly atMost: number }
   /** Over the limit. */
   | { readonly kind: 'over'; readonly atLeast: number }

@@ -107,7 +107,7 @@ const table = {
   'usage.completionTokens': { name: 'completion_tokens', kind: 'count', stored: { column: 'integer' } },
   'usage.cachedTokens': { name: 'cached_tokens', kind: 'count', optional: true, stored: { column: 'integer' } },
   'usage.reasoningTokens': { name: 'reasoning_tokens', kind: 'count', optional: true, stored: { column: 'integer' } },
-  /** `engine` where nothing is billed, because nothing is estimated. */
+  /** A request that costs nothing has `engine`: its counts are not estimated. */
   countedBy: { name: 'counted_by', kind: 'name', names: countSources, stored: { shift: 8, bits: 2 } },
   'usage.webSearches': { name: 'web_searches', kind: 'count', optional: true, stored: { column: 'smallint' } },
   cost: { name: 'cost', kind: 'money', stored: { column: 'bigint' } },

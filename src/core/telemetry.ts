@@ -37,7 +37,7 @@ export interface AnswerFacts {
   /** What the answer calls its model. */
   readonly model: string | undefined;
   readonly usage: Usage | undefined;
-  /** Of the choices that have ended, in the order in which they did. */
+  /** One entry per ended choice, in the order of their ends. */
   readonly finishReasons: readonly FinishReason[];
 }
 

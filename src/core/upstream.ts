@@ -48,7 +48,7 @@ export interface UpstreamStream {
   readonly abort: () => void;
   /** Asks Envoy whether the call is on a connection to the engine. Call it before an abort. */
   readonly reached: () => Promise<boolean>;
-  /** Stops and restarts reading: the engine feels it. What was being read still comes: one more piece, or the end. */
+  /** Stops and restarts reading, which slows the engine. After `pause`, one more piece or the end may still arrive. */
   readonly pause: () => void;
   readonly resume: () => void;
 }

@@ -45,8 +45,8 @@ const mostHeapBytes = 4096 * mebibyte;
 
 /** Options of the service's Node; the chart has the same. The measurements are in docs/decisions/0022. */
 export const nodeFlags = [
-  // The young generation would begin at 1 MiB and grow to 16 with use, and growing costs collections: a tenth of the service's
-  // time in its first minute under load. With this it begins at 16.
+  // By default the young generation grows from 1 to 16 MiB, which takes a tenth of the service's time in its first minute
+  // under load.
   '--min-semi-space-size=16',
   // After some hundred long streams V8 would make more and more of each request in the old generation.
   '--no-allocation-site-pretenuring',

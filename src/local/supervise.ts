@@ -22,7 +22,7 @@ export interface Launched {
 export interface SuperviseOptions {
   /** The child's name at the beginning of a message, with the article: `The service`. */
   readonly name: string;
-  /** Starts the child. The signal is aborted when this run ends: then nothing may wait for it to come up. */
+  /** Starts the child. The signal is aborted when this run ends. Stop waiting for the child to start then. */
   readonly launch: (over: AbortSignal) => Launched;
   readonly onPid: (pid: number | undefined) => void;
   readonly report: (line: string) => void;
