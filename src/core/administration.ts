@@ -181,7 +181,9 @@ export class DatabaseAway extends Error {
   override readonly name = 'DatabaseAway';
 }
 
-export type UsageDimension = 'workspace' | 'key' | 'model' | 'surface' | 'day' | 'hour';
+/** What usage can be summed by. */
+export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
+export type UsageDimension = (typeof usageDimensions)[number];
 
 /**
  * One line of a report. Dimensions that were not requested are undefined, and so are those of the group "all others"

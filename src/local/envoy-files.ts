@@ -6,7 +6,7 @@ import type { TraceSampling } from '../core/trace.ts';
 import { envoyArguments, renderBootstrap } from '../envoy/config/bootstrap.ts';
 import { renderClusters } from '../envoy/config/clusters.ts';
 import { type ConnectionLimits, connectionsModule } from '../envoy/config/connection-limits.ts';
-import { type EdgeCertificate, renderEdgeCertificate } from '../envoy/config/edge-listener.ts';
+import { type EdgeCertificateFiles, renderEdgeCertificate } from '../envoy/config/edge-listener.ts';
 import { runFolder, type RunFolder } from '../envoy/config/run-folder.ts';
 import { machineMemoryBytes } from '../process/machine.ts';
 import { type Environment, readSome } from '../read-settings.ts';
@@ -99,7 +99,7 @@ function quarterOfMachine(): number {
   return Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, machineMemoryBytes() / 4)));
 }
 
-function readTls(variables: EnvoySettings): EdgeCertificate | undefined {
+function readTls(variables: EnvoySettings): EdgeCertificateFiles | undefined {
   const { WEIR_TLS_CERTIFICATE_FILE: certificateFile = '', WEIR_TLS_KEY_FILE: keyFile = '' } = variables;
   if (certificateFile === '' && keyFile === '') return undefined;
   const cert = readPem('WEIR_TLS_CERTIFICATE_FILE', certificateFile);

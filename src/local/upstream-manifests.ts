@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { modelAliases } from '../catalog/resources/model.ts';
-import { contextLengthOf, type Upstream, type UpstreamEntry } from './upstream.ts';
+import { contextLengthOf, type ProbedEngine, type UpstreamEntry } from './upstream.ts';
 
 /** USD per token, decimals as the manifest has them. */
 export interface UpstreamPrice {
@@ -40,7 +40,7 @@ export interface NamedEntry {
  * with the names of the models.
  */
 export async function writeUpstreamManifests(
-  upstream: Upstream,
+  upstream: ProbedEngine,
   catalog: UpstreamCatalog,
 ): Promise<readonly NamedEntry[]> {
   const { folder, key } = catalog;
@@ -63,7 +63,7 @@ function secretObject(token: string): unknown {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name: upstreamName }, stringData: { token } };
 }
 
-async function backendObject({ engine, base }: Upstream, hasKey: boolean): Promise<unknown> {
+async function backendObject({ engine, base }: ProbedEngine, hasKey: boolean): Promise<unknown> {
   const isTls = base.protocol === 'https:';
   const port = base.port === '' ? (isTls ? 443 : 80) : Number(base.port);
   const path = base.pathname.replace(/\/+$/, '');

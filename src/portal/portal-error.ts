@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { DatabaseAway, Refusal } from '../core/administration.ts';
 import { fieldPath, messageOf } from '../core/failure.ts';
 import { faultsOf } from '../core/schema-faults.ts';
-import type { ErrorAnswer } from './api/values.ts';
+import type { ErrorObject } from './api/values.ts';
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 500 | 502 | 503;
 
@@ -70,7 +70,7 @@ function statusOf(error: unknown): ErrorStatus | undefined {
 /** Answers with the envelope of the service (docs/reference/api.md §2.5). */
 export async function answerError(reply: FastifyReply, { status, message, field, retryAfterSeconds }: PortalError) {
   const type = [400, 404, 409, 413, 415].includes(status) ? 'invalid_request_error' : 'service_error';
-  const body: ErrorAnswer = { error: { message, type, field } };
+  const body: ErrorObject = { error: { message, type, field } };
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   // Errors have one form, so they skip the schema of the route.
   return reply

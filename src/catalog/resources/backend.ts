@@ -194,4 +194,4 @@ export const backendSchema = z.strictObject({
   spec: backendSpec,
   status: z.unknown().optional(),
 });
-export type BackendObject = z.output<typeof backendSchema>;
+export type BackendResource = z.output<typeof backendSchema>;

@@ -244,4 +244,4 @@ export const modelSchema = z.strictObject({
   spec: modelSpec,
   status: z.unknown().optional(),
 });
-export type ModelObject = z.output<typeof modelSchema>;
+export type ModelResource = z.output<typeof modelSchema>;

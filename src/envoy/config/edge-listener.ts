@@ -16,7 +16,7 @@ export interface EdgeOptions {
     /** 0 lets the kernel choose; Envoy's admin page `/listeners` then shows the port. */
     readonly port: number;
     /** With a certificate the edge speaks TLS only. Its `renderEdgeCertificate` must be in the run folder before Envoy starts. */
-    readonly tls?: EdgeCertificate | undefined;
+    readonly tls?: EdgeCertificateFiles | undefined;
   };
   /** Proxies in front that append to `x-forwarded-for` and are believed. 0: the peer is the client. */
   readonly trustedHops: number;
@@ -248,7 +248,7 @@ const handToService = (services: number | undefined): ConfigObject => ({
 });
 
 /** PEM files. */
-export interface EdgeCertificate {
+export interface EdgeCertificateFiles {
   readonly certificateFile: string;
   readonly keyFile: string;
 }
@@ -261,7 +261,7 @@ const secret = 'edge-certificate';
  * certificate's folder, which is how Kubernetes renews a mounted Secret.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/security/secret#certificate-rotation
  */
-export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificate): ConfigObject {
+export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificateFiles): ConfigObject {
   return {
     resources: [
       typed('envoy.extensions.transport_sockets.tls.v3.Secret', {

@@ -29,6 +29,6 @@ export const auditEntry = z
     after: fields,
   })
   .meta({ id: 'AuditEntry', description: 'One change of an account.' });
-export type AuditEntry = z.infer<typeof auditEntry>;
+export type AuditEntryObject = z.infer<typeof auditEntry>;
 
 export const auditPage = pageOf(auditEntry, { id: 'AuditPage', of: 'changes, newest first' });

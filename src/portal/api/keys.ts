@@ -44,7 +44,7 @@ export const key = z
     last_used_at: moment.nullable().meta({ description: 'Start of its last settled request.' }),
   })
   .meta({ id: 'Key', description: 'A credential of a workspace, without its text, which is not stored.' });
-export type Key = z.infer<typeof key>;
+export type KeyObject = z.infer<typeof key>;
 
 export const keyPage = pageOf(key, { id: 'KeyPage', of: 'keys, newest first' });
 
@@ -61,7 +61,7 @@ export const newKey = z
     models: patterns.nullish(),
   })
   .meta({ id: 'NewKey', description: 'A new key.' });
-export type NewKey = z.input<typeof newKey>;
+export type NewKeyObject = z.input<typeof newKey>;
 
 /** The answer to `POST /workspaces/{id}/keys`. No other answer has the text of a key. */
 export const createdKey = key
@@ -69,7 +69,7 @@ export const createdKey = key
     key: z.string().meta({ description: 'The text of the key. It is shown only once.', example: 'sk-weir-…' }),
   })
   .meta({ id: 'CreatedKey', description: 'A new key, with its text.' });
-export type CreatedKey = z.infer<typeof createdKey>;
+export type CreatedKeyObject = z.infer<typeof createdKey>;
 
 /** `PATCH /keys/{id}`: absent fields stay as they are, null removes a value. */
 export const keyChange = z
@@ -84,4 +84,4 @@ export const keyChange = z
   })
   .refine((change) => Object.keys(change).length > 0, 'expected at least one field to change')
   .meta({ id: 'KeyChange', description: 'The fields of a key to change.' });
-export type KeyChange = z.input<typeof keyChange>;
+export type KeyChangeObject = z.input<typeof keyChange>;

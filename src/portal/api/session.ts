@@ -19,7 +19,7 @@ export const signInWays = z
       .meta({ description: 'OpenID Connect; null where it is not set up.' }),
   })
   .meta({ id: 'SignInWays', description: 'The ways to sign in.' });
-export type SignInWays = z.infer<typeof signInWays>;
+export type SignInWaysObject = z.infer<typeof signInWays>;
 
 /** `POST /session`: either the admin token or an API key. */
 export const signIn = z
@@ -31,7 +31,7 @@ export const signIn = z
     'expected either token or key, a text of at most 500 characters',
   )
   .meta({ id: 'SignIn', description: 'The credential to sign in with.' });
-export type SignIn = z.infer<typeof signIn>;
+export type SignInObject = z.infer<typeof signIn>;
 
 /** A workspace by its id and its name. */
 export const workspaceName = z.object({ id: workspaceId, name: z.string() }).meta({ id: 'WorkspaceName' });
@@ -56,7 +56,7 @@ export const session = z
       .meta({ description: 'Where clients call the models (`WEIR_PUBLIC_URL`).', example: 'http://127.0.0.1:8080/v1' }),
   })
   .meta({ id: 'Session', description: 'The current session.' });
-export type Session = z.infer<typeof session>;
+export type SessionObject = z.infer<typeof session>;
 
 /** `DELETE /session` of a session that began with an identity provider. */
 export const signedOut = z
@@ -64,4 +64,4 @@ export const signedOut = z
     log_out_url: z.string().meta({ description: 'Where the browser goes to end the session with the provider, too.' }),
   })
   .meta({ id: 'SignedOut', description: 'The session of the portal has ended; that of the provider has not.' });
-export type SignedOut = z.infer<typeof signedOut>;
+export type SignedOutObject = z.infer<typeof signedOut>;

@@ -95,4 +95,4 @@ export const errorAnswer = z
     }),
   })
   .meta({ id: 'Error', description: 'Why the request was refused or failed.' });
-export type ErrorAnswer = z.infer<typeof errorAnswer>;
+export type ErrorObject = z.infer<typeof errorAnswer>;
