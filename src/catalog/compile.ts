@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { claimAliases, createdAt } from './aliases.ts';
-import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
+import { compileBackend, type CompiledBackend, secretsOf, type ServiceSupport } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
 import { isObject } from '../core/json.ts';
@@ -43,8 +43,8 @@ export interface Compilation {
 export interface CompileOptions {
   /** An object that is still there but has turned bad keeps serving as it was here. Absent: there was none. */
   readonly previous?: Snapshot | undefined;
-  /** `refused`: there is no cluster whose Services could be followed. Default: followed. */
-  readonly services?: 'followed' | 'refused' | undefined;
+  /** Default: `followed`. */
+  readonly services?: ServiceSupport | undefined;
 }
 
 /**
@@ -286,7 +286,7 @@ interface ObjectContext {
 }
 
 interface BackendContext extends ObjectContext {
-  readonly services: 'followed' | 'refused';
+  readonly services: ServiceSupport;
 }
 
 interface ModelContext extends ObjectContext {

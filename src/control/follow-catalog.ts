@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Money } from '../core/money.ts';
 import type { ModelStatus } from '../core/observed-catalog.ts';
+import type { ServiceSupport } from '../catalog/compile-backend.ts';
 
 /** The objects of a catalog at one moment, as their source has them. */
 export interface CatalogReading {
@@ -26,8 +27,7 @@ export interface FollowOptions {
   readonly first: CatalogReading;
   /** The snapshot before the first reading: an object that has turned bad keeps serving as it was there. */
   readonly previous: Snapshot | undefined;
-  /** Whether Services can be followed. */
-  readonly services: 'followed' | 'refused';
+  readonly services: ServiceSupport;
   /** What the list of models shows besides the catalog. */
   readonly listing: Listing;
   /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have those that are known. */

@@ -32,8 +32,11 @@ export interface UnderWay {
 }
 
 /** Which fund is exhausted. */
-export type Shortage = 'balance' | 'budget';
-export type LimitName = 'rate' | 'concurrency' | Shortage;
+export const shortages = ['balance', 'budget'] as const;
+export type Shortage = (typeof shortages)[number];
+
+export const limitNames = ['rate', 'concurrency', ...shortages] as const;
+export type LimitName = (typeof limitNames)[number];
 
 /** The first limit that refuses a request, in the order of refusals (docs/reference/architecture.md §2.2); undefined when it is admitted. */
 export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
@@ -86,4 +89,5 @@ export interface Limits {
 }
 
 /** Which bound ended an upload: its owner's bytes, all bytes, or its time. */
-export type UploadBound = 'workspace' | 'address' | 'total' | 'time';
+export const uploadBounds = ['workspace', 'address', 'total', 'time'] as const;
+export type UploadBound = (typeof uploadBounds)[number];

@@ -11,10 +11,12 @@ import type { RequestTrace } from './trace.ts';
 import type { SearchError } from './web-search.ts';
 
 /** Why an attempt is made. `resume`: to go on with an answer that broke off elsewhere. */
-export type AttemptReason = 'first' | 'failover' | 'hedge' | 'resume';
+export const attemptReasons = ['first', 'failover', 'hedge', 'resume'] as const;
+export type AttemptReason = (typeof attemptReasons)[number];
 
 /** Where an attempt is made, seen from the attempt before: on another endpoint of the same backend, or on another route. */
-export type AttemptStep = 'first' | 'endpoint' | 'route';
+export const attemptSteps = ['first', 'endpoint', 'route'] as const;
+export type AttemptStep = (typeof attemptSteps)[number];
 
 /** An attempt whose call goes out next. */
 export interface AttemptStart {

@@ -1,6 +1,13 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { authorityOf, type Endpoint, endpointName, type FoundEndpoints, type ServiceSource } from '../core/endpoint.ts';
+import {
+  authorityOf,
+  type Endpoint,
+  endpointName,
+  type FoundEndpoints,
+  type Scheme,
+  type ServiceSource,
+} from '../core/endpoint.ts';
 
 /** The stored part of an EndpointSlice (discovery.k8s.io/v1): some of the pods of one Service at one moment. */
 export interface Slice {
@@ -134,7 +141,7 @@ export function readService(raw: unknown, known: ReadonlyMap<string, Service>): 
 
 export interface ServiceFacts {
   readonly source: ServiceSource;
-  readonly scheme: 'http' | 'https';
+  readonly scheme: Scheme;
   readonly namespace: string;
   /** Undefined: there is none of that name, or Services cannot be read. */
   readonly service: Service | undefined;

@@ -4,6 +4,7 @@ import {
   type FollowEndpoints,
   type FoundEndpoints,
   isSameEndpoints,
+  type Scheme,
   type ServiceSource,
 } from '../core/endpoint.ts';
 import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
@@ -52,7 +53,7 @@ const gatheredTogether = 1_000;
 
 interface Followed {
   readonly source: ServiceSource;
-  readonly scheme: 'http' | 'https';
+  readonly scheme: Scheme;
   readonly onFound: (found: FoundEndpoints) => void;
   /** What the endpoints were computed from. */
   from: { readonly slices: readonly Slice[]; readonly service: Service | undefined } | undefined;

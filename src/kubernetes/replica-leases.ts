@@ -6,6 +6,7 @@ import {
   type ObservedBackend,
   type ObservedCatalog,
   type ObservedEndpoints,
+  unreachableReasons,
 } from '../core/observed-catalog.ts';
 import { isRefusal, type KubeClient, mergePatch } from './client.ts';
 import { durationMsOf, microTime, watchRenewals } from './leases.ts';
@@ -47,7 +48,7 @@ const writtenCatalog = z.object({
   hasEnvoy: z.boolean(),
   clusters: z.array(z.string()),
   refused: z.record(z.string(), z.string()),
-  unreachable: z.record(z.string(), z.enum(['no-address', 'unhealthy'])),
+  unreachable: z.record(z.string(), z.enum(unreachableReasons)),
   out: z.array(z.string()),
   failing: z.record(z.string(), z.object({ status: z.number().optional() })).default({}),
   unlisted: z.array(z.string()),

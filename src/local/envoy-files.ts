@@ -13,11 +13,12 @@ import { type Environment, readSome } from '../read-settings.ts';
 import { type EnvoySettings, envoySettingsSchema } from '../settings.ts';
 import { readTracingSettings } from '../tracing-settings.ts';
 import { StartRefusal } from './refusal.ts';
+import type { Scheme } from '../core/endpoint.ts';
 
 export interface EnvoyFiles {
   readonly files: RunFolder;
   readonly args: readonly string[];
-  readonly scheme: 'http' | 'https';
+  readonly scheme: Scheme;
 }
 
 const gibibyte = 1024 ** 3;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { modelAliases } from '../catalog/resources/model.ts';
 import { contextLengthOf, type ProbedEngine, type UpstreamEntry } from './upstream.ts';
+import { modalities } from '../core/catalog.ts';
 
 /** USD per token, decimals as the manifest has them. */
 export interface UpstreamPrice {
@@ -95,7 +96,7 @@ function modelObjects(models: readonly NamedEntry[], { price, now }: UpstreamCat
         ownedBy: id.slice(0, id.indexOf('/')),
         added: new Date(addedAt(entry, now)).toISOString(),
         contextLength: contextLengthOf(entry),
-        inputModalities: hasImages ? ['text', 'image'] : ['text'],
+        inputModalities: hasImages ? modalities : ['text'],
         pricing: { prompt: price.prompt, completion: price.completion },
         routes: [{ backend: upstreamName, upstreamModel: entry.id }],
       },

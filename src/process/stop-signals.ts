@@ -15,7 +15,8 @@ const sameKeystrokeMs = 1_000;
 
 const parentPollMs = 500;
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** The signals that ask a program to end. */
+export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Listens for Ctrl-C, SIGTERM and SIGHUP, and for the end of the parent process, if that gave us a channel or is npm: npm's shell
@@ -38,7 +39,7 @@ export function listenForStop(env: Readonly<Record<string, string | undefined>>)
     if (process.ppid === parent) cancel = systemClock.after(parentPollMs, watchParent);
     else onOrphaned();
   };
-  for (const signal of signals) process.on(signal, onSignal);
+  for (const signal of endingSignals) process.on(signal, onSignal);
   if (process.connected) process.once('disconnect', onOrphaned);
   if (env['npm_lifecycle_event'] !== undefined) watchParent();
   return {
@@ -46,7 +47,7 @@ export function listenForStop(env: Readonly<Record<string, string | undefined>>)
     now: now.signal,
     dispose: () => {
       cancel();
-      for (const signal of signals) process.off(signal, onSignal);
+      for (const signal of endingSignals) process.off(signal, onSignal);
       process.off('disconnect', onOrphaned);
     },
   };

@@ -7,7 +7,7 @@ import type {
   SystemMessages,
 } from '../core/capability.ts';
 import type { Model, Route } from '../core/catalog.ts';
-import type { ReasoningAsk, ReasoningEffort, Request } from '../core/request.ts';
+import { type ReasoningAsk, type ReasoningEffort, reasoningEfforts, type Request } from '../core/request.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
 import { asksForDefault, type ParameterName, parameterNames, parameters } from '../core/parameters.ts';
 import type { PlannedRoute } from '../core/plan.ts';
@@ -181,8 +181,6 @@ function needsOf(asked: Asked): readonly Need[] {
   ];
 }
 
-const ladder: readonly ReasoningEffort[] = ['low', 'medium', 'high', 'max'];
-
 /** The share of the output cap that a reasoning budget must reach to count as a level, and the tokens where there is no cap. */
 const levels: readonly { readonly effort: ReasoningEffort; readonly share: number; readonly tokens: number }[] = [
   { effort: 'max', share: 0.9, tokens: 32_768 },
@@ -201,8 +199,8 @@ export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | u
 
 /** The deepest supported level that is not deeper than the level asked for; else the least one there is. */
 function clamp(asked: ReasoningEffort, supported: readonly ReasoningEffort[]): ReasoningEffort | undefined {
-  const wanted = ladder.indexOf(asked);
-  return supported.findLast((effort) => ladder.indexOf(effort) <= wanted) ?? supported[0];
+  const wanted = reasoningEfforts.indexOf(asked);
+  return supported.findLast((effort) => reasoningEfforts.indexOf(effort) <= wanted) ?? supported[0];
 }
 
 /**
@@ -219,7 +217,7 @@ export function settleReasoning(
   if (mode === 'None') return undefined;
   if (ask?.enabled === false) return mode === 'Optional' && control.off ? { enabled: false } : 'impossible';
   if (ask?.budgetTokens !== undefined && control.budget) return { enabled: true, budgetTokens: ask.budgetTokens };
-  const supported = ladder.filter((effort) => control.efforts.includes(effort) && efforts.includes(effort));
+  const supported = reasoningEfforts.filter((effort) => control.efforts.includes(effort) && efforts.includes(effort));
   const asked =
     ask?.budgetTokens === undefined ? (ask?.effort ?? 'max') : effortOfBudget(ask.budgetTokens, maxOutputTokens);
   const effort = clamp(asked, supported);

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { capabilities } from './capabilities.ts';
 import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
+import { modalities, reasoningModes } from '../../core/catalog.ts';
+import { reasoningEfforts } from '../../core/request.ts';
 
 const modelId = shaped(
   z.string().min(3).max(128),
@@ -56,12 +58,12 @@ const pricing = z.strictObject({
 });
 
 const reasoningFields = z.strictObject({
-  mode: z.enum(['None', 'Optional', 'Always']).default('None').meta({
+  mode: z.enum(reasoningModes).default('None').meta({
     description: 'Whether the model reasons, and whether reasoning can be switched off. Default None.',
     example: 'Optional',
   }),
   efforts: z
-    .array(z.enum(['low', 'medium', 'high', 'max']))
+    .array(z.enum(reasoningEfforts))
     .max(4)
     .default([])
     .meta({
@@ -110,21 +112,15 @@ const route = z.strictObject({
 });
 export type RouteSpec = z.output<typeof route>;
 
-const modalities = withRules(
-  z
-    .array(z.enum(['text', 'image']))
-    .min(1)
-    .max(2),
-  [
-    {
-      field: [],
-      reason: 'Invalid',
-      message: 'expected [text] or [text, image]',
-      holds: (list) => list.filter((modality) => modality === 'text').length === 1,
-      cel: "self.exists_one(modality, modality == 'text')",
-    },
-  ],
-);
+const inputModalities = withRules(z.array(z.enum(modalities)).min(1).max(2), [
+  {
+    field: [],
+    reason: 'Invalid',
+    message: 'expected [text] or [text, image]',
+    holds: (list) => list.filter((modality) => modality === 'text').length === 1,
+    cel: "self.exists_one(modality, modality == 'text')",
+  },
+]);
 
 /** Most routes of a Model. */
 export const maxRoutes = 64;
@@ -163,7 +159,7 @@ const modelFields = z.strictObject({
     .min(1)
     .max(100_000_000)
     .meta({ description: 'Context window in tokens, prompt and output together, 1 to 100000000.', example: 131_072 }),
-  inputModalities: modalities.default(['text']).meta({
+  inputModalities: inputModalities.default(['text']).meta({
     description: 'What a prompt may hold: [text] or [text, image]. Default [text].',
     example: ['text'],
   }),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { instant } from './fields.ts';
+import { conditionStatuses } from '../../core/live-catalog.ts';
 
 /** The conditions of a Model, each after those that it depends on. */
 export const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
@@ -24,7 +25,7 @@ const condition = z.strictObject({
     .max(316)
     .regex(/^[A-Z][A-Za-z0-9]*$/, 'expected a name such as "Accepted"')
     .meta({ description: 'What is being said, one condition each.', example: 'Accepted' }),
-  status: z.enum(['True', 'False', 'Unknown']).meta({ description: 'Whether it holds.', example: 'True' }),
+  status: z.enum(conditionStatuses).meta({ description: 'Whether it holds.', example: 'True' }),
   observedGeneration: generation.meta({ description: 'Generation of the object that was judged.', example: 3 }),
   lastTransitionTime: instant.meta({
     description: 'When the condition last changed its status.',

@@ -9,6 +9,7 @@ import type { LedgerFilter } from '../../core/administration.ts';
 import { accountsCommand } from './accounts-command.ts';
 import type { exportWriters, ExportWriter } from './export-writers.ts';
 import { momentOption } from './option-values.ts';
+import { endingSignals } from '../../process/stop-signals.ts';
 
 type Format = keyof typeof exportWriters;
 const formats = ['csv', 'parquet'] as const satisfies readonly Format[];
@@ -90,8 +91,6 @@ async function writeExport(
     remove();
   }
 }
-
-const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 function refuseTaken(file: string): void {
   if (existsSync(file))

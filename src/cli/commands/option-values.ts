@@ -1,10 +1,8 @@
 import { InvalidArgumentError } from 'commander';
-import type { BudgetPeriod } from '../../core/account.ts';
+import { type BudgetPeriod, budgetPeriods } from '../../core/account.ts';
 import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
 import { readMoment } from '../../core/moment.ts';
 import { type Money, parseSpendable, spendableForm } from '../../core/money.ts';
-
-const budgetPeriods = ['day', 'week', 'month', 'total'] as const satisfies readonly BudgetPeriod[];
 
 /** Parsers of option values. Each throws commander's error for a bad value, which ends the command with a usage error. */
 export function usdOption(text: string): Money {

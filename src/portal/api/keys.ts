@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { accountStatuses, budgetPeriods, keyStatuses } from '../../core/account.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
 import { givenMoment, givenUsd, keyId, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
 
-const period = z.enum(['day', 'week', 'month', 'total']).meta({
+const period = z.enum(budgetPeriods).meta({
   description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
 });
 const keyName = z.string().max(100).meta({ description: 'Purpose, one line.', example: 'CI of the web team' });
@@ -33,7 +34,7 @@ export const key = z
       .string()
       .nullable()
       .meta({ description: 'First characters of its text; null for keys of older versions.', example: 'sk-weir-3vKq' }),
-    status: z.enum(['active', 'suspended', 'revoked']),
+    status: z.enum(keyStatuses),
     budget: z.object({ limit: usd, period }).nullable().meta({ description: 'Spending limit of a period.' }),
     spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),
     rate,
@@ -75,7 +76,7 @@ export type CreatedKeyObject = z.infer<typeof createdKey>;
 export const keyChange = z
   .strictObject({
     name: keyName.nullable().optional(),
-    status: z.enum(['active', 'suspended']).optional(),
+    status: z.enum(accountStatuses).optional(),
     budget: givenBudget.nullable().optional(),
     rate: rate.optional(),
     burst: burst.optional(),

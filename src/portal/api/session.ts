@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { sessionRoles } from '../../core/administration.ts';
 import { keyId, moment, workspaceId } from './values.ts';
 
 /** The rights of a caller. `admin`: all. `member`: their own workspaces. `key`: read the settings and the usage of one API key. */
-export const role = z.enum(['admin', 'member', 'key']).meta({ id: 'Role', description: 'The role of the caller.' });
+export const role = z.enum(sessionRoles).meta({ id: 'Role', description: 'The role of the caller.' });
 export type Role = z.infer<typeof role>;
 
 /** `GET /sign-in`: the ways to sign in. Needs no session. */

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { accountStatuses } from '../../core/account.ts';
 import { givenCredit, givenUsd, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
 
 const name = z
   .string()
   .meta({ description: 'Unique: letters, digits, ".", "_" and "-", at most 64.', example: 'acme' });
-const status = z.enum(['active', 'suspended']).meta({ description: 'A suspended workspace gets 403.' });
+const status = z.enum(accountStatuses).meta({ description: 'A suspended workspace gets 403.' });
 const maxInFlight = positiveCount.meta({ description: 'Requests it may have under way at once.', example: 256 });
 
 /** As `weir workspace … --json` prints it. */

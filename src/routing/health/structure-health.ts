@@ -1,6 +1,6 @@
 import { type CallerEvidence, createCallerEvidence } from '../../core/caller-evidence.ts';
 import type { StructuralCapability, StructureFinding } from '../../core/health.ts';
-import { type Circuit, createCircuit } from './circuit.ts';
+import { type Circuit, type CircuitState, createCircuit } from './circuit.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 
 /** How often a route's answers have the structure that is asked for, each capability by itself. */
@@ -8,7 +8,7 @@ export interface StructureHealth {
   /** Takes one result. `missed` counts while another caller's requests mostly miss their schemas, too. */
   readonly record: (now: number, finding: Pick<StructureFinding, 'capability' | 'result' | 'caller'>) => void;
   /** The worst state of these capabilities' circuits. */
-  readonly state: (now: number, capabilities: readonly StructuralCapability[]) => 'closed' | 'probe' | 'open';
+  readonly state: (now: number, capabilities: readonly StructuralCapability[]) => CircuitState;
   /** Share of valid answers, multiplied over these capabilities. */
   readonly validity: (now: number, capabilities: readonly StructuralCapability[]) => number;
   readonly probe: (now: number, capabilities: readonly StructuralCapability[]) => void;
@@ -80,7 +80,7 @@ export function createStructureHealth(random: () => number): StructureHealth {
       circuit.succeeded(ticket);
     },
     state: (now, capabilities) => {
-      let worst: 'closed' | 'probe' | 'open' = 'closed';
+      let worst: CircuitState = 'closed';
       for (const capability of capabilities) {
         const state = known.get(capability)?.circuit.state(now) ?? 'closed';
         if (state === 'open') return 'open';

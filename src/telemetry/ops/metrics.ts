@@ -9,6 +9,8 @@ import { countersOf, histogramsOf } from './declare.ts';
 import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, renderMetrics } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
 import { createModelMetrics, type ModelMetrics } from './model-metrics.ts';
+import { limitNames, uploadBounds } from '../../core/limits.ts';
+import { shedReasons } from '../../core/load.ts';
 
 export interface Metrics {
   readonly ended: (end: RequestEnd) => void;
@@ -50,9 +52,10 @@ const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 
 const limits: readonly RefusingLimit[] = [
-  ...(['rate', 'concurrency', 'balance', 'budget', 'address-blocked', 'ledger'] as const),
-  ...(['upload-workspace', 'upload-address', 'upload-total', 'upload-time'] as const),
-  ...(['queue', 'event-loop', 'memory', 'open-requests'] as const),
+  ...limitNames,
+  ...(['address-blocked', 'ledger'] as const),
+  ...uploadBounds.map((bound) => `upload-${bound}` as const),
+  ...shedReasons,
 ];
 
 /** Gauges that are named like counters, which `promtool check metrics` refuses. `process_open_fds` has their value. */
