@@ -8,7 +8,7 @@ import type {
   ToolChoiceForm,
 } from './capability.ts';
 import type { EndpointSource } from './endpoint.ts';
-import type { EngineName } from './engine-name.ts';
+import { type EngineName, providerEngines } from './engine-name.ts';
 import type { Prices } from './money.ts';
 import type { ParameterName } from './parameters.ts';
 import type { ReasoningEffort } from './request.ts';
@@ -52,6 +52,10 @@ export interface Backend {
   readonly maxConcurrentRequests?: number | undefined;
   readonly maxConcurrentRequestsPerEndpoint?: number | undefined;
 }
+
+/** Whether all addresses of a backend lead to one service: that of a provider, whose certificate is a public one. */
+export const isProvider = ({ engine, cluster }: Pick<Backend, 'engine' | 'cluster'>): boolean =>
+  providerEngines.has(engine) || (engine === 'openai' && cluster.tls.mode === 'System');
 
 /** What an operator may override of an engine's capability table, per route. */
 export interface CapabilityOverrides {

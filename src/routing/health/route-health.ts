@@ -1,6 +1,5 @@
 import type { Endpoint } from '../../core/endpoint.ts';
-import type { Route } from '../../core/catalog.ts';
-import type { EngineName } from '../../core/engine-name.ts';
+import { isProvider, type Route } from '../../core/catalog.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
@@ -233,20 +232,8 @@ function pooled(statuses: readonly Pooled[]): Pooled {
   };
 }
 
-/** Engines that are a provider's service: all of its addresses lead to the same service. */
-const providers: ReadonlySet<EngineName> = new Set([
-  'deepseek',
-  'dashscope',
-  'moonshot',
-  'zai',
-  'fireworks',
-  'together',
-]);
-
 /** Whether a fault of one endpoint holds for all endpoints of its backend. */
 function isOfBackend(fault: Fault, { backend }: Pick<Route, 'backend'>): boolean {
   if (fault.engineError === 'account') return true;
-  const isProvider =
-    providers.has(backend.engine) || (backend.engine === 'openai' && backend.cluster.tls.mode === 'System');
-  return isProvider && (fault.engineError === 'rate-limit' || fault.status === 429 || isEngineFailure(fault));
+  return isProvider(backend) && (fault.engineError === 'rate-limit' || fault.status === 429 || isEngineFailure(fault));
 }
