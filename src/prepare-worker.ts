@@ -27,7 +27,7 @@ const { tokenizerRoot, imageHosts, keepsBillingLines, sealFiles } = workerData a
   readonly tokenizerRoot: string;
   readonly imageHosts: ImageHosts;
   readonly keepsBillingLines: boolean;
-  readonly sealFiles?: SealFiles;
+  readonly sealFiles?: SealFiles | undefined;
 };
 const tokenizers = createTokenizerCache({ root: tokenizerRoot, now: () => Date.now() });
 const sealing = sealFiles && { seal: openSeal({ ...sealFiles, elapsed: () => performance.now() }) };

@@ -6,7 +6,7 @@ export interface RequestHead {
   /** With the query, if any. */
   readonly path: string;
   /** The client's IP address, from trusted proxies where there are any. Absent when it is not known. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   /** First value of a header, by lowercase name. */
   readonly header: (name: string) => string | undefined;
   /**

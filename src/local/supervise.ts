@@ -1,4 +1,4 @@
-import { type Clock, type CancelTimer, waitFor } from '../core/clock.ts';
+import { type Clock, type CancelTimer, every, waitFor } from '../core/clock.ts';
 import type { Child } from './child.ts';
 
 /** A child that is started again whenever it ends by itself. */
@@ -168,7 +168,6 @@ export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: Watchdog
   let timeoutMs = Math.max(startMs, silenceMs);
   let silentMs = 0;
   let isAsking = false;
-  let cancel: CancelTimer = () => undefined;
 
   const askOnce = async (): Promise<void> => {
     isAsking = true;
@@ -181,17 +180,13 @@ export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: Watchdog
     timeoutMs = silenceMs;
   };
   void isUp.then(heard);
-  const step = (): void => {
+  void askOnce();
+  const cancel = every(clock, stepMs, () => {
+    silentMs += stepMs;
     if (silentMs >= timeoutMs) {
+      cancel();
       onSilent();
-      return;
-    }
-    if (!isAsking) void askOnce();
-    cancel = clock.after(stepMs, () => {
-      silentMs += stepMs;
-      step();
-    });
-  };
-  step();
-  return () => cancel();
+    } else if (!isAsking) void askOnce();
+  });
+  return cancel;
 }

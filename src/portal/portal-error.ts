@@ -16,7 +16,11 @@ export class PortalError extends Error {
   constructor(
     status: ErrorStatus,
     message: string,
-    options: { readonly field?: string; readonly retryAfterSeconds?: number; readonly cause?: unknown } = {},
+    options: {
+      readonly field?: string | undefined;
+      readonly retryAfterSeconds?: number;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = 'PortalError';
@@ -38,7 +42,7 @@ export function asPortalError(error: unknown): PortalError {
   if (error instanceof PortalError) return error;
   if (error instanceof Refusal) {
     const { kind, sentence, field } = error;
-    return new PortalError(refusalStatus[kind], sentence, field === undefined ? {} : { field });
+    return new PortalError(refusalStatus[kind], sentence, { field });
   }
   if (error instanceof DatabaseAway) {
     const message = 'The database does not answer now. Try again in a moment.';

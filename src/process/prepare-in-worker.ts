@@ -19,7 +19,7 @@ export function startPrepareWorker(options: {
   readonly imageHosts: ImageHosts;
   readonly keepsBillingLines: boolean;
   /** Where the keys are that open what searches found. */
-  readonly sealFiles?: { readonly keyFile: string | undefined; readonly ownFile: string };
+  readonly sealFiles?: { readonly keyFile: string | undefined; readonly ownFile: string } | undefined;
 }): PrepareWorker {
   const { script, ...workerData } = options;
   const thread = startThread<PrepareAsk, PrepareReply>({ script, workerData, silenceMs });

@@ -1,4 +1,4 @@
-import type { CancelTimer } from '../core/clock.ts';
+import { every } from '../core/clock.ts';
 import { systemClock } from './clock.ts';
 
 /** How the operator asks a long-running command to end. */
@@ -34,19 +34,18 @@ export function listenForStop(env: Readonly<Record<string, string | undefined>>)
   };
   const onOrphaned = (): void => drain.abort();
   const parent = process.ppid;
-  let cancel: CancelTimer = () => undefined;
-  const watchParent = (): void => {
-    if (process.ppid === parent) cancel = systemClock.after(parentPollMs, watchParent);
-    else onOrphaned();
-  };
   for (const signal of endingSignals) process.on(signal, onSignal);
   if (process.connected) process.once('disconnect', onOrphaned);
-  if (env['npm_lifecycle_event'] !== undefined) watchParent();
+  const watchParent = (): void => {
+    if (process.ppid !== parent) onOrphaned();
+  };
+  const cancelWatch =
+    env['npm_lifecycle_event'] === undefined ? undefined : every(systemClock, parentPollMs, watchParent);
   return {
     drain: drain.signal,
     now: now.signal,
     dispose: () => {
-      cancel();
+      cancelWatch?.();
       for (const signal of endingSignals) process.off(signal, onSignal);
       process.off('disconnect', onOrphaned);
     },

@@ -53,7 +53,7 @@ export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly affinityOf: AffinityOf;
   readonly answerLengths: AnswerLengths;
   /** Absent: the web is not searched, and nothing that was found can be sent back. */
-  readonly search?: WebSearch;
+  readonly search?: WebSearch | undefined;
   /** A number from 0 up to 1. */
   readonly random: () => number;
   /** The place of a request in its trace. Absent: tracing is off. */

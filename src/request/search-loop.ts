@@ -27,7 +27,7 @@ import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 export interface WebSearch {
   readonly seal: SearchSeal;
   /** Absent: what was found earlier can be sent back, and nothing is searched any more. */
-  readonly provider?: SearchProvider;
+  readonly provider?: SearchProvider | undefined;
   /** What a search costs. */
   readonly price: Money;
 }

@@ -48,9 +48,9 @@ export function envoyCommand(program: Command): void {
         port,
         edge,
         env: process.env,
-        ...(opsPort === undefined ? {} : { opsPort }),
-        ...(extProcPort === undefined ? {} : { extProcPort }),
-        ...(memory === undefined ? {} : { heapBytes: Math.floor(memory * heapShare) }),
+        opsPort,
+        extProcPort,
+        heapBytes: memory === undefined ? undefined : Math.floor(memory * heapShare),
       });
       process.stdout.write(`${files.bootstrapFile}\n`);
     });

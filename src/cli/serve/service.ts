@@ -157,7 +157,7 @@ export async function startService(
     script: new URL('../../prepare-worker.ts', import.meta.url),
     tokenizerRoot,
     ...reading,
-    ...(sealing === undefined ? {} : { sealFiles: sealing }),
+    sealFiles: sealing,
   });
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
   const loadTokenizers = tokenizerLoader(tokenizers, log);
@@ -257,7 +257,7 @@ export async function startService(
     structureRetries: createStructureRetries({ clock: systemClock }),
     placement: createSystemPlacement(),
     structures,
-    ...(search === undefined ? {} : { search }),
+    search,
     telemetry: createTelemetry(log, { metrics, measured, errors, stories }),
     clock: systemClock,
     random: Math.random,

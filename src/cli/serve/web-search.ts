@@ -35,7 +35,7 @@ export async function openWebSearch(settings: Settings, upstream: Upstream) {
   const search = sealing && {
     seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }),
     price,
-    ...(found === undefined ? {} : { provider: found.provider }),
+    provider: found?.provider,
   };
   return { found, sealing, search };
 }
