@@ -13,7 +13,7 @@ import type { Limits } from '../core/limits.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Plan } from '../core/plan.ts';
 import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/prompt.ts';
-import type { AttemptReason } from '../core/telemetry.ts';
+import type { BegunRequest, RequestWatch, Telemetry } from '../core/telemetry.ts';
 import type { RequestTrace } from '../core/trace.ts';
 import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import { authenticate, type AuthenticateOptions, listedModels, originOf } from '../admission/authenticate.ts';
@@ -34,11 +34,11 @@ import { operationOf, replyFixed, replyModels } from './operation.ts';
 import { countersFor } from './prepare.ts';
 import { keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { replyFailure } from './reply.ts';
-import { createRequestTally, type RequestTally } from './request-tally.ts';
 import { runSearchLoop, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
 
 export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly store: Store;
+  readonly telemetry: Telemetry;
   readonly gate: AddressGate;
   readonly limits: Limits;
   readonly uploads: Pick<UploadLedger, 'open'>;
@@ -72,20 +72,13 @@ export interface Pipeline {
 }
 
 /** The request's id, the format of its caller, and what is known of it. */
-interface Asking {
-  readonly requestId: string;
-  readonly correlationId: string;
-  /** Undefined: tracing is off. */
-  readonly trace: RequestTrace | undefined;
+interface Asking extends BegunRequest {
   readonly dialect: Dialect;
-  readonly tally: RequestTally;
+  readonly watch: RequestWatch;
 }
 
-/** The caller of a request, when it came, and the slot that it holds. */
+/** The caller of a request, and the slot that it holds. */
 interface Caller extends Asking {
-  /** Wall clock and monotonic, milliseconds. */
-  readonly startedAt: number;
-  readonly begun: number;
   /** As `originOf`. */
   readonly origin: string | undefined;
   readonly credential: Credential;
@@ -108,22 +101,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
     const { keyHeaders } = asking.dialect;
-    const { requestId, correlationId, trace, tally } = asking;
-    const begin = { ...asking, startedAt: clock.now(), begun: tally.begun };
-    const { surface } = asking.dialect;
-    telemetry.began(requestId, { surface, correlationId, startedAt: begin.startedAt, trace });
-    checkLoad(
-      { head, startedAt: begin.startedAt, openRequests: inFlight },
-      { ...options.load, random: options.random },
-    );
+    const { startedAt, watch } = asking;
+    checkLoad({ head, startedAt, openRequests: inFlight }, { ...options.load, random: options.random });
     const origin = originOf(head, keyHeaders, options);
     const caller = await throughGate(origin, options.gate, () => authenticate(head, keyHeaders, options));
     const { key, workspace } = caller.credential;
-    telemetry.progress(requestId, { kind: 'authenticated', workspaceId: workspace.id, keyId: key.id });
+    watch.progress({ kind: 'authenticated', workspaceId: workspace.id, keyId: key.id });
     const admitted = await admit(caller, options.limits);
-    telemetry.progress(requestId, { kind: 'admitted' });
+    watch.progress({ kind: 'admitted' });
     try {
-      await completeAdmitted(exchange, { ...begin, origin, credential: caller.credential, admitted });
+      await completeAdmitted(exchange, { ...asking, origin, credential: caller.credential, admitted });
     } finally {
       await admitted.release();
     }
@@ -141,25 +128,22 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { snapshot, release } = snapshots.hold();
     const { stream } = prepared.request;
     const modelId = modelNamed(snapshot, prepared.request.modelName)?.id;
-    telemetry.progress(caller.requestId, { kind: 'read', modelId, stream });
+    caller.watch.progress({ kind: 'read', modelId, stream });
     try {
       checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot, caller);
       const { model, routes } = plan;
-      caller.tally.planned(model.id);
       const { target } = routes[0];
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
       await checkContext(prepared, { model, tokenizers, counting });
       const counters = countersFor(prepared, { model, tokenizers, counting });
-      const { surface } = caller.dialect;
-      const settlement = createSettlement({
-        ...caller,
-        ...{ surface, prepared, plan, counters, answerLengths, store, telemetry, clock },
-        searchPrice: options.search?.price,
-        accrue: caller.admitted.adjust,
-      });
+      const searchPrice = options.search?.price;
+      const settlement = createSettlement(
+        { ...caller, prepared, plan, counters, searchPrice, accrue: caller.admitted.adjust },
+        { store, clock, answerLengths },
+      );
       await caller.admitted.reserve(settlement.expectedCost());
-      telemetry.progress(caller.requestId, { kind: 'dispatched' });
+      caller.watch.progress({ kind: 'dispatched' });
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();
@@ -170,22 +154,21 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** Takes the body in and reads it. Its share of the memory for uploads is given back once it has been read. */
   async function readPrompt(
     exchange: Exchange,
-    { requestId, dialect, origin, credential, admitted, tally }: Caller,
+    { dialect, origin, credential, admitted, watch }: Caller,
   ): Promise<PreparedRequest> {
     const owner = { workspaceId: credential.workspace.id, address: origin };
     const upload = options.uploads.open(owner, admitted.headers);
     try {
       const asked = clock.elapsed();
       const body = await exchange.body(maxBodyBytes, upload);
-      tally.received(clock.elapsed() - asked);
-      telemetry.progress(requestId, { kind: 'arrived' });
+      watch.progress({ kind: 'arrived', waitedMs: clock.elapsed() - asked });
       return await options.prepare(body, dialect.surface);
     } finally {
       upload.close();
     }
   }
 
-  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { requestId, credential, tally }: Caller): Plan {
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { credential, watch }: Caller): Plan {
     try {
       return makePlan(prepared, {
         snapshot,
@@ -197,21 +180,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         affinityOf,
         boundsOf: tokenizers.boundsOf,
         placement: options.placement,
-        ranked: (ranking) => telemetry.progress(requestId, { kind: 'ranked', ranking }),
+        ranked: (ranking) => watch.progress({ kind: 'ranked', ranking }),
       });
     } catch (error) {
-      if (asFailure(error).code === 'no_capacity') {
-        const id = modelNamed(snapshot, prepared.request.modelName)?.id ?? prepared.request.modelName;
-        tally.planned(id);
-        telemetry.unavailable(id);
-      }
+      if (asFailure(error).code === 'no_capacity') watch.progress({ kind: 'unavailable' });
       throw error;
     }
   }
 
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
-    const { requestId, exchange, dialect, admitted, prepared, plan, settlement, tally } = work;
+    const { exchange, dialect, admitted, prepared, plan, settlement, watch } = work;
     const { request } = prepared;
     const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
@@ -219,18 +198,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     let reason: Failure | undefined;
     try {
       const end = await start(work, relay, silence.sent).ended;
-      tally.answered(clock.elapsed());
-      telemetry.progress(requestId, { kind: 'answered' });
+      watch.progress({ kind: 'answered' });
       // Whether the caller left or the connection broke on our side decides what is billed.
       const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
       wasBegun = exchange.started();
       if (end.kind === 'failed' && end.attempts === 0) {
-        telemetry.unavailable(plan.model.id);
+        watch.progress({ kind: 'unavailable' });
         if (!wasBegun) throw attemptsFailed(end, plan, request);
       }
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
-      tally.settled(bill);
-      telemetry.progress(requestId, { kind: 'recorded' });
+      watch.progress({ kind: 'recorded' });
       // Before the caller hears the last word: its next request must find the slot free.
       await admitted.release();
       if (end.kind === 'completed') relay.finish(bill);
@@ -244,7 +221,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   function start(work: Work, relay: Relay, sent: () => void): Dispatch {
-    const { exchange, settlement, tally } = work;
+    const { exchange, settlement } = work;
     /** The way of each piece of the answer from `relay` of dispatch, or the search loop, to the caller. */
     const deliver = (events: readonly RelayedEvent[]): void => {
       sent();
@@ -254,8 +231,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       exchange.onDrain(running.resume);
     };
     const { search } = options;
-    const attempting = (reason: AttemptReason): void => tally.attempting(reason, clock.elapsed());
-    const ask = { ...work, signal: exchange.signal, deliver, attempting };
+    const ask = { ...work, signal: exchange.signal, deliver };
     const running =
       search !== undefined && takesRounds(work.prepared.request)
         ? runSearchLoop(ask, { ...options, search })
@@ -263,15 +239,25 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return running;
   }
 
-  function refuse(exchange: Exchange, { dialect, tally }: Asking, error: unknown): void {
-    // The caller left before the request was complete: there is nothing to answer.
-    if (exchange.signal.aborted && error === exchange.signal.reason) tally.abandoned();
-    else {
-      const failure = asFailure(error);
-      tally.failed(failure);
-      replyFailure(exchange, failure, dialect);
+  /** Answers with the failure behind an error. Undefined: the caller left, and there is nothing to answer. */
+  function refuse(exchange: Exchange, dialect: Dialect, error: unknown): Failure | undefined {
+    if (exchange.signal.aborted && error === exchange.signal.reason) return undefined;
+    const failure = asFailure(error);
+    replyFailure(exchange, failure, dialect);
+    return failure;
+  }
+
+  async function answer(exchange: Exchange, asking: Asking): Promise<void> {
+    let failure: Failure | undefined;
+    inFlight += 1;
+    try {
+      await complete(exchange, asking);
+    } catch (error) {
+      failure = refuse(exchange, asking.dialect, error);
+    } finally {
+      inFlight -= 1;
+      asking.watch.progress({ kind: 'ended', failure });
     }
-    telemetry.ended(tally.end(clock.elapsed()));
   }
 
   return {
@@ -279,38 +265,33 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     handle: (exchange) => {
       const { head } = exchange;
       const { kind, dialect } = operationOf(head);
-      const requestId = dialect.idPrefixes.request + newId();
-      const correlationId = correlationIdOf(head);
-      const trace = kind === 'answer' ? options.traceOf?.(head) : undefined;
-      const traceId = trace?.place.isSampled === true ? trace.place.traceId : undefined;
-      const { surface } = dialect;
-      const tally = createRequestTally({ requestId, correlationId, traceId, surface }, clock.elapsed());
-      const asking: Asking = { requestId, correlationId, trace, dialect, tally };
+      const begun: BegunRequest = {
+        requestId: dialect.idPrefixes.request + newId(),
+        correlationId: correlationIdOf(head),
+        surface: dialect.surface,
+        trace: kind === 'answer' ? options.traceOf?.(head) : undefined,
+        startedAt: clock.now(),
+        begun: clock.elapsed(),
+      };
       if (kind === 'answer') {
-        inFlight += 1;
-        void complete(exchange, asking)
-          .then(
-            () => telemetry.ended(tally.end(clock.elapsed())),
-            (error: unknown) => refuse(exchange, asking, error),
-          )
-          .finally(() => {
-            inFlight -= 1;
-            telemetry.over(requestId);
-          });
+        void answer(exchange, { ...begun, dialect, watch: telemetry.begin(begun) });
         return;
       }
+      const refuseOther = (error: unknown): void => {
+        const failure = refuse(exchange, dialect, error);
+        if (failure !== undefined) telemetry.refused(begun, failure);
+      };
       if (kind === 'models') {
         const reply = (models: ModelPatterns | undefined): void => replyModels(exchange, options.modelList(models));
         const models = listedModels(head, options);
-        if (models instanceof Promise)
-          void models.then(reply).catch((error: unknown) => refuse(exchange, asking, error));
+        if (models instanceof Promise) void models.then(reply).catch(refuseOther);
         else reply(models);
         return;
       }
       try {
         replyFixed(exchange, kind);
       } catch (error) {
-        refuse(exchange, asking, error);
+        refuseOther(error);
       }
     },
   };
