@@ -7,7 +7,7 @@ import type { RefusedFor, RelayedEvent } from '../core/event.ts';
 import { costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
-import type { Telemetry } from '../core/telemetry.ts';
+import type { RequestWatch } from '../core/telemetry.ts';
 import { type AnswerLengths, expectOutput, expectUsage, lengthOf } from './expected-output.ts';
 import { createMeter, type AnswerEnding, type TokenCounters } from './meter.ts';
 import { estimatePrompt } from './estimate-prompt.ts';
@@ -15,9 +15,6 @@ import { createOutputWatch } from './output-timing.ts';
 import { createReasoningSplit } from './reasoning-split.ts';
 
 export interface SettlementOptions {
-  readonly store: Store;
-  readonly telemetry: Telemetry;
-  readonly clock: Clock;
   readonly requestId: string;
   readonly surface: Surface;
   readonly correlationId: string;
@@ -28,13 +25,19 @@ export interface SettlementOptions {
   readonly counters: TokenCounters | undefined;
   /** The price of one web search; undefined where the request cannot search. */
   readonly searchPrice: Money | undefined;
-  /** How long the answers of models are. Undefined: no output is expected before it is delivered. */
-  readonly answerLengths: AnswerLengths | undefined;
   /** Called now and then while output is delivered, with what the request is expected to cost by its end. */
   readonly accrue: ((cost: Money) => void) | undefined;
   /** When the request came, milliseconds: of the wall clock, and monotonic. */
   readonly startedAt: number;
   readonly begun: number;
+  readonly watch: Pick<RequestWatch, 'progress'>;
+}
+
+export interface SettlementServices {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** How long the answers of models are. Undefined: no output is expected before it is delivered. */
+  readonly answerLengths: AnswerLengths | undefined;
 }
 
 /** The account of one request, from its dispatch to its row in the ledger. */
@@ -72,18 +75,19 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): An
 /** Least time between two calls of `accrue`, milliseconds: the sum takes more time than a chunk. */
 const accrueEveryMs = 100;
 
-export function createSettlement(options: SettlementOptions): Settlement {
-  const { store, telemetry, clock, requestId, surface, correlationId, credential, prepared, plan, startedAt, begun } =
-    options;
-  const { searchPrice, answerLengths } = options;
+export function createSettlement(
+  options: SettlementOptions,
+  { store, clock, answerLengths }: SettlementServices,
+): Settlement {
+  const { requestId, surface, correlationId, credential, prepared, plan, startedAt, begun } = options;
+  const { searchPrice, counters, accrue } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
-  const meter = createMeter(estimatePrompt(prepared.shape, plan.model), options.counters);
+  const meter = createMeter(estimatePrompt(prepared.shape, plan.model), counters);
   const { stream, includeUsage } = prepared.request;
   // A stream without a usage chunk shows its split to no caller.
-  const { counters, accrue } = options;
   const split =
     counters !== undefined && (!stream || includeUsage) ? createReasoningSplit(counters.countText) : undefined;
-  const watch = createOutputWatch();
+  const delivered = createOutputWatch();
   let firstTokenMs: number | undefined;
   let accruedAtMs = 0;
   const expectedOutput = answerLengths === undefined ? 0 : expectOutput(prepared.request, plan.model, answerLengths);
@@ -96,7 +100,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
     take: (events) => {
       const elapsedMs = clock.elapsed() - begun;
       firstTokenMs ??= Math.round(elapsedMs);
-      watch.take(events, elapsedMs);
+      delivered.take(events, elapsedMs);
       meter.take(events);
       split?.take(events);
       if (elapsedMs < accruedAtMs + accrueEveryMs) return;
@@ -111,7 +115,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const searches = prepared.request.webSearch === undefined ? {} : { webSearches: 0 };
       const usage = { ...searches, ...(splits && split !== undefined ? await split.complete(metered) : metered) };
       const cost = costOf(usage, prices);
-      const output = watch.timing(usage);
+      const output = delivered.timing(usage);
       const outcome: Outcome = {
         ...{ requestId, surface, kind, usage, countedBy, cost, attempts, startedAt },
         correlationId,
@@ -126,7 +130,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
         output,
         refusedFor,
       };
-      telemetry.outcome(outcome);
+      options.watch.progress({ kind: 'settled', outcome });
       const length = lengthOf(prepared.request, outcome);
       if (length !== undefined) answerLengths?.learn(plan.model.id, length);
       await store.settle(outcome);

@@ -8,7 +8,7 @@ import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { Request } from '../core/request.ts';
 import type { StructureChecker } from '../core/structure.ts';
-import type { AttemptReason, Telemetry } from '../core/telemetry.ts';
+import type { RequestWatch } from '../core/telemetry.ts';
 import { type RequestTrace, writeTraceparent } from '../core/trace.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.ts';
 import type { DispatchServices } from '../dispatch/race.ts';
@@ -23,14 +23,13 @@ export interface ModelServices extends DispatchServices {
   readonly structureRetries: StructureRetries;
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly placement: SystemPlacement;
-  readonly telemetry: Telemetry;
   /** Letters and digits that cannot be guessed. */
   readonly newId: () => string;
 }
 
 /** One call to a model, over all the routes of its plan. */
 export interface ModelCall {
-  readonly requestId: string;
+  readonly watch: RequestWatch;
   /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
   readonly dialect: Pick<Dialect, 'idPrefixes'>;
@@ -43,8 +42,6 @@ export interface ModelCall {
   /** Undefined in the first call of an answer. */
   readonly round?: Round | undefined;
   readonly deliver: (events: readonly AnswerEvent[]) => void;
-  /** Called right before each call of an engine. */
-  readonly attempting: (reason: AttemptReason) => void;
 }
 
 /** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
@@ -96,8 +93,8 @@ const nowhere: ReadonlySet<string> = new Set();
 
 /** Dispatches a call. Adds to `refusing` the routes that refuse the request with its system messages where they are. */
 function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>): Dispatch {
-  const { requestId, trace, prepared, plan, counters, signal, round, deliver } = call;
-  const { health, structureRetries, structures, telemetry, idleMs } = services;
+  const { watch, trace, prepared, plan, counters, signal, round, deliver } = call;
+  const { health, structureRetries, structures, idleMs } = services;
   const { shape, request } = prepared;
   const { sampling, stream, responseFormat } = request;
   const caller = call.credential.key.id;
@@ -131,16 +128,15 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       deliver,
       observer: {
         attempting: ({ route, endpoint }, reason, step) => {
-          call.attempting(reason);
           const { backend, upstreamModel } = route;
           const span = trace?.child();
-          const watch = telemetry.attempt(requestId, {
+          const attempt = watch.attempt({
             ...{ routeId: route.id, backend: backend.name, engine: backend.engine, upstreamModel },
             ...{ endpoint: endpoint.name, reason, step, spanId: span?.spanId },
           });
-          return span === undefined ? watch : { ...watch, traceparent: writeTraceparent(span) };
+          return span === undefined ? attempt : { ...attempt, traceparent: writeTraceparent(span) };
         },
-        won: (route, reason) => telemetry.won(requestId, route.id, reason),
+        won: (route, reason) => watch.progress({ kind: 'won', routeId: route.id, reason }),
         failed: (route, fault) => {
           if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);
         },

@@ -3,6 +3,8 @@ import type { Dialect } from '../core/dialect.ts';
 import type { Exchange, RequestHead } from '../core/exchange.ts';
 import type { Headers } from '../core/headers.ts';
 import { Failure } from '../core/failure.ts';
+import type { ModelPatterns } from '../core/model-patterns.ts';
+import { type AuthenticateOptions, listedModels } from '../admission/authenticate.ts';
 import { dialects } from '../dialects/dialects.ts';
 
 /** What a request asks for, by its method and path (docs/reference/api.md §4). A query makes no difference. */
@@ -44,16 +46,26 @@ const preflight: Headers = [
 /** The catalog is for every origin, and a key may have one of its own. */
 const catalog: Headers = [...json, ['access-control-allow-origin', '*'], ['vary', 'authorization, x-api-key']];
 
-/** Answers `GET /v1/models` with this body. */
-export function replyModels(exchange: Exchange, body: string): void {
-  exchange.reply(200, catalog, body);
+/** The services that answer everything except requests for an answer. */
+export interface OtherServices extends AuthenticateOptions {
+  /** The body of `GET /v1/models`, with these models alone. */
+  readonly modelList: (models: ModelPatterns | undefined) => string;
 }
 
-/** Answers what is the same for everybody. Throws `not_found`. */
-export function replyFixed(exchange: Exchange, kind: Exclude<Operation['kind'], 'answer' | 'models'>): void {
+/** Answers everything except requests for an answer. Rejects with `not_found` when there is nothing at the path. */
+export async function replyOther(
+  exchange: Exchange,
+  kind: Exclude<Operation['kind'], 'answer'>,
+  services: OtherServices,
+): Promise<void> {
   const { method, path } = exchange.head;
-  const asked = `${method} ${path.split('?', 1)[0]?.slice(0, longestShownPath)}`;
   switch (kind) {
+    case 'models': {
+      const models = listedModels(exchange.head, services);
+      // A list that needs no query is sent at once.
+      exchange.reply(200, catalog, services.modelList(models instanceof Promise ? await models : models));
+      return;
+    }
     case 'models-preflight':
       exchange.reply(204, preflight, '');
       return;
@@ -61,6 +73,6 @@ export function replyFixed(exchange: Exchange, kind: Exclude<Operation['kind'], 
       exchange.reply(200, json, '{"status":"ok"}');
       return;
     case 'unknown':
-      throw new Failure('not_found', nothingAt(asked));
+      throw new Failure('not_found', nothingAt(`${method} ${path.split('?', 1)[0]?.slice(0, longestShownPath)}`));
   }
 }

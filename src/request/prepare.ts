@@ -1,5 +1,4 @@
 import type { RequestTarget } from '../core/capability.ts';
-import type { Model } from '../core/catalog.ts';
 import { estimatePromptText } from '../core/count-tokens.ts';
 import type { Surface } from '../core/dialect.ts';
 import { conversationDigest, promptDigest } from '../core/digests.ts';
@@ -14,7 +13,6 @@ import { writeRequest } from '../dialects/engine/write-request.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { createJsonScan, type JsonScan } from '../core/json-scan.ts';
-import type { TokenCounters } from '../metering/meter.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -183,23 +181,4 @@ function lightSampling(sampling: Sampling): Sampling {
     return isLarge ? [[name, Object.fromEntries(Object.entries(value).slice(0, 1))] as const] : [];
   });
   return { ...sampling, ...Object.fromEntries(cut) };
-}
-
-export interface CountersOptions {
-  readonly model: Model;
-  readonly tokenizers: Tokenizers;
-  readonly counting: PromptCounting | undefined;
-}
-
-/** The model's own counts of a request, for what no engine reports; undefined when it has no tokenizer. */
-export function countersFor(prepared: PreparedRequest, options: CountersOptions): TokenCounters | undefined {
-  const { model, tokenizers, counting } = options;
-  if (counting === undefined) return undefined;
-  return {
-    countPrompt: async () => {
-      const count = await prepared.countPrompt({ ...counting, want: 'count', limit: model.contextLength });
-      return count.kind === 'counted' ? count.tokens : undefined;
-    },
-    countText: (text) => tokenizers.countText(counting.tokenizerPath, text),
-  };
 }

@@ -1,10 +1,21 @@
 import type { Dialect } from '../core/dialect.ts';
 import type { Exchange, RequestHead } from '../core/exchange.ts';
 import type { Headers } from '../core/headers.ts';
-import type { Failure } from '../core/failure.ts';
+import { asFailure, type Failure } from '../core/failure.ts';
+
+/**
+ * Answers an exchange with the failure behind an error, and returns that failure. Undefined: the caller left before the
+ * request was complete, and there is nothing to answer.
+ */
+export function replyRefusal(exchange: Exchange, error: unknown, dialect: Dialect): Failure | undefined {
+  if (exchange.signal.aborted && error === exchange.signal.reason) return undefined;
+  const failure = asFailure(error);
+  replyFailure(exchange, failure, dialect);
+  return failure;
+}
 
 /** Answers an exchange with a failure: its status, its headers, and the envelope of docs/reference/api.md §7.1. */
-export function replyFailure(exchange: Exchange, failure: Failure, dialect: Dialect): void {
+function replyFailure(exchange: Exchange, failure: Failure, dialect: Dialect): void {
   const { retryAfterSeconds, row, headers } = failure;
   const id = requestIdHeaders(dialect, exchange.head);
   // docs/reference/api.md §4.1.3: this one status is plain text.

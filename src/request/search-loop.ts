@@ -205,11 +205,14 @@ export function runSearchLoop(
     const span = ask.trace?.child();
     const traceparent = span && writeTraceparent(span);
     const finding = await provider.search({ query, domains, location, traceparent }, signal);
-    options.telemetry.searched(ask.requestId, {
-      provider: provider.name,
-      durationMs: Math.round(options.clock.elapsed() - begun),
-      spanId: span?.spanId,
-      ...(finding.kind === 'found' ? { result: 'found' } : { result: finding.code, detail: finding.detail }),
+    ask.watch.progress({
+      kind: 'searched',
+      search: {
+        provider: provider.name,
+        durationMs: Math.round(options.clock.elapsed() - begun),
+        spanId: span?.spanId,
+        ...(finding.kind === 'found' ? { result: 'found' } : { result: finding.code, detail: finding.detail }),
+      },
     });
     return finding;
   }

@@ -210,7 +210,7 @@ export async function startService(
   const tracing =
     tracingSettings &&
     (await startTracing(tracingSettings, { socketPath: place.tracesSocket, log: partsLog, settings }));
-  const stories = createStories({ clock: systemClock, process: instance, tellSpans: tracing?.tellSpans });
+  const stories = createStories({ process: instance, tellSpans: tracing?.tellSpans });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
   const figures = figuresOf({
@@ -258,7 +258,7 @@ export async function startService(
     placement: createSystemPlacement(),
     structures,
     search,
-    telemetry: createTelemetry(log, { metrics, measured, errors, stories }),
+    telemetry: createTelemetry(log, { clock: systemClock, metrics, measured, errors, stories }),
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
