@@ -11,14 +11,11 @@ import { mergeNothing } from './continuation/merge.ts';
 import type { CountText } from '../core/count-tokens.ts';
 import { createTokenTotals, type TokenShare } from './continuation/token-totals.ts';
 import type { EngineProtocol } from './protocol.ts';
-import {
-  type AttemptRace,
-  type DispatchServices,
-  type RaceEnd,
-  type RaceOptions,
-  startRace,
-  type Winner,
-} from './race.ts';
+import type { DispatchServices } from './dispatch-services.ts';
+import { type AttemptRace, startRace } from './race.ts';
+import type { RaceEnd } from './race-end.ts';
+import type { Winner } from './runner.ts';
+import type { RaceOptions } from './running-race.ts';
 import type { AttemptRefusal, RetryPolicy } from './retries.ts';
 import { createTried, type Tried } from './tried.ts';
 

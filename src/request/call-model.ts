@@ -11,7 +11,7 @@ import type { StructureChecker } from '../core/structure.ts';
 import type { AttemptReason, Telemetry } from '../core/telemetry.ts';
 import { type RequestTrace, writeTraceparent } from '../core/trace.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.ts';
-import type { DispatchServices } from '../dispatch/race.ts';
+import type { DispatchServices } from '../dispatch/dispatch-services.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
 import { createStructureValidator } from '../structured-output/structured-answer.ts';
 import type { TokenCounters } from '../metering/meter.ts';
