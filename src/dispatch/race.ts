@@ -84,9 +84,14 @@ function start(race: RunningRace, number: number, why: AttemptReason): void {
 }
 
 function nextPlace(race: RunningRace): BegunPlace | undefined {
-  const { tried, continueOn, stream, prompt, affinity } = race.options;
+  const { tried, broken, stream, prompt, affinity } = race.options;
   const { health } = race.services;
-  return beginInFirstPlace(openNow(race), { tried, health, continueOn, attempt: { stream, prompt, affinity } });
+  return beginInFirstPlace(openNow(race), {
+    tried,
+    health,
+    continueOn: broken?.continueOn,
+    attempt: { stream, prompt, affinity },
+  });
 }
 
 function openNow({ runners, options, services }: RunningRace): readonly PlannedRoute[] {
@@ -122,7 +127,7 @@ function startRunner(race: RunningRace, runner: Runner, record: AttemptRecord): 
 function calling(race: RunningRace, runner: Runner): string | undefined {
   const { options, listener, asked } = race;
   const { planned, at, why } = runner;
-  const reason = reasonOf(why, { isFirst: asked.size === 0, isContinued: options.continueOn !== undefined });
+  const reason = reasonOf(why, { isFirst: asked.size === 0, isContinued: options.broken !== undefined });
   runner.watch = listener.attempting(at, reason, stepOf(planned, race.previous));
   race.previous = planned;
   asked.add(planned);

@@ -17,19 +17,23 @@ export interface RaceOptions {
   readonly routes: readonly PlannedRoute[];
   /** Where the request has been tried already. */
   readonly tried: Tried;
-  /** The route whose answer broke off. Undefined: nothing was delivered. */
-  readonly brokenOn: PlannedRoute | undefined;
   /** `Plan.affinity`. */
   readonly affinity: string | undefined;
   readonly protocol: EngineProtocol;
   /** How many choices the engines are asked for. */
   readonly choices: number;
-  /** Undefined: nothing was delivered, and every route begins at the beginning. */
-  readonly continueOn: ContinueOn | undefined;
+  /** The answer that is continued. Undefined: nothing was delivered, and every route begins at the beginning. */
+  readonly broken: BrokenAnswer | undefined;
   readonly stream: boolean;
   /** Digest of the prompt, for the health of its routes. */
   readonly prompt: number | undefined;
   readonly hedging: boolean;
+}
+
+export interface BrokenAnswer {
+  /** The route whose answer broke off. */
+  readonly on: PlannedRoute;
+  readonly continueOn: ContinueOn;
 }
 
 /** Receives the progress of a race, and answers its questions. */
@@ -87,7 +91,7 @@ export function newRunningRace(options: RaceOptions, services: DispatchServices,
     waiting: [],
     isDeciding: false,
     asked: new Set(),
-    previous: options.brokenOn,
+    previous: options.broken?.on,
     faults: [],
     tolerable: undefined,
     winner: undefined,
