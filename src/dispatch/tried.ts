@@ -1,7 +1,5 @@
-import { isStandby } from '../core/catalog.ts';
 import { type Fault, isOfTheRequest } from '../core/event.ts';
 import type { Endpoint } from '../core/endpoint.ts';
-import type { AttemptPlace, Health, OtherEndpoints } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 
 /** Where a request has been tried, and is not to be tried again. */
@@ -59,34 +57,4 @@ export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new
     },
     fork: () => createTried(routes),
   };
-}
-
-/**
- * The routes that may get another attempt beside those under way. A standby gets none while an attempt runs on a route with a
- * weight whose endpoint is well, however slow it is: something else is left then.
- */
-export function openRoutes(
-  routes: readonly PlannedRoute[],
-  running: readonly AttemptPlace[],
-  health: Pick<Health, 'isOut' | 'isProbed'>,
-): readonly PlannedRoute[] {
-  const isSpared = running.some((at) => !isStandby(at.route) && !health.isOut(at) && !health.isProbed(at));
-  return isSpared ? routes.filter(({ route }) => !isStandby(route)) : routes;
-}
-
-interface PlacesOptions {
-  readonly tried: Tried;
-  readonly health: Pick<Health, 'endpointsLeft'>;
-}
-
-/** The endpoints of these routes that have not been tried. */
-export function placesLeft(
-  routes: readonly PlannedRoute[],
-  { tried, health }: PlacesOptions,
-): readonly OtherEndpoints[] {
-  return routes.flatMap((planned) => {
-    const avoid = tried.on(planned);
-    const left = avoid === 'all' ? undefined : { route: planned.route, avoid };
-    return left !== undefined && health.endpointsLeft(left) > 0 ? [left] : [];
-  });
 }

@@ -14,7 +14,8 @@ import {
   webSearchName,
 } from '../core/web-search.ts';
 import { type Citing, writeSearchError, writeSources } from '../dialects/search-words.ts';
-import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
+import type { Dispatch } from '../dispatch/dispatch.ts';
+import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import { createRoundTotals } from '../metering/round-totals.ts';
 import { createCiter, quote } from '../web-search/cite.ts';

@@ -4,10 +4,12 @@ import type { AnswerEvent, ReadStep, ResponseReader } from '../../src/core/event
 import type { Health } from '../../src/core/health.ts';
 import type { Plan, PlannedRoute } from '../../src/core/plan.ts';
 import type { StructureValidator } from '../../src/core/structure.ts';
-import { type AskedOfModel, dispatch, type DispatchEnd } from '../../src/dispatch/dispatch.ts';
+import { dispatch } from '../../src/dispatch/dispatch.ts';
+import type { DispatchEnd } from '../../src/dispatch/dispatch-end.ts';
 import { createHedgeBudget, type HedgeBudget } from '../../src/dispatch/hedge.ts';
 import type { EngineProtocol } from '../../src/dispatch/protocol.ts';
 import type { RetryPolicy } from '../../src/dispatch/retries.ts';
+import type { AskedOfModel } from '../../src/dispatch/running-dispatch.ts';
 import { createFakeClock, type FakeClock } from './fake-clock.ts';
 import { createFakeUpstream, type FakeCall } from './fake-upstream.ts';
 import { modelOf, plannedOfAll } from './route-of.ts';

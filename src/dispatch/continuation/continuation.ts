@@ -11,6 +11,15 @@ export interface BrokenChoice {
   readonly tokens: number;
 }
 
+/**
+ * What a choice that broke off lacks. `end`: all that the cap allows has been delivered. Calls are asked for anew, whatever
+ * their size.
+ */
+export function missingOf({ delivered, tokens }: BrokenChoice, cap: number | undefined): 'nothing' | 'end' | 'output' {
+  if (delivered.finished) return 'nothing';
+  return cap !== undefined && tokens >= cap && delivered.calls.length === 0 ? 'end' : 'output';
+}
+
 /** How one route is asked for a choice that broke off, and how its answer is merged with what was delivered. */
 export interface ChoiceContinuation {
   readonly ask: Continuation;
