@@ -2,39 +2,10 @@ import type { DatabaseLocation, OpenOptions } from './databases/database.ts';
 import { openDatabase } from './databases/open-database.ts';
 import { basename } from 'node:path';
 import { type Authorship, Refusal } from '../core/administration.ts';
-import { listAudit, recordChange } from './accounts/audit.ts';
-import { addCredit, creditWorkspace, pageOfCredits } from './accounts/credits.ts';
-import { findCredentials, spentBy } from './accounts/find-credentials.ts';
-import {
-  changeKey,
-  createKey,
-  findKey,
-  keyNames,
-  listKeys,
-  pageOfKeys,
-  setKeyBudget,
-  setKeyLimits,
-  setKeyStatus,
-  updateKey,
-} from './accounts/keys.ts';
-import { playgroundKey } from './accounts/playground-keys.ts';
-import { createSession, endSession, findSessions } from './accounts/sessions.ts';
-import { readSharedSecret } from './accounts/shared-secret.ts';
-import {
-  changeWorkspace,
-  createWorkspace,
-  findWorkspace,
-  listWorkspaces,
-  pageOfWorkspaces,
-  setWorkspaceLimits,
-  setWorkspaceStatus,
-} from './accounts/workspaces.ts';
+import { changes, operations, operationsOf } from './account-operations.ts';
+import { recordChange } from './accounts/audit.ts';
 import { exportRequests } from './ledger/export-requests.ts';
-import { keptSince } from './ledger/kept-since.ts';
-import { findRequest, listRequests, pageOfRequests } from './ledger/list-requests.ts';
-import { usageReport } from './ledger/usage-report.ts';
 import type { AcceptedLoss } from './databases/sqlite/lost-commits.ts';
-import { verifyLedger } from './ledger/verify-ledger.ts';
 import { messageOf } from '../core/failure.ts';
 
 const postgresBackup =
@@ -52,62 +23,16 @@ export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 export async function openAccounts(location: DatabaseLocation, options: OpenOptions) {
   const { queries, announce, classify, file, close } = await openDatabase(location, options);
 
-  /** Wraps a change so that running services are notified once it is made. */
-  function changing<Parameters extends readonly unknown[], Result>(
-    change: (database: typeof queries, ...parameters: Parameters) => Promise<Result>,
-  ): (...parameters: Parameters) => Promise<Result> {
-    return async (...parameters) => {
-      const result = await change(queries, ...parameters);
-      // The change is made even when this fails; a service that is not notified sees it a moment later.
-      await announce().catch(() => undefined);
-      return result;
-    };
-  }
-
   return {
-    createWorkspace: changing(createWorkspace),
-    listWorkspaces: listWorkspaces.bind(undefined, queries),
-    findWorkspace: findWorkspace.bind(undefined, queries),
-    pageOfWorkspaces: pageOfWorkspaces.bind(undefined, queries),
-    changeWorkspace: changing(changeWorkspace),
-    creditWorkspace: changing(creditWorkspace),
-    addCredit: changing(addCredit),
-    pageOfCredits: pageOfCredits.bind(undefined, queries),
-    setWorkspaceStatus: changing(setWorkspaceStatus),
-    setWorkspaceLimits: changing(setWorkspaceLimits),
-    createKey: changing(createKey),
-    listKeys: listKeys.bind(undefined, queries),
-    pageOfKeys: pageOfKeys.bind(undefined, queries),
-    keyNames: keyNames.bind(undefined, queries),
-    findKey: findKey.bind(undefined, queries),
-    changeKey: changing(changeKey),
-    spentBy: spentBy.bind(undefined, queries),
-    findCredentials: findCredentials.bind(undefined, queries),
-    setKeyStatus: changing(setKeyStatus),
-    setKeyBudget: changing(setKeyBudget),
-    setKeyLimits: changing(setKeyLimits),
-    updateKey: changing(updateKey),
-    playgroundKey: changing(playgroundKey),
-    listAudit: listAudit.bind(undefined, queries),
-    usageReport: usageReport.bind(undefined, queries),
-    listRequests: listRequests.bind(undefined, queries),
-    pageOfRequests: pageOfRequests.bind(undefined, queries),
-    findRequest: findRequest.bind(undefined, queries),
-    createSession: createSession.bind(undefined, queries),
-    findSessions: findSessions.bind(undefined, queries),
-    endSession: endSession.bind(undefined, queries),
-    /** Whether an error of one of these functions, other than a `Refusal`, means that the database is away. */
-    isAway: (error: unknown) => classify(error) === 'away',
-    /** As `readSharedSecret`. Never to be shown. */
-    sharedSecret: readSharedSecret.bind(undefined, queries),
+    ...operationsOf(operations, async (name, given) => {
+      const result = await operations[name](queries, ...given);
+      // The change is made even if this fails. A service that is not notified sees it a moment later.
+      if (name in changes) await announce().catch(() => undefined);
+      return result;
+    }),
     exportRequests: exportRequests.bind(undefined, queries),
-    keptSince: keptSince.bind(undefined, queries),
-    /** What workspaces are called, by their ids. */
-    workspaceNames: async () => {
-      const names = new Map((await listWorkspaces(queries)).map(({ id, name }) => [id, name]));
-      return (id: string) => names.get(id) ?? id;
-    },
-    verifyLedger: verifyLedger.bind(undefined, queries),
+    /** Whether an error of one of these functions, other than a `Refusal`, means that the database is down. */
+    isAway: (error: unknown) => classify(error) === 'away',
     /** What is damaged in the file; undefined where a server keeps the data. */
     findDamage: () => file?.findDamage(),
     /** Makes the file as small as it can be. Throws a `Refusal` where a server keeps the data. */

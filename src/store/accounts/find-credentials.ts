@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { BudgetPeriod, Credential } from '../../core/account.ts';
 import type { Money } from '../../core/money.ts';
 import { periodStart } from './budget-period.ts';
+import { hashKey, looksLikeKey } from './key-text.ts';
 import { keyOf } from './keys.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { workspaceOf } from './workspaces.ts';
@@ -44,6 +45,17 @@ export async function findCredentials(
         }),
       );
     });
+}
+
+/** Finds the credential of a key by the key's text. Undefined: there is no such key. A text without the shape of a key is not looked up. */
+export async function findCredential(
+  queries: Kysely<Schema>,
+  keyText: string,
+  now: number,
+): Promise<Credential | undefined> {
+  if (!looksLikeKey(keyText)) return undefined;
+  const hash = hashKey(keyText);
+  return (await findCredentials(queries, [hash], now)).get(hash);
 }
 
 /**

@@ -66,6 +66,12 @@ export async function listWorkspaces(queries: Kysely<Schema>): Promise<readonly 
   return rows.map(workspaceOf);
 }
 
+/** Returns a function from the id of a workspace to its name. It returns the id where there is no such workspace. */
+export async function workspaceNames(queries: Kysely<Schema>): Promise<(id: string) => string> {
+  const names = new Map((await listWorkspaces(queries)).map(({ id, name }) => [id, name]));
+  return (id) => names.get(id) ?? id;
+}
+
 /** Workspaces by their names, page by page; of those given, where `ids` are given. */
 export async function pageOfWorkspaces(
   queries: Kysely<Schema>,
