@@ -140,7 +140,9 @@ const specFields = z.strictObject({
   }),
   tls: tls.prefault({}).meta({ description: 'How the connection is secured. Default: plain HTTP.' }),
   credentials: z
-    .strictObject({ secretRef: secretRef.meta({ description: 'Secret with the token, which is sent as Authorization: Bearer.' }) })
+    .strictObject({
+      secretRef: secretRef.meta({ description: 'Secret with the token, which is sent as Authorization: Bearer.' }),
+    })
     .optional()
     .meta({ description: 'Credential that the engine requires. Default: none.' }),
   capacity: z
@@ -155,7 +157,10 @@ const specFields = z.strictObject({
       }),
     })
     .optional()
-    .meta({ description: 'How many requests the engine can serve at a time. A full backend or endpoint is skipped; requests are not queued.' }),
+    .meta({
+      description:
+        'How many requests the engine can serve at a time. A full backend or endpoint is skipped; requests are not queued.',
+    }),
   healthCheck: healthCheck.optional().meta({ description: 'Active health check by Envoy. Default: none.' }),
 });
 

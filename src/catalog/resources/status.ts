@@ -89,7 +89,8 @@ export const modelStatus = z.strictObject({
   conditions: conditions.optional(),
   routes: routesReady.optional().meta({ description: 'How many of the routes can take a request now.' }),
   retireAt: instant.optional().meta({
-    description: 'When the model really leaves: at spec.retireAt or at its deletion, but never before the notice has ended.',
+    description:
+      'When the model really leaves: at spec.retireAt or at its deletion, but never before the notice has ended.',
     example: '2027-01-31T00:00:00Z',
   }),
   announcedAt: instant.optional().meta({
@@ -107,5 +108,7 @@ export const modelStatus = z.strictObject({
 export const backendStatus = z.strictObject({
   observedGeneration: observedGeneration.optional(),
   conditions: conditions.optional(),
-  endpoints: endpointCounts.optional().meta({ description: 'Number of endpoints, and of those that are healthy in every replica.' }),
+  endpoints: endpointCounts
+    .optional()
+    .meta({ description: 'Number of endpoints, and of those that are healthy in every replica.' }),
 });
