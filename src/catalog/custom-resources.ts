@@ -87,22 +87,22 @@ const backend: CustomResource = {
   status: backendStatus,
   conditions: backendConditions,
   columns: [
-    { name: 'Engine', type: 'string', description: 'What runs there.', jsonPath: '.spec.engine' },
+    { name: 'Engine', type: 'string', description: 'Kind of the engine.', jsonPath: '.spec.engine' },
     {
       name: 'Host',
       type: 'string',
-      description: 'Where it listens: the host, the first one of several, or the Service.',
+      description: 'Host of the engine (of several the first), or the Service.',
       jsonPath: `${anySource}..['name','host']`,
     },
-    { name: 'Port', type: 'string', description: 'On which port.', jsonPath: `${anySource}..port` },
+    { name: 'Port', type: 'string', description: 'Port of the engine.', jsonPath: `${anySource}..port` },
     {
       name: 'Endpoints',
       type: 'string',
-      description: 'Endpoints that are well, of those that there are.',
+      description: 'Healthy endpoints, and all endpoints.',
       jsonPath: '.status.endpoints.summary',
     },
-    condition('Healthy', 'Whether it answers.'),
-    condition('Programmed', 'Whether every Envoy knows it.'),
+    condition('Healthy', 'Whether the engine answers.'),
+    condition('Programmed', 'Whether every Envoy has this version.'),
     condition('Accepted', 'Whether the object makes sense.', 1),
     {
       name: 'TLS',
@@ -129,7 +129,7 @@ const model: CustomResource = {
   status: modelStatus,
   conditions: modelConditions,
   columns: [
-    { name: 'Id', type: 'string', description: 'What callers pass as model.', jsonPath: '.spec.id' },
+    { name: 'Id', type: 'string', description: 'The id that callers pass as model.', jsonPath: '.spec.id' },
     condition('Listed', 'Whether the catalog shows it.'),
     {
       name: 'Routes',

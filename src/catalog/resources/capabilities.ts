@@ -84,7 +84,7 @@ const capabilityFields = z.strictObject({
         .max(4)
         .optional()
         .meta({
-          description: 'Levels provably honoured here; none where only on and off are.',
+          description: 'Levels that verifiably work here. Empty: reasoning can only be on or off.',
           example: ['low', 'high'],
         }),
       budget: z.boolean().optional().meta({ description: 'A budget in tokens is honoured here.', example: false }),
@@ -93,7 +93,7 @@ const capabilityFields = z.strictObject({
     .meta({ description: 'Reasoning control that works here. Default: the engine’s table.' }),
   inlineReasoning: inlineReasoning
     .optional()
-    .meta({ description: 'Reasoning that stands inside the text here. Default: the engine’s table.' }),
+    .meta({ description: 'Reasoning that is part of the text here. Default: the engine’s table.' }),
   continuation: z
     .boolean()
     .optional()
@@ -105,7 +105,7 @@ const capabilityFields = z.strictObject({
   }),
   continuationMark: z.enum(continuationMarks).optional().meta({
     description:
-      'How the engine is asked to: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
+      'How the engine is asked to continue: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
     example: 'prefix',
   }),
 });

@@ -67,7 +67,7 @@ const reasoningFields = z.strictObject({
     .max(4)
     .default([])
     .meta({
-      description: 'Levels the model knows. Default: none, it can only be on or off.',
+      description: 'Reasoning levels of the model. Default: none; reasoning can only be on or off.',
       example: ['low', 'high'],
     }),
 });
@@ -100,12 +100,12 @@ const serviceLevel = z.strictObject({
 const route = z.strictObject({
   backend: objectName.meta({ description: 'Name of the Backend.', example: 'vllm-a' }),
   upstreamModel: text(256).meta({
-    description: 'What the engine calls the model. Callers never see it.',
+    description: 'Name of the model at the engine. Callers never see it.',
     example: 'Qwen/Qwen3-8B',
   }),
   weight: z.int().min(0).max(1_000_000).default(100).meta({
     description:
-      'Share of the requests relative to the other routes, 0 to 1000000. 0: asked only when nothing else is left. Default 100.',
+      'Share of the requests relative to the other routes, 0 to 1000000. 0: a standby, used only when no other route can be. Default 100.',
     example: 100,
   }),
   capabilities: capabilities.prefault({}).meta({ description: 'Overrides of the engine’s table. Default: none.' }),
@@ -144,7 +144,7 @@ const routes = z
 
 const modelFields = z.strictObject({
   id: immutable(modelId, 'cannot change; make a new Model with the new id').meta({
-    description: 'What callers pass as model: lowercase <org>/<model>. It cannot change.',
+    description: 'The id that callers pass as model: lowercase <org>/<model>. It cannot change.',
     example: 'qwen/qwen3-8b',
   }),
   aliases: modelAliases.default([]).meta({
@@ -153,17 +153,17 @@ const modelFields = z.strictObject({
     example: ['gpt-4o', 'old-org/old-name'],
   }),
   ownedBy: text(128).meta({ description: 'Owner shown in the catalog.', example: 'qwen' }),
-  added: instant.meta({ description: 'When it joined the catalog.', example: '2026-06-01T00:00:00Z' }),
+  added: instant.meta({ description: 'When the model joined the catalog.', example: '2026-06-01T00:00:00Z' }),
   contextLength: z
     .int()
     .min(1)
     .max(100_000_000)
     .meta({ description: 'Context window in tokens, prompt and output together, 1 to 100000000.', example: 131_072 }),
   inputModalities: inputModalities.default(['text']).meta({
-    description: 'What a prompt may hold: [text] or [text, image]. Default [text].',
+    description: 'Allowed parts of a prompt: [text] or [text, image]. Default [text].',
     example: ['text'],
   }),
-  pricing: pricing.meta({ description: 'What a token costs, as billed and as published.' }),
+  pricing: pricing.meta({ description: 'Price of a token, for bills and in the published list.' }),
   reasoning: reasoning.prefault({}).meta({ description: 'How the model reasons. Default: it does not.' }),
   tokenizer: z
     .strictObject({
@@ -193,7 +193,7 @@ const modelFields = z.strictObject({
         .meta({
           description:
             'Auto starts a second attempt after the route’s p95 time to first token. Default Auto. ' +
-            '"Off" is the earlier spelling of Disabled, which kubectl reads as false where it has no quotes.',
+            '"Off" is the earlier spelling of Disabled; without quotes kubectl reads it as false.',
           example: 'Auto',
         }),
     })

@@ -76,7 +76,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   const histogram = histogramsOf(registry);
   const added = histogram(
     'weir_added_latency_seconds',
-    'What the service adds to the time of a completed request, engines and the wait for the body left out. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
+    'Time that the service adds to a completed request, without the time of engines and the wait for the body. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
     { buckets: addedBuckets, labelNames: ['surface', 'phase'] },
   );
   const limitRefusals = counter(
@@ -94,7 +94,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   const rows = counter('weir_ledger_rows_total', 'Rows that became durable in the database or in the journal.', 'into');
   const searches = counter(
     'weir_web_searches_total',
-    'Searches of the web by what came of them.',
+    'Searches of the web, by result.',
     ...(['provider', 'result'] as const),
   );
   const searchSeconds = histogram('weir_web_search_duration_seconds', 'Time a search of the web took.', {

@@ -51,7 +51,7 @@ export function createModelMetrics(model: string): ModelMetrics {
   );
   const duration = time(
     'gen_ai_server_request_duration_seconds',
-    'Time from request to end of answer, of dispatched requests. error_type: how one that did not complete has ended.',
+    'Time from request to end of answer, of dispatched requests. error_type: the outcome of a request that did not complete.',
     { buckets: durationBuckets, labelNames: [...conventional, 'error_type'] },
   );
   const firstToken = time(
@@ -72,10 +72,10 @@ export function createModelMetrics(model: string): ModelMetrics {
   const output = tokens('output', 'Billed tokens of answers, reasoning included.');
   const cached = tokens('cache_read_input', 'Billed tokens of prompts that engines had in their caches.');
   const reasoning = tokens('reasoning_output', 'Billed tokens of reasoning.');
-  const cost = counter('weir_cost_usd_total', 'What requests were billed, in USD.', 'model');
+  const cost = counter('weir_cost_usd_total', 'Billed cost of requests, in USD.', 'model');
   const failovers = counter(
     'weir_failovers_total',
-    'Requests for which another attempt replaced a failed one, before any output or in the middle of the stream, by what came of it.',
+    'Requests for which another attempt replaced a failed one, before any output or in the middle of the stream, by result.',
     ...(['model', 'phase', 'result'] as const),
   );
   const attempts = counter(
@@ -91,7 +91,7 @@ export function createModelMetrics(model: string): ModelMetrics {
   const faults = counter('weir_attempt_faults_total', 'Failed calls of engines.', 'model', 'backend', 'fault');
   const implausible = counter(
     'weir_implausible_usage_total',
-    'Answers whose engine counted tokens that cannot be, so that we counted.',
+    'Answers whose engine reported impossible token counts, so that the service counted.',
     ...(['model', 'backend'] as const),
   );
 
