@@ -49,7 +49,7 @@ export function uploadLimits(memoryLimitBytes: number): UploadLimits {
   return { totalBytes, workspaceBytes: Math.floor(totalBytes / 2), addressBytes: Math.floor(totalBytes / 2) };
 }
 
-export interface UploadsOptions {
+interface UploadsOptions {
   readonly clock: Clock;
   readonly limits: UploadLimits;
 }

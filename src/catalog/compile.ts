@@ -12,7 +12,7 @@ import { referredSecrets } from './secrets.ts';
  * The cause of a problem. `invalid`: the object breaks a rule of its kind. `name-conflict`: another object has the name or
  * id. `reference`: something that the object refers to is missing or cannot be used.
  */
-export type ProblemCause = 'invalid' | 'name-conflict' | 'reference';
+type ProblemCause = 'invalid' | 'name-conflict' | 'reference';
 
 export interface ObjectProblem {
   readonly cause: ProblemCause;
@@ -29,7 +29,7 @@ export interface ObjectResult {
   readonly problems: readonly ObjectProblem[];
 }
 
-export type ObjectResults = ReadonlyMap<CatalogObject, ObjectResult>;
+type ObjectResults = ReadonlyMap<CatalogObject, ObjectResult>;
 
 export interface Compilation {
   readonly snapshot: Snapshot;
@@ -40,7 +40,7 @@ export interface Compilation {
   readonly backends: ReadonlyMap<string, Backend>;
 }
 
-export interface CompileOptions {
+interface CompileOptions {
   /** An object that is still there but has turned bad keeps serving as it was here. Absent: there was none. */
   readonly previous?: Snapshot | undefined;
   /** Default: `followed`. */

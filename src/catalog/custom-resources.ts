@@ -6,7 +6,7 @@ import { type BackendConditionType, backendStatus, type ModelConditionType, mode
 import { isObject } from '../core/json.ts';
 
 /** A column of `kubectl get`. */
-export interface PrinterColumn {
+interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'date';
   readonly description: string;

@@ -14,7 +14,7 @@ export interface Read<Value> {
 }
 
 /** A Model of which single routes may have been left out: `routeIndexes` says which of the author's these are. */
-export interface ReadModel extends Read<ModelResource> {
+interface ReadModel extends Read<ModelResource> {
   readonly routeIndexes: readonly number[];
 }
 

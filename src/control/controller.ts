@@ -16,7 +16,7 @@ export interface CompiledObjects {
 }
 
 /** The API server, as the controller writes to it. */
-export interface StatusWriter {
+interface StatusWriter {
   /** Merges into the status. Rejects with the API server's refusal. */
   readonly status: (object: KubeObject, status: object) => Promise<void>;
   /** Replaces the finalizers of exactly this version of the object. */
@@ -26,7 +26,7 @@ export interface StatusWriter {
   readonly isGoneOrChanged: (error: unknown) => boolean;
 }
 
-export interface ControllerOptions {
+interface ControllerOptions {
   readonly clock: Clock;
   /** Undefined until the cluster has been read. */
   readonly latest: () => CompiledObjects | undefined;
@@ -38,7 +38,7 @@ export interface ControllerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Controller {
+interface Controller {
   /** Call when something that conditions depend on has changed: the next pass begins soon. */
   readonly changed: () => void;
   /** Resolves when no pass is under way any more. */

@@ -104,7 +104,7 @@ export const faultKinds = [
   'stalled',
   'too-large',
 ] as const;
-export type FaultKind = (typeof faultKinds)[number];
+type FaultKind = (typeof faultKinds)[number];
 
 /**
  * What an engine's own error says, in our words.

@@ -56,7 +56,7 @@ export interface AttemptWatch {
 }
 
 /** How far a request has come on its way. */
-export type RequestProgress =
+type RequestProgress =
   /** Its key is known. */
   | { readonly kind: 'authenticated'; readonly workspaceId: string; readonly keyId: string }
   /** Limits, balance and budget let it pass. */
@@ -118,7 +118,7 @@ export interface AddedLatency {
 }
 
 /** A request for an answer that has come. */
-export interface BegunRequest {
+interface BegunRequest {
   readonly surface: Surface;
   readonly correlationId: string;
   /** Wall clock, milliseconds. */

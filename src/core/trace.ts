@@ -4,7 +4,7 @@
  */
 
 /** A span, as the header `traceparent` names it. */
-export interface SpanPlace {
+interface SpanPlace {
   /** 32 lowercase hex digits, not all of them zero. */
   readonly traceId: string;
   /** 16 lowercase hex digits, not all of them zero. */

@@ -37,7 +37,7 @@ export interface Source {
 }
 
 /** A source as the caller gets it and sends it back: `sealed` holds all of it, and only this deployment can open it. */
-export interface SealedSource {
+interface SealedSource {
   readonly url: string;
   readonly title: string;
   readonly sealed: string;

@@ -139,7 +139,7 @@ export function readService(raw: unknown, known: ReadonlyMap<string, Service>): 
   return { name, item };
 }
 
-export interface ServiceFacts {
+interface ServiceFacts {
   readonly source: ServiceSource;
   readonly scheme: Scheme;
   readonly namespace: string;

@@ -14,7 +14,7 @@ import { endpointsOf, readService, readSlice, type Service, type Slice } from '.
 /** Endpoints by what was followed (`keyOf`). */
 export type EndpointsByService = ReadonlyMap<string, readonly Endpoint[]>;
 
-export interface FollowServicesOptions {
+interface FollowServicesOptions {
   readonly client: Pick<KubeClient, 'core' | 'discovery' | 'watch'>;
   readonly namespace: string;
   readonly clock: Clock;

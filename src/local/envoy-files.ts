@@ -15,7 +15,7 @@ import { readTracingSettings } from '../tracing-settings.ts';
 import { StartRefusal } from './refusal.ts';
 import type { Scheme } from '../core/endpoint.ts';
 
-export interface EnvoyFiles {
+interface EnvoyFiles {
   readonly files: RunFolder;
   readonly args: readonly string[];
   readonly scheme: Scheme;
@@ -23,7 +23,7 @@ export interface EnvoyFiles {
 
 const gibibyte = 1024 ** 3;
 
-export interface EnvoyFilesOptions {
+interface EnvoyFilesOptions {
   readonly run: string;
   readonly port: number;
   readonly edge: EdgeSettings;
@@ -128,7 +128,7 @@ function readPem(name: string, file: string): Buffer {
 }
 
 /** The edge's settings from the environment, for `weir start` and `weir envoy bootstrap` alike. */
-export interface EdgeSettings {
+interface EdgeSettings {
   /** The address that the edge listens on. */
   readonly host: string;
   readonly trustedHops: number;

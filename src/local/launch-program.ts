@@ -13,7 +13,7 @@ const programMessage = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('alive') }),
 ]);
 
-export interface ProgramLaunch {
+interface ProgramLaunch {
   readonly nodeFlags?: readonly string[];
   /** Of `weir`. */
   readonly command: 'serve' | 'portal';
@@ -27,7 +27,7 @@ export interface ProgramLaunch {
   readonly onMessage: (message: unknown) => void;
 }
 
-export interface LaunchedProgram {
+interface LaunchedProgram {
   readonly child: Child;
   /** Asks the program for its state. Resolves when its event loop answers, and never if it does not. */
   readonly ask: () => Promise<object>;

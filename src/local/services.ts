@@ -26,7 +26,7 @@ export interface Services {
   readonly replaceAll: () => Promise<void>;
 }
 
-export interface ServicesOptions {
+interface ServicesOptions {
   readonly catalog: CatalogPlace;
   readonly count: number;
   readonly files: RunFolder;

@@ -20,7 +20,7 @@ const apiVersion = 'weir.dev/v1alpha1';
 const upstreamName = 'upstream';
 const note = '# Written by `weir start --upstream` at each start. To keep changes, copy it and use --manifests.\n';
 
-export interface UpstreamCatalog {
+interface UpstreamCatalog {
   readonly folder: string;
   readonly key: string | undefined;
   readonly price: UpstreamPrice;

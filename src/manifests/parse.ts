@@ -95,7 +95,7 @@ function parsedOf({ where, document, lineAt }: Parsed & { readonly where: string
 }
 
 /** One document of a file, to be parsed by itself. */
-export interface Piece {
+interface Piece {
   readonly text: string;
   /** Its place in the file, from 1; documents that hold nothing count too. */
   readonly number: number;
