@@ -72,7 +72,7 @@ export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
   };
 }
 
-/** Envoy's clock when it had read the request's head, in milliseconds since 1970 (envoy/edge-listener.ts). */
+/** Envoy's clock when it had read the request's head, in milliseconds since 1970 (src/envoy/config/edge-listener.ts). */
 const receivedHeader = 'x-weir-received';
 
 /** A longer wait means that the clock was set. */

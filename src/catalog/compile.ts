@@ -165,7 +165,7 @@ function compileModels(
   const declared = new Map([...byId].map(([id, { object }]) => [id, object]));
   const { aliases, refused } = claimAliases({ models, owners, declared });
   const kept = new Set(broken.values());
-  // Of a kept object, an earlier version serves than the one that its author sees.
+  // A kept object serves in an earlier version, so a fault of that version is not reported to its author.
   for (const { object, fault } of refused) if (!kept.has(object)) report(object, [problemIn(object, fault)]);
   return { models: new Map([...models].sort(([a], [b]) => order(a, b))), aliases };
 }

@@ -54,7 +54,9 @@ const concurrency = 8;
 const lagMs = 30_000;
 /** A pass makes way for requests after so long. */
 const sliceMs = 5;
-/** Time alone can make an event due, that of a lagging Envoy, so an unchanged pass is repeated after so long. */
+/**
+ * Time alone can make one event due: that of a lagging Envoy. So a pass without changes is repeated after this time.
+ */
 const repeatMs = 30_000;
 
 /** The inputs of one pass. */

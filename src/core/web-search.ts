@@ -11,7 +11,10 @@ export interface UserLocation {
   readonly timezone?: string | undefined;
 }
 
-/** Which sites may be found. `example.com` is its subdomains too; `example.com/blog` only what is below that path. */
+/**
+ * Which sites may be found. `example.com` includes its subdomains; `example.com/blog` includes only what is below that
+ * path.
+ */
 export interface SearchDomains {
   readonly kind: 'allowed' | 'blocked';
   readonly names: readonly string[];

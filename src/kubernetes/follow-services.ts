@@ -110,7 +110,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   }
 
   function changed(): void {
-    // A watch that is being closed may have something to say yet.
+    // A watch may still report while it is being closed.
     if (watched === undefined) return;
     cancelTroubles ??= clock.after(quietMs, reportTroubles);
     byService = undefined;

@@ -43,7 +43,8 @@ interface EnvoyFilesOptions {
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
-  // The command names the port of a container, which others reach; the variable that of a machine.
+  // The option names the port of a container, which other hosts reach. The setting names that of a machine, for
+  // programs there.
   const variables = readVariables(env);
   const ownOpsPort = variables.WEIR_ENVOY_OPS_PORT;
   const ops =

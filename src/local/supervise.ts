@@ -36,7 +36,7 @@ interface SuperviseOptions {
  * so is the first restart after a short run: a crash should cost callers as little as possible.
  */
 const pausesMs = [0, 200, 500, 1_000, 2_000, 5_000] as const;
-/** A run is short if it ends before the child is up, or sooner than this after that. */
+/** A run is short if it ends before the child is up, or within this time afterwards. */
 const shortRunMs = 1_000;
 
 export function supervise(options: SuperviseOptions): Supervised {

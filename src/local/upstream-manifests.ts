@@ -13,10 +13,7 @@ export interface UpstreamPrice {
 }
 
 const apiVersion = 'weir.dev/v1alpha1';
-/**
- * Says how far a database is behind its mark; undefined if it is not. The connection is read-only, because any other
- * would clean up the WAL.
- */
+/** Name of the Backend and of the Secret. */
 const upstreamName = 'upstream';
 const note = '# Written by `weir start --upstream` at each start. To keep changes, copy it and use --manifests.\n';
 

@@ -74,7 +74,7 @@ interface IntOrString {
   readonly pattern: RegExp;
 }
 
-/** A whole number or a text (Kubernetes' IntOrString), with one message for whatever is neither. */
+/** A whole number or a text (Kubernetes' IntOrString), with one message for every other value. */
 export function intOrString(bounds: IntOrString, message: string): z.ZodUnion<readonly [z.ZodInt, z.ZodString]> {
   const { minimum, maximum, maxLength, pattern } = bounds;
   const whole = z.int().min(minimum, message).max(maximum, message);

@@ -18,7 +18,7 @@ export interface DownstreamBuffers {
 interface DownstreamBuffersOptions {
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;
-  /** Of the network namespace of Envoy. Default: that of this process. */
+  /** The tables of Envoy's network namespace. Default: those of this process. */
   readonly tables?: KernelTables;
   readonly limits?: DeliveryLimits;
 }
@@ -72,7 +72,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   const watched = new Set<Tracked>();
   /** What all open answers have unconfirmed beyond half of a small window. */
   let excessBytes = 0;
-  /** How many the last sample could not observe. */
+  /** The number of readers that the last sample could not observe. */
   let unclearReaders = 0;
   let cancel: CancelTimer | undefined;
   let everyMs = fastestSampleMs;
