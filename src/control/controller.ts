@@ -65,7 +65,10 @@ interface Pass extends CompiledObjects {
   readonly at: number;
 }
 
-/** A status that was written, for use until the watch shows a newer version than the one that it was written over. */
+/**
+ * The status that was written last. It counts until the watch shows a version of the object that is newer than the one
+ * it replaced.
+ */
 interface Overlay {
   readonly over: string;
   readonly status: object;

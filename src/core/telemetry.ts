@@ -143,7 +143,7 @@ export interface Telemetry {
   readonly attempt: (requestId: string, start: AttemptStart) => AttemptWatch;
   /** The answer is that of this attempt from now on. */
   readonly won: (requestId: string, routeId: string, reason: AttemptReason) => void;
-  /** An engine counted what cannot be true, so that we counted in its place. */
+  /** An engine reported impossible counts, so the service counted in its place. */
   readonly implausibleUsage: (requestId: string, routeId: string) => void;
   /** The web was searched. */
   readonly searched: (requestId: string, search: SearchRecord) => void;

@@ -63,7 +63,7 @@ export type SearchResult =
   | { readonly kind: 'found'; readonly sources: readonly SealedSource[] }
   | { readonly kind: 'error'; readonly code: SearchError };
 
-/** That a piece of text stands on a source. */
+/** A source that supports a piece of text. */
 export interface Citation {
   readonly url: string;
   readonly title: string;
