@@ -12,7 +12,7 @@ import { referredSecrets } from './secrets.ts';
  * The cause of a problem. `invalid`: the object breaks a rule of its kind. `name-conflict`: another object has the name or
  * id. `reference`: something that the object refers to is missing or cannot be used.
  */
-export type ProblemCause = 'invalid' | 'name-conflict' | 'reference';
+type ProblemCause = 'invalid' | 'name-conflict' | 'reference';
 
 export interface ObjectProblem {
   readonly cause: ProblemCause;
@@ -29,7 +29,7 @@ export interface ObjectResult {
   readonly problems: readonly ObjectProblem[];
 }
 
-export type ObjectResults = ReadonlyMap<CatalogObject, ObjectResult>;
+type ObjectResults = ReadonlyMap<CatalogObject, ObjectResult>;
 
 export interface Compilation {
   readonly snapshot: Snapshot;
@@ -40,7 +40,7 @@ export interface Compilation {
   readonly backends: ReadonlyMap<string, Backend>;
 }
 
-export interface CompileOptions {
+interface CompileOptions {
   /** An object that is still there but has turned bad keeps serving as it was here. Absent: there was none. */
   readonly previous?: Snapshot | undefined;
   /** Default: `followed`. */
@@ -165,7 +165,7 @@ function compileModels(
   const declared = new Map([...byId].map(([id, { object }]) => [id, object]));
   const { aliases, refused } = claimAliases({ models, owners, declared });
   const kept = new Set(broken.values());
-  // Of a kept object, an earlier version serves than the one that its author sees.
+  // A kept object serves in an earlier version, so a fault of that version is not reported to its author.
   for (const { object, fault } of refused) if (!kept.has(object)) report(object, [problemIn(object, fault)]);
   return { models: new Map([...models].sort(([a], [b]) => order(a, b))), aliases };
 }

@@ -77,7 +77,7 @@ function cut(message: string): string {
 }
 
 /** The status of an object as it was last written, as far as this version understands it. */
-export interface WrittenStatus {
+interface WrittenStatus {
   readonly conditions: readonly Condition[];
   /** The fields that Weir writes as one text, to compare two statuses. */
   readonly text: string;

@@ -6,7 +6,7 @@ import { type BackendConditionType, backendStatus, type ModelConditionType, mode
 import { isObject } from '../core/json.ts';
 
 /** A column of `kubectl get`. */
-export interface PrinterColumn {
+interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'date';
   readonly description: string;
@@ -24,7 +24,7 @@ export interface CustomResource {
   readonly description: string;
   readonly spec: z.ZodType;
   readonly status: z.ZodType;
-  /** What each condition of the status says, when it is True. */
+  /** The meaning of each condition of the status when it is True. */
   readonly conditions: Readonly<Record<string, string>>;
   readonly columns: readonly PrinterColumn[];
   /** Fields that `kubectl get --field-selector` and watches may filter by. */

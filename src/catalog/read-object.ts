@@ -14,7 +14,7 @@ export interface Read<Value> {
 }
 
 /** A Model of which single routes may have been left out: `routeIndexes` says which of the author's these are. */
-export interface ReadModel extends Read<ModelResource> {
+interface ReadModel extends Read<ModelResource> {
   readonly routeIndexes: readonly number[];
 }
 
@@ -121,11 +121,11 @@ interface ParsedModel {
   readonly faults: readonly SchemaFault[];
 }
 
-/** A fault inside one route costs that route only; any other fault, or no route left, costs the Model. */
+/** A fault inside one route removes that route only. Any other fault, or no route left, refuses the Model. */
 function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
   const spec = value['spec'];
   const all: readonly unknown[] = isObject(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
-  // One route more than is allowed is enough to refuse the list: thousands would each be validated first.
+  // Keeps one route more than is allowed: enough for the schema to refuse the list, without validating thousands.
   const routes = all.slice(0, maxRoutes + 1);
   const faults: SchemaFault[] = [];
   let kept = [...routes.keys()];

@@ -15,7 +15,7 @@ export interface CatalogReading {
   readonly problems: readonly CatalogProblem[];
 }
 
-export interface Listing {
+interface Listing {
   readonly clock: Pick<Clock, 'elapsed'>;
   /** Whether a model is listed, and with what figures. */
   readonly statusOf: (model: Model) => ModelStatus;
@@ -23,7 +23,7 @@ export interface Listing {
   readonly searchPrice: Money | undefined;
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly first: CatalogReading;
   /** The snapshot before the first reading: an object that has turned bad keeps serving as it was there. */
   readonly previous: Snapshot | undefined;
@@ -41,7 +41,7 @@ export interface FollowOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Catalog {
+interface Catalog {
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
   readonly modelList: (models: ModelPatterns | undefined) => string;

@@ -9,7 +9,7 @@ import type { LiveHealth } from '../routing/health/health.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
 import { type CatalogView, ownConditions } from './catalog.ts';
 
-export interface LiveCatalogOptions {
+interface LiveCatalogOptions {
   /** As `createStories` has it. */
   readonly process: string;
   readonly now: () => number;

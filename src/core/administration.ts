@@ -49,7 +49,7 @@ export interface AuditEntry extends AuditedChange {
 
 export interface AuditFilter {
   readonly workspaceId?: string | undefined;
-  /** From this moment on, and before that one. */
+  /** Only entries from `since` on and before `until`. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
   /** Only entries with a lower id: those that come after it in the list. */
@@ -64,9 +64,9 @@ export interface PageRequest {
 
 /** Which lines of a report are wanted. */
 export interface LinesOfPage {
-  /** Lines before those. */
+  /** The number of lines to leave out before the wanted ones. */
   readonly offset: number;
-  /** Most lines. */
+  /** The largest number of lines. */
   readonly limit: number;
 }
 

@@ -31,7 +31,7 @@ export const continuationMarks = [
   'partial',
   /** No mark at all. */
   'trailing',
-  /** No mark at all; the engine repeats the partial answer. */
+  /** No mark; the answer repeats the partial one first. */
   'echo',
 ] as const;
 

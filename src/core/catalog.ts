@@ -14,7 +14,7 @@ import type { ParameterName } from './parameters.ts';
 import type { ReasoningEffort } from './request.ts';
 
 export const modalities = ['text', 'image'] as const;
-export type Modality = (typeof modalities)[number];
+type Modality = (typeof modalities)[number];
 
 /**
  * The data that Envoy needs to reach a backend. The name is a digest of the content without the endpoints: a cluster

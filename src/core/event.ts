@@ -21,7 +21,7 @@ export interface TextEvent {
   readonly text: string;
   readonly deltas: number;
   readonly logprobs?: Logprobs | undefined;
-  /** What the whole of this text stands on. Only where the service searched for it: never out of a reader. */
+  /** The sources of this whole text. Only the service's own web search sets them; readers of engines never do. */
   readonly citations?: readonly Citation[] | undefined;
 }
 
@@ -79,7 +79,7 @@ export function deltasOf(event: RelayedEvent): number {
     case 'tool-start':
     case 'tool-delta':
       return 1;
-    // The model's words for it were counted when it said them.
+    // The words with which the model asked for the search were counted when it wrote them.
     case 'search-call':
     case 'search-result':
     case 'usage':
@@ -104,7 +104,7 @@ export const faultKinds = [
   'stalled',
   'too-large',
 ] as const;
-export type FaultKind = (typeof faultKinds)[number];
+type FaultKind = (typeof faultKinds)[number];
 
 /**
  * What an engine's own error says, in our words.

@@ -4,7 +4,7 @@ import type { LimitName, UploadBound } from './limits.ts';
 import type { ShedReason } from './load.ts';
 
 /** Whose fault a failure is: it decides what is logged and what is held against a route. */
-export type Blame = 'caller' | 'service' | 'upstream';
+type Blame = 'caller' | 'service' | 'upstream';
 
 export const errorTypes = ['invalid_request_error', 'service_error'] as const;
 export type ErrorType = (typeof errorTypes)[number];
@@ -96,7 +96,7 @@ export class Failure extends Error {
 }
 
 /** The error object of the envelope (docs/reference/api.md §2.5). */
-export interface ErrorBody {
+interface ErrorBody {
   readonly message: string;
   readonly type: string;
   readonly code?: string;

@@ -8,7 +8,7 @@ export interface Funds {
   readonly budget?: Money | undefined;
 }
 
-/** What one request is held against. */
+/** The limits that one request is checked against. */
 export interface LimitsAsk {
   readonly keyId: string;
   readonly workspaceId: string;
@@ -47,7 +47,8 @@ export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined
 
 /**
  * The fund that the reservations exhaust; undefined when both have something left. The rest need not be enough for one
- * more request: at most the last answer is overspent, and the amounts by which others exceed their expected cost.
+ * more request. So an account can be overspent by its last answer, and by the amounts by which other answers exceed
+ * their expected cost.
  */
 export function shortOf(
   { balance, budget }: Funds,

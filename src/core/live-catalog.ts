@@ -10,7 +10,7 @@ const count = z.number().int().min(0);
 const ms = z.number().min(0);
 const share = z.number().min(0).max(1);
 
-/** Those of Kubernetes. */
+/** The statuses that Kubernetes has for a condition. */
 export const conditionStatuses = ['True', 'False', 'Unknown'] as const;
 export type ConditionStatus = (typeof conditionStatuses)[number];
 

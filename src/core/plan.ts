@@ -13,7 +13,10 @@ export interface Plan {
   readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
   /** How many further routes could serve it, but are full or ejected now. Absent: none. */
   readonly leftOut?: number;
-  /** Name of how its prompt begins, for `UpstreamCall.affinity`; absent when that is too short to matter. */
+  /**
+   * Digest of the beginning of its prompt, for `UpstreamCall.affinity`; absent when the beginning is too short to
+   * matter.
+   */
   readonly affinity?: string | undefined;
 }
 

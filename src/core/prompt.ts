@@ -2,7 +2,7 @@ import type { MessageForm, RequestTarget, SystemMessages } from './capability.ts
 import type { Message, Request, Tool } from './request.ts';
 import type { Model } from './catalog.ts';
 
-/** What of a request becomes its prompt. */
+/** The parts of a request that become its prompt. */
 export interface Prompt {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];

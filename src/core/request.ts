@@ -1,7 +1,7 @@
 import type { Sampling } from './parameters.ts';
 import type { Source, WebSearchAsk } from './web-search.ts';
 
-/** In rising order. */
+/** The depths of reasoning, the least first. */
 export const reasoningEfforts = ['low', 'medium', 'high', 'max'] as const;
 export type ReasoningEffort = (typeof reasoningEfforts)[number];
 

@@ -175,11 +175,13 @@ export type Story = Readonly<z.infer<typeof storySchema>>;
  */
 export const foundStoriesSchema = z.object({ requests: z.array(storySchema).min(1) });
 
-/** A request that has ended, as the ledger has it, with the id of its workspace for the name. Null: nothing was settled. */
+/**
+ * An ended request as the ledger has it, with the id of its workspace in place of the name. Null: nothing was settled.
+ */
 const endedStorySchema = storySchema.extend({ settled: shownRequestSchema.nullable() });
 export type EndedStory = Readonly<z.infer<typeof endedStorySchema>>;
 
-/** The same with its number: each that ends gets the next one, from 1 on, as long as the process lives. */
+/** An ended request with its number: each one that ends in this process gets the next number, from 1 on. */
 export const numberedStorySchema = endedStorySchema.extend({ seq: count });
 export type NumberedStory = Readonly<z.infer<typeof numberedStorySchema>>;
 

@@ -106,7 +106,7 @@ export function readSlice(raw: unknown, known: ReadonlyMap<string, Slice>): Know
 /** The addresses of one endpoint all lead to the same pod, and Kubernetes itself uses the first one only. */
 function readEndpoint({ addresses: [address], conditions, zone }: RawEndpoint): readonly SliceEndpoint[] {
   if (address === undefined || !ipaddr.isValid(address)) return [];
-  // What an absent condition means is said in the API: ready unless the condition is false, serving as ready, not terminating.
+  // The API defines absent conditions: `ready` counts as true, `serving` as `ready`, `terminating` as false.
   const ready = conditions?.ready ?? true;
   const serving = conditions?.serving ?? ready;
   const state = conditions?.terminating === true ? (serving ? 'draining' : 'out') : ready ? 'ready' : 'out';
@@ -139,7 +139,7 @@ export function readService(raw: unknown, known: ReadonlyMap<string, Service>): 
   return { name, item };
 }
 
-export interface ServiceFacts {
+interface ServiceFacts {
   readonly source: ServiceSource;
   readonly scheme: Scheme;
   readonly namespace: string;

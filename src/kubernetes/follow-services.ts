@@ -14,7 +14,7 @@ import { endpointsOf, readService, readSlice, type Service, type Slice } from '.
 /** Endpoints by what was followed (`keyOf`). */
 export type EndpointsByService = ReadonlyMap<string, readonly Endpoint[]>;
 
-export interface FollowServicesOptions {
+interface FollowServicesOptions {
   readonly client: Pick<KubeClient, 'core' | 'discovery' | 'watch'>;
   readonly namespace: string;
   readonly clock: Clock;
@@ -110,7 +110,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   }
 
   function changed(): void {
-    // A watch that is being closed may have something to say yet.
+    // A watch may still report while it is being closed.
     if (watched === undefined) return;
     cancelTroubles ??= clock.after(quietMs, reportTroubles);
     byService = undefined;

@@ -11,7 +11,7 @@ import {
 import { isRefusal, type KubeClient, mergePatch } from './client.ts';
 import { durationMsOf, microTime, watchRenewals } from './leases.ts';
 
-export interface ReplicaLeasesOptions {
+interface ReplicaLeasesOptions {
   readonly client: Pick<KubeClient, 'leases'>;
   readonly namespace: string;
   /** Name of this replica's pod. */
@@ -21,7 +21,7 @@ export interface ReplicaLeasesOptions {
 }
 
 /** The replicas of a namespace exchange what each observes: each writes a Lease of its own, which ends with it. */
-export interface ReplicaLeases {
+interface ReplicaLeases {
   /** Writes what this replica observes if it has changed, and at times to show that this replica is alive. Never rejects. */
   readonly publish: (own: ObservedCatalog) => Promise<void>;
   /** What the other replicas that are alive observe. Rejects when the API server does not answer. */

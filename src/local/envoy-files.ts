@@ -15,7 +15,7 @@ import { readTracingSettings } from '../tracing-settings.ts';
 import { StartRefusal } from './refusal.ts';
 import type { Scheme } from '../core/endpoint.ts';
 
-export interface EnvoyFiles {
+interface EnvoyFiles {
   readonly files: RunFolder;
   readonly args: readonly string[];
   readonly scheme: Scheme;
@@ -23,7 +23,7 @@ export interface EnvoyFiles {
 
 const gibibyte = 1024 ** 3;
 
-export interface EnvoyFilesOptions {
+interface EnvoyFilesOptions {
   readonly run: string;
   readonly port: number;
   readonly edge: EdgeSettings;
@@ -43,7 +43,8 @@ export interface EnvoyFilesOptions {
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
-  // The command names the port of a container, which others reach; the variable that of a machine.
+  // The option names the port of a container, which other hosts reach. The setting names that of a machine, for
+  // programs there.
   const variables = readVariables(env);
   const ownOpsPort = variables.WEIR_ENVOY_OPS_PORT;
   const ops =
@@ -128,7 +129,7 @@ function readPem(name: string, file: string): Buffer {
 }
 
 /** The edge's settings from the environment, for `weir start` and `weir envoy bootstrap` alike. */
-export interface EdgeSettings {
+interface EdgeSettings {
   /** The address that the edge listens on. */
   readonly host: string;
   readonly trustedHops: number;

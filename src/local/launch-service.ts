@@ -62,7 +62,7 @@ export interface ServicePlace {
 }
 
 /** What a service reports of itself when it is asked. */
-export interface ServiceLook {
+interface ServiceLook {
   /** Streams of Envoy's that are open; undefined while the service starts. */
   readonly open: number | undefined;
   /** Whether it refuses half of the new requests, or more. */
@@ -79,7 +79,7 @@ export interface LaunchedService extends Launched {
   readonly look: () => Promise<ServiceLook>;
 }
 
-export interface ServiceLaunch {
+interface ServiceLaunch {
   readonly data: string;
   readonly run: string;
   readonly catalog: CatalogPlace;

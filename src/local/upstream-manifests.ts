@@ -13,14 +13,11 @@ export interface UpstreamPrice {
 }
 
 const apiVersion = 'weir.dev/v1alpha1';
-/**
- * Says how far a database is behind its mark; undefined if it is not. The connection is read-only, because any other
- * would clean up the WAL.
- */
+/** Name of the Backend and of the Secret. */
 const upstreamName = 'upstream';
 const note = '# Written by `weir start --upstream` at each start. To keep changes, copy it and use --manifests.\n';
 
-export interface UpstreamCatalog {
+interface UpstreamCatalog {
   readonly folder: string;
   readonly key: string | undefined;
   readonly price: UpstreamPrice;

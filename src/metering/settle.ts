@@ -14,7 +14,7 @@ import { estimatePrompt } from './estimate-prompt.ts';
 import { createOutputWatch } from './output-timing.ts';
 import { createReasoningSplit } from './reasoning-split.ts';
 
-export interface SettlementOptions {
+interface SettlementOptions {
   readonly requestId: string;
   readonly surface: Surface;
   readonly correlationId: string;

@@ -1,7 +1,7 @@
 import type { Role } from './api/session.ts';
 
 /** Which callers may use a route. The route itself limits the objects: a member sees its workspaces, a key sees itself. */
-export type Access =
+type Access =
   /** Without signing in. */
   | 'everyone'
   /** Admins, members and keys. */

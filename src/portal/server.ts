@@ -31,7 +31,7 @@ import { sessionRoutes } from './routes/session.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { workspaceRoutes } from './routes/workspaces.ts';
 
-export interface ServerOptions {
+interface ServerOptions {
   /** Number of proxies in front of the portal that it trusts for the caller's address and scheme. */
   readonly trustedHops: number;
   /** Folder of the built pages. */

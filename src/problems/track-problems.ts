@@ -18,7 +18,7 @@ export interface ProblemTracker {
   readonly isListed: (problem: Pick<Finding, 'object' | 'kind' | 'detail'>) => boolean;
 }
 
-export interface TrackerOptions {
+interface TrackerOptions {
   readonly clock: Pick<Clock, 'now' | 'elapsed'>;
   /** The problems that were listed when the previous process ended. */
   readonly kept: readonly Problem[];

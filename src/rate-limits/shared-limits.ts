@@ -24,7 +24,7 @@ export interface SharedLimits extends Limits {
   readonly tellAll: () => void;
 }
 
-export interface SharedLimitsOptions {
+interface SharedLimitsOptions {
   readonly clock: Clock;
   /** The number of replicas that share the limits while the server is down. */
   readonly replicas: () => number;

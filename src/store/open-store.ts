@@ -72,7 +72,9 @@ export interface OpenStore extends Store {
   readonly waiting: () => number;
   /** The current status, for gauges and readiness. */
   readonly status: () => StoreStatus;
-  /** What the journal may hold, for how long requests are kept, and how dropping them goes, for gauges. */
+  /**
+   * The figures for gauges: the limit of the journal, how long requests are kept, and the progress of their deletion.
+   */
   readonly upkeep: () => StoreUpkeep;
   /**
    * A secret that all processes with this database share, now and after a restart; the first of them made it. Until the database

@@ -76,7 +76,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     reply({ kind: 'status', status: message === undefined ? status : { ...status, message } });
   }
 
-  /** A reason is for the log once in an outage: with each try another may come, such as by turns those of two servers. */
+  /**
+   * Each reason is logged once in an outage: tries may fail for different reasons, such as by turns those of two
+   * servers.
+   */
   function isAway(reason: string): void {
     if (status.database !== 'down') logged.clear();
     const isLogged = logged.has(reason) || logged.size >= mostLogged;

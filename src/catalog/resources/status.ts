@@ -3,10 +3,10 @@ import { instant } from './fields.ts';
 import { conditionStatuses } from '../../core/live-catalog.ts';
 
 /** The conditions of a Model, each after those that it depends on. */
-export const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
+const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
 export type ModelConditionType = (typeof modelConditionTypes)[number];
 
-export const backendConditionTypes = ['Accepted', 'Programmed', 'Healthy'] as const;
+const backendConditionTypes = ['Accepted', 'Programmed', 'Healthy'] as const;
 export type BackendConditionType = (typeof backendConditionTypes)[number];
 
 /** The limit of Kubernetes' own `metav1.Condition`. A longer message must be cut before it is written. */

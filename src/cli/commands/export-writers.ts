@@ -48,7 +48,7 @@ function parquetWriter(file: string): ExportWriter {
       name: field.name,
       data: held.map((request) => parquetValue(field, request)),
     }));
-    // A file is written at once: only writers to elsewhere return promises.
+    // Writing to a file is synchronous; only other writers return promises.
     void writer.write({ columnData, rowGroupSize: rowsInGroup });
     held = [];
   };

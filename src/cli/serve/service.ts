@@ -77,7 +77,7 @@ const lastSpansMs = 3_000;
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
-export interface RunningService extends RunningProgram {
+interface RunningService extends RunningProgram {
   /** The state of the service, for a supervisor that decides whether it gets requests. */
   readonly look: () => {
     /** Streams of Envoy's that are open. */

@@ -13,7 +13,8 @@ export function dropBefore({ retentionDays, now }: Pick<UpkeepOptions, 'retentio
 
 /**
  * Proves the requests of one hour against its rollup before they are deleted. Returns whether they agree; reports it if
- * not. A settlement between two slices makes a difference that is none: then the whole hour is read at once.
+ * not. If they differ, the whole hour is read again at once, because a settlement between two slices looks like a
+ * difference.
  */
 async function* proveHour(
   { queries }: Pick<OpenDatabase, 'queries'>,
