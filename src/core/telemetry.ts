@@ -31,7 +31,7 @@ export interface AttemptStart {
   readonly spanId: string | undefined;
 }
 
-/** The facts that an engine's answer has had so far. */
+/** The facts in an engine's answer so far. */
 export interface AnswerFacts {
   /** The model's name in the answer. */
   readonly model: string | undefined;

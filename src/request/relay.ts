@@ -93,7 +93,7 @@ function relayJson({ exchange, dialect, identity, request, headers }: RelayOptio
   };
 }
 
-/** Sends something whenever an answer has been silent for a while. */
+/** Breaks the silence of an answer at intervals. */
 export interface KeepAlive {
   /** Call when a piece of the answer is sent. The silence begins again. */
   readonly sent: () => void;
