@@ -9,11 +9,11 @@ import type { Ranking } from './plan.ts';
 import type { RequestTrace } from './trace.ts';
 import type { SearchError } from './web-search.ts';
 
-/** Why an attempt is made. `resume`: to go on with an answer that broke off elsewhere. */
+/** Why an attempt is made. `resume`: to continue an answer that broke off on another endpoint. */
 export const attemptReasons = ['first', 'failover', 'hedge', 'resume'] as const;
 export type AttemptReason = (typeof attemptReasons)[number];
 
-/** Where an attempt is made, seen from the attempt before: on another endpoint of the same backend, or on another route. */
+/** Where an attempt is made, compared with the last one: on another endpoint of the same backend, or on another route. */
 export const attemptSteps = ['first', 'endpoint', 'route'] as const;
 export type AttemptStep = (typeof attemptSteps)[number];
 
@@ -29,13 +29,13 @@ export interface AttemptStart {
   readonly endpoint: string;
   readonly reason: AttemptReason;
   readonly step: AttemptStep;
-  /** Of its span. Undefined: the request is not traced. */
+  /** Id of its span. Undefined: the request is not traced. */
   readonly spanId: string | undefined;
 }
 
-/** What an engine has said of its answer, as far as the answer has come. */
+/** The facts in an engine's answer so far. */
 export interface AnswerFacts {
-  /** What the answer calls its model. */
+  /** The model's name in the answer. */
   readonly model: string | undefined;
   readonly usage: Usage | undefined;
   /** One entry per ended choice, in the order of their ends. */
@@ -44,13 +44,13 @@ export interface AnswerFacts {
 
 /** Watches one attempt. Not called for each chunk. */
 export interface AttemptWatch {
-  /** Goes with the call: the span of the attempt, as W3C `traceparent`. Absent: tracing is off. */
+  /** The span of the attempt, as W3C `traceparent`. The call carries it. Absent: tracing is off. */
   readonly traceparent?: string | undefined;
-  /** The first output has come: of an answer that does not stream, a part of it. Further calls are harmless. */
+  /** The first output has come, or the first part of an answer that does not stream. Later calls change nothing. */
   readonly output: () => void;
-  /** Another endpoint answers, by its name. */
+  /** Another endpoint answers. Called with its name. */
   readonly movedTo: (endpoint: string) => void;
-  /** The first call counts. `facts`: undefined where there is no answer. */
+  /** The first call counts. `facts`: undefined if there is no answer. */
   readonly ended: (end: AttemptEnd, facts: AnswerFacts | undefined) => void;
 }
 
@@ -61,7 +61,7 @@ export interface SearchRecord {
   readonly durationMs: number;
   /** What went wrong, safe to log. */
   readonly detail?: string;
-  /** Of its span. Undefined: the request is not traced. */
+  /** Id of its span. Undefined: the request is not traced. */
   readonly spanId: string | undefined;
 }
 

@@ -21,11 +21,11 @@ interface SettlementOptions {
   readonly credential: Credential;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
-  /** The model's tokenizer, where it has one: it counts what no engine reports. */
+  /** The model's own counts, for what no engine reports. Undefined: the model has no tokenizer. */
   readonly counters: TokenCounters | undefined;
-  /** The price of one web search; undefined where the request cannot search. */
+  /** The price of one web search. Undefined: the request cannot search. */
   readonly searchPrice: Money | undefined;
-  /** Called now and then while output is delivered, with what the request is expected to cost by its end. */
+  /** Called every `accrueEveryMs` while output is delivered, with the expected cost of the request by its end. */
   readonly accrue: ((cost: Money) => void) | undefined;
   /** When the request came, milliseconds: of the wall clock, and monotonic. */
   readonly startedAt: number;
@@ -63,7 +63,7 @@ interface SettledEnd {
   readonly routes?: number;
   readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
-  /** Of a request whose caller left: whether an engine had it. Absent: it had. */
+  /** Whether an engine had the request, if its caller left. Absent: an engine had it. */
   readonly heard?: boolean;
 }
 
@@ -72,7 +72,7 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): An
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
 
-/** Least time between two calls of `accrue`, milliseconds: the sum takes more time than a chunk. */
+/** Least time between two calls of `accrue`, milliseconds. The sum takes longer than a chunk. */
 const accrueEveryMs = 100;
 
 export function createSettlement(
@@ -84,7 +84,7 @@ export function createSettlement(
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
   const meter = createMeter(estimatePrompt(prepared.shape, plan.model), counters);
   const { stream, includeUsage } = prepared.request;
-  // A stream without a usage chunk shows its split to no caller.
+  // The split is computed only if the caller sees it: a stream may have no usage chunk.
   const split =
     counters !== undefined && (!stream || includeUsage) ? createReasoningSplit(counters.countText) : undefined;
   const delivered = createOutputWatch();
@@ -92,7 +92,7 @@ export function createSettlement(
   let accruedAtMs = 0;
   const expectedOutput = answerLengths === undefined ? 0 : expectOutput(prepared.request, plan.model, answerLengths);
 
-  /** Before an engine has counted, the prompt is an estimate. */
+  /** The prompt is an estimate until an engine has counted it. */
   const expectedCost = (): Money => costOf(expectUsage(meter.soFar(), prepared.request, expectedOutput), prices);
 
   return {
@@ -111,7 +111,7 @@ export function createSettlement(
       const { attempts, routes, route, refusedFor } = end;
       const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';
-      // A search that was offered and not made counts as zero; without the offer there is no count.
+      // No search was made, but one was possible: the count is zero. Without web search there is no count.
       const searches = prepared.request.webSearch === undefined ? {} : { webSearches: 0 };
       const usage = { ...searches, ...(splits && split !== undefined ? await split.complete(metered) : metered) };
       const cost = costOf(usage, prices);

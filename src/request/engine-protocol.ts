@@ -21,7 +21,7 @@ export interface ChatProtocolOptions {
   readonly cap: number | undefined;
 }
 
-/** The chat format, in which all engines are asked, for one call to a model. */
+/** Writes requests and reads answers of one call to a model. All engines get the chat format. */
 export function chatProtocol(
   { watch, dialect, prepared, plan, round, cap }: ChatProtocolOptions,
   { newId }: { readonly newId: () => string },

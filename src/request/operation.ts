@@ -7,10 +7,10 @@ import type { ModelPatterns } from '../core/model-patterns.ts';
 import { type AuthenticateOptions, listedModels } from '../admission/authenticate.ts';
 import { dialects } from '../dialects/dialects.ts';
 
-/** What a request asks for, by its method and path (docs/reference/api.md §4). A query makes no difference. */
+/** The operation that a request names by its method and path (docs/reference/api.md §4). A query is ignored. */
 export interface Operation {
   readonly kind: 'answer' | 'models' | 'models-preflight' | 'health' | 'unknown';
-  /** The format in which its caller expects an answer, an error above all. */
+  /** The format of its answer, and of its error. */
   readonly dialect: Dialect;
 }
 
@@ -26,7 +26,7 @@ const kinds: ReadonlyMap<string, Operation['kind']> = new Map([
 
 export function operationOf({ method, path }: Pick<RequestHead, 'method' | 'path'>): Operation {
   const [pathname = ''] = path.split('?', 1);
-  // With what that format's clients ask for besides, such as `/v1/messages/count_tokens`.
+  // Clients of this format also request paths below it, such as `/v1/messages/count_tokens`.
   const isMessages = /^\/v1\/messages(?:\/|$)/.test(pathname);
   return {
     kind: kinds.get(`${method} ${pathname}`) ?? 'unknown',
@@ -38,12 +38,12 @@ const json: Headers = [['content-type', 'application/json']];
 const preflight: Headers = [
   ['access-control-allow-origin', '*'],
   ['access-control-allow-methods', 'GET, HEAD'],
-  // A key may come with the question, and `*` does not stand for this header (https://fetch.spec.whatwg.org/#cors-preflight-fetch).
+  // A key may be sent, and `*` does not include its header (https://fetch.spec.whatwg.org/#cors-preflight-fetch).
   ['access-control-allow-headers', '*, authorization'],
   ['access-control-max-age', '86400'],
 ];
 
-/** The catalog is for every origin, and a key may have one of its own. */
+/** Pages of every origin may read the list of models. The list depends on the key. */
 const catalog: Headers = [...json, ['access-control-allow-origin', '*'], ['vary', 'authorization, x-api-key']];
 
 /** The services that answer everything except requests for an answer. */
@@ -62,7 +62,6 @@ export async function replyOther(
   switch (kind) {
     case 'models': {
       const models = listedModels(exchange.head, services);
-      // A list that needs no query is sent at once.
       exchange.reply(200, catalog, services.modelList(models instanceof Promise ? await models : models));
       return;
     }

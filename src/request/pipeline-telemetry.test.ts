@@ -64,7 +64,7 @@ describe('a trace', () => {
     expect(run.ends).toMatchObject([{ traceId: undefined }]);
   });
 
-  it('that nobody keeps leaves no header', async () => {
+  it('that is not made sends engines no header', async () => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify(askStream) });
     (await run.upstream.called(0)).answer(events, wholeStream);
@@ -92,11 +92,11 @@ describe('the stories of requests', () => {
       }
       return keptHeap();
     }
-    // What the test itself and the compiler keep is there after the first ones.
+    // The first requests fill what the test itself and the compiler keep.
     const before = await heapAfter(100, () => undefined);
     const after = await heapAfter(100, () => undefined);
     expect((after - before) / 100).toBeLessThan(16 * 1024);
-    // The twin: what is kept shows.
+    // The twin: bodies that are kept show.
     expect(((await heapAfter(100, (body) => bodies.push(body))) - after) / 100).toBeGreaterThan(150 * 1024);
     expect([bodies.length, stories.after(0, 1000).requests.length]).toEqual([100, 300]);
     expect(stories.find('corr-99')[0]).toMatchObject({

@@ -18,7 +18,7 @@ export function replyRefusal(exchange: Exchange, error: unknown, dialect: Dialec
 function replyFailure(exchange: Exchange, failure: Failure, dialect: Dialect): void {
   const { retryAfterSeconds, row, headers } = failure;
   const id = requestIdHeaders(dialect, exchange.head);
-  // docs/reference/api.md §4.1.3: this one status is plain text.
+  // The only error in plain text (docs/reference/api.md §4.1.3).
   if (failure.code === 'body_too_large') {
     exchange.reply(413, [['content-type', 'text/plain'], ...id], failure.message);
     return;
@@ -29,8 +29,8 @@ function replyFailure(exchange: Exchange, failure: Failure, dialect: Dialect): v
 }
 
 /**
- * The id of a request under the name by which its dialect's clients read it. Envoy answers with it as `x-request-id` on every
- * surface: the caller's own, or one that Envoy made.
+ * The request's `x-request-id`, the caller's own or Envoy's, in the header that clients of this dialect read. Envoy adds
+ * `x-request-id` itself to the answers of every surface.
  */
 export function requestIdHeaders({ requestIdHeader }: Dialect, head: RequestHead): Headers {
   const id = head.header('x-request-id');

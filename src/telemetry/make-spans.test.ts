@@ -113,7 +113,7 @@ describe('the spans of a request', () => {
     expect(named('search the web')?.attributes).toMatchObject({ 'error.type': 'too_many_requests' });
   });
 
-  it('say of an attempt what the conventions have, and why it failed', () => {
+  it('have the conventional attributes of an attempt, and why it failed', () => {
     const { clock, attempt, ended, trace, told } = begin();
     const failed = attempt({ ...first, spanId: trace.child().spanId });
     clock.advance(10);
@@ -176,7 +176,7 @@ describe('the spans of a request', () => {
     ]);
   });
 
-  it('are told of a caller who left before its request was complete, whose story is not kept', () => {
+  it('are made for a request that its caller left before it was complete, though its story is not kept', () => {
     const { stories, ended, named } = begin();
     ended();
     expect(named('chat')?.attributes).toMatchObject({ 'weir.outcome': 'cancelled' });

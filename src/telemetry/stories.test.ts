@@ -62,7 +62,7 @@ function begin() {
 }
 
 describe('the story of a request', () => {
-  it('tells the plan, the attempts with their times, the searches, the waits and the bill', () => {
+  it('has the plan, the attempts with their times, the searches, the waits and the bill', () => {
     const { clock, stories, began } = begin();
     const { progress, attempt, settled, ended } = began('r1', 'corr-1');
     progress({ kind: 'authenticated', workspaceId: 'ws_1', keyId: 'key_1' });
@@ -118,7 +118,7 @@ describe('the story of a request', () => {
     });
   });
 
-  it('has of faults and refusals only what is classified', () => {
+  it('has only the classification of faults and refusals', () => {
     const { stories, began } = begin();
     const { attempt, ended } = began('r1');
     const made = attempt(first);
@@ -142,7 +142,7 @@ describe('the story of a request', () => {
     expect(JSON.stringify(story)).not.toContain('CANARY');
   });
 
-  it('is told of a request under way, and forgotten of one whose caller left before anything happened', () => {
+  it('is there while the request runs, and dropped if its caller left before anything happened', () => {
     const { stories, began } = begin();
     const { ended } = began('r1', 'corr-1');
     expect(stories.find('r1')[0]).toMatchObject({ outcome: null, duration_ms: null });
@@ -175,7 +175,7 @@ describe('the stories of a service', () => {
     ]);
     expect(stories.after(2, 2)).toMatchObject({ next_after: 3, has_more: false, requests: [{ id: 'r3', seq: 3 }] });
     expect(stories.after(3, 2)).toMatchObject({ next_after: 3, requests: [], missed: 0 });
-    // A reader that knows the process before asks for what this one has not come to yet.
+    // A reader of the previous process asks for a number that this one has not reached.
     expect(stories.after(99, 2)).toMatchObject({ next_after: 3, requests: [], missed: 0 });
   });
 
@@ -192,7 +192,7 @@ describe('the stories of a service', () => {
     expect(stories.find('r1')[0]).not.toHaveProperty('settled');
   });
 
-  it('are the last thousand that were dispatched, however many are refused meanwhile', () => {
+  it('are of the last thousand settled requests, however many are refused meanwhile', () => {
     const { stories, complete, refuse } = begin();
     for (let at = 1; at <= 1001; at += 1) complete(`r${at}`);
     for (let at = 1; at <= 5000; at += 1) refuse(`refused${at}`);
@@ -224,7 +224,7 @@ describe('the stories of a service', () => {
     expect(found.slice(0, 20)).not.toContain('mine');
   });
 
-  it('find the request with an id alone, though later requests were sent with that id as x-request-id', () => {
+  it('find only the request with an id, though later requests were sent with that id as x-request-id', () => {
     const { stories, complete } = begin();
     complete('r1', 'corr-1');
     complete('r2', 'r1');

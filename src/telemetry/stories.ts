@@ -24,15 +24,12 @@ export interface Stories {
   readonly find: (id: string) => readonly Story[];
 }
 
-/**
- * Two lists: requests that were dispatched or cost something to look at, and requests that were refused before. Neither
- * displaces the other.
- */
+/** Settled and refused requests are in two lists: a flood of refusals displaces no story of a settled request. */
 const mostDispatched = 1000;
 const mostRefused = 250;
 /**
- * Requests with one correlation id, for each workspace and for those without a key: a flood of one hides no request of
- * another.
+ * Most requests that are found by one correlation id, for each workspace and for the requests without a key. A flood of
+ * one workspace hides no request of another.
  */
 const mostMatches = 20;
 
@@ -56,7 +53,7 @@ export function createStories({
     ended: (record) => {
       running.delete(record.requestId);
       if (record.trace?.place.isSampled === true) tellSpans?.(spansOf(record, record.trace));
-      // Its caller left before it was complete: nothing happened.
+      // The caller left before the request was complete: there is nothing to show.
       if (record.outcome === undefined && record.failure === undefined) return;
       lastSeq += 1;
       (record.outcome === undefined ? refused : dispatched).add({ seq: lastSeq, record });
@@ -75,7 +72,7 @@ export function createStories({
       }));
       return {
         process,
-        // A number that is not there yet is of another life of the service: its reader begins anew.
+        // A reader with a higher number than the last one read from an earlier process. It starts again.
         next_after: chosen.at(-1)?.seq ?? Math.min(seq, lastSeq),
         has_more: later.length > chosen.length,
         missed: Math.max(0, lastSeq - seq - later.length),
@@ -122,7 +119,7 @@ function createRing(size: number) {
       places[next] = numbered;
       next = (next + 1) % size;
     },
-    /** Those with a higher number, in no order. */
+    /** The records with a higher number, in no order. */
     after: (seq: number): readonly NumberedRecord[] => places.filter((numbered) => numbered.seq > seq),
   };
 }

@@ -43,12 +43,12 @@ export interface MetricDescription {
   readonly labels: readonly string[];
 }
 
-/** Seconds: each tenth of a millisecond up to two, where the service lives, and ever coarser up to a second. */
+/** Seconds: in steps of 0.1 ms up to 2 ms, where most requests are, then in growing steps up to a second. */
 const addedBuckets = [
   ...Array.from({ length: 20 }, (_, index) => (index + 1) / 10_000),
   ...[0.0025, 0.003, 0.004, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
 ];
-/** Seconds, from a commit on a fast disk to one that waits for a database far away. */
+/** Seconds, from a commit on a fast disk to a commit in a distant database. */
 const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 
@@ -117,10 +117,10 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
     return [ofModel(routeId.slice(0, at)), routeId.slice(at + 1)];
   }
 
-  /** The metrics of a model, even if it was never asked. */
+  /** Declares the metrics of models while there is no model to count for. */
   const template = createModelMetrics('');
   function* families(): Generator<MetricFamily> {
-    // A model that has left the catalog is forgotten, so that names that come and go do not add up.
+    // Drops models that have left the catalog, so that names that come and go do not pile up.
     const listed = figures.catalog().models;
     for (const id of models.keys()) if (id !== '' && !listed.has(id)) models.delete(id);
     for (const { name } of registry.getMetricsAsArray()) yield { name, registries: [registry] };
@@ -164,7 +164,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
       commits.observe({ into }, commit.durationMs / 1000);
       rows.inc({ into }, commit.rows);
     },
-    // Scrapers that come at once share one text.
+    // Simultaneous scrapes share one text.
     render: (format) => {
       const text =
         rendering.get(format) ??

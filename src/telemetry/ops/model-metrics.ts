@@ -7,7 +7,7 @@ import type { AttemptReason, AttemptStep } from '../../core/telemetry.ts';
 import { countersOf, type Exemplar, exemplarHistogramsOf, histogramsOf } from './declare.ts';
 import { createExemplarRegistry, type ExemplarRegistry } from './exposition.ts';
 
-/** The counts of one model, in registries of their own: they are forgotten as a whole, and rendered separately. */
+/** The counts of one model, in registries of their own, so that they are dropped as a whole and rendered separately. */
 export interface ModelMetrics {
   readonly registry: Registry;
   /** Times, with the requests that took them. */
@@ -32,8 +32,7 @@ const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const conventional = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const;
 
 /**
- * The metrics of one model of the catalog; `model` is empty for requests that were refused before their model was
- * found.
+ * The metrics of one model of the catalog. `model` is empty for requests that were refused before their model was found.
  */
 export function createModelMetrics(model: string): ModelMetrics {
   const registry = new Registry();
@@ -118,7 +117,7 @@ export function createModelMetrics(model: string): ModelMetrics {
       const { beforeOutput, midStream } = end.failovers;
       requests.inc({ surface, model, outcome: kind, code });
       if (beforeOutput > 0) failovers.inc({ model, phase: 'before_output', result: resultOf.beforeOutput[kind] });
-      // Where no other endpoint could go on, none was asked.
+      // An answer that no other endpoint can continue is interrupted without a further attempt.
       if (midStream > 0 || kind === 'interrupted') {
         failovers.inc({ model, phase: 'mid_stream', result: resultOf.midStream[kind] });
       }
@@ -148,7 +147,7 @@ function exemplarOf({ requestId, traceId }: RequestEnd): Exemplar {
 
 type FailoverResult = 'recovered' | 'failed' | 'left';
 
-/** The result of a failover. `left`: no caller waited for it any more. */
+/** The result of a failover. `left`: the connection to the caller had ended. */
 const resultOf: Readonly<Record<'beforeOutput' | 'midStream', Readonly<Record<RequestEnd['kind'], FailoverResult>>>> = {
   // An answer that broke off later had begun.
   beforeOutput: {

@@ -42,7 +42,7 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
   function attemptFailed(requestId: string, routeId: string, fault: Fault): void {
     metrics.fault(routeId, fault);
     const { kind, detail, status, engineError } = fault;
-    // A request that our validation should have refused, and a problem of the operator's account, need a person.
+    // The operator has to act on a request that our validation should have refused, and on a problem of the account.
     const level =
       engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
     const { isLogged, suppressed } = repeats.take(`${routeId} ${kind}`);
@@ -55,7 +55,7 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
     metrics.implausibleUsage(routeId);
     const times = (implausible.get(routeId) ?? 0) + 1;
     implausible.set(routeId, times);
-    // An engine that counts wrong does so in every answer: only the first, the tenth, the hundredth … are logged.
+    // An engine that counts wrong does so in each answer. The first, the tenth, the hundredth … are logged.
     if (/^10*$/.test(String(times))) {
       log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
     }
@@ -84,9 +84,9 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
     const level = levelOf(end);
     if (!log.isLevelEnabled(level)) return;
     const { kind, code } = end;
-    // Each served request has its record. A flood of refusals must not become a flood of lines.
+    // Each dispatched request has its line. A flood of refusals must not become a flood of lines.
     const repeat = kind === 'refused' ? repeats.take(`refused ${code}`) : { isLogged: true, suppressed: undefined };
-    if (repeat.isLogged) log[level]({ ...recordOf(end), suppressed: repeat.suppressed }, 'request ended');
+    if (repeat.isLogged) log[level]({ ...lineOf(end), suppressed: repeat.suppressed }, 'request ended');
   }
 
   /** Reports a step of a request whose record has it already. */
@@ -179,8 +179,8 @@ function levelOf({ kind, code, failure }: RequestEnd): 'info' | 'warn' | 'error'
   }
 }
 
-/** The one record of a request: ids, names, counts and times, never content. */
-function recordOf({
+/** The log line of a request: ids, names, counts and times, never content. */
+function lineOf({
   requestId,
   correlationId,
   traceId,
