@@ -24,7 +24,7 @@ export type RaceEvent =
   /** The newest attempt has been silent for so long that a second one is worth its cost. */
   | { readonly kind: 'hedge' };
 
-type StartReason = 'first' | 'failover' | 'hedge';
+export type StartReason = 'first' | 'failover' | 'hedge';
 
 export type Action =
   | { readonly kind: 'start'; readonly attempt: number; readonly why: StartReason }
