@@ -2,12 +2,13 @@ import type { AnswerEvent, Fault } from '../core/event.ts';
 import type { AttemptRecord } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
-import { type LeftAttempt, startAttempt } from './attempt.ts';
+import { startAttempt } from './attempt.ts';
 import { type Action, decide, type RaceEvent, type StartReason } from './decide.ts';
 import type { DispatchServices } from './dispatch-services.ts';
 import { beginInFirstPlace, type BegunPlace, openRoutes, placesLeft } from './places.ts';
 import { endOfExhausted, type RaceEnd } from './race-end.ts';
-import { hold, leaveCalled, newRunner, reasonOf, reportEnd, type Runner, stepOf, takeHeld } from './runner.ts';
+import { leaveCalled, type LeftAttempt } from './left-attempts.ts';
+import { hold, newRunner, reasonOf, reportEnd, type Runner, stepOf, takeHeld } from './runner.ts';
 import { newRunningRace, type RaceListener, type RaceOptions, type RunningRace } from './running-race.ts';
 
 export interface AttemptRace {

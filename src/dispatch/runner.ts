@@ -1,9 +1,8 @@
-import type { Clock } from '../core/clock.ts';
 import { type AnswerEvent, isOutput } from '../core/event.ts';
 import type { AttemptEnd, AttemptPlace } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
-import type { Attempt, LeftAttempt } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import type { ChoiceContinuation } from './continuation/continuation.ts';
 import type { StartReason } from './decide.ts';
 import type { BegunPlace } from './places.ts';
@@ -74,15 +73,4 @@ export function takeHeld(runner: Runner): readonly AnswerEvent[] {
 
 export function reportEnd({ watch, attempt }: Runner, end: AttemptEnd): void {
   watch?.ended(end, attempt?.facts());
-}
-
-/** Ends the attempts whose calls have gone out, and leaves the calls open. */
-export function leaveCalled(runners: Iterable<Runner>, clock: Pick<Clock, 'elapsed'>): readonly LeftAttempt[] {
-  const left: LeftAttempt[] = [];
-  for (const { attempt, at, begunAt } of runners) {
-    if (attempt === undefined || !attempt.isCalled()) continue;
-    attempt.leave();
-    left.push({ attempt, at, waitedMs: clock.elapsed() - begunAt });
-  }
-  return left;
 }
