@@ -12,7 +12,7 @@ export type DispatchEnding =
   | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number; readonly isContinued: boolean }
   /** The answer failed after output had been delivered, and no route could continue it. */
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
-  /** No route delivered, and why, as far as the routes say. `isPartial`: some were not asked. No attempts: no route had room. */
+  /** No route delivered. Has the reason, if the routes name one. `isPartial`: some were not asked. No attempts: no route had room. */
   | ({ readonly kind: 'failed'; readonly attempts: number; readonly isPartial: boolean } & AttemptRefusal)
   /** `heard`: there is evidence that an engine had the request (`lookForEvidence`). */
   | {

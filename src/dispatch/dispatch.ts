@@ -1,7 +1,7 @@
 import type { Route } from '../core/catalog.ts';
 import type { AnswerEvent } from '../core/event.ts';
 import type { PlannedRoute } from '../core/plan.ts';
-import { lookForEvidence } from './attempt.ts';
+import { lookForEvidence } from './left-attempts.ts';
 import {
   type Branch,
   type BrokenBranch,

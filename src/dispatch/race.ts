@@ -2,13 +2,13 @@ import type { AnswerEvent, Fault } from '../core/event.ts';
 import type { AttemptRecord } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
-import type { AttemptReason } from '../core/telemetry.ts';
-import { type LeftAttempt, startAttempt } from './attempt.ts';
-import { type Action, decide, type RaceEvent } from './decide.ts';
+import { startAttempt } from './attempt.ts';
+import { type Action, decide, type RaceEvent, type StartReason } from './decide.ts';
 import type { DispatchServices } from './dispatch-services.ts';
 import { beginInFirstPlace, type BegunPlace, openRoutes, placesLeft } from './places.ts';
 import { endOfExhausted, type RaceEnd } from './race-end.ts';
-import { hold, leaveCalled, newRunner, reasonOf, reportEnd, type Runner, stepOf, takeHeld } from './runner.ts';
+import { leaveCalled, type LeftAttempt } from './left-attempts.ts';
+import { hold, newRunner, reasonOf, reportEnd, type Runner, stepOf, takeHeld } from './runner.ts';
 import { newRunningRace, type RaceListener, type RaceOptions, type RunningRace } from './running-race.ts';
 
 export interface AttemptRace {
@@ -72,7 +72,7 @@ function act(race: RunningRace, action: Action): void {
   }
 }
 
-function start(race: RunningRace, number: number, why: AttemptReason): void {
+function start(race: RunningRace, number: number, why: StartReason): void {
   try {
     const place = nextPlace(race);
     if (place === undefined) take(race, { kind: 'unavailable', attempt: number });
@@ -127,7 +127,7 @@ function startRunner(race: RunningRace, runner: Runner, record: AttemptRecord): 
 function calling(race: RunningRace, runner: Runner): string | undefined {
   const { options, listener, asked } = race;
   const { planned, at, why } = runner;
-  const reason = reasonOf(why, { isFirst: asked.size === 0, isContinued: options.broken !== undefined });
+  const reason = reasonOf(why, { isContinued: options.broken !== undefined });
   runner.watch = listener.attempting(at, reason, stepOf(planned, race.previous));
   race.previous = planned;
   asked.add(planned);

@@ -1,10 +1,10 @@
-import type { Clock } from '../core/clock.ts';
 import { type AnswerEvent, isOutput } from '../core/event.ts';
 import type { AttemptEnd, AttemptPlace } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
-import type { Attempt, LeftAttempt } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import type { ChoiceContinuation } from './continuation/continuation.ts';
+import type { StartReason } from './decide.ts';
 import type { BegunPlace } from './places.ts';
 
 /** The attempt whose output is delivered. */
@@ -17,7 +17,7 @@ export interface Winner {
 export interface Runner extends Winner {
   readonly number: number;
   readonly at: AttemptPlace;
-  readonly why: AttemptReason;
+  readonly why: StartReason;
   /** `Clock.elapsed`. */
   readonly begunAt: number;
   /** Undefined until it has started. */
@@ -45,18 +45,9 @@ export function newRunner(
   };
 }
 
-/** What a race has done before a call goes out. */
-interface BeforeCall {
-  /** No call of this race has gone out. */
-  readonly isFirst: boolean;
-  /** The race continues an answer that broke off. */
-  readonly isContinued: boolean;
-}
-
-/** Why a call is made. The first call has the reason of the race: attempts that failed before their call do not count. */
-export function reasonOf(why: AttemptReason, { isFirst, isContinued }: BeforeCall): AttemptReason {
-  if (!isFirst) return why;
-  return isContinued ? 'resume' : 'first';
+/** Why a call is made. `isContinued`: its race continues an answer that broke off. */
+export function reasonOf(why: StartReason, { isContinued }: { readonly isContinued: boolean }): AttemptReason {
+  return why === 'first' && isContinued ? 'resume' : why;
 }
 
 /** Where a call is made, seen from the call before. */
@@ -82,15 +73,4 @@ export function takeHeld(runner: Runner): readonly AnswerEvent[] {
 
 export function reportEnd({ watch, attempt }: Runner, end: AttemptEnd): void {
   watch?.ended(end, attempt?.facts());
-}
-
-/** Ends the attempts whose calls have gone out, and leaves the calls open. */
-export function leaveCalled(runners: Iterable<Runner>, clock: Pick<Clock, 'elapsed'>): readonly LeftAttempt[] {
-  const left: LeftAttempt[] = [];
-  for (const { attempt, at, begunAt } of runners) {
-    if (attempt === undefined || !attempt.isCalled()) continue;
-    attempt.leave();
-    left.push({ attempt, at, waitedMs: clock.elapsed() - begunAt });
-  }
-  return left;
 }

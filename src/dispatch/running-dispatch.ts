@@ -13,7 +13,7 @@ import type { DispatchServices } from './dispatch-services.ts';
 import type { EngineProtocol } from './protocol.ts';
 import type { RetryPolicy } from './retries.ts';
 
-/** One call to a model, to be served by the routes of a plan. */
+/** One call to a model, which the routes of a plan serve. */
 export interface DispatchOptions {
   readonly plan: Plan;
   readonly asked: AskedOfModel;
@@ -25,12 +25,12 @@ export interface DispatchOptions {
   readonly countText: CountText | undefined;
   /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
-  /** Receives the answer in order. The first call commits: from then on a failure is continued elsewhere, or reported to the caller. */
+  /** Receives the answer in order. After the first call, a failure is continued elsewhere or reported to the caller. */
   readonly deliver: (events: readonly AnswerEvent[]) => void;
   readonly observer: DispatchObserver;
 }
 
-/** What bears on dispatch of what was asked. */
+/** The parts of a request that dispatch depends on. */
 export interface AskedOfModel {
   readonly stream: boolean;
   readonly choices: number;
@@ -45,7 +45,7 @@ export interface AskedOfModel {
 /** Watches every attempt. */
 export interface DispatchObserver {
   readonly attempting: (at: AttemptPlace, reason: AttemptReason, step: AttemptStep) => AttemptWatch | undefined;
-  /** The answer, or the rest of it, is that of this attempt. */
+  /** An attempt on this route delivers the answer, or the rest of it. */
   readonly won: (route: Route, reason: AttemptReason) => void;
   readonly failed: (route: Route, fault: Fault) => void;
 }

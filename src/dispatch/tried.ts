@@ -2,22 +2,22 @@ import { type Fault, isOfTheRequest } from '../core/event.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 
-/** Where a request has been tried, and is not to be tried again. */
+/** Remembers where a request has been tried, so that it is not tried there again. */
 export interface Tried {
-  /** Names of the endpoints of a route that are not to be tried; `all`: the route as a whole is not. */
+  /** Names of the route's endpoints that must not be tried. `all`: the whole route must not. */
   readonly on: (planned: PlannedRoute) => ReadonlySet<string> | 'all';
-  /** An attempt is made on the endpoint: the next one is made elsewhere, whether this one still runs or has failed. */
+  /** Call it when an attempt begins on the endpoint. The next attempt goes elsewhere, even while this one runs. */
   readonly began: (planned: PlannedRoute, endpoint: Endpoint) => void;
-  /** The attempt is not needed any more. What breaks off elsewhere may go on there. */
+  /** Call it when the attempt is not needed any more. An answer that breaks off elsewhere may be continued there. */
   readonly abandoned: (planned: PlannedRoute, endpoint: Endpoint) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
-  /** What one more race of the same request begins with. */
+  /** Copies the memory for another race of the same request. */
   readonly fork: () => Tried;
 }
 
-/** A prompt may be what makes engines fail: it is shown to no more endpoints of one backend. */
+/** Most failures on one route. The prompt may be the cause, and must not fail on every endpoint. */
 const mostFailures = 3;
-/** Endpoints that cannot be reached cost little, but each may cost a connection's timeout. */
+/** Most attempts on one route. An endpoint that cannot be reached may cost a connection's timeout. */
 const mostAttempts = 8;
 
 interface TriedRoute {
@@ -28,7 +28,7 @@ interface TriedRoute {
 
 const none: ReadonlySet<string> = new Set();
 
-/** `earlier`: what an earlier race of the same request has left. */
+/** `earlier`: the memory of an earlier race of the same request. */
 export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new Map()): Tried {
   const routes = new Map(
     [...earlier].map(([planned, tried]) => [planned, { ...tried, endpoints: new Set(tried.endpoints) }]),
@@ -50,7 +50,7 @@ export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new
     abandoned: (planned, { name }) => of(planned).endpoints.delete(name),
     failed: (planned, fault) => {
       const tried = of(planned);
-      // What lies in the request, or in the account with the provider, is the same on every endpoint.
+      // A fault of the request, or of the account with the provider, is the same on every endpoint.
       if (isOfTheRequest(fault) || fault.engineError === 'account') tried.isOver = true;
       if (fault.kind !== 'connect') tried.failures += 1;
       if (tried.failures >= mostFailures) tried.isOver = true;

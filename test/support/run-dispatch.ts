@@ -15,14 +15,15 @@ import { createFakeUpstream, type FakeCall } from './fake-upstream.ts';
 import { modelOf, plannedOfAll } from './route-of.ts';
 import { steadyHealth } from './steady-health.ts';
 
-const words = { 'content-type': 'text/words' };
+/** The content type of `readWords`. */
+export const words = { 'content-type': 'text/words' };
 const decoder = new TextDecoder();
 
 /**
  * A format of its own: `0:word` is text of choice 0, `0!` its end, `0?word` its reasoning, `=5/2` usage; pieces are parted by
  * blanks, the answer is whole when as many choices have ended as were asked for.
  */
-function readWords(choices: number): ResponseReader {
+export function readWords(choices: number): ResponseReader {
   let ended = 0;
   let state: ReadStep['state'] = 'open';
   return {

@@ -50,15 +50,15 @@ export interface RouteHealthOptions {
   readonly elapsed: () => number;
 }
 
-/** Beside other endpoints, an endpoint is ejected sooner and may be probed more often: a probe keeps no caller waiting. */
+/** With other endpoints beside it, an endpoint is ejected sooner and probed more often, because a probe keeps no caller waiting. */
 const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
   alone: { failuresInRow: 5, mostOpenMs: 30_000 },
   amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
 };
 
 /**
- * How long an endpoint that is gone is remembered: the readiness of a pod may flap, and its failures must not be forgotten each time.
- * The same as the longest ejection of an endpoint.
+ * How long the health of a removed endpoint is kept. The readiness of a pod may flap, and its failures must not be forgotten each
+ * time. The same as the longest ejection of an endpoint.
  */
 const rememberedMs = 30_000;
 
@@ -71,7 +71,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   const recorder = createRouteRecorder();
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
-  /** Those that have gone lately, with the time at which they were missed. */
+  /** Endpoints that were removed lately, with the time at which they were missed. */
   const gone = new Map<string, { readonly health: EndpointHealth; readonly at: number }>();
 
   function newHealth(endpoint: Endpoint): EndpointHealth {
@@ -129,7 +129,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     },
   });
 
-  /** An attempt, on the endpoint that it was meant for or on another one that Envoy has chosen. */
+  /** An attempt on its endpoint, or on another one that Envoy has chosen. */
   function followAttempt(begun: {
     readonly now: number;
     readonly chosen: EndpointHealth;
@@ -210,7 +210,7 @@ const unrecorded: EndpointRecord = { output: () => undefined, ended: () => undef
 
 type Pooled = Pick<RouteStatus, 'success' | 'firstOutput' | 'tokenMs'>;
 
-/** The means over several endpoints: of times, those that rest on more samples count for more. */
+/** Means over several endpoints. Times with more samples count for more. */
 function pooled(statuses: readonly Pooled[]): Pooled {
   const [only] = statuses;
   if (only !== undefined && statuses.length === 1) return only;
