@@ -38,7 +38,11 @@ const surelyKeptMs = 20 * 3_600_000;
  * resolves, all of it is durable; when it rejects, nothing is kept. A request whose id is already in the ledger changes nothing and
  * takes no money.
  */
-export async function settleBatch(database: SettlingDatabase, rows: readonly SettledRequest[]): Promise<Settled> {
+export async function settleBatch(
+  database: SettlingDatabase,
+  rows: readonly SettledRequest[],
+  now: number = Date.now(),
+): Promise<Settled> {
   const { queries, writes } = database;
   if (rows.length === 0) return { balances: [], spendings: [] };
   const entries = eachOnce(await database.prepare(rows));
@@ -47,7 +51,7 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Set
     .transaction()
     .setIsolationLevel('read committed')
     .execute(async (transaction) => {
-      if (!writes.refuseDropped || oldest < Date.now() - surelyKeptMs) {
+      if (!writes.refuseDropped || oldest < now - surelyKeptMs) {
         const kept = await keptSince(transaction);
         if (oldest < kept) throw droppedBefore(kept);
       }
@@ -138,8 +142,9 @@ const tries = 5;
 export async function settleOrExplain(
   database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
   rows: readonly SettledRequest[],
+  now: number,
 ): Promise<SettleResult> {
-  const first = await attempt(database, rows);
+  const first = await attempt(database, rows, now);
   switch (first.kind) {
     case 'settled':
     case 'away':
@@ -152,7 +157,7 @@ export async function settleOrExplain(
   const spendings: Spending[] = [];
   const refused: RefusedRow[] = [];
   for (const [index, row] of rows.entries()) {
-    const single = await attempt(database, [row]);
+    const single = await attempt(database, [row], now);
     switch (single.kind) {
       case 'settled':
         for (const [id, balance] of single.balances) balances.set(id, balance);
@@ -175,10 +180,11 @@ function nothingBut(refused: readonly RefusedRow[]): SettleResult {
 async function attempt(
   database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
   rows: readonly SettledRequest[],
+  now: number,
 ): Promise<SettleResult | { readonly kind: 'refused'; readonly message: string }> {
   for (let left = tries - 1; ; left -= 1) {
     try {
-      return { kind: 'settled', refused: [], ...(await settleBatch(database, rows)) };
+      return { kind: 'settled', refused: [], ...(await settleBatch(database, rows, now)) };
     } catch (error) {
       const kind = database.classify(error);
       const message = messageOf(error);
