@@ -21,8 +21,8 @@ const clock: Clock = {
 };
 
 /**
- * The store's thread: calls of SQLite and of the journal block while they wait for the disk, and here they block nothing else.
- * `openStore` starts it.
+ * The store's thread. Calls of SQLite and of the journal block their thread while they wait for the disk, so they have
+ * a thread of their own. `openStore` starts it.
  */
 async function run(port: MessagePort, worker: StoreWorkerData): Promise<void> {
   const { location, journalFolder, journalBytes, retentionDays } = worker;

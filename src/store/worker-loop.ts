@@ -47,7 +47,7 @@ export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const context: LoopContext = { options, state, work };
 
   async function workOff(): Promise<void> {
-    // `working` is set first.
+    // `work` sets `working` before the first step.
     await Promise.resolve();
     try {
       for (;;) {
@@ -57,7 +57,7 @@ export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
         if (next.kind !== 'recover' && mustRecover(readinessOf(state))) await recover(context);
       }
     } finally {
-      // At once: a later call of `work` may have work that this loop has not seen.
+      // Cleared at once, because a later call of `work` may have work that this loop has not seen.
       state.working = undefined;
     }
   }

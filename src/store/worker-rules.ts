@@ -41,7 +41,7 @@ export interface Readiness {
   readonly isUpkeepDue: boolean;
 }
 
-/** Requests come first, callers' before operators'. Upkeep needs a database that is up; recovery is for one that is not. */
+/** Requests come first. Upkeep needs a database that is up, a recovery one that is not. */
 export function nextWork(waiting: WaitingWork, state: Readiness): Work {
   if (waiting.batch !== undefined) return { kind: 'settle', outcomes: waiting.batch };
   if (waiting.hashes.size > 0) return { kind: 'find', hashes: [...waiting.hashes].slice(0, findHashes) };
@@ -51,7 +51,7 @@ export function nextWork(waiting: WaitingWork, state: Readiness): Work {
   return mustRecover(state) ? { kind: 'recover' } : { kind: 'rest' };
 }
 
-/** Whether a step of a recovery is due. It also follows each request, so that requests without end do not hold a recovery up. */
+/** Whether a step of a recovery is due. The loop also asks after each request, so that many requests do not delay a recovery. */
 export function mustRecover({ phase, database, isRetryArmed }: Omit<Readiness, 'isUpkeepDue'>): boolean {
   return database !== 'up' && !isRetryArmed && phase === 'open';
 }
@@ -96,7 +96,7 @@ export interface CheckedBatch {
   readonly rows: readonly SettledRequest[];
   /** The index of each row in the batch. */
   readonly indexOf: readonly number[];
-  /** Of the rows that were removed. */
+  /** The faults of the rows that were removed. */
   readonly faults: readonly SettleFault[];
 }
 
@@ -147,7 +147,7 @@ export function noRoomReply({ indexOf, faults }: CheckedBatch, message: string):
 export interface Replay {
   readonly segment: JournalSegment;
   readonly settled: number;
-  /** How many of those the database refused for good. */
+  /** How many of these rows the database refused for good. */
   readonly refused: number;
 }
 
@@ -175,7 +175,7 @@ export function fateOf({ segment, settled, refused }: Replay): 'more' | 'remove'
   return segment.torn ? 'keep-damaged' : 'remove';
 }
 
-/** Whether reservations of replicas that are gone should be removed again. A clock that was set back does not keep it from being due. */
+/** Whether reservations of replicas that are gone should be removed again. A clock that was set back does not delay that. */
 export function isForgetDue(now: number, forgotAt: number): boolean {
   return Math.abs(now - forgotAt) >= goneAfterMs;
 }

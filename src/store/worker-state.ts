@@ -17,7 +17,7 @@ export interface WorkerLoopOptions {
   readonly replica: string;
   readonly open: () => Promise<OpenDatabase>;
   readonly journal: Journal;
-  /** Above this size of the journal new requests are to be refused, so that there is room for the rows of those under way. */
+  /** Above this size of the journal new requests are refused, so that rows of requests under way have room. */
   readonly fullBytes: number;
   /** Requests are kept for at least so many days; 0: for good. */
   readonly retentionDays: number;

@@ -34,9 +34,9 @@ export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepar
 const surelyKeptMs = 20 * 3_600_000;
 
 /**
- * Writes requests, adds them to the rollups and takes their costs from balances and budgets in one transaction: when the promise
- * resolves, all of it is durable; when it rejects, nothing is kept. A request whose id is already in the ledger changes nothing and
- * takes no money.
+ * Writes requests, adds them to the rollups and takes their costs from balances and budgets, in one transaction. If the
+ * promise resolves, all of it is durable. If it rejects, nothing is kept. A request whose id is in the ledger already
+ * changes nothing and costs nothing.
  */
 export async function settleBatch(
   database: SettlingDatabase,
@@ -55,7 +55,7 @@ export async function settleBatch(
         const kept = await keptSince(transaction);
         if (oldest < kept) throw droppedBefore(kept);
       }
-      // Straight to the connection: the query layer's work around each statement costs more than the statement.
+      // The statements go straight to the connection, because the query layer's work costs more than a statement.
       return transaction.getExecutor().provideConnection(async (connection) => {
         const written = await writes.insertRequests(connection, entries);
         if (written.length === 0) return { balances: [], spendings: [] };
@@ -80,7 +80,7 @@ export async function settleBatch(
     });
 }
 
-/** The first of all that have the same id. */
+/** Keeps the first entry of each id. */
 function eachOnce(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const first = new Map<PackedId, LedgerEntry>();
   for (const entry of entries) if (!first.has(entry.id)) first.set(entry.id, entry);
@@ -129,10 +129,7 @@ export type SettleResult =
   /** The database failed or did not answer: all rows have to be kept and settled again. */
   | { readonly kind: 'away'; readonly message: string };
 
-/**
- * Conflicts of transactions are rare, because all take their rows in one order. This many in a row mean that something
- * is wrong.
- */
+/** Most attempts after conflicts of transactions. Conflicts are rare, because all transactions take their rows in one order. */
 const tries = 5;
 
 /**
