@@ -12,13 +12,13 @@ const postgresBackup =
   'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: ' +
   'pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/accounts.md, "Backup and restore").';
 
-/** What an operator does with accounts, keys and the ledger. */
+/** The accounts, keys and ledger of one database. */
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
 /**
- * Opens the accounts in this thread, for commands that do one thing and end. Works beside running services, which see a change
- * within a second. A service, which must not wait for the disk, uses `openStore` instead. Rejects with a sentence that names the
- * database; each call throws a `Refusal` when it cannot be done as asked.
+ * Opens the accounts in this thread, for commands that do one thing and end. Running services see a change within a
+ * second. A service must not wait for the disk, so it uses `openStore` instead. Rejects with a sentence that names the
+ * database. An operation rejects with a `Refusal` if it cannot be done as asked.
  */
 export async function openAccounts(location: DatabaseLocation, options: OpenOptions) {
   const { queries, announce, classify, file, close } = await openDatabase(location, options);
@@ -33,7 +33,7 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     exportRequests: exportRequests.bind(undefined, queries),
     /** Whether an error of one of these functions, other than a `Refusal`, means that the database is down. */
     isAway: (error: unknown) => classify(error) === 'away',
-    /** What is damaged in the file; undefined where a server keeps the data. */
+    /** The damage in the file. Undefined: a server keeps the data. */
     findDamage: () => file?.findDamage(),
     /** Makes the file as small as it can be. Throws a `Refusal` where a server keeps the data. */
     shrink: () => {
@@ -46,8 +46,9 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
 }
 
 /**
- * Copies an SQLite database into a new file, also beside running services, and returns the number of rows in its ledger. Rejects
- * with a sentence when the file exists, when the database cannot be copied, and for PostgreSQL, which has its own program.
+ * Copies an SQLite database into a new file, also while services run. Returns the number of rows in its ledger. Rejects
+ * with a sentence if the file exists or the database cannot be copied. PostgreSQL has a program of its own, so a
+ * PostgreSQL database is refused.
  */
 export async function backUp(location: DatabaseLocation, path: string): Promise<{ readonly rows: number }> {
   if (location.kind === 'postgres') throw new Refusal(postgresBackup);
@@ -61,8 +62,8 @@ export async function backUp(location: DatabaseLocation, path: string): Promise<
 }
 
 /**
- * Lets an SQLite ledger be used again that lost commits, and records that in its audit trail; undefined when nothing was lost. Rejects
- * when the files were set aside and the ledger still cannot be opened.
+ * Makes an SQLite ledger usable again after it lost commits, and records that in its audit trail. Undefined: nothing
+ * was lost. Rejects if the ledger cannot be opened although the files were set aside.
  */
 export async function acceptLossOf(location: DatabaseLocation, by: Authorship): Promise<AcceptedLoss | undefined> {
   if (location.kind === 'postgres') return undefined;

@@ -39,7 +39,7 @@ export async function findOwnGateway(
 
 /** Asked without the key, because another program may have the port of a gateway that was killed. */
 async function modelsAt(baseUrl: string): Promise<readonly string[] | undefined> {
-  // Other commands on keys do without the client, which takes longer to load than they take.
+  // The client is loaded here only: loading it takes longer than the other commands on keys.
   const { createModelsClient } = await import('../../local/listed-models.ts');
   const client = createModelsClient();
   try {

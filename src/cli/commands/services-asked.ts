@@ -32,7 +32,7 @@ export async function openServices(
   origins: readonly string[],
 ): Promise<LiveServices> {
   const token = internalToken(await accounts.sharedSecret());
-  // The client asks through zod, which takes longer to load than the ledger to be read.
+  // The client needs zod, and loading zod takes longer than reading the ledger.
   const { createServices } = await import('../../portal/services.ts');
   return createServices({ origins: () => origins, token: () => token, clock: systemClock, random: Math.random });
 }

@@ -57,7 +57,7 @@ function dimensionsOption(text: string): readonly UsageDimension[] {
   });
 }
 
-/** A workspace or key that does not exist is refused: an empty report would hide a mistyped name. */
+/** Throws for a workspace or key that does not exist, because an empty report would hide a mistyped name. */
 async function filterOf(accounts: Accounts, options: UsageOptions): Promise<LedgerFilter> {
   const { workspace, key, model, since, until } = options;
   return {

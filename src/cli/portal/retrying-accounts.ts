@@ -14,9 +14,9 @@ import {
 import type { Accounts } from '../../store/open-accounts.ts';
 import { CannotOpen } from '../../store/databases/database.ts';
 
-/** The accounts of a database that may be away, at the start as later. */
+/** The accounts of a database that may be down, at the start or later. */
 export interface RetryingAccounts {
-  /** Each call rejects with `DatabaseAway` while the database is. */
+  /** Each operation rejects with `DatabaseAway` while the database is down. */
   readonly store: AccountOperations<Exclude<OperationName, ReportName>>;
   readonly close: () => Promise<void>;
 }
@@ -29,8 +29,8 @@ interface Surroundings {
 const retryMs = 2_000;
 
 /**
- * Opens the accounts. While the database is away it goes on trying; rejects with a sentence when the first try shows that waiting
- * cannot help. `open` rejects with `CannotOpen`.
+ * Opens the accounts, and tries again while the database is down. Rejects with a sentence if the first attempt shows
+ * that waiting cannot help. `open` rejects with `CannotOpen`.
  */
 export async function openWithRetry(
   open: () => Promise<Accounts>,
@@ -40,7 +40,7 @@ export async function openWithRetry(
   let accounts: Accounts | undefined;
   let isAway = false;
 
-  /** Logs that the database has gone, once until it is back. */
+  /** Logs once in an outage that the database is down. */
   function away(error: unknown): DatabaseAway {
     if (!isAway)
       log.warn({ error: messageOf(error) }, 'the database is away: the portal answers with 503 until it is back');
@@ -66,7 +66,7 @@ export async function openWithRetry(
   }
 
   const store = operationsOf({ ...changes, ...sessions, ...reads }, async (name, given) => {
-    if (accounts === undefined) throw away(new Error('it was down when the portal started'));
+    if (accounts === undefined) throw away(new Error('it was away when the portal started'));
     const opened: AccountOperations = accounts;
     try {
       const result = await opened[name](...given);

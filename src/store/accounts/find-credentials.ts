@@ -8,8 +8,8 @@ import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { workspaceOf } from './workspaces.ts';
 
 /**
- * Finds the credentials for the hashes of presented keys, all as of one moment. A hash without a key is missing in the result.
- * Reads one row per day of a budget's period, however large the ledger is.
+ * Finds the credentials for the hashes of presented keys, all as of one moment. Hashes without a key are missing in the
+ * result. Reads one row for each day of a budget's period, so the size of the ledger does not matter.
  */
 export async function findCredentials(
   queries: Kysely<Schema>,
@@ -59,8 +59,8 @@ export async function findCredential(
 }
 
 /**
- * What was spent with keys in the current period of their budgets, and in all with those without one. A key that was never used is
- * missing.
+ * What was spent with keys: in the current period of the budget, or altogether for a key without a budget. Keys that
+ * were never used are missing.
  */
 export async function spentBy(
   queries: Kysely<Schema>,
