@@ -61,7 +61,7 @@ function ofKind({ objects, compilation }: CatalogView, kind: KubeObject['kind'])
 async function* list(
   name: string,
   objects: readonly KubeObject[],
-  render: (object: KubeObject) => object | undefined,
+  render: (object: KubeObject) => LiveModel | LiveBackend | undefined,
 ): AsyncGenerator<string> {
   yield `,"${name}":[`;
   let isFirst = true;
