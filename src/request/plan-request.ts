@@ -25,14 +25,14 @@ export interface PlanServices {
 }
 
 /** A request whose body has been read, and the catalog that it is planned with. */
-export interface ReadRequest {
+interface RequestToPlan {
   readonly request: Pick<AdmittedRequest, 'credential' | 'watch'>;
   readonly prepared: PreparedRequest;
   readonly snapshot: Snapshot;
 }
 
 /** Plans a request. Throws the refusals of its fields, of its model, and of routes without room. */
-export function planRequest({ request, prepared, snapshot }: ReadRequest, services: PlanServices): Plan {
+export function planRequest({ request, prepared, snapshot }: RequestToPlan, services: PlanServices): Plan {
   const { credential, watch } = request;
   const { modelName, stream } = prepared.request;
   watch.progress({ kind: 'read', modelId: modelNamed(snapshot, modelName)?.id, stream });

@@ -28,6 +28,6 @@ export async function setKeptSince(queries: Kysely<Schema>, moment: number): Pro
 /** The error for a request that started before the kept ones. It may have been settled and deleted, and no request may be charged twice. */
 export function droppedBefore(kept: number): RangeError {
   return new RangeError(
-    `the request is older than ${new Date(kept).toISOString()}, before which requests were dropped (WEIR_LEDGER_RETENTION_DAYS): it cannot be told whether it was settled`,
+    `the request is older than ${new Date(kept).toISOString()}, before which requests were dropped (WEIR_LEDGER_RETENTION_DAYS): the ledger no longer shows whether it was settled`,
   );
 }
