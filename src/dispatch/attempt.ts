@@ -39,7 +39,7 @@ export interface AttemptListener {
   /** New output, in order. Never empty. */
   readonly events: (events: readonly AnswerEvent[]) => void;
   readonly over: (end: 'complete' | Fault) => void;
-  /** The request could not be written. */
+  /** The request could not be written, or the call could not be made. */
   readonly crashed: (error: unknown) => void;
 }
 
@@ -103,7 +103,8 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   const running = newRunningAttempt(options, listener);
   try {
     const request = protocol.request(planned, record.endpoint, continuation?.ask);
-    if (request instanceof Promise) request.then((written) => call(running, written), listener.crashed);
+    if (request instanceof Promise)
+      request.then((written) => call(running, written)).catch((error: unknown) => crashed(running, error));
     else call(running, request);
   } catch (error) {
     abandon(running, 'aborted');
@@ -157,6 +158,10 @@ function call(running: RunningAttempt, request: UpstreamCall): void {
   // The call may have failed before it returned.
   if (running.isOver) stream.abort();
   else if (running.isPaused) stream.pause();
+}
+
+function crashed({ isOver, listener }: RunningAttempt, error: unknown): void {
+  if (!isOver) listener.crashed(error);
 }
 
 function movedTo({ options, listener }: RunningAttempt, endpoint: string): void {

@@ -347,6 +347,41 @@ describe('an error of the service in a race', () => {
     expect(log).toEqual(['a failed: connect', 'over: crashed']);
   });
 
+  const mistakes: readonly (readonly [of: string, listener: Partial<RaceListener>, log: readonly string[]])[] = [
+    ['when the race is won', { won: failing }, ['a first', 'over: crashed']],
+    ['when held output is delivered', { deliver: failing }, ['a first', 'a won as first', 'over: crashed']],
+  ];
+
+  it.each(mistakes)('that comes from the listener %s ends the race once', (_, listener, expected) => {
+    const { says, engine, ends, log, clock } = begin({ listener });
+    expect(() => says(0, '0:one')).not.toThrow();
+    expect({ ends, log, armed: clock.armed(), aborted: engine(0).aborted() }).toEqual({
+      ends: [{ kind: 'crashed', error: broken }],
+      log: expected,
+      armed: 0,
+      aborted: true,
+    });
+  });
+
+  it('that comes from the delivery of a later piece ends the race once', () => {
+    let pieces = 0;
+    const { says, engine, log } = begin({ listener: { deliver: () => (++pieces === 2 ? failing() : undefined) } });
+    says(0, '0:one');
+    expect(() => engine(0).data('0:two')).not.toThrow();
+    expect(log).toEqual(['a first', 'a won as first', 'over: crashed']);
+    expect(engine(0).aborted()).toBe(true);
+  });
+
+  it('that follows the writing of a body elsewhere ends the race once', async () => {
+    const over = Promise.withResolvers<RaceEnd>();
+    const { healthEnds, upstream } = begin({
+      request: ({ route }) => Promise.resolve(callTo(route.backend.cluster.name)),
+      listener: { attempting: failing, over: over.resolve },
+    });
+    expect(await over.promise).toEqual({ kind: 'crashed', error: broken });
+    expect({ healthEnds, calls: upstream.calls.length }).toEqual({ healthEnds: ['a aborted'], calls: 0 });
+  });
+
   it('in a hedge ends the first attempt, too', () => {
     const health: Partial<Health> = {
       ...hedged,

@@ -43,12 +43,17 @@ function take(race: RunningRace, event: RaceEvent): void {
   waiting.push(event);
   if (race.isDeciding) return;
   race.isDeciding = true;
-  for (let next = waiting.shift(); next !== undefined && !race.isOver; next = waiting.shift()) {
-    const decision = decide(race.decided, next);
-    race.decided = decision.race;
-    for (const action of decision.actions) act(race, action);
+  try {
+    for (let next = waiting.shift(); next !== undefined && !race.isOver; next = waiting.shift()) {
+      const decision = decide(race.decided, next);
+      race.decided = decision.race;
+      for (const action of decision.actions) act(race, action);
+    }
+  } catch (error) {
+    crash(race, error);
+  } finally {
+    race.isDeciding = false;
   }
-  race.isDeciding = false;
 }
 
 function act(race: RunningRace, action: Action): void {
@@ -73,14 +78,9 @@ function act(race: RunningRace, action: Action): void {
 }
 
 function start(race: RunningRace, number: number, why: StartReason): void {
-  try {
-    const place = nextPlace(race);
-    if (place === undefined) take(race, { kind: 'unavailable', attempt: number });
-    else startRunner(race, newRunner(place, { number, why, begunAt: race.services.clock.elapsed() }), place.record);
-  } catch (error) {
-    // Thrown from here, the error would reach the code that reported the fault of the attempt before.
-    crash(race, error);
-  }
+  const place = nextPlace(race);
+  if (place === undefined) take(race, { kind: 'unavailable', attempt: number });
+  else startRunner(race, newRunner(place, { number, why, begunAt: race.services.clock.elapsed() }), place.record);
 }
 
 function nextPlace(race: RunningRace): BegunPlace | undefined {
@@ -146,7 +146,7 @@ function watchForHedge(race: RunningRace, { at }: Runner): void {
 
 function takeOutput(race: RunningRace, runner: Runner, output: readonly AnswerEvent[]): void {
   if (race.decided.winner === runner.number) {
-    race.listener.deliver(output, runner);
+    deliver(race, output, runner);
     return;
   }
   const { stream } = race.options;
@@ -155,9 +155,17 @@ function takeOutput(race: RunningRace, runner: Runner, output: readonly AnswerEv
   if (stream && isFirst) take(race, { kind: 'output', attempt: runner.number });
 }
 
-function deliverHeld({ listener }: RunningRace, runner: Runner): void {
+function deliverHeld(race: RunningRace, runner: Runner): void {
   const held = takeHeld(runner);
-  if (held.length > 0) listener.deliver(held, runner);
+  if (held.length > 0) deliver(race, held, runner);
+}
+
+function deliver(race: RunningRace, output: readonly AnswerEvent[], runner: Runner): void {
+  try {
+    race.listener.deliver(output, runner);
+  } catch (error) {
+    crash(race, error);
+  }
 }
 
 function commit(race: RunningRace, number: number): void {
@@ -229,7 +237,12 @@ function exhaust(race: RunningRace): void {
   end(race, endOfExhausted({ routes: options.routes, asked, faults, tolerable: tolerable?.planned }));
 }
 
+/**
+ * Ends the race with an error of its own code or of its listener. Thrown on, the error would reach the code that reads an
+ * engine's answer. An error that is thrown after the end is thrown on, because nothing else can report it.
+ */
 function crash(race: RunningRace, error: unknown): void {
+  if (race.isOver) throw error;
   end(race, { kind: 'crashed', error });
 }
 
