@@ -88,6 +88,14 @@ export interface SearchSeal {
   readonly openNumber: (token: string) => number | undefined;
 }
 
+/** The files of the keys that seal search results. */
+export interface SealFiles {
+  /** Undefined: no file was named. */
+  readonly keyFile: string | undefined;
+  /** Where a key is made and stored if no file was named. */
+  readonly ownFile: string;
+}
+
 /** One search, as a provider is asked for it. */
 export interface SearchQuery {
   readonly query: string;

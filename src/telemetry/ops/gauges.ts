@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Load } from '../../core/load.ts';
 import { type Problem, problemKinds } from '../../core/problem.ts';
+import type { Route, Snapshot } from '../../core/catalog.ts';
 import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts';
 import { addTotal, gaugesOf } from './declare.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
@@ -120,6 +121,22 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addEndpointGauge(registry, figures.endpoints);
   addProblemGauges(registry, figures.problems);
   addThreadGauges(registry, figures.threads, () => load().eventLoopDelayMs);
+}
+
+/** The models and routes of a snapshot, for the gauges. */
+export function catalogFigures(
+  { models }: Snapshot,
+  isServing: (route: Route) => boolean,
+): Pick<CatalogFigures, 'models' | 'routes'> {
+  const routes = [...models.values()].flatMap(({ id, routes: ofModel }) =>
+    ofModel.map((route) => ({
+      model: id,
+      backend: route.backend.name,
+      weight: route.weight,
+      isServing: isServing(route),
+    })),
+  );
+  return { models, routes };
 }
 
 function addCatalogGauges(
