@@ -55,7 +55,7 @@ export interface RunningDispatch {
   readonly options: DispatchOptions;
   readonly services: DispatchServices;
   readonly totals: TokenTotals;
-  /** What is delivered. Undefined: the answer cannot be continued, and nothing is kept. */
+  /** Keeps the delivered output. Undefined: the answer cannot be continued, so nothing is kept. */
   readonly kept: Delivered | undefined;
   /** The races under way. */
   readonly branches: Set<Branch>;

@@ -7,7 +7,7 @@ export interface DeliveredChoice {
   readonly reasoning: string;
   readonly refusal: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
-  /** How many of the engines' own deltas it has: about one token each. */
+  /** How many deltas engines have sent for the choice. A delta is about one token. */
   readonly deltas: number;
   readonly finished: boolean;
 }
@@ -77,8 +77,8 @@ export function keepDelivered(): Delivered {
 }
 
 /**
- * Counts the tokens of each of these choices. `total`: their known sum, since an engine reports one number for all of its
- * choices. The sizes then add up to it.
+ * Counts the tokens of each of these choices. `total`: the number that the engine reports for all choices together. If it is known,
+ * the sizes add up to it.
  */
 export async function choiceSizes(
   choices: readonly DeliveredChoice[],
