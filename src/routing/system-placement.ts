@@ -20,7 +20,9 @@ export function createSystemPlacement(): SystemPlacement {
   };
 }
 
-/** Returns the plan with leading system messages only. Undefined: it has no others. */
+/**
+ * Returns the plan with leading system messages only. Undefined: every route of the plan has leading system messages only already.
+ */
 export function leadingPlan(plan: Plan): Plan | undefined {
   const lead = (planned: Plan['routes'][number]): Plan['routes'][number] => {
     const { form } = planned.target;

@@ -21,12 +21,12 @@ export function createBackendLoads({
   maxConcurrentRequestsPerEndpoint,
 }: Pick<Backend, 'maxConcurrentRequests' | 'maxConcurrentRequestsPerEndpoint'>): BackendLoads {
   const loads = new Map<string, BackendLoad>();
-  /** Endpoints that may get attempts; undefined: not known yet. */
+  /** Number of endpoints that may get attempts. Undefined: not known yet. */
   let present: number | undefined;
   /** Endpoints that get no new attempts, and finish the ones under way. */
   let leaving: readonly BackendLoad[] = [];
 
-  /** Attempts on an endpoint that leaves use no capacity of the others. */
+  /** The capacity of the backend. It includes the attempts on endpoints that leave, so that they use no capacity of the others. */
   function capacity(): number | undefined {
     if (maxConcurrentRequestsPerEndpoint === undefined || present === undefined) return maxConcurrentRequests;
     const finishing = leaving.reduce((sum, { inFlight }) => sum + inFlight, 0);
@@ -63,12 +63,12 @@ export function isFull({ capacity, inFlight }: BackendLoad): boolean {
 /** Above this share of its capacity, a backend or an endpoint is busy, and gets no work that is optional. */
 const busyShare = 0.8;
 
-/** Whether a second attempt may go there. */
+/** Whether a backend or an endpoint with this load has room for a second attempt. */
 export function isRoomy(load: BackendLoad): boolean {
   return !isFull(load) && (load.capacity === undefined || load.inFlight <= load.capacity * busyShare);
 }
 
-/** Whether these together are too busy for a second attempt. */
+/** Whether the sum of these loads is too high for a second attempt. */
 export function isBusy(loads: Iterable<BackendLoad>): boolean {
   let capacity = 0;
   let inFlight = 0;
