@@ -187,13 +187,13 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
   };
 }
 
-/** The name of a part of a request on this surface. All but one are our own names. */
+/** The name of a part of a request on this surface. Only one name differs from Weir's own. */
 export const fieldName = (feature: Feature): string => (feature === 'reasoning' ? 'reasoning_effort' : feature);
 
 /** The envelope of every error (docs/reference/api.md §2.5). */
 export const writeError = (failure: Failure): string => JSON.stringify({ error: errorBody(failure, fieldName) });
 
-/** The usage block as JSON text. The cost is the exact decimal, which a float could not hold (docs/reference/api.md §2.4). */
+/** The usage block as JSON text. The cost is the exact decimal, which a float could not represent (docs/reference/api.md §2.4). */
 export function writeUsage({ usage, cost }: Bill): string {
   const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
   const cached = cachedTokens === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cachedTokens}}`;

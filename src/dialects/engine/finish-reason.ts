@@ -26,7 +26,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['refusal', 'content_filter'],
 ]);
 
-/** What a choice held when it ended. */
+/** The content of a choice when it ended. */
 interface ChoiceContent {
   readonly calledTools: boolean;
   readonly refused: boolean;

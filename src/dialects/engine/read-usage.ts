@@ -2,8 +2,8 @@ import type { Usage } from '../../core/money.ts';
 import { countOf, isObject, type JsonObject } from '../../core/json.ts';
 
 /**
- * The token counts that an engine has reported so far; undefined for those it has not. Prompt and completion may be any number:
- * `checkUsage` validates them against the request.
+ * The token counts that an engine has reported so far. A count that it has not reported is undefined. Prompt and completion may be
+ * any number: `checkUsage` validates them against the request.
  */
 export interface UsageReport {
   readonly promptTokens?: number | undefined;
@@ -50,7 +50,10 @@ export function readUsage(value: unknown): UsageReport | undefined {
   };
 }
 
-/** Reads llama.cpp's `timings`, which come whether usage was asked for or not. `prompt_n` leaves out what its cache held. */
+/**
+ * Reads llama.cpp's `timings`, which come whether usage was asked for or not. `prompt_n` leaves out the tokens that were in its
+ * cache.
+ */
 function readTimings(value: unknown): UsageReport | undefined {
   if (!isObject(value)) return undefined;
   const processed = numberOf(value['prompt_n']);

@@ -1,10 +1,10 @@
 import type { InlineReasoning } from '../../core/capability.ts';
 
-/** A piece of an answer's text, sorted. */
+/** A piece of an answer's text, sorted into reasoning or text. */
 export interface SortedText {
   readonly type: 'text-delta' | 'reasoning-delta';
   readonly text: string;
-  /** Number of the engine's deltas in it. */
+  /** Number of the engine's deltas in the piece. */
   readonly deltas: number;
 }
 
@@ -39,7 +39,7 @@ function firstOf(tags: readonly string[], text: string): Found | undefined {
   return found;
 }
 
-/** Where a tag begins that the end of the text may cut off. The text's length when there is none. */
+/** Returns where a tag begins that the end of the text may have cut off. Without such a tag, returns the text's length. */
 function cutTag(tags: readonly string[], text: string): number {
   let at = text.length;
   for (const tag of tags) {

@@ -54,7 +54,10 @@ export const searchResult = z.object({
   content: z.union([listOf(found), failed]),
 });
 
-/** The citations of a text. Those of a web search need their index; others, such as those of documents, are dropped. */
+/**
+ * The citations of a text. A citation of a web search must have its index. Other citations, such as those of documents, are
+ * dropped.
+ */
 export const citations = listOf(
   z
     .object({ type: z.string(), encrypted_index: z.string().nullish() })
