@@ -3,7 +3,7 @@ import { type Citation, maxCitedText } from '../core/web-search.ts';
 
 /** Turns the marks in an answer's text into citations: a synchronous machine. */
 export interface Citer {
-  /** Returns the text so far with its citations. The last sentence is held back: its mark may follow. */
+  /** Returns the text so far with its citations. The last sentence is held back, because its mark may follow. */
   readonly push: (event: TextEvent) => readonly TextEvent[];
   /** Returns all text that was held back. The machine can then be used for another text. */
   readonly flush: () => readonly TextEvent[];
@@ -74,7 +74,10 @@ export function createCiter(options: {
     }
   }
 
-  /** Writes the text before marks. `rest` is the text after them, which is empty only at the end. Returns what is left of it. */
+  /**
+   * Writes the text before some marks. `rest`: the text after the marks, which is empty only at the end. Returns the part of `rest`
+   * that is still to be written.
+   */
   function writeMarked(before: string, numbers: readonly number[], rest: string): string {
     const words = before.trimEnd();
     const blank = before.slice(words.length);
@@ -101,7 +104,7 @@ export function createCiter(options: {
   function drain(isEnd: boolean): readonly TextEvent[] {
     out = [];
     let { text } = held;
-    /** The end of the marks of unknown sources. */
+    /** The index at which the marks of unknown sources end. */
     let from = 0;
     for (;;) {
       const place = findMarks(text.slice(from));
@@ -160,7 +163,7 @@ const unfinished = /\[(?:c|ci|cit|cite|cite:[\d ,:cite]{0,100})?$/;
 interface MarkedPlace {
   readonly start: number;
   readonly end: number;
-  /** Its numbers, each once. */
+  /** The numbers in the marks, each once. */
   readonly numbers: readonly number[];
 }
 

@@ -12,7 +12,7 @@ export type Finish = Omit<AnswerEvent & { readonly type: 'finish' }, 'type' | 'c
 
 /** The output of a model in one round. */
 export interface RoundOutput {
-  /** With its citation marks. */
+  /** The text with its citation marks. */
   readonly text: string;
   readonly reasoning: string;
   readonly searches: readonly SearchCall[];
@@ -32,8 +32,8 @@ interface RoundCollector {
 }
 
 /**
- * Collects a round of a single choice: requests for several have no web search. `searches` decides whether calls of `web_search` are
- * the service's or those of a tool of the caller's.
+ * Collects a round of a single choice, because requests for several choices have no web search. `searches`: whether calls of
+ * `web_search` are the service's. Otherwise they call a tool of the caller.
  */
 export function collectRound(options: {
   readonly citer: Citer | undefined;

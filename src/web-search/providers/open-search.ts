@@ -30,7 +30,7 @@ export async function openSearch(
   return { provider: createProvider(api, { ...options, cluster: cluster.name, readKey }), cluster };
 }
 
-/** The provider's name in Envoy's metrics. No backend can have it: their names have no underscore. */
+/** The provider's name in Envoy's metrics. No backend can have this name, because names of backends have no underscore. */
 const statName = 'web_search';
 
 /** Envoy's cluster of a provider, named by its content like those of backends. */

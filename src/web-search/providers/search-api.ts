@@ -12,7 +12,9 @@ export interface SearchApi {
   readonly url: URL;
   /** `key` is empty for a provider without keys. */
   readonly write: (query: SearchQuery, key: string) => SearchCall;
-  /** Reads an answer, parsed from JSON. Returns undefined when it is not one of this provider's, or says that the search failed. */
+  /**
+   * Reads an answer, parsed from JSON. Returns undefined when it is no answer of this provider, or reports that the search failed.
+   */
   readonly read: (value: unknown) => readonly SearchHit[] | undefined;
 }
 
@@ -31,7 +33,7 @@ export function withSites(query: string, domains: SearchDomains | undefined): st
   if (first === undefined) return query;
   if (domains?.kind === 'allowed') {
     const whole = `${query} ${others.length === 0 ? first : `(${[first, ...others].join(' OR ')})`}`;
-    // Only some of the allowed sites would hide what the others have.
+    // With only some of the allowed sites, the query would find nothing on the others.
     return isShort(whole) ? whole : query;
   }
   let text = query;
