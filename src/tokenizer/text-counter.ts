@@ -17,7 +17,7 @@ type TextCount =
 
 /** A count under way, done in steps so that a long text can wait for short ones in between. */
 interface TextCounting {
-  /** Counts to the end, or until `stop`, asked every few hundred words, says to pause: then it returns undefined. */
+  /** Counts to the end, or until `stop` returns true. Then it returns undefined. `stop` is called every few hundred words. */
   readonly step: (stop: () => boolean) => TextCount | undefined;
 }
 
@@ -80,7 +80,8 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
           if (value === undefined) {
             tokens += 1;
           } else {
-            // A token stands for no more UTF-16 units than bytes, so a long word that is too much need not be merged.
+            // A token stands for no more UTF-16 units than bytes, so a word whose length alone exceeds the limit need not be
+            // merged.
             const least = tokens + fewestTokens(value.length, sizes.longestTokenBytes);
             if (least > limit) return { kind: 'over', atLeast: least };
             wordUnits += value.length;

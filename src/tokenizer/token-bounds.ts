@@ -6,7 +6,7 @@ import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile, Unicode
 export interface TokenSizes {
   /** Most bytes of a word, as it is looked up, that one token stands for; infinite when there is no such bound. */
   readonly longestTokenBytes: number;
-  /** The same for text as it comes. */
+  /** The same for bytes of a text that is not normalized yet. */
   readonly longestTextBytes: number;
   /** Most tokens per byte of text; undefined when there is no such bound. */
   readonly tokensPerByte: number | undefined;
@@ -43,7 +43,7 @@ interface Growth {
   readonly bytes: number;
   /** Most bytes that one byte of escaped JSON text can become. */
   readonly escaped: number;
-  /** Most bytes that make one byte. */
+  /** Most bytes that can become one byte. */
   readonly shrink: number;
 }
 
@@ -77,7 +77,7 @@ const unbounded: Factors = {
 };
 
 /**
- * Follows the worst case of a step. A text never has more tokens than bytes, nor more than `tokensOf` its characters.
+ * Adds the worst case of a step to the factors. A text never has more tokens than bytes, nor more than `tokensOf` its characters.
  */
 function after(factors: Factors, step: PlainNormalizer, tokensOf: (text: string) => number): Factors {
   switch (step.type) {
@@ -118,7 +118,7 @@ function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byt
   if (!byteLevel && model.byte_fallback !== true && (typeof model.unk_token !== 'string' || model.fuse_unk === true)) {
     return Number.POSITIVE_INFINITY;
   }
-  // Such a token includes all the blanks beside it.
+  // An added token with `lstrip` or `rstrip` includes all the blanks beside it.
   if (added.some(({ lstrip, rstrip }) => lstrip || rstrip)) return Number.POSITIVE_INFINITY;
   let longest = 4;
   for (const token of Object.keys(model.vocab)) {
@@ -137,7 +137,7 @@ function prefixesWords(file: TokenizerFile, added: readonly AddedTokenFile[]): b
   );
   const prepends = normalizerSteps(file.normalizer).some(([step]) => step.type === 'Prepend');
   if (place > 0) return true;
-  // Pieces lie between added tokens. One of two bytes or more leaves room in the bound for the blank after it.
+  // Pieces lie between added tokens. An added token of two bytes or more leaves room in the bound for the blank after it.
   return (place === 0 || prepends) && added.some(({ content }) => bytesOf(content) < 2);
 }
 
@@ -164,9 +164,8 @@ const chunkUnits = 1 << 16;
 const replacement = encoder.encode('\uFFFD');
 
 /**
- * Fewest tokens of a word that is too long to be merged. No token holds a byte more often than some token of the vocabulary
- * does, so a word that holds it n times needs at least n divided by that. Only for vocabularies to which no byte is
- * unknown.
+ * Finds the fewest tokens of a word that is too long to be merged. For each byte, the token that has it most often sets the bound:
+ * a word that has the byte n times needs at least n divided by that token's number. Only for vocabularies that know every byte.
  */
 export function compileByteBound(model: ModelFile, byteLevel: boolean): (word: string) => number {
   const most = new Uint32Array(256).fill(1);
