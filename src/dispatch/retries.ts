@@ -2,7 +2,7 @@ import type { Feature } from '../core/capability.ts';
 import type { Clock } from '../core/clock.ts';
 import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type RefusedFor } from '../core/event.ts';
 
-/** Decides whether another route is tried after a fault. It is, unless the request itself may be the cause. */
+/** Decides whether another route is tried after a fault. Another route is tried unless the request itself may be the cause. */
 export interface RetryPolicy {
   /** Call it once for each fault after which another route could be tried. It counts each permission. */
   readonly mayRetry: (fault: Fault) => boolean;
@@ -19,7 +19,7 @@ export interface RetryPolicyOptions {
   readonly spendStructureRetry: () => boolean;
 }
 
-/** A prompt that has failed on so many endpoints is tried on at most as many when it is sent again. */
+/** A prompt that has failed on this number of endpoints is tried on no more than this number when it is sent again. */
 const enoughPlaces = 2;
 
 export function createRetryPolicy({ failedOn, places, spendStructureRetry }: RetryPolicyOptions): RetryPolicy {
@@ -43,9 +43,9 @@ export interface AttemptRefusal {
 }
 
 /**
- * Derives the reason of a request that no route answered from the faults of its attempts. If all faults have the same reason, the
- * request has it, too. If they have different reasons that all lie in the request, it is a bad request. If some routes refused
- * the request and others failed, the refusal is disputed, because the failed routes might have answered.
+ * Derives from the faults of its attempts why no route answered a request. If all faults have the same reason, this is the reason.
+ * If they have different reasons that all lie in the request, it is a bad request. If some routes refused the request and others
+ * failed, the refusal is disputed, because the failed routes might have answered.
  */
 export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
   const reasons = new Set(faults.map(({ kind, engineError }) => (kind === 'structure' ? kind : engineError)));

@@ -20,7 +20,7 @@ export interface Runner extends Winner {
   readonly why: StartReason;
   /** Time at which the attempt began, by `Clock.elapsed`. */
   readonly begunAt: number;
-  /** Undefined until it has started. */
+  /** Undefined until the attempt has started. */
   attempt: Attempt | undefined;
   /** Receives the progress of the attempt. Undefined until the call goes out. */
   watch: AttemptWatch | undefined;

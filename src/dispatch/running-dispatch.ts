@@ -21,7 +21,7 @@ export interface DispatchOptions {
   readonly retries: RetryPolicy;
   /** Undefined: the request asks for no structure. */
   readonly validator: StructureValidator | undefined;
-  /** The model's tokenizer. Undefined: it has none. */
+  /** The model's tokenizer. Undefined: the model has no tokenizer. */
   readonly countText: CountText | undefined;
   /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;

@@ -17,7 +17,7 @@ export interface RaceOptions {
   readonly routes: readonly PlannedRoute[];
   /** Where the request has been tried already. */
   readonly tried: Tried;
-  /** `Plan.affinity`. */
+  /** The affinity of the request's plan (`Plan.affinity`). */
   readonly affinity: string | undefined;
   readonly protocol: EngineProtocol;
   /** How many choices the engines are asked for. */
@@ -73,7 +73,7 @@ export interface RunningRace {
   previous: PlannedRoute | undefined;
   /** The faults of all attempts that failed. */
   readonly faults: Fault[];
-  /** The first whole answer of the wrong structure. It is used when no route gives a better one. */
+  /** The first whole answer of the wrong structure. It is used when no route gives a better answer. */
   tolerable: Runner | undefined;
   winner: Runner | undefined;
   isPaused: boolean;

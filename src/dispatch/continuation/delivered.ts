@@ -98,7 +98,7 @@ export async function choiceSizes(
   });
 }
 
-/** Counts the tokens of one choice with the tokenizer. Without one, each of the engine's deltas counts as a token. */
+/** Counts the tokens of one choice with the tokenizer. Without a tokenizer, each of the engine's deltas counts as a token. */
 async function sizeOf(choice: DeliveredChoice, countText: CountText | undefined): Promise<number> {
   const { reasoning, text, refusal, calls, deltas } = choice;
   if (countText === undefined) return deltas;

@@ -174,7 +174,7 @@ function tokenText(entry: unknown): string {
 export interface TextMerge {
   /** Returns the new part of a piece. Empty: not known yet. Undefined: the piece does not continue the partial text. */
   readonly push: (piece: string) => string | undefined;
-  /** Ends the text, and returns the part that was held. Undefined as for `push`. */
+  /** Ends the text, and returns the part that was held. Undefined: this part does not continue the partial text. */
   readonly end: () => string | undefined;
   /** The removed text that the model wrote again, and that its engine counted. */
   readonly repeated: () => string;

@@ -54,7 +54,7 @@ function alignText(delivered: string, said: string): Alignment {
  */
 export type Alignment = number | 'more' | undefined;
 
-/** Reads regenerated JSON piece by piece, and finds where it goes beyond what was delivered. */
+/** Reads regenerated JSON piece by piece, and finds where it goes beyond the delivered part. */
 export interface JsonAligner {
   /** Aligns the next piece. Do not call it again after a result other than `more`. */
   readonly push: (piece: string) => Alignment;

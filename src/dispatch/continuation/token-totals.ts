@@ -42,7 +42,7 @@ interface Tally {
   reasoned: boolean;
 }
 
-/** `countText`: the model's tokenizer. Undefined: it has none. */
+/** `countText`: the model's tokenizer. Undefined: the model has no tokenizer. */
 export function createTokenTotals(countText: CountText | undefined): TokenTotals {
   const open = new Set<Tally>();
   let prompt: Pick<Usage, 'promptTokens' | 'cachedTokens'> | undefined;
