@@ -2,15 +2,15 @@ import { hash } from 'node:crypto';
 import { keyedDigest } from './keyed-digest.ts';
 
 /**
- * Names a conversation (`PromptShape.conversation`). All of its turns go to one route and one endpoint, whose engine has their
- * beginning in its prefix cache. Processes with the same secret return the same name. Without the secret, the name reveals
- * nothing about the prompt. Undefined: the prompt is too short to matter.
+ * Names a conversation (`PromptShape.conversation`). All turns of a conversation go to one route and one endpoint, whose engine has
+ * the beginning of the next turn in its prefix cache. Processes with the same secret return the same name. Without the secret, the
+ * name reveals nothing about the prompt. Undefined: the prompt is too short to matter.
  */
 export type AffinityOf = (conversation: number | undefined) => string | undefined;
 
 /**
- * Returns a function that names conversations. `secret` returns an unguessable text. It is called each time, because a service that
- * starts without its database gets the common secret of all replicas later.
+ * Returns a function that names conversations. `secret` returns an unguessable text. `secret` is called each time, because a
+ * service that starts without its database gets the common secret of all replicas later.
  */
 export function createAffinity(secret: () => string): AffinityOf {
   return (conversation) => (conversation === undefined ? undefined : keyedDigest(secret(), conversation));

@@ -117,7 +117,7 @@ export type Asked = Omit<Request, 'messages'>;
 /** Something that a route must be able to do for this exact request. */
 export interface Need {
   readonly feature: Feature;
-  /** Code of the refusal if no route can do it. */
+  /** Code of the refusal if no route can meet the need. */
   readonly code: FailureCode;
   /** The message of the refusal. */
   readonly message: string;
@@ -200,7 +200,9 @@ export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | u
   return reached?.effort ?? 'low';
 }
 
-/** Returns the deepest supported level that is not deeper than the requested one. If all are deeper, returns the least one. */
+/**
+ * Returns the deepest supported level that is not deeper than the requested level. If all are deeper, returns the shallowest level.
+ */
 function clamp(asked: ReasoningEffort, supported: readonly ReasoningEffort[]): ReasoningEffort | undefined {
   const wanted = reasoningEfforts.indexOf(asked);
   return supported.findLast((effort) => reasoningEfforts.indexOf(effort) <= wanted) ?? supported[0];

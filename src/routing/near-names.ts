@@ -11,7 +11,7 @@ const mostLookedAt = 10_000;
 /** Least length of a name, characters, to be near the longer names that begin with it. */
 const leastPrefix = 3;
 
-/** Returns the greatest difference at which names are near, characters: one in four of the name's, but not fewer than `least`. */
+/** Returns the greatest difference of near names, characters: a quarter of the name's length, but at least `least`. */
 const allowance = (length: number, least: number): number => Math.max(least, Math.floor(length / 4));
 
 /** Returns the name without its organisation, which callers omit or confuse. */

@@ -28,7 +28,7 @@ export interface PlanOptions {
   readonly affinityOf?: AffinityOf;
   /** What is known of a model's tokenizer, by its path. Absent: nothing is known. */
   readonly boundsOf?: Tokenizers['boundsOf'];
-  /** Where engines take system messages. Absent: nothing is known. */
+  /** Where engines accept system messages. Absent: nothing is known. */
   readonly placement?: Pick<SystemPlacement, 'of'>;
   /** Called with the ranking of the routes, even if no route is left. */
   readonly ranked?: (ranking: Ranking) => void;

@@ -9,7 +9,7 @@ export interface OrderOptions {
   readonly ask: StatusAsk;
   /** A random number, 0 ≤ turn < 1, that picks the first route by its chance. */
   readonly turn: number;
-  /** Name of the conversation (`AffinityOf`). Undefined: it has no route of its own. */
+  /** Name of the conversation (`AffinityOf`). Undefined: the request has no route of its own. */
   readonly affinity?: string | undefined;
   /** Called with the result and the reasons. */
   readonly ranked?: ((ranking: Ranking) => void) | undefined;
@@ -27,10 +27,10 @@ const leastWorth = 0.1;
 const leastRoom = 0.25;
 
 /**
- * Returns the available candidates in the order in which they are tried. Weighted routes come before standby routes. The routes that
- * honour most of the optional parameters come first. Of these, the first one is a route to be probed, else the conversation's own
- * route, else a route by chance and score. The others follow by score. Routes that fail at once come last: trying them is better
- * than failing.
+ * Returns the available candidates in the order in which they are tried. Weighted routes come before standby routes. The routes
+ * that honour most of the optional parameters come first. Among equals, a route to be probed comes first, else the conversation's
+ * own route, else a route by chance and score. The others follow by score. Routes that fail at once come last: trying them is
+ * better than failing.
  */
 export function order(candidates: readonly Candidate[], options: OrderOptions): readonly Candidate[] {
   const { view, ask, turn, ranked } = options;
@@ -134,8 +134,8 @@ const isStandbyEntry = ({ candidate }: Entry): boolean => isStandby(candidate.ro
 const tierOf = (entry: Entry): number => Number(isLast(entry)) * 2 + Number(isStandbyEntry(entry));
 
 /**
- * Compares by tier, number of honoured parameters, available before probe, chance, and weight. Weight decides between routes
- * without load.
+ * Sorts by tier, then most honoured parameters first, then probes last, then by chance, then by weight. Weight decides between
+ * routes without load.
  */
 function byRank(a: Entry, b: Entry): number {
   return (

@@ -29,9 +29,9 @@ const mostOfEvenShare = 1.5;
 const fewAttempts = 8;
 
 /**
- * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe, which is one attempt. Then comes the prompt's own
- * endpoint, if it is healthy and has room. Otherwise chance decides by score, as between routes. If none is healthy, an endpoint
- * that fails at once is better than none. Undefined: all are full, cooling off, or keep requests waiting.
+ * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe. The attempt is then the probe. Then comes
+ * the prompt's own endpoint, if it is healthy and has room. Otherwise chance decides by score, as between routes. If none is
+ * healthy, an endpoint that fails at once is better than none. Undefined: all are full, cooling off, or keep requests waiting.
  */
 export function chooseEndpoint(
   endpoints: readonly EndpointHealth[],
@@ -53,8 +53,8 @@ export function chooseEndpoint(
 }
 
 /**
- * Returns the endpoint that has a prompt's beginning in its prefix cache. Rendezvous hashing finds it, so that every replica with the
- * same key finds the same one, and an endpoint that comes or goes moves only its own share of the prompts.
+ * Returns the endpoint that has a prompt's beginning in its prefix cache. Rendezvous hashing finds it, so that every replica with
+ * the same key finds the same endpoint. An endpoint that is added or removed moves only its own share of the prompts.
  */
 function prefixOwner(
   candidates: readonly Candidate[],

@@ -12,7 +12,7 @@ export interface CircuitTicket {
   readonly forced?: true;
 }
 
-/** A circuit breaker. Keeps requests from a target that fails, and tests with single probes whether it works again. */
+/** A circuit breaker. Keeps requests away from a target that fails, and tests with single probes whether it works again. */
 export interface Circuit {
   readonly state: (now: number) => CircuitState;
   /** Whether the circuit is open and no probe is under way: requests that wait behind it should go elsewhere. */
@@ -27,7 +27,7 @@ export interface Circuit {
   /** Call it at the first output. The output of a probe closes the circuit on trial. True: the circuit closed. */
   readonly alive: (ticket: CircuitTicket) => boolean;
   readonly succeeded: (ticket: CircuitTicket) => void;
-  /** `trip`: opens the circuit at once. True: it opened. */
+  /** `trip`: opens the circuit at once. True: the circuit opened. */
   readonly failed: (ticket: CircuitTicket, now: number, options: { readonly trip: boolean }) => boolean;
   /** Call it for an attempt whose end proves nothing. The next attempt may probe. */
   readonly released: (ticket: CircuitTicket) => void;

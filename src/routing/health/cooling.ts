@@ -1,6 +1,6 @@
 /**
- * Keeps requests away from an endpoint that refused one because it was full, for the time that the refusal names. The endpoint
- * needs no probe afterwards.
+ * Keeps requests away from an endpoint that refused a request because the endpoint was full, for the time that the refusal names.
+ * The endpoint needs no probe afterwards.
  */
 export interface Cooling {
   readonly isCool: (now: number) => boolean;

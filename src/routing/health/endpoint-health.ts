@@ -76,7 +76,7 @@ const passedOverMs = 250;
 const prior = { value: 1, weight: 2 };
 /** After so long without output of a probe, milliseconds, another request may probe, too. The first probe may be lost. */
 const probeMs = 10_000;
-/** How long an answer proves that an engine works, milliseconds. */
+/** How long an answer counts as proof that an engine works, milliseconds. */
 const provesMs = 600_000;
 /** The least that counts as the usual wait, milliseconds, and the multiple of the usual wait that is still normal. */
 const leastUsualMs = { stream: 1000, whole: 5000 } as const;

@@ -27,7 +27,7 @@ export interface LiveHealth extends Health, RoutingView {
   readonly isServing: (route: Route, isUsed: IsUsed) => boolean;
   /** The result of the route's last requests, for operators. */
   readonly record: (route: Route) => RouteRecord;
-  /** The endpoints of a route that get no requests because earlier ones failed, by name. */
+  /** Names of the route's endpoints that get no requests because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
   /** The 95th percentile of the recent times to the first output of streams, milliseconds. Undefined: there was no stream. */
   readonly firstOutputP95: (route: Route) => number | undefined;
@@ -40,7 +40,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
   const known = new Map<string, RouteHealth>();
   const schemas = createMetSchemas();
   const prompts = createFailedPrompts(random);
-  /** By cluster, since routes of several models may share a backend. */
+  /** The loads of backends by cluster, because routes of several models may share a backend. */
   const backends = new Map<string, BackendLoads>();
 
   function loadsOf({ backend }: Route): BackendLoads {

@@ -1,7 +1,7 @@
 import type { Backend } from '../../core/catalog.ts';
 import type { Endpoint } from '../../core/endpoint.ts';
 
-/** The attempts of all routes under way on a backend or on one of its endpoints. */
+/** The attempts under way on a backend or on one of its endpoints, by all routes. */
 export interface BackendLoad {
   /** Undefined: the operator has declared no capacity. */
   readonly capacity: number | undefined;
@@ -26,7 +26,10 @@ export function createBackendLoads({
   /** Endpoints that get no new attempts, and finish the ones under way. */
   let leaving: readonly BackendLoad[] = [];
 
-  /** The capacity of the backend. It includes the attempts on endpoints that leave, so that they use no capacity of the others. */
+  /**
+   * The capacity of the backend. It includes the attempts on endpoints that leave, so that these attempts use no capacity of the
+   * other endpoints.
+   */
   function capacity(): number | undefined {
     if (maxConcurrentRequestsPerEndpoint === undefined || present === undefined) return maxConcurrentRequests;
     const finishing = leaving.reduce((sum, { inFlight }) => sum + inFlight, 0);

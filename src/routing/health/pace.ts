@@ -4,7 +4,7 @@ import { createDecayedMean } from './decayed-mean.ts';
 /** The time to the first output. */
 export interface FirstOutput {
   readonly ms: number;
-  /** The number of samples behind it. */
+  /** The number of samples behind `ms`. */
   readonly weight: number;
   /** No output has come lately, and the first output takes longer than `ms`. */
   readonly isBound: boolean;

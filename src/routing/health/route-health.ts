@@ -71,7 +71,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   const recorder = createRouteRecorder();
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
-  /** Endpoints that were removed lately, with the time at which they were missed. */
+  /** Endpoints that were removed lately, each with the time at which its removal was noticed. */
   const gone = new Map<string, { readonly health: EndpointHealth; readonly at: number }>();
 
   function newHealth(endpoint: Endpoint): EndpointHealth {

@@ -128,7 +128,7 @@ const windowMs = 600_000;
 const mostSchemas = 1000;
 
 export function createMetSchemas(): MetSchemas {
-  /** In the order of their last miss. */
+  /** Schemas that were missed, in the order of their last miss. */
   const known = new Map<number, Known>();
 
   function forget(now: number): void {
