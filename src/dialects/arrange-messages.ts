@@ -29,7 +29,7 @@ const asUserText = (text: string): string => `<system-message>\n${text}\n</syste
 type UserTurn = Extract<Message, { role: 'user' }>;
 
 /**
- * Arranges the conversation for a chat template that takes one system message, at the beginning. Leading system messages become
+ * Arranges the conversation for a chat template that accepts one system message, at the beginning. Leading system messages become
  * one, a paragraph each. A later system message becomes part of the user's turn before it, else of the one after it, else a turn of
  * its own: many such templates also refuse two user turns in a row. Tool results stay right behind their calls.
  */

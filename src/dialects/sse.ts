@@ -42,7 +42,7 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
   let afterReturn = false;
 
   function take(text: string): void {
-    // Searching all of a long event with each of its small pieces would take quadratic time.
+    // Searching the whole of a long event again with each small piece would take quadratic time.
     if (!text.includes('\n')) {
       rest += text;
       checkLength();

@@ -8,8 +8,9 @@ import type { Feature } from '../../core/capability.ts';
 const done = 'data: [DONE]\n\n';
 
 /**
- * Writes events as chat completion chunks (docs/reference/engines.md §1). The stream ends with the usage, when it was asked for, and
- * `[DONE]`. After an error `[DONE]` alone follows, since clients stop reading there. Strings that do not change are built once.
+ * Writes events as chat completion chunks (docs/reference/engines.md §1). The stream ends with the usage, when it was asked for,
+ * and `[DONE]`. After an error, only `[DONE]` follows, because clients stop reading there. Strings that do not change are built
+ * once.
  */
 export function createStreamWriter(
   identity: AnswerIdentity,

@@ -163,8 +163,8 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
     const refusal = textOf(delta['refusal']);
     const isRefusing = refusal !== undefined || logprobs.refusal !== undefined;
     const fragments = fragmentsOf(delta);
-    // A token that is half a character has no text yet, and still counts. A token of reasoning, a refusal or a tool call is counted
-    // with those.
+    // A token that is half a character has no text yet, and still counts. A token of reasoning, of a refusal or of a tool call is
+    // counted elsewhere.
     const deltas = reasoning === undefined && refusal === undefined && fragments.length === 0 ? 1 : 0;
     readWithLogprobs(textOf(delta['content']), { tokens: logprobs.content, deltas }, events);
     if (isRefusing || fragments.length > 0) append(tags?.flush(), events);

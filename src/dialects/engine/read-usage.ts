@@ -42,7 +42,7 @@ export function readUsage(value: unknown): UsageReport | undefined {
     promptTokens,
     completionTokens: isApart ? (plain ?? 0) + reasoning : plain,
     reasoningTokens: reasoning,
-    // The fields of OpenAI, vLLM and most others; of DeepSeek; of Moonshot.
+    // In this order: the field of OpenAI, vLLM and most others, the field of DeepSeek, the field of Moonshot.
     cachedTokens:
       countOf(detailsOf(value, 'prompt_tokens_details')['cached_tokens']) ??
       countOf(value['prompt_cache_hit_tokens']) ??
@@ -73,7 +73,7 @@ export function usageOf(answer: JsonObject): UsageReport | undefined {
   return inChoice ?? readUsage(detailsOf(answer, 'x_groq')['usage']) ?? readTimings(answer['timings']);
 }
 
-/** Merges two reports. The newer totals replace the older ones, which stay where the newer report has none. */
+/** Merges two reports. The newer totals replace the older ones. An older total stays if the newer report lacks it. */
 export function mergeUsage(older: UsageReport | undefined, newer: UsageReport): UsageReport {
   return {
     promptTokens: newer.promptTokens ?? older?.promptTokens,

@@ -8,12 +8,18 @@ export interface SortedText {
   readonly deltas: number;
 }
 
-/** Sorts text with tags into reasoning and answer: a synchronous machine. What may be the beginning of a tag is held back until it is certain. */
+/**
+ * Sorts text with tags into reasoning and answer: a synchronous machine. Text that may be the beginning of a tag is held back until
+ * this is certain.
+ */
 interface TagSplitter {
   readonly push: (text: string, deltas: number) => readonly SortedText[];
-  /** The text ends or is interrupted by something else. Returns what was held back. */
+  /** Call it when the text ends or another event interrupts it. Returns the text that was held back. */
   readonly flush: () => readonly SortedText[];
-  /** The engine reports its reasoning in a field after all. Returns what was held back; all later text is answer. */
+  /**
+   * Call it when the engine reports its reasoning in a field after all. Returns the text that was held back. All later text is
+   * answer.
+   */
   readonly stop: () => readonly SortedText[];
 }
 

@@ -65,7 +65,7 @@ function readImage({ source }: ImageBlock): ImagePart {
   }
 }
 
-/** A document as its title, its context and its text. */
+/** Reads a document into its title, its context and its text. */
 function readDocument({ title, context, source }: DocumentBlock): readonly Part[] {
   const head = [title, context].filter((line) => line !== undefined && line !== null && line !== '');
   const before = head.length === 0 ? [] : [textPart(`${head.join('\n')}\n\n`)];

@@ -84,7 +84,7 @@ export interface SearchReader {
  * deployment throws `invalid_request`. Either message names the field.
  */
 export function createSearchReader(seal: SearchSeal | undefined, citing: Citing): SearchReader {
-  /** By number, so that a source that was sent many times is kept once. */
+  /** Sources by number, so that a source that was sent many times is kept once. */
   const opened = new Map<number, Source>();
 
   function refuse(path: Path): never {

@@ -224,8 +224,8 @@ function fieldNameOf(feature: Feature): string {
 }
 
 /**
- * The envelope of every error (docs/reference/api.md §2.5), before an answer and inside of one. Clients of this format recognize an
- * error by its `type`.
+ * The envelope of every error (docs/reference/api.md §2.5), before an answer and inside an answer. Clients of this format recognize
+ * an error by its `type`.
  */
 export const writeError = (failure: Failure): string =>
   JSON.stringify({ type: 'error', error: errorBody(failure, fieldNameOf) });
