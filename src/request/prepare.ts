@@ -137,7 +137,7 @@ export function prepareHere(
 }
 
 /**
- * Limits of the schemas of a request that are copied to another thread, all together. Copying them takes a few
+ * Limits for copying the schemas of a request to another thread, for all schemas together. The copy takes a few
  * milliseconds.
  */
 const copyLimits = { maxDepth: 300, maxValues: 20_000 };
@@ -178,7 +178,10 @@ function lightTool(tool: Tool, fits: (schema: object) => boolean): Tool {
   return parameters === undefined || fits(parameters) ? tool : rest;
 }
 
-/** Keeps one entry of a large value: routing only needs to know that it is not empty, and the worker writes all of them. */
+/**
+ * Reduces a large value to one entry. Routing only needs to know that the value is not empty, and the worker writes all
+ * entries.
+ */
 function lightSampling(sampling: Sampling): Sampling {
   const cut = parameterNames.flatMap((name) => {
     const value = sampling[name];

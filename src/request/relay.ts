@@ -32,7 +32,7 @@ export interface RelayOptions {
   readonly headers: Headers;
 }
 
-/** Relays an answer as its request asks, as a stream or whole. */
+/** Relays an answer in the form that its request asks for: as a stream or whole. */
 export function relayAnswer(options: RelayOptions): Relay {
   const { stream, inert } = options.request;
   const named: Headers = inert.length === 0 ? [] : [['x-service-inert-params', inert.join(', ')]];
