@@ -63,9 +63,9 @@ export interface OpenAddressGate extends AddressGate {
 const tidyEveryMs = 5_000;
 
 /**
- * A gate in bounded memory. Addresses are cheap, so an attacker could fill any bound: the network that has failed least often,
- * longest ago, is then forgotten. To have a network forgotten, an attacker must fail as often from as many other networks as
- * are remembered; a block is never forgotten before it ends.
+ * A gate in bounded memory. Addresses are cheap, so an attacker could fill any bound. Then the gate forgets the network with the
+ * fewest failures, and of several such networks the one that failed longest ago. To have a network forgotten, an attacker must fail
+ * as often from as many other networks as are remembered; a block is never forgotten before it ends.
  */
 export function createAddressGate(options: AddressGateOptions): OpenAddressGate {
   const { clock, maxFailing = 32_768, maxBlocked = 100_000, onFailure = () => undefined } = options;

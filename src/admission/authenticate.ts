@@ -34,8 +34,8 @@ const textIn = (head: RequestHead, header: KeyHeader): string | undefined =>
   header === 'authorization' ? bearerText(head) : head.header(header)?.trim();
 
 /**
- * The key in the first of these headers that holds one; undefined when there is none. Clients may send two headers, one with
- * another service's key: the first text that looks like a key of Weir counts.
+ * Returns the key in the first of these headers that has one. Undefined: no header has a key. Clients may send two headers, one
+ * with another service's key: the first text that looks like a key of Weir counts.
  */
 function keyIn(
   head: RequestHead,
@@ -65,7 +65,7 @@ export function originOf(
   return provenPortalSession(value, options.hashKey(text), options.sharedSecret()) ?? head.address;
 }
 
-/** Whether a key has expired. Checked at each request, so that a key that the store remembers ends in time. */
+/** Whether a key has expired. Checked for each request, because the store may remember a key beyond its expiry. */
 function isExpired({ expiresAt }: Key, now: number): boolean {
   return expiresAt !== undefined && now >= expiresAt;
 }
