@@ -76,7 +76,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
   /** Which workspaces and keys have to be reported to the server. */
   const workspaces = new Map<string, Report>();
   const keys = new Map<string, Report>();
-  /** Makes the next reports the first ones under a new name. */
+  /** Whether the next reports are the first ones under a new name. */
   let isNewName = false;
   let nextReport: 'none' | 'later' | 'soon' = 'none';
 
@@ -232,7 +232,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
       tally.reserved,
       tally.reserved + cost,
     ]);
-    // Reserved here before the server is asked, so that every later report includes this cost.
+    // The cost is reserved here before the server is asked, so that every later report includes this cost.
     const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
     const reply = link.run(

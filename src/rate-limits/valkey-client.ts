@@ -63,7 +63,7 @@ function serverClient(url: string): ValkeyClient {
     isDropped = true;
     client.disconnect(true);
   };
-  // The link reports an outage once; the client's own errors come with every attempt to connect.
+  // The link reports an outage once. The client would report an error with every attempt to connect.
   client.on('error', () => undefined);
   return {
     isReady: () => client.status === 'ready',

@@ -11,8 +11,8 @@ export interface ValkeyLinkOptions {
   /** How long to wait for one answer, milliseconds; a request may wait that long in vain. Default 50. */
   readonly timeoutMs?: number;
   /**
-   * Called when the server can be asked under a new name. From then on, its knowledge of this process under the old
-   * name is void.
+   * Called when the server can be asked under a new name. From then on, what the server knows of this process under the
+   * old name is void.
    */
   readonly onUp: () => void;
   readonly onDown: () => void;
@@ -106,7 +106,7 @@ export function createValkeyLink(
     });
   }
 
-  /** Reports to the server that this process is alive; under a new name when the server had declared it dead. */
+  /** Reports to the server that this process is alive. Uses a new name if the server has declared this process dead. */
   async function heartbeat(): Promise<void> {
     const before = state === 'up' ? '' : name;
     if (state === 'down') name = newId();

@@ -42,7 +42,7 @@ export function tagNumber(workspaceId: string): number {
   return Number.parseInt(hash('sha1', workspaceId).slice(0, 1), 16);
 }
 
-/** The limits of one hash tag, or of all workspaces where one server has all. */
+/** The limits of one hash tag, or of all workspaces if one server has all. */
 interface Part {
   readonly link: ValkeyLink;
   readonly limits: SharedLimits;
