@@ -30,7 +30,7 @@ export interface BodyCollector {
 }
 
 /**
- * Collects a body. A large one is in an ArrayBuffer that is resized in place, page by page. Pieces that are joined at
+ * Collects a body. A large body is in an ArrayBuffer that is resized in place, page by page. Pieces that are joined at
  * the end would cost a third of the event loop's time in garbage collection (measured with ten bodies of 32 MiB). The
  * declared length only limits the last step.
  */

@@ -12,7 +12,7 @@ export interface Call {
   readonly traceparent: () => string | undefined;
   /** Reads all of the body. Until it is called, most of a large body stays with Envoy. */
   readonly takeMore: () => void;
-  /** Ends the call well, after what was written. */
+  /** Ends the call without an error, after all messages that were written. */
   readonly end: () => void;
 }
 
@@ -20,7 +20,7 @@ export interface Call {
 export interface CallHandler {
   /** May throw, which ends the call with an error. */
   readonly message: (message: ProcessingRequest) => void;
-  /** The caller has sent everything, has left, or was answered. May come more than once. */
+  /** Called when the caller has sent everything, has left, or was answered. May be called more than once. */
   readonly over: () => void;
 }
 

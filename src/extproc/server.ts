@@ -38,7 +38,8 @@ export async function listenExtProc(options: {
       message: (message) => {
         switch (message.kind) {
           case 'headers':
-            // A second head would leave the first request without an end: it would not learn that its caller has left.
+            // A second head would leave the first request without an end: the first request would not learn that its
+            // caller has left.
             if (exchange !== undefined) return;
             exchange = new ExtProcExchange(call, message.headers, {
               ...{ endOfStream: message.endOfStream, openDelivery, loss },
