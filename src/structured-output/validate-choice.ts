@@ -32,8 +32,8 @@ export interface ChoiceCheck {
 }
 
 /**
- * Begins the checks of one choice. Each call must be of an offered tool, with an object as its arguments that the tool's
- * parameters allow; a call that was demanded must be there; text without calls must be of the format. Reasoning is not checked.
+ * Begins the checks of one choice. Each call must name an offered tool, and its arguments must be an object that the tool's
+ * parameters allow. A call that was demanded must be there. Text without calls must have the format. Reasoning is not checked.
  */
 export function validateChoice(
   choice: CollectedChoice,

@@ -195,8 +195,8 @@ const options: Options = {
 };
 
 /**
- * Code that stops at the first fault has each keyword nested in the one before: a thousand properties take seconds to compile
- * and overflow the stack. Beyond this many characters of schema the code collects all faults.
+ * Code that stops at the first fault has each keyword nested in the keyword before it. A thousand properties take seconds to
+ * compile and overflow the stack. Beyond this many characters of schema the code collects all faults.
  */
 const nestedCharacters = 16 * 1024;
 

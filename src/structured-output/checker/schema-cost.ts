@@ -62,7 +62,7 @@ function isUnbounded(key: string, value: unknown): boolean {
 
 /** Steps for each value in the schema, whatever its kind. */
 const stepsPerValue = 4;
-/** So many characters of a string are compared in one step. */
+/** Number of characters of a string that are compared in one step. */
 const charactersPerStep = 16;
 
 const definition = /^#\/(?:\$defs|definitions)\/(?<name>[^/~%]+)$/;

@@ -45,7 +45,7 @@ export function startStructureChecker(options: StructureCheckerOptions): Structu
   };
   const bounded = startCheckThread(thread);
   const unbounded = startCheckThread(thread);
-  /** Remembered, since one request has its schema checked for each choice, call and attempt. */
+  /** Costs are remembered, because the schema of one request is checked for each choice, call and attempt. */
   const costs = new WeakMap<object, SchemaCost>();
 
   function knownCost(schema: NonNullable<StructureAsk['schema']>): SchemaCost {
@@ -120,7 +120,7 @@ interface Job {
 
 /** Longest time for loading the thread. Loading takes a tenth of a second. If it takes longer than this, it will not succeed. */
 const startMs = 10_000;
-/** More checks would wait too long or take too much memory: their result is `unknown` at once. */
+/** Most checks that wait. More would wait too long or take too much memory, so their result is `unknown` at once. */
 const maxWaiting = 8_192;
 const maxWaitingCharacters = 64 * 1024 * 1024;
 /** Room for one check and the compiled schemas; a check that needs more ends the thread. */
