@@ -156,7 +156,7 @@ function heldFrom(text: string, from: number): number {
 /** The marks of citations: `[cite:3]`, and models' own versions for several, `[cite:1, 2]` and `[cite: 1, cite: 2]`. */
 const mark = /\[cite: ?\d{1,6}(?:, ?(?:cite: ?)?\d{1,6})*\]/.source;
 const marks = new RegExp(`${mark}(?:[ ,;]*${mark})*`);
-/** The beginning of a mark at the end of a text. A longer one is not a mark. */
+/** The beginning of a mark at the end of a text. A longer beginning is not a mark. */
 const unfinished = /\[(?:c|ci|cit|cite|cite:[\d ,:cite]{0,100})?$/;
 
 /** One mark, or several in a row. */
@@ -180,7 +180,10 @@ function unfinishedMark(text: string): number {
   return unfinished.exec(text)?.index ?? text.length;
 }
 
-/** Returns the first of the sentences of a source that share most with a statement about it. */
+/**
+ * Returns the sentence of a source that has most in common with a statement about the source. Of several such sentences, returns
+ * the first.
+ */
 export function quote(source: string, statement: string): string {
   const wanted = new Set(wordsOf(statement));
   let best = '';

@@ -16,7 +16,7 @@ export interface RoundOutput {
   readonly text: string;
   readonly reasoning: string;
   readonly searches: readonly SearchCall[];
-  /** Whether it called the caller's tools. */
+  /** Whether the model has called tools of the caller. */
   readonly callsCaller: boolean;
   /** Undefined when the round broke off. */
   readonly finish: Finish | undefined;
@@ -42,7 +42,7 @@ export function collectRound(options: {
   const { citer } = options;
   const written = { text: '', reasoning: '' };
   const searches = new Map<number, { arguments: string }>();
-  /** The caller's numbers of its tool calls, by the engine's. */
+  /** Numbers of the caller's tool calls in the caller's answer, by their numbers in the engine's answer. */
   const callers = new Map<number, number>();
   let finish: Finish | undefined;
 

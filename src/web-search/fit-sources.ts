@@ -9,7 +9,7 @@ const maxTitle = 300;
 /** Least text of a page that is of any use. */
 const leastText = 200;
 
-/** Characters per token. Usually there are more, but results that do not fit would end the answer. */
+/** Characters per token, a low estimate: results that do not fit would end the answer. */
 const charactersPerToken = 3;
 
 /** Removes control characters, and changes what looks like a citation mark, so that a page cannot cite itself. */

@@ -1,7 +1,7 @@
 import type { UpstreamCall } from '../../core/upstream.ts';
 import type { SearchDomains, SearchHit, SearchQuery } from '../../core/web-search.ts';
 
-/** A call of a provider's API. Its path has the query, if any. */
+/** A call of a provider's API. `path` includes the query of the URL, if any. */
 interface SearchCall extends Pick<UpstreamCall, 'method' | 'path' | 'contentType' | 'headers' | 'authorization'> {
   readonly body: string;
 }
@@ -18,7 +18,7 @@ export interface SearchApi {
   readonly read: (value: unknown) => readonly SearchHit[] | undefined;
 }
 
-/** Longest query with its operators, characters and words: Brave's limits, which are below those of the others. */
+/** Longest query with its operators, characters and words: Brave's limits, which are below the limits of the other providers. */
 const maxCharacters = 400;
 const maxWords = 50;
 
