@@ -23,7 +23,7 @@ export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: s
   const vocab = new Map(Object.entries(model.vocab));
   const table = createMergeTable(readMerges(model, vocab));
   const write = byteLevel ? byteLevelSymbols(vocab) : characterSymbols(model, vocab);
-  // Words that are tokens as they are, whether or not merges lead there.
+  // Words that are whole tokens, whether or not merges produce them.
   const whole = new Set(
     model.ignore_merges === true
       ? [...vocab.keys()].flatMap((token) => (byteLevel ? (textOfToken(token) ?? []) : token))

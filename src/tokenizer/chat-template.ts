@@ -46,7 +46,7 @@ function raise(): never {
   throw new Error('the template refused the messages');
 }
 
-/** What transformers gives every template (`_render_with_assistant_indices`, `_compile_jinja_template`). */
+/** The values that transformers passes to every template (`_render_with_assistant_indices`, `_compile_jinja_template`). */
 function globals(now: () => number): Readonly<Record<string, unknown>> {
   return {
     ...{ true: true, false: false, none: null, True: true, False: false, None: null },

@@ -5,7 +5,10 @@
  * docs/decisions/0038-json-prefixes-and-templates-stay-ours.md
  */
 declare global {
-  /** In Node since version 21 (ECMAScript proposal "JSON.parse source text access"); not in the compiler's library yet. */
+  /**
+   * Node has this since version 21 (ECMAScript proposal "JSON.parse source text access"). The compiler's library does not have it
+   * yet.
+   */
   interface JSON {
     rawJSON(text: string): object;
     parse(
@@ -177,7 +180,7 @@ function pythonNumber(source: string): string {
   return source === '-0' ? '0' : source;
 }
 
-/** The number itself, or a `PythonNumber` where the two languages print it differently. `source`: its JSON text. */
+/** Returns the number itself, or a `PythonNumber` if Python and JavaScript print it differently. `source`: its JSON text. */
 export function asPythonNumber(value: number, source: string): number | PythonNumber {
   const text = pythonNumber(source);
   return text === String(value) ? value : new PythonNumber(value, text);

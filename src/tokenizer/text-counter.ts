@@ -30,7 +30,7 @@ export interface TextCounter {
 const wordsPerCheck = 256;
 const unitsPerCheck = 16_384;
 
-/** Makes a counter of what was read from a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
+/** Makes a counter from the contents of a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
 export function compileTextCounter(file: TokenizerFile, extraTokens: readonly AddedTokenFile[]): TextCounter {
   const byteLevel = isByteLevel(file.pre_tokenizer);
   const normalize = compileNormalizer(file.normalizer);
@@ -110,9 +110,9 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
 const mark = '▁';
 
 /**
- * Cuts a text that no pre-tokenizer cuts, as with vocabularies in the manner of SentencePiece, into parts that can be counted
- * one by one. A token spans a place only if it holds the two characters that meet there. So a text may be cut before a mark
- * where no token of the vocabulary holds the character before it followed by the mark.
+ * Cuts a text into parts that can be counted one by one, for vocabularies in the manner of SentencePiece, which have no
+ * pre-tokenizer. A token spans a place only if it has the two characters that meet there. So a text may be cut between a character
+ * and a mark if no token of the vocabulary has this character followed by the mark.
  */
 function compileSafeCuts(model: ModelFile): (text: string) => Iterable<string> {
   const tokens = Object.keys(model.vocab);

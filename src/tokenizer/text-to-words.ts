@@ -100,8 +100,8 @@ function compileNormalizerStep(file: PlainNormalizer, field: string): Normalizer
 }
 
 /**
- * Removes blanks at the ends. `trim` treats U+FEFF as a blank but not U+0085, and an anchored pattern takes quadratic
- * time.
+ * Removes blanks at the ends. Does not use `trim`, which removes U+FEFF and keeps U+0085, nor an anchored pattern,
+ * which takes quadratic time.
  */
 function strip(text: string, sides: { readonly strip_left: boolean; readonly strip_right: boolean }): string {
   let start = 0;
@@ -249,7 +249,7 @@ function* spansOf(text: string, pattern: RegExp, inverted: boolean): Generator<S
   if (last < text.length) yield { start: last, end: text.length, match: inverted };
 }
 
-/** Whether a span belongs to the piece of the span before it, which ends where this one starts. */
+/** Whether a span belongs to the piece of the previous span, which ends where this span starts. */
 function joins(behaviour: Behaviour, before: Span, span: Span): boolean {
   switch (behaviour) {
     case 'Isolated':
@@ -265,9 +265,9 @@ function joins(behaviour: Behaviour, before: Span, span: Span): boolean {
 }
 
 /**
- * A pattern of `tokenizer.json` as a global regular expression. The patterns are written for Oniguruma; the package
- * `@huggingface/tokenizers` knows where that differs from JavaScript. Throws a `FieldFault` when a pattern cannot be
- * written in JavaScript.
+ * A pattern of `tokenizer.json` as a global regular expression. The patterns are written for Oniguruma. The package
+ * `@huggingface/tokenizers` translates the parts that differ in JavaScript. Throws a `FieldFault` when a pattern cannot
+ * be written in JavaScript.
  */
 function compilePattern(pattern: Pattern, field: string): RegExp {
   try {
@@ -277,7 +277,7 @@ function compilePattern(pattern: Pattern, field: string): RegExp {
   }
 }
 
-/** The package translates patterns only as part of a tokenizer, so this is the smallest tokenizer around one. */
+/** The package translates patterns only as part of a tokenizer, so this is the smallest tokenizer around a pattern. */
 function translate(regex: string): RegExp {
   const parts = { normalizer: null, post_processor: null, decoder: null, added_tokens: [] };
   const split = { type: 'Split', pattern: { Regex: regex }, behavior: 'Isolated', invert: false };

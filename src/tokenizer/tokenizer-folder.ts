@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { fieldPath } from '../core/failure.ts';
 import type { TokenizerProblem } from '../core/prompt.ts';
 
-/** What a tokenizer folder holds. */
+/** The contents of a tokenizer folder. */
 export interface TokenizerFolder {
   readonly tokenizer: TokenizerFile;
   readonly config: TokenizerConfigFile;
