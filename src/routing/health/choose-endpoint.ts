@@ -7,7 +7,7 @@ export interface ChooseOptions {
   readonly stream: boolean;
   /** `Plan.affinity`. Calls with the same affinity go to the same endpoint while it is healthy and has room. */
   readonly affinity: string | undefined;
-  /** Whether the attempt may probe an endpoint. False after an earlier attempt of the request. */
+  /** Whether the attempt may probe an endpoint. False after an earlier attempt of the request on this route. */
   readonly mayProbe: boolean;
   /** A random number, 0 ≤ turn < 1. */
   readonly turn: number;
