@@ -211,7 +211,8 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
         if (!isOpen) return undefined;
         isOpen = false;
         const left = find?.();
-        // With plenty of funds left, nothing is reported: other replicas read the accounts again within a second.
+        // With plenty of funds left, the release waits for no report, because other replicas read the accounts again within a
+        // second.
         if (!link.isUp() || isPlenty(ask, { cost: reserved, funds: ask.funds })) {
           return local.release(() => (left instanceof Promise ? undefined : left));
         }
