@@ -152,7 +152,7 @@ function modernBound(schema: JsonObject, exclusive: string, inclusive: string): 
   return bound === undefined ? others : { ...others, [exclusive]: bound };
 }
 
-/** The characters that may follow a backslash in a pattern without the `u` flag. With the flag, others are errors. */
+/** The characters that may follow a backslash in a pattern without the `u` flag. With the flag, other characters are errors. */
 const knownEscapes = /[^a-zA-Z]|[bBcdDfknrsStuvwWx]/;
 
 function hasUnknownEscape(pattern: string): boolean {
