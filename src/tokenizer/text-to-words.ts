@@ -35,8 +35,8 @@ function isWholeWord(text: string, start: number, end: number): boolean {
 }
 
 /**
- * Finds the added tokens that a text writes out, special tokens in a user's text included: leftmost first, then longest,
- * as the reference does (`AddedVocabulary::find_matches`).
+ * Finds the added tokens that are written out in a text, also special tokens in a user's text. Like the reference,
+ * prefers the leftmost token, then the longest (`AddedVocabulary::find_matches`).
  */
 export function compileSections(tokens: ReadonlyMap<string, AddedTokenFile>): SectionSplitter {
   if (tokens.size === 0) return (text) => (text === '' ? [] : [{ kind: 'text', text, at: 0 }]);
