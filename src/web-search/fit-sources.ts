@@ -1,6 +1,6 @@
 import type { SearchHit, Source } from '../core/web-search.ts';
 
-/** Most pages of one search. The limits of texts are in UTF-16 units: of a page, of all pages, of a title. */
+/** Most pages of one search. The three limits below are for the text of a page, of all pages, and of a title, in UTF-16 units. */
 const maxPages = 8;
 const maxPageText = 4_000;
 const maxText = 16_000;

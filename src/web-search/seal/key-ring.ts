@@ -69,7 +69,9 @@ export function openKeyRing(path: string, elapsed: () => number): () => SealKeys
   };
 }
 
-/** Creates a key file with one key unless it exists, for a deployment of one replica whose operator named no file. */
+/**
+ * Creates a key file with one key, unless the file exists. For deployments of one replica in which the operator has named no file.
+ */
 export function ensureKeyFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   try {
