@@ -50,7 +50,7 @@ export interface Credential {
 export interface OutputTiming {
   /** Delivered output tokens, without reasoning that the engine counts but does not send. */
   readonly tokens: number;
-  /** How many of them the first delivery had, one for each of the engine's own deltas. */
+  /** How many of these tokens the first delivery had. One token is counted for each of the engine's own deltas. */
   readonly tokensAtFirst: number;
   readonly firstMs: number;
   readonly lastMs: number;
@@ -58,13 +58,16 @@ export interface OutputTiming {
 
 /** How a request ended: all that billing and telemetry may know. The ledger keeps what is in `SettledRequest`. */
 export interface Outcome extends SettledRequest {
-  /** Absent when nothing was delivered, and when several choices ran side by side: their pace is not one answer's. */
+  /**
+   * Absent when nothing was delivered, and when several choices were generated side by side: their common pace is not
+   * that of one answer.
+   */
   readonly output?: OutputTiming | undefined;
-  /** Why it failed, if the routes that were asked gave a reason. */
+  /** Why the request failed, if the routes that were called gave a reason. */
   readonly refusedFor?: RefusedFor | undefined;
 }
 
-/** Whether there was anything to count. `countedBy` means nothing for a request that no engine answered. */
+/** Whether the request has anything to count. `countedBy` means nothing for a request that no engine answered. */
 export function isCounted({ kind, usage }: Pick<SettledRequest, 'kind' | 'usage'>): boolean {
   return kind === 'completed' || usage.promptTokens + usage.completionTokens + (usage.webSearches ?? 0) > 0;
 }
@@ -77,7 +80,8 @@ export interface Store {
   /**
    * Finds the credential for the SHA-256 (lowercase hex) of a key's text; undefined when there is none. Answers from
    * memory when it can; a change by another process is visible within a second. While the database is down, known keys
-   * are still found for a limited time. All others reject with a `Failure` (503), never with undefined.
+   * are still found for a limited time. The search for any other key then rejects with a `Failure` (503) and never
+   * resolves to undefined.
    */
   readonly findCredential: (keyHash: string) => Credential | undefined | Promise<Credential | undefined>;
   /**

@@ -38,16 +38,16 @@ export interface StreamWriter {
   readonly fail: (failure: Failure) => string;
 }
 
-/** Puts events together to one JSON object. */
+/** Assembles events into one JSON object. */
 export interface JsonWriter {
   readonly push: (events: readonly RelayedEvent[]) => void;
   /** The whole answer. */
   readonly finish: (bill: Bill) => string;
 }
 
-/** How a deployment reads requests. */
+/** A deployment's options for reading requests. */
 export interface ReadOptions {
-  /** Opens sealed search results. Absent: this surface cannot send them back. */
+  /** Opens sealed search results. Absent: callers of this surface cannot send such results back. */
   readonly seal?: SearchSeal | undefined;
   /** Keeps the accounting lines that clients write into the prompt. */
   readonly keepsBillingLines?: boolean | undefined;
@@ -56,9 +56,9 @@ export interface ReadOptions {
 /** A wire format towards callers: reads their requests and writes their answers. */
 export interface Dialect {
   readonly surface: Surface;
-  /** What our ids begin with. */
+  /** The beginnings of the ids that the service makes. */
   readonly idPrefixes: { readonly request: string; readonly toolCall: string };
-  /** Where its clients put the key, in the order in which it is looked for. */
+  /** The headers in which its clients send the key, in the order in which they are searched. */
   readonly keyHeaders: readonly [KeyHeader, ...KeyHeader[]];
   /** Header in which its clients read the id of a request, besides `x-request-id`. */
   readonly requestIdHeader?: 'request-id';

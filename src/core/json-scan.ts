@@ -24,9 +24,10 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
 /**
- * Counts the values of a JSON text and finds its end before anything is parsed. Parsing cannot be interrupted, and its cost depends on
- * the number of values and their nesting much more than on the length: 60 MB of `{},` took 12 s, as much text 0.1 s.
- * The scan looks at brackets, commas and quotes alone. Text that is not JSON may pass, or seem to end anywhere; parsing it is cheap.
+ * Counts the values of a JSON text and finds its end before anything is parsed. Parsing cannot be interrupted, and its
+ * cost depends on the number of values and their nesting much more than on the length: 60 MB of `{},` took 12 s, 60 MB
+ * of text 0.1 s. The scan looks only at brackets, commas and quotes. Text that is not JSON may pass, or seem to end
+ * anywhere; parsing it is cheap.
  */
 export function createJsonScan({ maxDepth, maxValues }: JsonLimits = unlimited): JsonScan {
   let depth = 0;

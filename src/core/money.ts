@@ -38,7 +38,7 @@ export function formatUsd(amount: Money): string {
   return `${amount < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** An amount as answers have it. */
+/** An amount in the form that answers contain. */
 export const usdSchema = z
   .string()
   .regex(/^-?\d+(\.\d{1,12})?$/)

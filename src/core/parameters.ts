@@ -12,20 +12,20 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
   readonly schema: Schema;
   readonly messages: Messages;
   /**
-   * The value that asks for the engines' default; it is not sent. `[]` and `{}` mean any empty one. Undefined: there is
-   * none.
+   * The value that asks for the engines' default; it is not sent. `[]` and `{}` mean any empty list or object.
+   * Undefined: no value does.
    */
   readonly default: DefaultOf<z.output<Schema>> | undefined;
   /**
-   * What happens on a route that does not take the parameter. `refused`: the caller would notice, so the route cannot serve the request.
-   * `left out`: the route serves the request without it. docs/reference/api.md §4.1.
+   * What happens on a route that does not support the parameter. `refused`: the caller would notice, so the route
+   * cannot serve the request. `left out`: the route serves the request without it. docs/reference/api.md §4.1.
    */
   readonly withoutIt: 'refused' | 'left out';
   readonly needs: Requirement;
   readonly engines: TakenBy;
   /**
-   * Where an engine's error may name the parameter, in our word or the engine's. `anywhere`: in `param`, `loc` or the message.
-   * `param`: only in `param` and `loc`, because the name is an ordinary word in messages.
+   * Where an engine's error may name the parameter, by our name or the engine's. `anywhere`: in `param`, `loc` or the
+   * message. `param`: only in `param` and `loc`, because the name is an ordinary word in messages.
    */
   readonly namedInErrors: 'anywhere' | 'param';
   /**
@@ -232,7 +232,7 @@ export const parameters = {
     default: undefined,
     withoutIt: 'left out',
     needs: 'nothing',
-    // A route takes it where its operator says so.
+    // Only routes on which the operator enables it get the parameter.
     engines: noEngine,
     namedInErrors: 'anywhere',
     handedOver: 'whole',

@@ -61,7 +61,7 @@ interface ReportingService {
   readonly report: ProblemReport;
 }
 
-/** A problem's identity: two of one object and one kind differ in their detail. */
+/** A problem's identity. Two problems of the same object and kind differ in their detail. */
 export function problemId({
   object,
   kind,

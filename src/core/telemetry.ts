@@ -81,7 +81,7 @@ export type RequestProgress =
   | { readonly kind: 'unavailable' }
   /** Its cost is reserved, and the first attempt is made next. */
   | { readonly kind: 'dispatched' }
-  /** From now on the answer is that of this attempt. */
+  /** From now on, the caller gets the answer of this attempt. */
   | { readonly kind: 'won'; readonly routeId: string; readonly reason: AttemptReason }
   /** An engine reported impossible token counts, and the service counted in its place. */
   | { readonly kind: 'implausible-usage'; readonly routeId: string }
@@ -96,14 +96,14 @@ export type RequestProgress =
   /** It is over. No failure and no outcome: its caller left before it was complete. */
   | { readonly kind: 'ended'; readonly failure: Failure | undefined };
 
-/** A request that has come. */
+/** A request that has arrived. */
 export interface BegunRequest {
   readonly requestId: string;
   readonly correlationId: string;
   readonly surface: Surface;
   /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
-  /** When it came, milliseconds: of the wall clock, and monotonic. */
+  /** When the request arrived, milliseconds: of the wall clock, and monotonic. */
   readonly startedAt: number;
   readonly begun: number;
 }

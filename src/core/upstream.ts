@@ -32,7 +32,7 @@ export interface UpstreamCall {
 
 /** Receives what the engine answers, in this order; `failed` may come at any time and is the last. */
 export interface UpstreamListener {
-  /** Another endpoint answers than the call names, which is gone or unhealthy. Comes before `head`. */
+  /** Another endpoint answers, because the one that the call names is gone or unhealthy. Comes before `head`. */
   readonly movedTo?: ((endpoint: string) => void) | undefined;
   readonly head: (status: number, header: (name: string) => string | undefined) => void;
   /** A piece of the body. The bytes belong to the listener and do not change afterwards. */
@@ -55,6 +55,6 @@ export interface UpstreamStream {
 
 export interface Upstream {
   readonly call: (call: UpstreamCall, listener: UpstreamListener) => UpstreamStream;
-  /** Calls under way on a cluster, so that a cluster is not taken away from under them. */
+  /** The number of calls under way on a cluster. A cluster with calls must not be removed. */
   readonly inFlight: (cluster: string) => number;
 }
