@@ -81,7 +81,7 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
     for (const { reject } of rejected) reject(error);
   }
 
-  /** Begins to count silence anew, or idleness. */
+  /** Restarts the limit of silence, or of idleness when no question is open. */
   function watch(): void {
     watching.abort();
     watching = new AbortController();
