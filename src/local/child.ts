@@ -55,7 +55,7 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
     });
     child.once('exit', (code, signal) => {
       const ending = signal === null ? `ended with code ${String(code)}` : `was killed by ${signal}`;
-      // What the child said last may still be in the channel, which closes behind it.
+      // The child's last messages may still be in the channel, which closes after the child has ended.
       if (child.connected) child.once('disconnect', () => resolve(ending));
       else resolve(ending);
     });
@@ -67,7 +67,7 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
     const gone = new AbortController();
     void ended.then(() => gone.abort());
     signalGroup(pid, 'SIGTERM');
-    // A program that listens for the end of its channel is kept alive by it (process.channel.ref of Node's manual).
+    // An open channel keeps a program alive that listens for its end (process.channel.ref of Node's manual).
     if (child.connected) child.disconnect();
     await pause(graceMs, gone.signal);
     if (!gone.signal.aborted) signalGroup(pid, 'SIGKILL');
@@ -150,8 +150,9 @@ export interface Command {
 }
 
 /**
- * Returns the same command, changed to end with this process, even if that is killed with SIGKILL (PR_SET_PDEATHSIG,
- * prctl(2)). Without `setpriv` of util-linux the command is unchanged, and the next start ends what was left.
+ * Returns a command that runs the same program, but ends it with this process, even if this process is killed with
+ * SIGKILL (PR_SET_PDEATHSIG, prctl(2)). Without `setpriv` of util-linux the command is unchanged, and the next start
+ * ends the programs that were left.
  */
 export async function tieToThisProcess({ command, args }: Command): Promise<Command> {
   const tie = ['--pdeathsig', 'KILL', '--'];

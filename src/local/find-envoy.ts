@@ -10,7 +10,7 @@ const oldestEnvoy = { major: 1, minor: 40 } as const;
 
 const timeoutMs = 20_000;
 
-/** Whether the program at a path is a usable Envoy. */
+/** Whether the program at a path is a usable Envoy, and if not, why. */
 type EnvoyProbe =
   | { readonly kind: 'usable'; readonly version: string }
   | { readonly kind: 'old'; readonly version: string }
