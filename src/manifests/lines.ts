@@ -49,7 +49,7 @@ export function lineTableOf(document: Document, lineAt: (offset: number) => numb
   return lines;
 }
 
-/** The line of a field; of a field that is not there, the line of the closest group around it. */
+/** The line of a field. For a missing field, the line of the closest group around its place. */
 export function lineIn(lines: LineTable, path: readonly PropertyKey[]): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const line = lines.get(pathText(path.slice(0, length)));
