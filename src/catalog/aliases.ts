@@ -12,7 +12,7 @@ interface AliasClaims {
   readonly models: ReadonlyMap<string, Model>;
   /** The objects that the models come from, by id. */
   readonly owners: ReadonlyMap<string, CatalogObject>;
-  /** The objects of all valid ids, also of those that nothing serves yet. */
+  /** The objects that declare a valid id, by id, even if nothing serves the id yet. */
   readonly declared: ReadonlyMap<string, CatalogObject>;
 }
 
@@ -41,7 +41,7 @@ export function claimAliases({ models, owners, declared }: AliasClaims): Claimed
   return { aliases, refused };
 }
 
-/** When an object was created, milliseconds since the epoch; 0 where no time is known, as of objects in a folder. */
+/** When an object was created, milliseconds since the epoch; 0 if that is unknown, as for objects in a folder. */
 export function createdAt({ value }: CatalogObject): number {
   const metadata = isObject(value) ? value['metadata'] : undefined;
   const created = isObject(metadata) ? metadata['creationTimestamp'] : undefined;

@@ -8,7 +8,7 @@ interface ModelListOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly snapshot: () => Snapshot;
   readonly statusOf: (model: Model) => ModelStatus;
-  /** What a web search costs; undefined where there is none. */
+  /** The price of a web search; undefined if there is no web search. */
   readonly searchPrice?: Money | undefined;
 }
 

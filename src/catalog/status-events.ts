@@ -11,7 +11,10 @@ type EventKind = Pick<ObjectEvent, 'severity' | 'reason'>;
 const warning = (reason: string): EventKind => ({ severity: 'Warning', reason });
 const normal = (reason: string): EventKind => ({ severity: 'Normal', reason });
 
-/** Whether a condition came to hold or ceased to. The first status of a condition counts only where it is False. */
+/**
+ * `on`: the condition was False and is True now. `off`: it is False now and was not. A first status that is True is not
+ * a change.
+ */
 const turned = ({ from, to }: Change): 'on' | 'off' | 'same' => {
   if (from?.status === to.status) return 'same';
   if (to.status === 'False') return 'off';

@@ -131,7 +131,7 @@ const routes = z
   .min(1)
   .max(maxRoutes)
   .superRefine((list, context) => {
-    // A route with a fault of its own is left out, and its backend does not count then.
+    // A route with a fault is left out. Whether the other routes name a backend twice is checked without it.
     if (context.issues.length > 0) return;
     const seen = new Set<string>();
     for (const [index, { backend }] of list.entries()) {
