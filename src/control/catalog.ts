@@ -29,7 +29,10 @@ export interface CatalogView {
   readonly own: ObservedCatalog;
 }
 
-/** The conditions of an object by what this replica alone observes, as they would be in the status of the object in a cluster. */
+/**
+ * The conditions of an object, computed from the observations of this replica alone. They have the form of the status
+ * in a cluster.
+ */
 export function ownConditions(
   object: KubeObject,
   { compilation, own }: CatalogView,
@@ -51,7 +54,7 @@ interface CatalogOptions
   /** Clusters that Envoy needs beside those of the catalog. */
   readonly extraClusters: readonly Cluster[];
   readonly statusOf: (model: Model) => ModelStatus;
-  /** What a web search costs; undefined where there is none. */
+  /** The price of a web search; undefined if there is no web search. */
   readonly searchPrice: Money | undefined;
   /** Called with every snapshot that requests get, the first one included. */
   readonly onServed: (snapshot: Snapshot) => void;
@@ -65,11 +68,11 @@ export interface ServedCatalog {
   readonly modelList: (models: ModelPatterns | undefined) => string;
   /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
   readonly ready: Promise<void>;
-  /** As `CatalogSource.ageMs`. */
+  /** See `CatalogSource.ageMs`. */
   readonly ageMs: CatalogSource['ageMs'];
   /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
   readonly endpoints: () => Promise<ReadonlyMap<string, ObservedEndpoints>>;
-  /** Waits a second at most for Envoy. */
+  /** Observes the catalog. Waits a second at most for Envoy. */
   readonly look: () => Promise<CatalogView>;
   /** Whether this replica writes the status of the cluster's objects. */
   readonly isLeading: () => boolean;
@@ -79,7 +82,7 @@ export interface ServedCatalog {
   readonly close: () => Promise<void>;
 }
 
-/** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
+/** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and none is configured. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
   const { clock, envoy, endpoints, extraClusters, statusOf, searchPrice, onServed, onChanged } = options;
   const log = limitRepeats(options.log, clock);
@@ -168,7 +171,7 @@ async function openSource(
 ): Promise<CatalogSource> {
   const namespace = settings.WEIR_KUBERNETES_NAMESPACE;
   if (namespace === undefined) return openManifestFolder(settings, options);
-  // The client is large, and a folder does without it.
+  // The Kubernetes client is large, and a folder does not need it.
   const { openKubernetes } = await import('./kube-catalog.ts');
   return openKubernetes(settings, { ...options, namespace });
 }

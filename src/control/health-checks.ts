@@ -19,8 +19,9 @@ interface HealthChecksOptions {
 
 interface HealthChecks {
   /**
-   * Whether Envoy sends requests to an endpoint of a backend, as far as its health checks say: false once Envoy has found the endpoint,
-   * or all endpoints of the backend, unhealthy at two looks in a row. True where no health check is declared, and until the first result.
+   * Whether Envoy sends requests to an endpoint of a backend, according to its health checks: false once Envoy has
+   * found the endpoint, or all endpoints of the backend, unhealthy at two looks in a row. True if no health check is
+   * declared, and until the first result.
    */
   readonly isUsed: (backend: string) => (endpoint: string) => boolean;
   /** Whether Envoy has an endpoint of a cluster to send requests to. */
@@ -31,11 +32,17 @@ interface HealthChecks {
 }
 
 const lookEveryMs = 1_000;
-/** A new pod is unhealthy to Envoy until its first check. */
+/**
+ * Looks in a row that must find an endpoint unhealthy. One is not enough: a new pod is unhealthy to Envoy until its
+ * first check.
+ */
 const looksToFail = 2;
-/** Envoy reports only that a check failed. The service asks the endpoint itself for the reason, at most so often. */
+/**
+ * Shortest time between two questions to an endpoint. Envoy reports only that a check failed, so the service asks the
+ * endpoint itself for the reason.
+ */
 const checkEveryMs = 10_000;
-/** Endpoints that are asked in one look. */
+/** Most endpoints that are asked in one look. */
 const mostChecked = 20;
 
 interface Checked {

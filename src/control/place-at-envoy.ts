@@ -19,7 +19,7 @@ interface Surroundings {
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
 }
 
-/** The place of the service with this number (WEIR_SERVICE_NUMBER); undefined: of one that is alone. */
+/** The place of the service with this number (WEIR_SERVICE_NUMBER). Undefined: the service has its Envoy for itself. */
 export function placeAtEnvoy(number: number | undefined, { paths, admin, announce }: Surroundings): PlaceAtEnvoy {
   if (number === undefined) {
     return {
