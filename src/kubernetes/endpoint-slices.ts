@@ -22,7 +22,7 @@ export interface Slice {
 }
 
 interface SlicePort {
-  /** That of the Service's port; empty where the Service has a single one without a name. */
+  /** Name of the Service's port; empty if the Service has a single port without a name. */
   readonly name: string;
   readonly port: number;
 }
@@ -34,12 +34,12 @@ interface SliceEndpoint {
   readonly zone: string | undefined;
 }
 
-/** What is kept of a Service. */
+/** The stored part of a Service. */
 export interface Service {
   readonly resourceVersion: string;
   /** The host that an ExternalName stands for. */
   readonly externalName: string | undefined;
-  /** Those of TCP. A headless Service may have none. */
+  /** Only TCP ports. A headless Service may have none. */
   readonly ports: readonly { readonly name: string; readonly port: number }[];
 }
 
@@ -150,13 +150,13 @@ interface ServiceFacts {
 }
 
 /**
- * The endpoints of a Service, from all its slices, each pod once. Ready ones take new requests. If none is ready, those
- * that are about to end and still answer do, as in kube-proxy.
+ * The endpoints of a Service, from all its slices, each pod once. Ready endpoints get new requests. If none is ready,
+ * the endpoints that are about to end and still answer get them, as in kube-proxy.
  */
 export function endpointsOf(facts: ServiceFacts): FoundEndpoints {
   const { source, namespace, scheme, service, slices } = facts;
   const portOf = portFinder(facts);
-  // A pod has an address of each family that its Service has, and is to be one endpoint.
+  // A pod has one address per family of its Service, but must be only one endpoint.
   const family = slices.some(({ addressType }) => addressType === 'IPv4') ? 'IPv4' : 'IPv6';
   const host = `${source.service}.${namespace}.svc`;
   const servicePort = service?.ports.find(({ name, port }) => source.port === name || source.port === port)?.port;

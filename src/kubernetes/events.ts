@@ -15,7 +15,7 @@ interface EventsOptions {
 }
 
 export interface Events {
-  /** Writes the event soon. In a flood of events it is dropped. */
+  /** Writes the event soon. Drops it if there are too many events. */
   readonly report: (object: KubeObject, event: ObjectEvent) => void;
   /** Resolves when the waiting events have been sent, or have failed. Of many, only the first are sent. */
   readonly close: () => Promise<void>;
@@ -68,7 +68,7 @@ export function createEvents(options: EventsOptions): Events {
 
   function create(object: KubeObject, { severity, reason, action, note }: ObjectEvent): WrittenEvent {
     const now = clock.now();
-    // Named as Kubernetes' own recorder does: the time, and a random part.
+    // Named like by Kubernetes' own recorder: the time, and a random part.
     const suffix = `${now.toString(16)}${Math.floor(random() * 0xffff_ffff).toString(16)}`;
     const name = `${object.name.slice(0, 200)}.${suffix}`;
     const { kind, uid, resourceVersion } = object;
