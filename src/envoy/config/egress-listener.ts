@@ -24,7 +24,7 @@ const egressFailureHeader = 'x-weir-egress-failure';
 /** Envoy's description of the failure, for the log only. */
 const egressDetailHeader = 'x-weir-egress-detail';
 
-/** The listener through which the service calls upstreams. It changes nothing of a request but its own headers. */
+/** The listener through which the service calls upstreams. It changes only its own headers of a request. */
 export function egressListener(egressSocket: string, { isTraced }: { readonly isTraced: boolean }): ConfigObject {
   return {
     name: 'egress',
@@ -65,7 +65,8 @@ const otherEndpoint: ConfigObject = {
       'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
     ),
   ],
-  // Each try draws by another hash: of two endpoints, five tries all drew the one that had just refused in one call of 32.
+  // Each try chooses by another hash. With five tries and two endpoints, all tries of one call in 32 chose the endpoint
+  // that had just refused.
   host_selection_retry_max_attempts: 40,
 };
 
@@ -91,7 +92,7 @@ const connectionManager = (isTraced: boolean): ConfigObject =>
       generate_request_id: isTraced,
       server_header_transformation: 'PASS_THROUGH',
       max_request_headers_kb: 96,
-      // The service watches its own calls; Envoy never gives up on one that is under way.
+      // The service watches its own calls; Envoy never ends a call that is under way.
       stream_idle_timeout: '0s',
       request_timeout: '0s',
       // The service must learn at once that an engine's answer was cut: it may have to fail over. A Unix socket that is closed

@@ -31,13 +31,13 @@ export const endpointDiscovery: ConfigObject = {
 export const fromDiscovery: ConfigObject = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '2s' };
 
 /**
- * The sockets on which services publish endpoints. Each of several services on one Envoy knows all endpoints, so any
- * one will do.
+ * The sockets on which services publish endpoints. Each of several services behind one Envoy knows all endpoints, so
+ * Envoy may use any of them.
  */
 export const discoveryCluster = (sockets: readonly string[]): ConfigObject =>
   socketCluster(discoveryClusterName, {
     sockets,
-    // The stream may be silent for days. A service that hangs is noticed all the same.
+    // The stream may be silent for days. These probes detect a service that hangs.
     http2: { connection_keepalive: { interval: '30s', timeout: '10s' } },
   });
 
@@ -51,7 +51,7 @@ export function renderEndpoints(cluster: string, endpoints: readonly Endpoint[])
       lb_endpoints: members.map(({ address, port, authority }) => ({
         endpoint: {
           address: { socket_address: { address, port_value: port } },
-          // Without it a health check asks for the cluster's name.
+          // Without it, the host of a health check is the cluster's name.
           health_check_config: { hostname: authority },
         },
       })),

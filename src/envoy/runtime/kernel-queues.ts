@@ -79,13 +79,13 @@ export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
   };
 }
 
-/** A connection that both ends have closed. Its ports are soon used again. */
+/** State of a connection that both ends have closed. Its ports are soon used again. */
 const timeWait = '06';
 
 /**
  * Columns: `sl local_address rem_address st tx_queue:rx_queue …`, all hexadecimal. On one machine both ends of a
- * connection are in the table, and the peer's own row has its address in the local column: what follows it there is an
- * address, not a state of two digits. One peer may have connections to several ports of ours; the fullest one counts.
+ * connection are in the table. The peer's own row has its address in the local column, where another address follows,
+ * and not a state of two digits. One peer may have connections to several ports of ours; the fullest queue counts.
  */
 function findQueue(table: Buffer, remote: string): number | undefined {
   const column = ` ${remote} `;
@@ -118,7 +118,10 @@ function indexQueues(tables: readonly Buffer[]): ReadonlyMap<string, number> {
   return queues;
 }
 
-/** The forms in which the kernel may print `address:port`: an IPv4 peer of a listener for both is in the table of IPv6, mapped. */
+/**
+ * The forms in which the kernel may print `address:port`. If a listener accepts both families, an IPv4 peer is in the
+ * table of IPv6, as a mapped address.
+ */
 function remoteColumns(peer: string): readonly string[] {
   const [, bracketed, plain, port = ''] = /^(?:\[(.+)\]|([^:]+)):(\d+)$/.exec(peer) ?? [];
   const hexPort = Number(port).toString(16).toUpperCase().padStart(4, '0');
