@@ -34,7 +34,7 @@ export interface Key {
   readonly models?: ModelPatterns | undefined;
 }
 
-/** What the store knows about a presented key. */
+/** The facts that the store has about a presented key. */
 export interface Credential {
   readonly key: Key;
   readonly workspace: Workspace;
@@ -56,7 +56,7 @@ export interface OutputTiming {
   readonly lastMs: number;
 }
 
-/** How a request ended: all that billing and telemetry may know. The ledger keeps what is in `SettledRequest`. */
+/** How a request ended: all facts for billing and telemetry. The ledger keeps only the fields of `SettledRequest`. */
 export interface Outcome extends SettledRequest {
   /**
    * Absent when nothing was delivered, and when several choices were generated side by side: their common pace is not
@@ -75,7 +75,7 @@ export function isCounted({ kind, usage }: Pick<SettledRequest, 'kind' | 'usage'
 /** `down`: rows go to the journal. `replaying`: the database answers again, and the rows of the journal come first. */
 export type DatabaseState = 'up' | 'replaying' | 'down';
 
-/** What the pipeline needs of the accounts and the ledger. Every call is asynchronous and never blocks the event loop. */
+/** The accounts and the ledger, as the pipeline uses them. Every call is asynchronous and never blocks the event loop. */
 export interface Store {
   /**
    * Finds the credential for the SHA-256 (lowercase hex) of a key's text; undefined when there is none. Answers from
@@ -85,8 +85,8 @@ export interface Store {
    */
   readonly findCredential: (keyHash: string) => Credential | undefined | Promise<Credential | undefined>;
   /**
-   * Writes one ledger row and takes its cost from the balance and the budget, once per request id. Resolves when the
-   * row is durable: in the database, or in the journal while the database is down.
+   * Writes one ledger row and subtracts its cost from the balance and the budget, once per request id. Resolves when
+   * the row is durable: in the database, or in the journal while the database is down.
    */
   readonly settle: (outcome: Outcome) => Promise<void>;
   /**

@@ -4,19 +4,22 @@ import type { Surface } from './dialect.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
 
-// What operators, the command line and the portal do with accounts and the ledger, and the results.
+// The operations of operators, the command line and the portal on accounts and the ledger: their arguments and results.
 
 /** `command-line`: a user of the operating system. */
 export const actorKinds = ['command-line', 'admin-token', 'portal-user'] as const;
 
-/** Who changes an account. */
+/** The author of a change to an account. */
 export interface Actor {
   readonly kind: (typeof actorKinds)[number];
   /** Name of the user or of the token; never the token itself. */
   readonly name: string;
 }
 
-/** Who makes a change, and when: milliseconds since the Unix epoch. Every function that changes an account takes one. */
+/**
+ * The author of a change, and when it was made: milliseconds since the Unix epoch. Every function that changes an
+ * account requires both.
+ */
 export interface Authorship {
   readonly actor: Actor;
   readonly now: number;
@@ -100,7 +103,7 @@ export interface NewCredit {
   readonly amount: Money;
   /** What the credit is for. A correction needs a note. */
   readonly note: string | undefined;
-  /** The idempotency key of a request that may be repeated: the second time nothing is added. */
+  /** The idempotency key of a request that may be repeated. A repeated request adds nothing. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -145,7 +148,7 @@ export interface NewKey extends KeyDetails {
 }
 
 /**
- * What the portal needs to get the key with which it calls the gateway for a person. There is one key for each
+ * The facts with which the portal gets the key that calls the gateway for a person. There is one key for each
  * workspace.
  */
 export interface PlaygroundKey extends Omit<NewKey, 'expiresAt'> {

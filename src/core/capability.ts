@@ -18,7 +18,7 @@ export type SystemMessages = (typeof systemMessagePlaces)[number];
 /** How the conversation is written for a model that does not accept its original form. */
 export interface MessageForm {
   readonly systemMessages: SystemMessages;
-  /** `described`: the model takes no images; images from tools are replaced by text. */
+  /** `described`: the model accepts no images; images from tools are replaced by text. */
   readonly images: 'sent' | 'described';
 }
 
@@ -43,11 +43,11 @@ export type ContinuationMark = 'none' | (typeof continuationMarks)[number];
 
 /** Which reasoning controls an engine supports. docs/reference/api.md §4.1.1. */
 export interface ReasoningControl {
-  /** Whether it can be turned off. */
+  /** Whether reasoning can be turned off. */
   readonly off: boolean;
   /** Levels with a proven effect, in rising order; empty if the engine can only switch reasoning on and off. */
   readonly efforts: readonly ReasoningEffort[];
-  /** Whether it takes a budget in tokens. */
+  /** Whether the engine accepts a budget in tokens. */
   readonly budget: boolean;
 }
 
@@ -68,12 +68,12 @@ export interface Capabilities {
   };
   /** Optional parameters that the route supports. It refuses or ignores all others, or they cause harm. */
   readonly parameters: readonly ParameterName[];
-  /** Features that it refuses together. */
+  /** Sets of features that the route refuses together. */
   readonly conflicts: readonly (readonly Feature[])[];
   readonly reasoning: ReasoningControl;
   /**
-   * Where the chat template of its usual models accepts system messages. The operator or the model's own template can
-   * override it.
+   * Where the chat template of the engine's usual models accepts system messages. The operator or the model's own
+   * template can override it.
    */
   readonly systemMessages: SystemMessages;
   /** How the route marks reasoning inside the text of an answer. Absent if the text has no reasoning. */
@@ -105,7 +105,7 @@ export interface Continuation {
 
 /** A further call to the model within one answer. Before it, the service has answered the tool calls of the previous call. */
 export interface Round {
-  /** The turns after the caller's own messages: the model's calls of the search, and the results. */
+  /** The turns after the caller's own messages: the model's search calls and their results. */
   readonly turns: readonly Message[];
   /** What is left of the caller's cap, tokens; absent: there is none. */
   readonly maxOutputTokens?: number | undefined;
@@ -119,7 +119,7 @@ export interface RequestTarget {
   readonly upstreamModel: string;
   /** Optional parameters to send; the others are left out. */
   readonly parameters: readonly ParameterName[];
-  /** Set when no tool may be called and the engine has no parameter for that. The engine then gets no tools. */
+  /** Set when no tool may be called and the engine has no parameter to forbid calls. The engine then gets no tools. */
   readonly withholdsTools?: true | undefined;
   /** How the conversation is written. Absent: in its original form. */
   readonly form?: MessageForm;

@@ -22,7 +22,7 @@ type Modality = (typeof modalities)[number];
  */
 export interface Cluster {
   readonly name: string;
-  /** Name of the Backend it was made from, for operators' metrics. */
+  /** Name of the Backend that the cluster was made from, for operators' metrics. */
   readonly backend: string;
   readonly endpoints: EndpointSource;
   readonly tls:
@@ -31,8 +31,8 @@ export interface Cluster {
     | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
   readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number } | undefined;
   /**
-   * Calls to it name no endpoint, and Envoy chooses one. Absent: calls name an endpoint, and the service watches the
-   * health of each.
+   * Calls to this cluster name no endpoint, and Envoy chooses one. Absent: calls name an endpoint, and the service
+   * watches the health of each endpoint.
    */
   readonly endpointsUnnamed?: true;
   /** Requests that Envoy lets through at once; the egress listener refuses further ones and does not queue them. */
@@ -57,7 +57,7 @@ export interface Backend {
 export const isProvider = ({ engine, cluster }: Pick<Backend, 'engine' | 'cluster'>): boolean =>
   providerEngines.has(engine) || (engine === 'openai' && cluster.tls.mode === 'System');
 
-/** What an operator may override of an engine's capability table, per route. */
+/** The entries of an engine's capability table that an operator may override, per route. */
 export interface CapabilityOverrides {
   readonly tools?: boolean;
   readonly responseFormats?: readonly StructuredFormat[];
@@ -99,7 +99,7 @@ export interface Model {
   /** Other names, as declared. `Snapshot.aliases` has the aliases that take effect. */
   readonly aliases: readonly string[];
   readonly ownedBy: string;
-  /** Unix seconds when it joined the catalog. */
+  /** Unix seconds when the model joined the catalog. */
   readonly added: number;
   readonly contextLength: number;
   readonly inputModalities: readonly Modality[];
@@ -145,14 +145,14 @@ export interface CatalogObject {
   readonly lineOf?: (path: readonly PropertyKey[]) => number | undefined;
 }
 
-/** What is wrong with one object or file of the catalog, for its author. Never holds a value of a Secret. */
+/** A fault of one object or file of the catalog, in words for its author. Never contains a value of a Secret. */
 export interface CatalogProblem {
   /** File (document, line) or object the problem is in: `models/qwen.yaml#2:14` or `Model/qwen3-8b`. */
   readonly where: string;
   /** Path of the field at fault: `spec.routes[0].backend`; empty when it is the whole document. */
   readonly field: string;
   readonly message: string;
-  /** `Backend/vllm-a`: the object with the problem, if its file is not compiled. */
+  /** `Backend/vllm-a`: the object with the problem. Set only if its file is not compiled. */
   readonly object?: string | undefined;
 }
 
@@ -179,7 +179,7 @@ export interface KubeObject {
 /** Something about an object that a person should notice, in the form of a Kubernetes Event. */
 export interface ObjectEvent {
   readonly severity: 'Normal' | 'Warning';
-  /** One word for programs. */
+  /** The reason as one word, for programs. */
   readonly reason: string;
   /** What the controller did when it noticed. */
   readonly action: string;

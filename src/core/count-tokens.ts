@@ -177,7 +177,7 @@ export function createRuns(): CountedRuns {
       switch (event.type) {
         case 'usage':
         case 'finish':
-        // Their tokens were counted before these events were sent.
+        // The tokens of these events were counted before the events were sent.
         case 'search-call':
         case 'search-result':
           return;

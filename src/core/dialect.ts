@@ -14,7 +14,7 @@ export type Surface = (typeof surfaces)[number];
 /** A header in which a key may come. */
 export type KeyHeader = 'authorization' | 'x-api-key';
 
-/** What every piece of one answer carries. */
+/** The fields that every piece of one answer has. */
 export interface AnswerIdentity {
   readonly id: string;
   /** Unix seconds. */
@@ -23,7 +23,7 @@ export interface AnswerIdentity {
   readonly model: string;
 }
 
-/** What a writer must know of the request that it answers. */
+/** The fields of a request that the writer of its answer needs. */
 export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callFormat'>;
 
 /** A synchronous machine: answer events in, server-sent events out. */
@@ -32,16 +32,16 @@ export interface StreamWriter {
   readonly push: (events: readonly RelayedEvent[]) => string;
   /** Keeps the connection alive without content. May come before the first event. */
   readonly keepAlive: () => string;
-  /** The end of a whole answer. */
+  /** Writes the end of a complete answer. */
   readonly finish: (bill: Bill) => string;
-  /** The end of an interrupted answer, in words that its client knows (docs/reference/api.md §7.3). */
+  /** Writes the end of an interrupted answer, in a form that its client knows (docs/reference/api.md §7.3). */
   readonly fail: (failure: Failure) => string;
 }
 
 /** Assembles events into one JSON object. */
 export interface JsonWriter {
   readonly push: (events: readonly RelayedEvent[]) => void;
-  /** The whole answer. */
+  /** Writes the whole answer. */
   readonly finish: (bill: Bill) => string;
 }
 
@@ -66,6 +66,6 @@ export interface Dialect {
   readonly readRequest: (body: unknown, options?: ReadOptions) => Request;
   readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer) => StreamWriter;
   readonly createJsonWriter: (identity: AnswerIdentity, asked: AskedAnswer) => JsonWriter;
-  /** The envelope of a failure before the answer (docs/reference/api.md §2.5). */
+  /** Writes the envelope of a failure before the answer (docs/reference/api.md §2.5). */
   readonly writeError: (failure: Failure) => string;
 }

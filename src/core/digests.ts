@@ -89,7 +89,7 @@ export function conversationDigest({ modelName, messages, tools }: Request): num
   return beginning.bytes < leastBytes ? undefined : textDigest(beginning.text);
 }
 
-/** Of a longer text only the beginning and the end are digested: a question comes before or after its material. */
+/** Only the beginning and the end of a longer text are digested, because a question comes before or after its material. */
 const endCharacters = 32 * 1024;
 
 function ends(text: string): string {

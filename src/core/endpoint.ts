@@ -9,7 +9,7 @@ export interface Endpoint {
   readonly port: number;
   /** Value of the Host header. */
   readonly authority: string;
-  /** Kubernetes' zone of the node that it runs on, where that is known. */
+  /** The Kubernetes zone of the endpoint's node, if it is known. */
   readonly zone: string | undefined;
 }
 
@@ -31,13 +31,13 @@ export interface HostPort {
 /** How the endpoints of a cluster are found. */
 export type EndpointSource = HostsSource | ServiceSource;
 
-/** Every address that the hosts have. */
+/** The endpoints are all addresses of some hosts. */
 export interface HostsSource {
   readonly kind: 'hosts';
   readonly hosts: readonly HostPort[];
 }
 
-/** The pods behind a Service of the gateway's own namespace in Kubernetes. */
+/** The endpoints are the pods behind a Service in the gateway's own namespace of Kubernetes. */
 export interface ServiceSource {
   readonly kind: 'service';
   readonly service: string;
@@ -45,7 +45,7 @@ export interface ServiceSource {
   readonly port: number | string;
 }
 
-/** What is known of the endpoints of a source at one moment. */
+/** The known endpoints of a source at one moment. */
 export interface FoundEndpoints {
   /** The endpoints that may get new requests, without duplicates, sorted by name. */
   readonly endpoints: readonly Endpoint[];

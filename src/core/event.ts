@@ -25,7 +25,7 @@ export interface TextEvent {
   readonly citations?: readonly Citation[] | undefined;
 }
 
-/** One step of an answer. `choice` is the index among the `n` choices asked for. */
+/** One step of an answer. `choice` is the index among the `n` requested choices. */
 export type AnswerEvent =
   | TextEvent
   | {
@@ -48,8 +48,8 @@ export type AnswerEvent =
     };
 
 /**
- * A search that the service made in the middle of an answer, sent after the usage that counts its call. Its result follows;
- * other events may stand between them.
+ * A search that the service made in the middle of an answer. It is sent after the usage that counts its call. The
+ * result of the search follows; other events may be in between.
  */
 export type SearchEvent =
   | {
@@ -182,6 +182,6 @@ export interface ResponseReader {
   readonly push: (bytes: Uint8Array) => ReadStep;
   /** The engine ended its answer cleanly. */
   readonly end: () => ReadStep;
-  /** The model name in the answer, if it is a plain name. Absent: it is not needed. */
+  /** The model name in the answer, if it is a plain name. Absent: no caller needs the name. */
   readonly model?: (() => string | undefined) | undefined;
 }

@@ -3,15 +3,15 @@ import type { Headers } from './headers.ts';
 
 export interface RequestHead {
   readonly method: string;
-  /** With the query, if any. */
+  /** The path with the query, if there is one. */
   readonly path: string;
   /** The client's IP address, which trusted proxies report if there are any. Absent when it is not known. */
   readonly address?: string | undefined;
   /** First value of a header, by lowercase name. */
   readonly header: (name: string) => string | undefined;
   /**
-   * W3C `traceparent` of the span that Envoy has made for this exchange, with the decision whether its trace is recorded.
-   * Undefined, or absent: Envoy made none. The header of that name is the caller's own.
+   * W3C `traceparent` of the span that Envoy has made for this exchange, with the decision whether its trace is
+   * recorded. Undefined, or absent: Envoy made none. The request's header `traceparent` is the caller's.
    */
   readonly traceparent?: () => string | undefined;
 }
@@ -52,7 +52,7 @@ export interface Exchange {
   readonly started: () => boolean;
 }
 
-/** An upload is charged in steps of so many bytes, and its memory grows in them. */
+/** Bytes of one step. An upload is charged step by step, and its memory grows by whole steps. */
 export const uploadStepBytes = 64 * 1024;
 
 /** The account of one request body: how much of it is in memory, and whether it keeps arriving. */

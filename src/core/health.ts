@@ -20,7 +20,7 @@ export interface StructureFinding {
   readonly asked: () => number;
 }
 
-/** How an attempt ended, as far as it says something about its route. */
+/** The end of an attempt, as far as it shows something about the route. */
 export type AttemptEnd =
   /** The answer is whole. `tokens`: output tokens, where they are known. */
   | { readonly kind: 'complete'; readonly tokens?: number | undefined }
@@ -75,8 +75,9 @@ export interface AttemptPlace {
 /** The live state of all routes: dispatch reports its attempts to it, and asks it before each attempt. */
 export interface Health {
   /**
-   * Begins an attempt on an endpoint of the route, counted against its capacity until it has ended. Undefined when no endpoint
-   * takes it: all are avoided, full or ejected, or a single probe of each is already under way. Take the next route.
+   * Begins an attempt on an endpoint of the route, counted against its capacity until the attempt has ended. Undefined
+   * when no endpoint is available: all are avoided, full or ejected, or a single probe of each is already under way.
+   * Take the next route.
    */
   readonly begin: (route: Route, options: BeginOptions) => AttemptRecord | undefined;
   /** The number of endpoints whose engines failed on this prompt lately; 0 once an engine has answered it. */

@@ -1,8 +1,8 @@
-/** Reads JSON text piece by piece (RFC 8259): a synchronous machine that takes time and room in proportion to the text. */
+/** Reads JSON text piece by piece (RFC 8259): a synchronous machine whose time and memory grow in proportion to the text. */
 interface JsonPrefix {
-  /** Whether what was pushed so far can still become JSON. Once false, always false. */
+  /** Whether the text so far can still become JSON. Once false, always false. */
   readonly push: (text: string) => boolean;
-  /** Whether what was pushed so far is JSON. */
+  /** Whether the text so far is complete JSON. */
   readonly isWhole: () => boolean;
 }
 

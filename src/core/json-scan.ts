@@ -1,13 +1,13 @@
-/** How much a JSON text may hold. */
+/** The limits of a JSON text. */
 export interface JsonLimits {
   readonly maxDepth: number;
-  /** Most objects, lists and members of them. */
+  /** Most objects, lists and members, counted together. */
   readonly maxValues: number;
 }
 
-/** Follows a JSON text that comes in pieces of any size, without parsing it. */
+/** Follows a JSON text that arrives in pieces of any size, without parsing it. */
 export interface JsonScan {
-  /** Takes the next piece. Returns false once the text has passed a limit. */
+  /** Scans the next piece. Returns false once the text has passed a limit. */
   readonly push: (text: string) => boolean;
   /** Whether the first object or list has ended, so that only white space can follow. */
   readonly isOver: () => boolean;

@@ -4,7 +4,7 @@ import { hasToken, type RateStatus } from './token-bucket.ts';
 /** What may still be spent. The amounts reserved for requests under way are not subtracted yet. */
 export interface Funds {
   readonly balance: Money;
-  /** What the key's budget leaves in its period. Undefined: the key has no budget. */
+  /** The amount that is left of the key's budget in its period. Undefined: the key has no budget. */
   readonly budget?: Money | undefined;
 }
 

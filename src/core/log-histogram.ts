@@ -4,7 +4,10 @@
  */
 interface LogScale {
   readonly bucketCount: number;
-  /** Values below the lowest, and above the highest bound, count in the bucket at that end. */
+  /**
+   * The bucket of a value. Values below the lowest bound belong to the first bucket, values above the highest bound to
+   * the last.
+   */
   readonly bucketOf: (value: number) => number;
   /** The lower bound of a bucket. A fraction is a place within the bucket. */
   readonly boundAt: (place: number) => number;
@@ -32,8 +35,8 @@ export function addToBucket(counts: BucketCounts, bucket: number, weight = 1): v
 }
 
 /**
- * The bucket up to which the histograms have a share of all values, and the position in that bucket, from 0 to 1.
- * Undefined without values.
+ * The bucket in which a running total over the buckets reaches a share of all values, and the position in that bucket,
+ * from 0 to 1. Undefined without values.
  */
 export function reachedAt(
   histograms: readonly BucketCounts[],
@@ -48,6 +51,6 @@ export function reachedAt(
     if (count > 0 && left <= count) return { bucket, within: left / count };
     left -= count;
   }
-  // Rounding errors may leave a rest after the last bucket.
+  // Rounding errors may make the sum of all buckets smaller than the share.
   return { bucket: first.length - 1, within: 1 };
 }

@@ -15,7 +15,7 @@ export function nearName(typed: string, known: readonly string[]): string | unde
   return near === undefined ? undefined : byLowercase.get(near);
 }
 
-/** The end of a message that refuses an unknown name, in the form that commander has: ` (Did you mean X?)`, or nothing. */
+/** The end of a message that refuses an unknown name, in commander's form: ` (Did you mean X?)`, or nothing. */
 export function didYouMean(typed: string, known: readonly string[]): string {
   const near = nearName(typed, known);
   return near === undefined ? '' : ` (Did you mean ${near}?)`;

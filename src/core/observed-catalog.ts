@@ -93,7 +93,7 @@ export interface PerformanceFigure {
   readonly asOf: number;
 }
 
-/** The current status of a model: what the catalog's list and the operators' metrics show of it beyond its own fields. */
+/** The current status of a model: the facts besides its own fields that the catalog's list and the operators' metrics show. */
 export interface ModelStatus {
   /** Whether it is listed: servable, and at its service level. A model that is not listed can still be called. */
   readonly listed: boolean;

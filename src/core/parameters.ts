@@ -13,7 +13,7 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
   readonly messages: Messages;
   /**
    * The value that asks for the engines' default; it is not sent. `[]` and `{}` mean any empty list or object.
-   * Undefined: no value does.
+   * Undefined: no value asks for it.
    */
   readonly default: DefaultOf<z.output<Schema>> | undefined;
   /**
@@ -29,8 +29,8 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
    */
   readonly namedInErrors: 'anywhere' | 'param';
   /**
-   * What the answering thread gets of a value that another thread read. `first-entry`: the value may be large, and the
-   * answering thread only needs to know whether it is empty.
+   * The part of a value that the answering thread gets if another thread has read the value. `first-entry`: the value
+   * may be large, and the answering thread only needs to know whether it is empty.
    */
   readonly handedOver: HandedOver<z.output<Schema>>;
 }
@@ -52,7 +52,10 @@ type MessagesForm<Value> =
   | { readonly kind: 'field'; readonly name: string; readonly schema: z.ZodType<Value> }
   | { readonly kind: 'part'; readonly path: string };
 
-/** What gives a parameter a meaning. Without `logprobs: true` the chat surface refuses the parameter; without tools it is not sent. */
+/**
+ * The condition under which a parameter has a meaning. Without `logprobs: true` the chat surface refuses the parameter;
+ * without tools it is not sent.
+ */
 type Requirement = 'nothing' | 'logprobs' | 'tools';
 
 /** Whether each engine takes a parameter; `as`: under another name. */
@@ -263,8 +266,8 @@ export const parametersOf = (engine: EngineName): readonly ParameterName[] =>
   parameterNames.filter((name) => parameters[name].engines[engine] !== false);
 
 /**
- * The engine's name for a parameter. An engine without one gets our name, if its operator says that it takes the
- * parameter.
+ * The engine's name for a parameter. If the engine has none and its operator declares that it accepts the parameter,
+ * our name.
  */
 export function engineWord(name: ParameterName, engine: EngineName): string {
   const taken = parameters[name].engines[engine];

@@ -11,7 +11,7 @@ export interface PlannedRoute {
 export interface Plan {
   readonly model: Model;
   readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
-  /** How many further routes could serve it, but are full or ejected now. Absent: none. */
+  /** How many further routes could serve the request, but are full or ejected now. Absent: none. */
   readonly leftOut?: number;
   /**
    * Digest of the beginning of its prompt, for `UpstreamCall.affinity`; absent when the beginning is too short to
@@ -38,7 +38,7 @@ export type FirstReason = (typeof firstReasons)[number];
 
 export const routeStates = ['available', 'probe', 'invalid-structure', 'structure-probe', 'last-resort'] as const;
 
-/** A route as it was when it was ranked. */
+/** A route at the moment when it was ranked. */
 export interface RankedRoute {
   readonly routeId: string;
   readonly state: (typeof routeStates)[number];

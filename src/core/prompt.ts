@@ -25,13 +25,13 @@ export interface PromptCountOptions {
 /** The number of tokens of a prompt, as far as it had to be counted. */
 export type PromptCount =
   | { readonly kind: 'counted'; readonly tokens: number }
-  /** At most the limit; not counted exactly. Only for callers that ask for `fit`. */
+  /** The prompt has at most `limit` tokens, and was not counted exactly. Only for callers that ask for `fit`. */
   | { readonly kind: 'within'; readonly atMost: number }
-  /** Over the limit. */
+  /** The prompt is over the limit. */
   | { readonly kind: 'over'; readonly atLeast: number }
   /**
-   * It cannot be counted here, so the engine decides: the model's tokenizer is broken, its template refuses these messages, or
-   * counting took longer than is allowed.
+   * The prompt cannot be counted here, so the engine decides: the model's tokenizer is broken, its template refuses
+   * these messages, or counting took longer than is allowed.
    */
   | { readonly kind: 'unknown'; readonly reason: 'tokenizer' | 'template' | 'time' };
 
@@ -56,7 +56,7 @@ export interface TokenizerBounds {
   readonly template?: {
     readonly base: number;
     readonly perMessage: number;
-    /** What it adds when there are tools or calls; absent when that is unknown. */
+    /** Most tokens that the template adds if there are tools or calls; absent when that is unknown. */
     readonly tools?: { readonly base: number; readonly perTool: number; readonly perCall: number };
   };
   /** Where the template accepts system messages. */
@@ -97,7 +97,7 @@ export interface PromptShape {
   readonly images: number;
   /** Whether a system message comes after another message: not every engine accepts that. */
   readonly hasLaterSystem: boolean;
-  /** Images that the caller sent, without those from tools. */
+  /** Images that the caller sent, without images from tools. */
   readonly callerImages: number;
   /**
    * Digest that all turns of its conversation share (`conversationDigest`): the same endpoint serves them faster.
@@ -111,11 +111,11 @@ export interface PromptShape {
 /**
  * Most tokens a prompt can have, by its size alone; undefined when there is no bound.
  *
- * The proof: a text is no longer in UTF-8 than as a JSON string, so the texts of the body together have at most
- * `bodyBytes` bytes and become at most `tokensPerByte` times as many tokens. To these the template adds its own words,
- * measured when it was loaded. It stands on two assumptions: the template writes each text at most once, and what it
- * writes itself does not grow with the texts. Tools are written as JSON again, with a blank after each comma and colon,
- * which at most doubles them; a template that indents them gets no bound.
+ * The proof: a text is no longer in UTF-8 than as a JSON string. So the texts of the body together have at most
+ * `bodyBytes` bytes and become at most `tokensPerByte` times as many tokens. The template adds its own words, whose
+ * tokens were measured when it was loaded. The proof has two assumptions: the template writes each text at most once,
+ * and its own words do not grow with the texts. Tools are written as JSON again, with a blank after each comma and
+ * colon, which at most doubles them; a template that indents them gets no bound.
  */
 export function mostTokens(
   shape: PromptShape,
@@ -142,7 +142,7 @@ export function fewestTokens(textBytes: number, longestTokenBytes: number): numb
   return Math.ceil(textBytes / longestTokenBytes);
 }
 
-/** What a prompt is counted with: a model's tokenizer, and the values for its template. */
+/** The means to count a prompt: a model's tokenizer, and the values for its template. */
 export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage'> {
   /** Folder under the tokenizer root. */
   readonly tokenizerPath: string;
@@ -154,7 +154,7 @@ export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage
 /** How a prompt is to be counted, and how far. */
 export interface PromptCountAsk extends PromptCounting, PromptCountOptions {}
 
-/** What a model's prompts are counted with; undefined when it has no tokenizer. */
+/** The means to count a model's prompts; undefined when the model has no tokenizer. */
 export function promptCounting(
   { tokenizer }: Pick<Model, 'tokenizer'>,
   { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,

@@ -89,7 +89,7 @@ export interface Request {
   readonly modelName: string;
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
-  /** The service itself answers calls of `web_search`. `tools` has it in the form for the model (`webSearchTool`). */
+  /** The service itself answers calls of `web_search`. `tools` has that tool in the form for the model (`webSearchTool`). */
   readonly webSearch?: WebSearchAsk | undefined;
   /** Results of searches in earlier turns that the caller sent back: an answer can cite them. */
   readonly sources?: readonly Source[] | undefined;

@@ -32,7 +32,7 @@ function quoted(values: readonly unknown[]): string {
 
 const units: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
 
-/** Says what was expected. Given to zod as the error map; a message declared beside a field wins over it. */
+/** Returns in words what was expected. zod calls it as the error map; a message declared beside a field wins over it. */
 export function expectation(issue: z.core.$ZodRawIssue): string {
   const missing = issue.input === undefined ? 'required, ' : '';
   switch (issue.code) {

@@ -21,8 +21,8 @@ type FieldSpec = {
   readonly about?: string;
   readonly example?: string;
   /**
-   * Written at the end of a journal record. Records are read by name, so this only keeps the bytes equal to those of
-   * older versions.
+   * Written at the end of a journal record. Records are read by name. So this field only makes the bytes equal to the
+   * records of older versions.
    */
   readonly isLastInJournal?: true;
 } & (

@@ -181,7 +181,7 @@ export const foundStoriesSchema = z.object({ requests: z.array(storySchema).min(
 const endedStorySchema = storySchema.extend({ settled: shownRequestSchema.nullable() });
 export type EndedStory = Readonly<z.infer<typeof endedStorySchema>>;
 
-/** An ended request with its number: each one that ends in this process gets the next number, from 1 on. */
+/** An ended request with its number. Each request that ends in this process gets the next number, from 1 on. */
 export const numberedStorySchema = endedStorySchema.extend({ seq: count });
 export type NumberedStory = Readonly<z.infer<typeof numberedStorySchema>>;
 

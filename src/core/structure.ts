@@ -16,7 +16,7 @@ export interface StructureAsk {
 
 /**
  * `valid`: the text has the requested form. `invalid`: it does not. `unknown`: it could not be checked (a schema that
- * cannot be compiled, or checking took too long). An answer with this result counts as valid.
+ * cannot be compiled, or checking took too long). A text that could not be checked counts as valid.
  */
 export type StructureResult =
   | { readonly kind: 'valid' }

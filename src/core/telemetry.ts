@@ -117,8 +117,8 @@ export interface RequestWatch {
 
 /** Receives the facts about requests: counts, ids, names and times. No field can carry content. */
 export interface Telemetry {
-  /** A request for an answer has come. `ended` is reported to the result once, as its last step. */
+  /** A request for an answer has arrived. `ended` is reported to the result once, as its last step. */
   readonly begin: (request: BegunRequest) => RequestWatch;
-  /** A request for anything else was refused. */
+  /** A request that does not ask for an answer was refused. */
   readonly refused: (request: BegunRequest, failure: Failure) => void;
 }

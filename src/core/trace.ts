@@ -19,7 +19,7 @@ export interface RequestTrace {
   readonly place: SpanPlace;
   /** Id of the parent of the request's span. Undefined: the trace begins with the request. */
   readonly parentId: string | undefined;
-  /** Makes the id of a new child span of the request. If the trace is not sampled, returns `place` each time. */
+  /** Makes the place of a new child span of the request. If the trace is not sampled, returns `place` each time. */
   readonly child: () => SpanPlace;
 }
 

@@ -14,15 +14,16 @@ export interface UpstreamCall {
   /** Authorization header. */
   readonly authorization?: string | undefined;
   /**
-   * Digest of the beginning of the prompt. Calls that name no endpoint, or one that is gone, go to the same endpoint as
-   * others with the same digest while it has room. It stays inside the gateway.
+   * Digest of the beginning of the prompt. If a call names no endpoint, or an endpoint that is gone, it goes to the
+   * same endpoint as other calls with the same digest, while that endpoint has room. The digest stays inside the
+   * gateway.
    */
   readonly affinity?: string | undefined;
   /** W3C `traceparent`: the parent span of the call, which is sent to the engine. Absent: tracing is off. */
   readonly traceparent?: string | undefined;
   /** Default: `POST`. A GET has an empty body. */
   readonly method?: 'GET' | undefined;
-  /** Of the body. Default: `application/json`. */
+  /** Content type of the body. Default: `application/json`. */
   readonly contentType?: string | undefined;
   /** Further headers. */
   readonly headers?: Headers | undefined;

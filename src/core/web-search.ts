@@ -89,7 +89,7 @@ export const maxCitedText = 150;
 export interface SearchSeal {
   readonly sealSource: (source: Source) => string;
   readonly openSource: (token: string) => Source | undefined;
-  /** For a citation: the number of its source. */
+  /** Seals the number of a source, for a citation. */
   readonly sealNumber: (number: number) => string;
   readonly openNumber: (token: string) => number | undefined;
 }
@@ -170,7 +170,7 @@ function readSite(name: string): Site | undefined {
   return { host: (match[1] ?? '').toLowerCase(), path: match[2] === '/' ? '' : (match[2] ?? '') };
 }
 
-/** Whether a caller may name a site like this. */
+/** Whether a caller may name a site in this way. */
 export function isSite(name: string): boolean {
   return readSite(name) !== undefined;
 }
@@ -182,7 +182,7 @@ function holds({ host, path }: Site, url: URL): boolean {
   return url.pathname === path || url.pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
 }
 
-/** The http and https pages that a request allows: those of the named sites, or those of all other sites. */
+/** The http and https pages that a request allows: pages of the allowed sites, or all pages that are not of the blocked sites. */
 export function pageFilter(domains: SearchDomains | undefined): (url: string) => boolean {
   const sites = (domains?.names ?? []).flatMap((name) => readSite(name) ?? []);
   return (text) => {

@@ -31,7 +31,7 @@ export interface ThreadMessage<Ask> {
   readonly ask: Ask;
 }
 
-/** What the script sends back; or `ready`, once, when it has loaded what it needs. */
+/** The script's message: a reply, or once `ready`, when it has loaded what it needs. */
 export type ThreadReply<Reply> = { readonly id: number | undefined; readonly reply: Reply } | 'ready';
 
 export interface ThreadOptions {
