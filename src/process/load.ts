@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import type { Load, LoadMeter } from '../core/load.ts';
 
 export interface ProcessLoad extends LoadMeter {
-  /** What the event loop did since the last call. */
+  /** Returns what the event loop did since the last call. */
   readonly takeLoopUse: () => LoopUse;
   readonly close: () => void;
 }

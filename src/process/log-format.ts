@@ -15,7 +15,7 @@ export async function openLogFormat(
   setting: 'json' | 'text' | undefined,
   output: Pick<WriteStream, 'isTTY'> & Partial<Pick<WriteStream, 'hasColors'>>,
 ): Promise<LogFormat> {
-  // `isTTY` is missing, and not false, on other streams.
+  // On streams that are no terminal, `isTTY` is missing and not false.
   const isText = setting === undefined ? Boolean(output.isTTY) : setting === 'text';
   if (!isText) return (record) => record;
   const { prettyFactory } = await import('pino-pretty');

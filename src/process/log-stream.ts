@@ -17,7 +17,7 @@ export interface LogSink {
 
 /** A destination for pino that never makes a caller wait: records that cannot be written are dropped and counted. */
 export interface LogStream {
-  /** Takes one record, which ends with a newline. */
+  /** Accepts one record, which ends with a newline. */
   readonly write: (record: string) => void;
   /** Records dropped so far. */
   readonly dropped: () => number;
@@ -181,7 +181,7 @@ function standardOutput(): LogSink {
   return {
     write: (bytes, done) => write(1, bytes, (error, written) => done(error ?? undefined, written)),
     writeNow: (bytes) => {
-      // A terminal may be stopped by Ctrl-S.
+      // A terminal may be stopped by Ctrl-S, and the write would wait.
       if (!facts.isFile()) return;
       try {
         writeSync(1, bytes);
@@ -193,7 +193,7 @@ function standardOutput(): LogSink {
 }
 
 function streamSink(stream: NodeJS.WritableStream): LogSink {
-  // Each write gets its error in its callback; without a listener a reader that has gone would end the process.
+  // The callback of each write gets its error. Without this listener, a reader that has gone would end the process.
   stream.on('error', () => undefined);
   return {
     write: (bytes, done) => stream.write(bytes, (error) => done(error ?? undefined, error ? 0 : bytes.length)),

@@ -61,7 +61,7 @@ export function lowerPriorityOfProcess(): void {
   try {
     if (isSessionLeader()) writeFileSync('/proc/self/autogroup', String(lowPriority));
   } catch {
-    // The system has no autogroups, or they must not be changed.
+    // The system has no autogroups, or does not allow the change.
   }
 }
 
@@ -75,7 +75,7 @@ function tryPriority(of: number, priority: number): void {
   try {
     setPriority(of, priority);
   } catch {
-    // Some sandboxes forbid it, and a thread may have ended: the priority then stays as it is.
+    // Some sandboxes forbid a change, and the thread may have ended. The priority then stays the same.
   }
 }
 

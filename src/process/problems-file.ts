@@ -21,7 +21,7 @@ export function createProblemsFile(data: string, service: number): ProblemsFile 
       try {
         return fileBody.parse(JSON.parse(await readFile(file, 'utf8'))).problems;
       } catch {
-        // Without the file, each problem gets a new time.
+        // Without the file, all problems count as new.
         return [];
       }
     },

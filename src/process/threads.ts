@@ -65,7 +65,7 @@ async function delayOf(worker: Worker): Promise<number> {
 async function memoryOf(worker: Worker): Promise<ThreadReading['memory']> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), timeoutMs).unref();
-  // A thread that ends meanwhile rejects.
+  // The call rejects if the thread ends meanwhile.
   const heap = await Promise.race([worker.getHeapStatistics().catch(() => undefined), late]);
   clearTimeout(timer);
   return heap && { heapBytes: heap.used_heap_size, externalBytes: heap.external_memory };

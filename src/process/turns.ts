@@ -24,7 +24,7 @@ export function createTurnEnd(later: (run: () => void) => void = setImmediate): 
 interface TurnSources {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
-  /** Runs `run` in a later turn of the event loop, after what is ready by then. */
+  /** Runs `run` in a later turn of the event loop, after the work that is ready by then. */
   readonly nextTurn: (run: () => void) => void;
 }
 
