@@ -95,7 +95,7 @@ export function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal);
   } catch {
-    // ESRCH: it ended in between.
+    // ESRCH: the group has ended in between.
   }
 }
 
@@ -113,7 +113,7 @@ export function runCommand(
   command: string,
   args: readonly string[],
   options: {
-    /** The whole environment, including PATH, by which the command is found. Default: our own. */
+    /** The whole environment. The command is found by its PATH. Default: our own environment. */
     readonly env?: Readonly<Record<string, string | undefined>>;
     readonly timeoutMs: number;
     readonly signal?: AbortSignal | undefined;

@@ -29,9 +29,9 @@ interface EnvoyFilesOptions {
   readonly edge: EdgeSettings;
   /** Services behind Envoy. Default: one. */
   readonly services?: number | undefined;
-  /** The address of Envoy for probes and Prometheus, if there is one. */
+  /** The port at which probes and Prometheus reach Envoy, if there is one. */
   readonly opsPort?: number | undefined;
-  /** The address of the service for another Envoy, if there is one. */
+  /** The port at which another Envoy reaches the service, if there is one. */
   readonly extProcPort?: number | undefined;
   /** Limit of Envoy's heap; default: a quarter of the machine, because the service and the demo engine run there, too. */
   readonly heapBytes?: number | undefined;

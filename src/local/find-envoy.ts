@@ -90,7 +90,7 @@ async function chosenEnvoy(path: string): Promise<string> {
 }
 
 function cachedEnvoy(env: Readonly<Record<string, string | undefined>>, version: string): string {
-  // The XDG specification says that a relative path is to be ignored.
+  // The XDG specification requires that a relative path is ignored.
   const configured = env['XDG_CACHE_HOME'] ?? '';
   const cache = isAbsolute(configured) ? configured : join(env['HOME'] || homedir(), '.cache');
   const parts = ['weir', 'envoy', version, `${process.platform}-${process.arch}`];

@@ -12,7 +12,7 @@ interface Greeting {
   readonly opsUrls: readonly string[];
   /** The address that signs the operator in to the portal; undefined without a portal. */
   readonly portal: string | undefined;
-  /** The command that replaces the services one by one; undefined for a single one. */
+  /** The command that replaces the services one by one; undefined if there is a single service. */
   readonly replace: string | undefined;
   readonly key: string | undefined;
   readonly models: readonly string[];

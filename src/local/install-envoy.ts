@@ -74,7 +74,7 @@ async function verify(target: string, wheel: PinnedWheel): Promise<string | unde
 
 /** One way to put the packages of a requirements file into a folder. */
 interface WheelInstaller {
-  /** What the user would type. */
+  /** The name as the user would type it. */
   readonly name: string;
   /** Resolves to undefined after success, else to the reason of the failure. */
   readonly install: (requirements: string, target: string) => Promise<string | undefined>;

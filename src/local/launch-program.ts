@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { type LogLevel, logLevelSchema } from '../core/log-level.ts';
 import { type Child, startChild } from './child.ts';
 
-/** Messages of each of our programs to the one that started it, over their channel (`src/cli/run-program.ts`). */
+/** Messages that each of our programs sends to the program that started it, over their channel (`src/cli/run-program.ts`). */
 const programMessage = z.discriminatedUnion('type', [
   /** The program is about to end, for a reason that the operator must read. */
   z.object({ type: z.literal('fatal'), message: z.string() }),

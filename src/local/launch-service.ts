@@ -42,7 +42,7 @@ function replicaName(data: string): string {
 }
 
 const mebibyte = 1024 ** 2;
-/** V8's own limit for a machine with much memory. */
+/** V8's own limit on a machine with much memory. */
 const mostHeapBytes = 4096 * mebibyte;
 
 /** Options of the service's Node; the chart has the same. The measurements are in docs/decisions/0022. */
@@ -88,7 +88,7 @@ interface ServiceLaunch {
   readonly opsPort: number;
   /** Undefined: the service has its own Envoy. */
   readonly place: ServicePlace | undefined;
-  /** The least level that it logs; undefined: the level of the environment. */
+  /** The log level; undefined: the level of the environment. */
   readonly logLevel: LogLevel | undefined;
   readonly onLogLevel: (level: LogLevel) => void;
   readonly onOpsPort: (port: number) => void;

@@ -56,7 +56,7 @@ export function createNeededServices(services: number): (uses: readonly ServiceU
   };
 }
 
-/** The states for Envoy: of the services that serve, the first `count` get requests, and the others are spare. */
+/** The states for Envoy. Of the services that serve, the first `count` get requests, and the others are spare. */
 export function withSpares(states: readonly ServiceState[], count: number): readonly ServiceState[] {
   let serving = 0;
   return states.map((state) => {

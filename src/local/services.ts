@@ -33,7 +33,7 @@ interface ServicesOptions {
   readonly files: RunFolder;
   readonly admin: EnvoyAdmin;
   /**
-   * Called once, when Envoy can ask each service for endpoints. Envoy logs a warning for every one that it cannot
+   * Called once, when Envoy can ask each service for endpoints. Envoy logs a warning for every service that it cannot
    * reach.
    */
   readonly onListening: () => void;
@@ -63,7 +63,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
       onProblems: (report) => problems.take(number, report),
     });
   });
-  // Envoy refuses a request only when all services would.
+  // Envoy refuses a request only if all services would refuse it.
   const shedder =
     several &&
     createLoadShedder({
@@ -236,8 +236,8 @@ function startService(
     cancel();
     if (result === undefined) return false;
     if (result.use !== undefined) onUse(result.use);
-    // A service that was asleep measured its first report before it slept, so `isLate` counts, too. The next report is
-    // up to date.
+    // A service that was asleep measured its first report before it slept. So `isLate` counts, too, and the next report
+    // is up to date.
     const strained = isLate || result.isOverloaded;
     if (phase === 'up' && strained !== isStrained) enter('up', strained);
     return true;

@@ -51,7 +51,7 @@ export function supervise(options: SuperviseOptions): Supervised {
   const up = new Promise<string | undefined>((resolve) => {
     settleUp = resolve;
   });
-  /** Whether the end of the current run was asked for. */
+  /** Whether the end of the current run was requested. */
   let isEndWanted = false;
   let settleReplaced = (_reason: string | undefined): void => undefined;
 
@@ -148,7 +148,7 @@ function seconds(ms: number): string {
 interface WatchdogOptions {
   /** Asks the program once. Resolves to whether it answered; can take long, or never resolve. Never rejects. */
   readonly ask: () => Promise<boolean>;
-  /** Resolves when the program is up, if it ever is. From then on its silence counts, as after its first answer. */
+  /** Resolves when the program is up, if it ever is. From then on its silence counts, like after its first answer. */
   readonly isUp: Promise<void>;
   /** How long the program may be silent. */
   readonly silenceMs: number;

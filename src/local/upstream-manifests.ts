@@ -127,7 +127,10 @@ function addedAt({ created }: UpstreamEntry, now: number): number {
   return stated > Date.UTC(2020) && stated <= now ? stated : now;
 }
 
-/** A name for the object that Kubernetes allows (RFC 1123) and no earlier object has. The name is added to `used`. */
+/**
+ * A name for the object that is allowed by Kubernetes (RFC 1123) and is not used by an earlier object. The name is
+ * added to `used`.
+ */
 function objectName(id: string, used: Set<string>): string {
   const wanted = id.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
   const free =
@@ -136,7 +139,7 @@ function objectName(id: string, used: Set<string>): string {
   return free;
 }
 
-/** `localhost` can mean 127.0.0.1 or ::1, and Envoy would choose by itself. The manifest gets the one that answers. */
+/** `localhost` can mean 127.0.0.1 or ::1, and Envoy would choose one by itself. The manifest gets the address that answers. */
 async function reachableHost(host: string, port: number): Promise<string> {
   if (host !== 'localhost') return host.replace(/^\[(.*)\]$/, '$1');
   return (await accepts('127.0.0.1', port)) ? '127.0.0.1' : '::1';

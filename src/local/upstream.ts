@@ -98,7 +98,7 @@ async function ask(address: string, options: AskOptions): Promise<Answer> {
   }
 }
 
-/** undici says only "fetch failed"; the reason is in its cause. */
+/** undici's message is only "fetch failed"; the reason is in its cause. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`;
@@ -130,7 +130,7 @@ const entry = z.object({
   max_model_len: count,
   /** Together and most hosted services. */
   context_length: count,
-  /** llama.cpp: the window that the server was started with, and the one that the model was trained for. */
+  /** llama.cpp: the window that the server was started with, and the window that the model was trained for. */
   meta: z.object({ n_ctx: count, n_ctx_train: count }).optional().catch(undefined),
   architecture: z
     .object({ input_modalities: z.array(z.string()).optional().catch(undefined) })
