@@ -17,9 +17,9 @@ interface AliasClaims {
 }
 
 /**
- * Gives each alias to one model. An id wins over an alias, whichever object is older: an alias must not take a model out of the
- * catalog without notice (docs/decisions/0068-an-id-wins-over-an-alias.md). Of two objects with the same alias, the one created
- * first keeps it; where no times are known, the first in order.
+ * Gives each alias to one model. An id wins over an alias, whichever object is older: an alias must not take a model
+ * out of the catalog without notice (docs/decisions/0068-an-id-wins-over-an-alias.md). If two objects have the same
+ * alias, the object created first keeps it; without known times, the first one in order does.
  */
 export function claimAliases({ models, owners, declared }: AliasClaims): ClaimedAliases {
   const ids = new Map([...declared, ...owners]);

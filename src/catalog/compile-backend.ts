@@ -84,7 +84,7 @@ function readToken(reference: SecretRef, secrets: Secrets): { readonly text: str
   const path = ['spec', 'credentials', 'secretRef'];
   const found = secretValue(secrets, reference);
   if (!found.ok) return { path: [...path, found.field], message: found.message };
-  // A token made with `echo token | base64` ends in a newline. Anything else that is not visible would break the header.
+  // A token made with `echo token | base64` ends in a newline. Any other invisible character would break the header.
   const text = found.value.trim();
   if (/^[\x21-\x7e]{1,8192}$/.test(text)) return { text };
   return {

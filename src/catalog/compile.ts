@@ -36,7 +36,7 @@ export interface Compilation {
   readonly problems: readonly CatalogProblem[];
   /** The result of each object. */
   readonly results: ObjectResults;
-  /** The backends of the snapshot, by name, those without a route included. */
+  /** The backends of the snapshot by name, including those without a route. */
   readonly backends: ReadonlyMap<string, Backend>;
 }
 
@@ -194,8 +194,8 @@ interface UniqueOptions<Item> {
 }
 
 /**
- * Keeps one object per name, so that no new object can take over a name that is in use: the object created first, or the first in
- * order where no times are known. Reports the others.
+ * Keeps one object per name, so that no new object can take over a name that is in use. Keeps the object created first
+ * or, without known times, the first one in order. Reports the others.
  */
 function unique<Item extends Read<unknown>>(
   items: readonly Item[],

@@ -76,7 +76,7 @@ function cut(message: string): string {
   return message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength - 1)}…`;
 }
 
-/** The status of an object as it was last written, as far as this version understands it. */
+/** The last written status of an object, as far as this version understands it. */
 interface WrittenStatus {
   readonly conditions: readonly Condition[];
   /** All fields that Weir writes, as one text, so that two statuses can be compared. */

@@ -43,7 +43,7 @@ const age: PrinterColumn = {
   description: 'Time since the object was made.',
 };
 
-/** A column that shows whether a condition holds. */
+/** A column that shows the status of a condition. */
 function condition(type: string, description: string, priority?: 1): PrinterColumn {
   const jsonPath = `.status.conditions[?(@.type=="${type}")].status`;
   return { name: type, type: 'string', description, jsonPath, ...(priority && { priority }) };
@@ -75,8 +75,8 @@ const modelConditions: Readonly<Record<ModelConditionType, string>> = {
 };
 
 /**
- * Finds the endpoints of a Backend in whichever of the three fields has them. The API server shows the first value that
- * a path finds.
+ * The path of a Backend's endpoints, which are in one of three fields. The API server shows the first value that a path
+ * finds.
  */
 const anySource = ".spec['service','endpoint','endpoints']";
 
@@ -170,8 +170,8 @@ export interface OpenApiSchema {
 
 /**
  * The OpenAPI schema of a spec or status for authors: it has the defaults, and no field with a default is required. The
- * schema is structural (Kubernetes' word for: every value has one type) as long as the zod schema has no unions but
- * those of `intOrString`.
+ * schema is structural (in Kubernetes' words: every value has one type) as long as the zod schema has no unions except
+ * `intOrString`.
  */
 export function openApiSchema(schema: z.ZodType): OpenApiSchema {
   // oxlint-disable-next-line typescript/consistent-type-assertions -- what zod writes for this target

@@ -84,7 +84,7 @@ function accepted({ result }: ModelFacts): ModelStatement {
   return { type, status: 'False', reason, message: faultsText(own) };
 }
 
-/** The problems of the object itself, without those of its references. */
+/** The problems of the object itself, without the problems of its references. */
 function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[] {
   return (result?.problems ?? []).filter(({ cause }) => cause !== 'reference');
 }
@@ -127,7 +127,7 @@ function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
 
 interface RouteFault {
   readonly text: string;
-  /** Whether the route is ejected. Requests can reach an ejected route. */
+  /** Whether the route is ejected. Requests could reach it. */
   readonly isOut: boolean;
 }
 
@@ -193,7 +193,7 @@ function listed({ model, replicas }: ModelFacts, servable: ModelStatement): Mode
   if (model === undefined || servable.reason === 'Left') {
     return { type, status: 'False', reason: 'NotInCatalog', message: servable.message };
   }
-  // While its Envoy does not answer, callers of a replica get no list at all.
+  // Callers get no list from a replica whose Envoy does not answer.
   const unlisting = replicas.filter(({ hasEnvoy, unlisted }) => !hasEnvoy || unlisted.has(model.id));
   if (unlisting.length === 0) return { type, status: 'True', reason: 'Listed', message: '' };
   const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';

@@ -115,7 +115,7 @@ export interface Staying<Item> {
 /** A timer of many days would overflow, and would not notice a change of the wall clock. */
 const longestMs = 60 * 60 * 1000;
 
-/** The items that have not left. `leavesAtOf` says when an item leaves, milliseconds since the epoch; undefined: never. */
+/** The items that have not left. `leavesAtOf` returns when an item leaves, milliseconds since the epoch; undefined: never. */
 export function stayingAt<Item>(
   items: readonly Item[],
   { now, leavesAtOf }: { readonly now: number; readonly leavesAtOf: (item: Item) => number | undefined },

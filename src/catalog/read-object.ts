@@ -38,7 +38,7 @@ export function readObject(object: CatalogObject): ReadResult {
   return result;
 }
 
-/** The problems of one object by itself; `compile` finds those of its references. Never throws. */
+/** The problems of one object by itself; `compile` finds the problems of its references. Never throws. */
 export function checkObject(object: CatalogObject): readonly CatalogProblem[] {
   return readObject(object).problems;
 }

@@ -12,8 +12,8 @@ const warning = (reason: string): EventKind => ({ severity: 'Warning', reason })
 const normal = (reason: string): EventKind => ({ severity: 'Normal', reason });
 
 /**
- * `on`: the condition was False and is True now. `off`: it is False now and was not. A first status that is True is not
- * a change.
+ * `on`: the condition was False and is True now. `off`: it is False now and was not False before. `same`: all other
+ * changes, and a first status that is not False.
  */
 const turned = ({ from, to }: Change): 'on' | 'off' | 'same' => {
   if (from?.status === to.status) return 'same';
@@ -21,7 +21,7 @@ const turned = ({ from, to }: Change): 'on' | 'off' | 'same' => {
   return to.status === 'True' && from?.status === 'False' ? 'on' : 'same';
 };
 
-/** The event of a change, by the type of its condition; none for some changes. */
+/** The event for a change of a condition, by the condition's type. Some changes have none. */
 const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefined>> = {
   Accepted: (change) => {
     const turn = turned(change);
@@ -56,7 +56,7 @@ const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefi
     }
   },
   Programmed: ({ from, to }) =>
-    // Every change takes some seconds to reach Envoy: `lagEvent` reports a longer one.
+    // Every change takes some seconds to reach Envoy. `lagEvent` reports a change that takes longer.
     to.reason === 'EnvoyRefused' && from?.reason !== to.reason ? warning('NotProgrammed') : undefined,
   Healthy: (change) => {
     const turn = turned(change);
