@@ -21,7 +21,7 @@ export interface CatalogSource {
   readonly followService?: FollowEndpoints<ServiceSource>;
   /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
   readonly join?: (parts: ReplicaParts) => Replica;
-  /** The Models and Backends as they are declared now, those that were refused included. */
+  /** The Models and Backends as they are declared now, including refused ones. */
   readonly objects: (compilation: Compilation) => readonly KubeObject[];
   /** Call after `Replica.close`. */
   readonly close: () => Promise<void>;

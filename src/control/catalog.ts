@@ -20,12 +20,12 @@ import { openManifestFolder } from './manifest-catalog.ts';
 import { type CatalogFacts, observeCatalog, replicaName } from './observe-catalog.ts';
 import { observeEndpoints } from './observe-endpoints.ts';
 
-/** Everything that is known of the catalog at one moment. */
+/** All facts about the catalog at one moment. */
 export interface CatalogView {
   readonly objects: readonly KubeObject[];
   readonly compilation: Compilation;
   readonly problems: readonly CatalogProblem[];
-  /** What this replica observes of the catalog. */
+  /** The observations of this replica. */
   readonly own: ObservedCatalog;
 }
 
@@ -41,7 +41,10 @@ export function ownConditions(
   return statusParts(object, { compilation, replicas: [own], now })?.statements ?? [];
 }
 
-/** Envoy answers within milliseconds. A collector of metrics waits ten seconds at most, and wants the other metrics, too. */
+/**
+ * Envoy answers within milliseconds. A collector of metrics waits ten seconds at most, and must get the other metrics
+ * in time, too.
+ */
 const envoyTimeoutMs = 1_000;
 
 interface CatalogOptions
@@ -51,7 +54,7 @@ interface CatalogOptions
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
   readonly endpoints: Pick<EndpointTable, 'follow' | 'found'>;
   readonly followHosts: FollowEndpoints<HostsSource>;
-  /** Clusters that Envoy needs beside those of the catalog. */
+  /** Clusters that Envoy needs in addition to the catalog's. */
   readonly extraClusters: readonly Cluster[];
   readonly statusOf: (model: Model) => ModelStatus;
   /** The price of a web search; undefined if there is no web search. */

@@ -32,7 +32,7 @@ interface ControllerOptions {
   readonly latest: () => CompiledObjects | undefined;
   /** The observations of all replicas that are alive, this one included. */
   readonly replicas: () => Promise<readonly ObservedCatalog[]>;
-  /** Whether this replica is the one that writes. */
+  /** Whether this replica writes the status of objects. */
   readonly isLeading: () => boolean;
   readonly write: StatusWriter;
   readonly onError: (error: unknown) => void;
@@ -54,9 +54,7 @@ const concurrency = 8;
 const lagMs = 30_000;
 /** Longest time that a pass may run before requests get their turn. */
 const sliceMs = 5;
-/**
- * Time alone can make one event due: that of a lagging Envoy. So a pass without changes is repeated after this time.
- */
+/** An event about a lagging Envoy becomes due by time alone. So a pass without changes is repeated after this time. */
 const repeatMs = 30_000;
 
 /** The inputs of one pass. */
@@ -83,7 +81,7 @@ export function startController(options: ControllerOptions): Controller {
   let running: Promise<void> | undefined;
   let isStale = false;
   let closed = false;
-  /** The last pass that left nothing to write. */
+  /** The inputs of the last pass that left nothing to write. */
   let settled: Pass | undefined;
   let isSettled = false;
 

@@ -28,14 +28,14 @@ interface FollowOptions {
   /** The snapshot before the first reading. An object that has turned bad keeps serving in its version there. */
   readonly previous: Snapshot | undefined;
   readonly services: ServiceSupport;
-  /** What the list of models shows besides the catalog. */
+  /** The facts besides the catalog that the list of models shows. */
   readonly listing: Listing;
   /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have the known endpoints. */
   readonly followEndpoints: (clusters: readonly Cluster[]) => Promise<void>;
   /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or does not answer. */
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
-  /** Called with the result of every reading, the first one included, also where the snapshot has not changed. */
+  /** Called with the result of every reading, including the first one, even if the snapshot has not changed. */
   readonly onCompiled: (compilation: Compilation) => void;
   readonly onSwap: (snapshot: Snapshot) => void;
   readonly onError: (error: unknown) => void;

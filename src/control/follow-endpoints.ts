@@ -110,7 +110,7 @@ export function createEndpointTable(options: {
   };
 }
 
-/** Most clusters of a catalog that has changed are the very same objects. */
+/** Most clusters of a changed catalog are the same objects as before. */
 function hasSameSource(a: Cluster, b: Cluster): boolean {
   return a === b || (a.tls.mode === b.tls.mode && JSON.stringify(a.endpoints) === JSON.stringify(b.endpoints));
 }

@@ -58,9 +58,9 @@ interface Failing {
 /** Looks at Envoy once a second while some backend declares a health check. */
 export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
   const { clock, envoy, clusters, endpoints, check = checkEndpoint } = options;
-  /** Backends without a healthy endpoint, each with the number of looks in a row that found it so. */
+  /** Backends without a healthy endpoint, each with the number of looks in a row with that result. */
   let unhealthy: ReadonlyMap<string, number> = new Map();
-  /** Endpoints that fail, each with the number of looks in a row that found it so, by backend. */
+  /** Endpoints that fail, by backend, each with the number of looks in a row with that result. */
   let failing: ReadonlyMap<string, ReadonlyMap<string, number>> = new Map();
   let answers: ReadonlyMap<string, Checked> = new Map();
 
@@ -123,13 +123,13 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 
 const keyOf = ({ cluster, endpoint }: Failing): string => `${cluster.backend} ${endpoint}`;
 
-/** A cluster that still warms has no results yet. */
+/** A cluster that Envoy is still warming has no results yet. */
 function failingOf(cluster: Cluster, envoy: EnvoyClusters): readonly string[] {
   const failing = envoyEndpoints(envoy, cluster)?.failing ?? [];
   return failing.flatMap(({ endpoint, why }) => (why === 'health-check' ? [endpoint] : []));
 }
 
-/** Whether Envoy has a cluster with endpoints, and no healthy one. A cluster that still warms has no results yet. */
+/** Whether Envoy has a cluster with endpoints, and no healthy one. A cluster that Envoy is still warming has no results yet. */
 function isUnhealthy(cluster: Cluster, envoy: EnvoyClusters): boolean {
   const counts = envoyEndpoints(envoy, cluster);
   return counts !== undefined && unreachableBy(counts) === 'unhealthy';

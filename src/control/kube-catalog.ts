@@ -27,7 +27,7 @@ const confirmEveryMs = 60_000;
  * write covers many changes.
  */
 const saveWithinMs = 2_000;
-/** The same for endpoints. Pods come and go more often than catalogs change. */
+/** Longest time until changes of endpoints are written to disk. Pods come and go more often than catalogs change. */
 const saveEndpointsWithinMs = 10_000;
 
 interface KubernetesOptions extends CatalogSourceOptions {
@@ -37,8 +37,8 @@ interface KubernetesOptions extends CatalogSourceOptions {
 }
 
 /**
- * Opens the catalog of a namespace: that of the cluster, or if the cluster does not answer in time the catalog on disk,
- * or if there is none an empty one. Rejects when no cluster is configured.
+ * Opens the catalog of a namespace. If the cluster does not answer in time, it begins with the catalog on disk; if
+ * there is none, it begins empty. Rejects when no cluster is configured.
  */
 export async function openKubernetes(settings: Settings, options: KubernetesOptions): Promise<CatalogSource> {
   const { namespace, log, clock, random, instance, environment } = options;
@@ -219,7 +219,7 @@ async function openServices(
   };
 }
 
-/** Logs why something is not followed, each reason once until it is followed again, and then that it is. */
+/** Logs once for each reason why the catalog or its endpoints are not followed, and logs again when they are followed. */
 function createTroubleLog(
   log: Pick<PartLog, 'info' | 'warn'>,
   { namespace, what }: { readonly namespace: string; readonly what: string },

@@ -51,7 +51,7 @@ export async function* renderCatalog(options: LiveCatalogOptions): AsyncGenerato
   yield '}';
 }
 
-/** The objects of a kind, the ones that serve first. */
+/** The objects of a kind. Objects that serve come first. */
 function ofKind({ objects, compilation }: CatalogView, kind: KubeObject['kind']): readonly KubeObject[] {
   const isRefused = ({ declared }: KubeObject): number =>
     Number(compilation.results.get(declared)?.state !== 'accepted');
@@ -117,7 +117,7 @@ function pricesOf({ prices }: Model): LiveModel['pricing'] {
   };
 }
 
-/** The state of a route depends on the request. The one for a stream without tools or structure is shown. */
+/** The state of a route depends on the kind of request. The catalog shows it for a stream without tools or structure. */
 const plainStream = { stream: true, capabilities: [] } as const;
 
 function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveRoute {

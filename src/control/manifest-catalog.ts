@@ -52,7 +52,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     compiled: () => undefined,
     objects: ({ results }) => [...results.keys()].flatMap((object) => declaredObject(object, announced())),
     close: async () => {
-      // Close the folder first, so that a reading that the parser breaks off is not taken for the whole folder.
+      // Close the folder first. Otherwise a reading that the parser breaks off would count as the whole folder.
       await Promise.all([close(), parser.close()]);
     },
   };
@@ -70,7 +70,7 @@ interface ManifestCatalogOptions {
     readonly save: (announcements: Announcements) => Promise<void>;
   };
   readonly clock: Clock;
-  /** Called with every reading but the first that may change the catalog. */
+  /** Called with every reading after the first one that may change the catalog. */
   readonly onChange: (reading: CatalogReading) => void;
   /** A Model will leave. Called once for each date that the Model declares. */
   readonly onAnnounced: (name: string, notice: Notice) => void;

@@ -1,4 +1,4 @@
-/** Observes the catalog as this replica has it: its Envoy, its routes and its list of models. */
+/** Observes the catalog of this replica: its Envoy, its routes and its list of models. */
 import { hostname } from 'node:os';
 import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import type { InSlices } from '../core/clock.ts';

@@ -4,7 +4,7 @@ import type { SharedClusters } from '../envoy/runtime/clusters-file.ts';
 import { type LoadShedderOptions, shedAtEnvoy } from '../envoy/runtime/load-shedder.ts';
 import { takeLock } from '../process/lock.ts';
 
-/** What differs between a service that has its Envoy for itself and one of several behind one Envoy. */
+/** The differences between a service that has its Envoy for itself and one of several services behind one Envoy. */
 interface PlaceAtEnvoy {
   readonly extprocSocket: string;
   readonly discoverySocket: string;

@@ -11,7 +11,7 @@ import { type CompiledObjects, startController } from './controller.ts';
 
 /** The facts that a replica reports about itself. */
 export interface ReplicaParts {
-  /** Observes the catalog as this replica has it. */
+  /** Observes the catalog of this replica. */
   readonly observe: () => Promise<ObservedCatalog>;
 }
 
