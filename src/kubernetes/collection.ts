@@ -200,7 +200,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
       } catch (error) {
         if (over.signal.aborted) return;
         const isExpired = error instanceof Expired || isRefusal(error, 410);
-        // After a watch that went well for a while the next one follows at once. Only repeated failures lead to a wait.
+        // If a watch went well for a while, the next one follows at once. Only repeated failures lead to a wait.
         const wasSound = state.kind === 'in-step' && clock.elapsed() - begun >= soundMs;
         if (isExpired || isRefusal(error, 403, 404)) version = undefined;
         if (isExpired && wasSound) continue;

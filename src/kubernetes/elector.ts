@@ -23,7 +23,7 @@ export interface Elector {
 }
 
 const leaseName = 'weir-controller';
-/** A leader that does not renew for this time has lost the lease. */
+/** A leader that does not renew the lease for this time loses it. */
 const durationSeconds = 10;
 /** The leader gives up before the others may take over, because its clock may be slow and its requests may arrive late. */
 const giveUpMs = 7_000;
@@ -67,7 +67,10 @@ export function startElector(options: ElectorOptions): Elector {
     options.onChange(wasLeading);
   }
 
-  /** Takes or renews the lease. Returns whether this replica holds it now; rejects when that is unknown. `asked`: now. */
+  /**
+   * Takes or renews the lease. Returns whether this replica holds the lease now; rejects when that is unknown. `asked`:
+   * the current time.
+   */
   async function acquire(asked: number): Promise<boolean> {
     try {
       const lease = await find();

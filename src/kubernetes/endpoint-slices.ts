@@ -110,7 +110,7 @@ function readEndpoint({ addresses: [address], conditions, zone }: RawEndpoint): 
   const ready = conditions?.ready ?? true;
   const serving = conditions?.serving ?? ready;
   const state = conditions?.terminating === true ? (serving ? 'draining' : 'out') : ready ? 'ready' : 'out';
-  // In the one spelling that Envoy uses, too.
+  // In the spelling that Envoy also uses.
   return [{ address: ipaddr.parse(address).toString(), state, zone: zone ?? undefined }];
 }
 
@@ -143,7 +143,7 @@ interface ServiceFacts {
   readonly source: ServiceSource;
   readonly scheme: Scheme;
   readonly namespace: string;
-  /** Undefined: there is none of that name, or Services cannot be read. */
+  /** Undefined: there is no Service of that name, or Services cannot be read. */
   readonly service: Service | undefined;
   /** All slices of the Service. */
   readonly slices: readonly Slice[];
@@ -184,7 +184,7 @@ interface SlicePart {
   readonly draining: readonly Endpoint[];
 }
 
-/** In a large Service, one slice of many changes at a time. The endpoints of the others stay the same objects. */
+/** In a large Service, changes come one slice at a time. The endpoints of the other slices stay the same objects. */
 const parts = new WeakMap<Slice, SlicePart>();
 
 function endpointsIn(slice: Slice, at: Pick<SlicePart, 'port' | 'authority'>): SlicePart {

@@ -12,7 +12,7 @@ import {
 } from './collection.ts';
 import { placeOf, readKubeObject } from './objects.ts';
 
-/** Everything that a catalog is made of, as the API server has it at one moment. */
+/** All objects of a catalog, as the API server has them at one moment. */
 export interface KubeReading {
   /** Backends, then Models, each in the order of their names: the same on every replica. */
   readonly objects: readonly KubeObject[];

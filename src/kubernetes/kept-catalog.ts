@@ -6,17 +6,20 @@ import type { EndpointsByService } from './follow-services.ts';
 /** The objects that were served when the API server last answered. */
 interface KeptObjects {
   readonly objects: readonly CatalogObject[];
-  /** When the objects were last known to be those of the API server, milliseconds since the epoch. */
+  /** When the objects were last known to be in step with the API server, milliseconds since the epoch. */
   readonly inStepAt: number;
 }
 
-/** The last catalog on disk, for a start without an API server. It holds credentials, so only the service's user may read the file. */
+/**
+ * The last catalog on disk, for a start without an API server. It contains credentials, so only the service's user may
+ * read the file.
+ */
 interface KeptCatalog {
   /** Undefined when there is no file of this namespace, or the file cannot be read. */
   readonly load: () => Promise<KeptObjects | undefined>;
   /** Replaces the whole file. If several calls are under way, the last one wins. Rejects when the file cannot be written. */
   readonly save: (objects: readonly CatalogObject[]) => Promise<void>;
-  /** Records that the objects were still those of the API server at this time. */
+  /** Records that the objects were still in step with the API server at this time. */
   readonly confirm: (inStepAt: number) => Promise<void>;
 }
 

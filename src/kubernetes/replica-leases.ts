@@ -35,7 +35,7 @@ const roleLabel = { 'weir.dev/role': 'replica' };
 const viewAnnotation = 'weir.dev/view';
 const durationSeconds = 15;
 const renewMs = 5_000;
-/** The leases of replicas that died are deleted after so long. */
+/** The lease of a replica that has died is deleted after this time. */
 const deleteAfterMs = 10 * 60_000;
 /**
  * The annotations of an object may have 256 KiB together, so only this many names are written. Facts that are left out
@@ -86,7 +86,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
   const { leases } = options.client;
   const own = `${prefix}${name}`;
   const renewals = watchRenewals(clock);
-  /** The last texts of the others, with their contents. An unchanged text is not read again. */
+  /** The last texts of the other replicas' leases, and what they contain. An unchanged text is not parsed again. */
   const known = new Map<string, { readonly text: string; readonly observed: ObservedCatalog | undefined }>();
   let last: { readonly text: string; readonly at: number } | undefined;
   let lastError = '';
@@ -181,7 +181,7 @@ function shortened({ total, healthy, ejected, failing, trouble }: ObservedEndpoi
   return { total, healthy, ejected, failing: failing.slice(0, mostEndpoints), trouble: trouble?.slice(0, 300) };
 }
 
-/** Reads what a replica has written; undefined when another version of the service wrote it in another form. */
+/** Reads the text of a replica; undefined when another version of the service wrote it in another form. */
 function readText(name: string, text: string): ObservedCatalog | undefined {
   try {
     const { hasEnvoy, clusters, out, unlisted, ...facts } = writtenCatalog.parse(JSON.parse(text));
