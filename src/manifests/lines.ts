@@ -58,7 +58,7 @@ export function lineIn(lines: LineTable, path: readonly PropertyKey[]): number {
   return 1;
 }
 
-/** The path of the field that an offset is in, or of the last field before it: the place of a syntax error. */
+/** The path of the field that contains an offset, or of the last field before it: the place of a syntax error. */
 export function pathAt(document: Document, offset: number): readonly PropertyKey[] {
   const path: PropertyKey[] = [];
   let node: unknown = document.contents;

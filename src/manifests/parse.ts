@@ -32,7 +32,7 @@ export function parseManifest(file: string, text: string): readonly ManifestEntr
 export function* parseDocuments(file: string, text: string): Generator<ParsedDocument, void, undefined> {
   const pieces = splitDocuments(text);
   for (const piece of pieces.slice(0, maxDocuments)) {
-    // A file with one object is named without a number, as its author thinks of it.
+    // A file with one object is named without a number, because its author thinks of the file.
     const where = pieces.length === 1 ? file : `${file}#${piece.number}`;
     yield parsePiece(piece, where);
   }
@@ -97,7 +97,7 @@ function parsedOf({ where, document, lineAt }: Parsed & { readonly where: string
 /** One document of a file, to be parsed by itself. */
 interface Piece {
   readonly text: string;
-  /** Its place in the file, from 1; documents that hold nothing count too. */
+  /** Its place in the file, from 1. Empty documents count, too. */
   readonly number: number;
   /** Lines of the file before it. */
   readonly linesBefore: number;
@@ -176,8 +176,8 @@ function boundPassedByValue(value: unknown): string | undefined {
 }
 
 /**
- * What each syntax error of the `yaml` package means, without the text it was found in: the package's own messages
- * quote the file, and the file may hold a Secret.
+ * The meaning of each syntax error of the `yaml` package, without the faulty text: the package's own messages quote the
+ * file, and the file may contain a Secret.
  */
 export const yamlFaults: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'expected no anchor or tag on an alias',

@@ -7,7 +7,7 @@ import { type Walk, walk } from './walk.ts';
 export interface Manifests {
   /** Every object of the folder, files in the order of their paths. */
   readonly objects: readonly CatalogObject[];
-  /** Problems of files; `compile` finds those of objects. */
+  /** Problems of files; `compile` finds the problems of objects. */
   readonly problems: readonly CatalogProblem[];
 }
 
@@ -117,7 +117,7 @@ async function readText(path: string): Promise<ReadText> {
   }
 }
 
-/** Returns the problems of one object, without those of its references to other objects. */
+/** Returns the problems of one object, without the problems of its references to other objects. */
 export type CheckObject = (object: CatalogObject) => readonly CatalogProblem[];
 
 interface SettledFile {

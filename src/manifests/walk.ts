@@ -20,8 +20,8 @@ const maxFiles = 10_000;
 const manifestName = /\.(ya?ml|json)$/;
 
 /**
- * Finds the manifest files of a folder and its sub-folders; never throws. Names that begin with a dot are passed over:
- * in a mounted ConfigMap they hold the same files again, elsewhere they are editors' own.
+ * Finds the manifest files of a folder and its sub-folders; never throws. Names that begin with a dot are skipped: in a
+ * mounted ConfigMap they contain the same files again, elsewhere they belong to editors.
  */
 export async function walk(dir: string): Promise<Walk> {
   const files: string[] = [];

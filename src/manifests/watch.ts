@@ -29,7 +29,7 @@ interface WatchOptions {
   readonly dir: string;
   readonly clock: Clock;
   readonly parse: ParseManifest;
-  /** Called with the first reading and then with every one that differs from the last. Must not throw. */
+  /** Called with the first reading, and then with every reading that differs from the one before. Must not throw. */
   readonly onChange: (manifests: Manifests) => void;
   /**
    * Finds the problems that make an object broken, so that its last good version stays. Called for all objects of a
@@ -43,11 +43,11 @@ interface WatchOptions {
 }
 
 interface ManifestWatch {
-  /** Resolves when nothing is left open; onChange is not called any more. */
+  /** Resolves when nothing is left open. `onChange` is not called any more. */
   readonly close: () => Promise<void>;
 }
 
-/** How often a folder is read that cannot be watched. */
+/** How often a folder is read if it cannot be watched. */
 const deafPollMs = 2000;
 /** A folder that changes all the time is read at least this often. */
 const maxDelayMs = 1000;
@@ -139,8 +139,8 @@ function differs(a: Manifests, b: Manifests): boolean {
 
 interface FolderWatch {
   /**
-   * Watches these folders (and only these) from now on; true when all of them could be watched.
-   * Every watch is made anew: a watch on a folder that was replaced by another of the same path sees nothing.
+   * Watches these folders (and only these) from now on; true when all of them could be watched. Every watch is made
+   * again: a watch sees nothing if its folder was replaced by another folder with the same path.
    */
   readonly renew: (folders: readonly string[]) => boolean;
   readonly close: () => void;
