@@ -33,9 +33,9 @@ export const keepAffinity: ConfigObject = extension(
 export const affinityHash: readonly ConfigObject[] = [{ filter_state: { key: stateKey } }];
 
 /**
- * Most requests under way of one endpoint, in percent of its even share of those in this Envoy. A lower bound would
- * send a prompt that many calls share away from its cache for a small unevenness; a higher bound would let it fill one
- * endpoint while others idle.
+ * Most requests under way on one endpoint, in percent of its even share of all requests in this Envoy. With a lower
+ * bound, a small unevenness would send a popular prompt away from its cache. With a higher bound, a popular prompt
+ * would fill one endpoint while others idle.
  */
 const mostOfEvenShare = 150;
 

@@ -7,7 +7,7 @@ import { serviceCluster, servicesCluster } from './service-cluster.ts';
 import { tracingCluster, tracingRuntime } from './tracing.ts';
 import { extension, type Json, type ConfigObject } from './typed.ts';
 
-/** What an operator decides about Envoy. Everything else follows from the design. */
+/** An operator's decisions about Envoy. Everything else follows from the design. */
 export interface BootstrapOptions extends EdgeOptions {
   /** The address of Envoy for probes and Prometheus. Undefined: there is none (ops-listener.ts). */
   readonly ops?: { readonly address: string; readonly port: number } | undefined;
@@ -26,8 +26,9 @@ export interface BootstrapOptions extends EdgeOptions {
 const grpcClientIdle = '86400s';
 
 /**
- * Envoy's whole static configuration. Clusters of backends come later, through the watched clusters file, which must
- * exist before Envoy starts, and their endpoints from the service. Throws when the run folder's path is too long (see run-folder.ts).
+ * Envoy's whole static configuration. Envoy gets the clusters of backends later, through the watched clusters file,
+ * which must exist before Envoy starts. It gets their endpoints from the service. Throws when the run folder's path is
+ * too long (see run-folder.ts).
  */
 export function renderBootstrap(options: BootstrapOptions): ConfigObject {
   const files = runFolder(options.runFolder);
@@ -43,8 +44,8 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
         {
           name: 'weir',
           static_layer: {
-            // Without it Envoy resets every finished ext_proc stream, and Node answers a burst of resets with GOAWAY,
-            // which fails other callers' requests.
+            // Without this feature, Envoy resets every finished ext_proc stream, and Node answers a burst of resets
+            // with GOAWAY, which fails other callers' requests.
             'envoy.reloadable_features.ext_proc_graceful_grpc_close': true,
             ...(isTraced ? tracingRuntime : {}),
           },
@@ -91,7 +92,7 @@ export function envoyArguments(options: {
     '--disable-hot-restart',
     '--log-level',
     'warn',
-    // Connections close with their next answer. By default Envoy would spread that over ten minutes.
+    // Connections close with their next answer. By default Envoy would spread the closing over ten minutes.
     '--drain-strategy',
     'immediate',
     ...(options.concurrency === undefined ? [] : ['--concurrency', String(options.concurrency)]),

@@ -84,13 +84,13 @@ const outlierDetection: ConfigObject = {
   enforcing_success_rate: 0,
   base_ejection_time: '5s',
   max_ejection_time: '30s',
-  // Envoy never ejects the last endpoint: that endpoint's own failure says more than Envoy's refusal.
+  // Envoy never ejects the last endpoint: the endpoint's own failure has more information than Envoy's refusal.
   max_ejection_percent: 50,
   always_eject_one_host: false,
 };
 
 function health({ healthCheck }: Cluster): ConfigObject {
-  // No panic: an endpoint that failed its check is not tried, so that the next route is tried at once.
+  // No panic mode: an endpoint that failed its check gets no request, so that the next route is tried at once.
   const common = { common_lb_config: { healthy_panic_threshold: { value: 0 }, ...affineBound } };
   if (healthCheck === undefined) return common;
   const interval = `${healthCheck.intervalSeconds}s`;
@@ -122,8 +122,8 @@ function protocol(cluster: Cluster): ConfigObject {
       'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
         'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
         {
-          // Python's usual servers close an idle connection after 5 s. Envoy must close it first, or a request meets a
-          // closing one.
+          // Usual Python servers close an idle connection after 5 s. Envoy must close it first, or a request would
+          // arrive on a closing connection.
           common_http_protocol_options: { idle_timeout: '4s' },
           ...(cluster.tls.mode === 'Disabled'
             ? { explicit_http_config: { http_protocol_options: {} } }

@@ -7,7 +7,7 @@ import { openingRetries, serviceCluster } from './service-cluster.ts';
 import { edgeTracing } from './tracing.ts';
 import { extension, type ConfigObject, typed } from './typed.ts';
 
-/** What an operator decides about the edge, the listener that callers reach. */
+/** An operator's decisions about the edge, the listener that callers reach. */
 export interface EdgeOptions {
   /** Folder of the sockets and of the clusters file; see run-folder.ts. */
   readonly runFolder: string;
@@ -127,10 +127,7 @@ function identity(trustedHops: number): ConfigObject {
   };
 }
 
-/**
- * An escaped slash is part of a name, as in `/v1/models/org%2Fmodel`. Client libraries ask for such paths, and the
- * answer must be 404.
- */
+/** An escaped slash is part of a name. Client libraries ask for paths such as `/v1/models/org%2Fmodel`, and get 404. */
 const pathRules: ConfigObject = {
   normalize_path: true,
   merge_slashes: true,
@@ -164,7 +161,7 @@ const limits: ConfigObject = {
 /** No timer runs while a request is being served: an answer may be minutes away, and a stream silent for minutes. */
 const timeouts: ConfigObject = {
   request_headers_timeout: '15s',
-  // Until the whole request has arrived: 32 MB at 60 kB/s.
+  // Longest time until the whole request has arrived: 32 MB at 60 kB/s.
   request_timeout: '600s',
   stream_idle_timeout: '0s',
   // Longest time for which a complete answer waits for its caller to read it.

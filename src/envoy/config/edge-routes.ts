@@ -19,7 +19,7 @@ export function edgeRoutes(models: { readonly perMinute: number; readonly burst:
         name: 'edge',
         domains: ['*'],
         routes: [
-          // Two Host lines arrive joined; RFC 9112 §3.2 wants a 400.
+          // Two Host lines arrive joined; RFC 9112 §3.2 requires a 400.
           {
             match: { prefix: '/', headers: [{ name: ':authority', string_match: { contains: ',' } }] },
             direct_response: { status: 400 },

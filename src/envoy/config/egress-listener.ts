@@ -7,9 +7,9 @@ import type { ConfigObject } from './typed.ts';
 const clusterHeader = 'x-weir-cluster';
 
 /**
- * Header of a request that names the endpoint to call, base64 of `address:port`. Envoy keeps to it unless the endpoint is gone
- * or unhealthy; then, and for a call that names none, Envoy chooses itself and names its choice in the same header of
- * the response. Envoy removes the request's header before the call leaves.
+ * Header of a request that names the endpoint to call, base64 of `address:port`. Envoy calls that endpoint unless it is
+ * gone or unhealthy. In that case, and if a call names none, Envoy chooses an endpoint and names it in the same header
+ * of the response. Envoy removes the request's header before the call leaves.
  */
 const endpointHeader = 'x-weir-endpoint';
 
@@ -30,7 +30,7 @@ export function egressListener(egressSocket: string, { isTraced }: { readonly is
     name: 'egress',
     traffic_direction: 'OUTBOUND',
     address: { pipe: { path: egressSocket, mode: 0o600 } },
-    // The limit protects against callers, and these connections are the service's.
+    // The limit is for callers' connections, and these are the service's.
     ignore_global_conn_limit: true,
     bypass_overload_manager: true,
     // Each answer that the service does not read fills this buffer. A larger one is not faster.

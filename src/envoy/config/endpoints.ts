@@ -5,9 +5,9 @@ import type { ConfigObject } from './typed.ts';
 const discoveryClusterName = 'weir-discovery';
 
 /**
- * Where Envoy's clusters get their endpoints: from the service, on one gRPC stream for all of them (`serveEndpoints` of
- * src/envoy/runtime). Not from files: Envoy 1.40 opens an inotify instance for each, and aborts when it gets no more of them;
- * Linux allows a user 128 (docs/decisions/0043-endpoints-are-named-by-the-service.md).
+ * The source of the endpoints of Envoy's clusters: the service, on one gRPC stream for all clusters (`serveEndpoints`
+ * of src/envoy/runtime). Files are no alternative: Envoy 1.40 opens an inotify instance for each file, and aborts when
+ * it gets no further one. Linux allows a user 128 (docs/decisions/0043-endpoints-are-named-by-the-service.md).
  */
 export const endpointDiscovery: ConfigObject = {
   api_type: 'DELTA_GRPC',
@@ -17,7 +17,8 @@ export const endpointDiscovery: ConfigObject = {
     {
       envoy_grpc: {
         cluster_name: discoveryClusterName,
-        // A service that has started waits for this before it takes requests. Envoy's default grows to 30 s.
+        // A service that has started waits for Envoy's connection before it accepts requests. Envoy's default grows to
+        // 30 s.
         retry_policy: { retry_back_off: { base_interval: '0.1s', max_interval: '0.5s' } },
       },
     },

@@ -47,7 +47,7 @@ const away: OwnReply = {
   message: 'The service cannot take this request right now. It is safe to retry.',
 };
 
-/** docs/reference/api.md §7.1: the one error that is not in the envelope. */
+/** The one error without the API's envelope (docs/reference/api.md §7.1). */
 const tooLarge: ConfigObject = {
   filter: statusIs('EQ', 413),
   status_code: 413,

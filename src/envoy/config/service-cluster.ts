@@ -107,7 +107,7 @@ const health: Readonly<Record<ServiceState, string>> = {
   away: 'UNHEALTHY',
 };
 
-/** The services of an Envoy that has several, in the order of their numbers, as the file that Envoy watches. */
+/** The services of an Envoy that has several, in the order of their numbers: the content of the file that Envoy watches. */
 export function renderServices(
   files: RunFolder,
   { states, version }: { readonly states: readonly ServiceState[]; readonly version: string },

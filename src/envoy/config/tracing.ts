@@ -22,7 +22,7 @@ function tracing(sampler: ConfigObject): ConfigObject {
     client_sampling: { value: 0 },
     random_sampling: { value: 100 },
     provider: extension('envoy.tracers.opentelemetry', 'envoy.config.trace.v3.OpenTelemetryConfig', {
-      // The service replaces this name by the one that the operator has chosen.
+      // The service replaces this name by the operator's.
       service_name: 'weir',
       grpc_service: { envoy_grpc: { cluster_name: tracesCluster }, timeout: '5s' },
       sampler,
@@ -42,7 +42,11 @@ const ofRatio = (ratio: number): ConfigObject =>
     sampling_percentage: { numerator: Math.round(ratio * 1_000_000), denominator: 'MILLION' },
   });
 
-/** Envoy hands its spans to the service, which exports them with its own (docs/decisions/0053-envoy-hands-its-spans-to-the-service.md). Of several services any one will do. */
+/**
+ * Envoy sends its spans to the service, which exports them with its own
+ * (docs/decisions/0053-envoy-hands-its-spans-to-the-service.md). If there are several services, any of them may get the
+ * spans.
+ */
 export const tracingCluster = (sockets: readonly string[]): ConfigObject =>
   socketCluster(tracesCluster, { sockets, http2: {} });
 

@@ -11,7 +11,7 @@ export interface EnvoyFailingEndpoint {
 
 /** A certificate of the edge. */
 interface EdgeCertificate {
-  /** The names and addresses that it is for. */
+  /** The names and addresses that the certificate is for. */
   readonly names: readonly string[];
   /** Milliseconds since the Unix epoch. */
   readonly expiresAt: number;
@@ -52,7 +52,7 @@ export interface EnvoyAdmin {
   readonly announceEnd: () => Promise<void>;
   /** Requests of callers that are not finished. */
   readonly openRequests: () => Promise<number>;
-  /** Takes `announceEnd` back; a listener that `drain` has closed stays closed. */
+  /** Withdraws `announceEnd`; a listener that `drain` has closed stays closed. */
   readonly withdrawEnd: () => Promise<void>;
   readonly close: () => void;
 }

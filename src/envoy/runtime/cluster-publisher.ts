@@ -65,7 +65,7 @@ interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'shared'> {
   readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
   readonly runFolder: Pick<ClustersFileOptions, 'clustersFolder' | 'clustersFile'>;
   readonly clock: Clock;
-  /** Envoy's log, where it can be read: the admin interface does not report why a cluster was refused. */
+  /** Envoy's log, if it can be read: the admin interface does not report why a cluster was refused. */
   readonly envoyLogFile?: string;
   /** How long Envoy may take, its own start included. Default 30 s. */
   readonly confirmWithinMs?: number;
@@ -91,7 +91,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
       refused = new Map(missing.map((name) => [name, reason]));
       throw new ClustersRejected(missing, reason);
     }
-    // Where other services write the file, too, Envoy refused their clusters.
+    // If other services write the file, too, the refused clusters are theirs.
     if (answer === 'refused' && shared === undefined) throw new Error('Envoy refused the clusters file.');
     refused = new Map();
   };
@@ -182,7 +182,7 @@ function discovery(admin: ClusterPublisherOptions['admin']): Promise<Discovery |
   );
 }
 
-/** Envoy reads a changed file within a few milliseconds. It sends no notice, so it has to be asked. */
+/** Envoy reads a changed file within a few milliseconds. It sends no notice, so the service has to ask. */
 const askEveryMs = 10;
 const askEveryMsWhenAway = 200;
 
@@ -256,7 +256,7 @@ async function endOfFile(file: string): Promise<string> {
       await handle.close();
     }
   } catch {
-    // If the log cannot be read, the message refers to it.
+    // If the log cannot be read, the error message refers to it.
     return '';
   }
 }

@@ -9,7 +9,10 @@ import type { ConfigObject } from '../config/typed.ts';
 export interface ClustersFile {
   /** Writes an empty set unless there is a file: Envoy does not start without one. */
   readonly prepare: () => Promise<void>;
-  /** Writes these clusters, and those that other services behind the same Envoy need. Resolves to the version of the file. */
+  /**
+   * Writes these clusters, and the clusters that other services behind the same Envoy need. Resolves to the version of
+   * the file.
+   */
   readonly replace: (clusters: readonly Cluster[]) => Promise<string>;
 }
 
@@ -23,7 +26,7 @@ export interface ClustersFileOptions {
   readonly shared?: SharedClusters | undefined;
 }
 
-/** What a service needs to share the file with other services. */
+/** The means by which a service shares the file with other services. */
 export interface SharedClusters {
   /** The folder in which each service writes its own clusters. */
   readonly partsFolder: string;
@@ -96,7 +99,7 @@ function sequenceOf(version: string): number {
   return Number(/^\d+/.exec(version)?.[0] ?? 0);
 }
 
-/** Whether Envoy has this version or a later one. A later one has the same clusters of this service. */
+/** Whether Envoy has this version or a later one. A later version has the same clusters of this service. */
 export function isReached(version: string, by: string): boolean {
   return sequenceOf(by) >= sequenceOf(version);
 }

@@ -18,14 +18,14 @@ export interface DownstreamBuffers {
 interface DownstreamBuffersOptions {
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;
-  /** The tables of Envoy's network namespace. Default: those of this process. */
+  /** The tables of Envoy's network namespace. Default: the tables of this process's namespace. */
   readonly tables?: KernelTables;
   readonly limits?: DeliveryLimits;
 }
 
 /**
- * Most bytes that answers may have unconfirmed. The limit for all answers together is `totalBytes`, plus one
- * `smallWindowBytes` for each answer.
+ * The limits of bytes that are sent to readers but not confirmed. All answers together have at most `totalBytes`, plus
+ * one `smallWindowBytes` for each answer.
  */
 interface DeliveryLimits {
   /** Limit for one answer. */
@@ -220,9 +220,9 @@ type DeliveryObservation =
   | 'unclear';
 
 /**
- * Applies a sample. Bytes written since the sample before may not have reached Envoy yet, so `clear` confirms only up to the
- * mark. `unclear` lets `trickleBytes` more through: a reader that keeps up goes on slowly, and one that does not is cut by
- * Envoy when Envoy holds too much for it.
+ * Applies a sample. Bytes written since the sample before may not have reached Envoy yet, so `clear` confirms only up
+ * to the mark. `unclear` confirms `trickleBytes` more: a reader that keeps up goes on slowly, and Envoy ends the
+ * connection of a reader that has stopped when it holds too much for that reader.
  */
 export function applyObservation(window: DeliveryWindow, observation: DeliveryObservation, trickleBytes: number): void {
   switch (observation) {
@@ -260,8 +260,8 @@ async function takeSample(
   const queues = await tables.look();
   return ({ peer, http2 }) => {
     const queue = queues?.queueOf(peer);
-    // The kernel does not print its table in one go: with thousands of connections coming and going a row of an open
-    // connection can be missing. Of a connection that has ended, the result does not matter any more.
+    // The kernel does not print its table in one go. While thousands of connections come and go, the row of an open
+    // connection can be missing. If the connection has ended, the result does not matter any more.
     if (queue === undefined && queues !== undefined) return 'unclear';
     // Envoy keeps bytes of its own only while the kernel's queue is full. So an empty queue means that Envoy holds
     // nothing for the connection, except bytes that HTTP/2 flow control holds. These are only counted for all

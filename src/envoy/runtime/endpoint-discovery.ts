@@ -20,8 +20,8 @@ interface DiscoveryStatus {
 /** Publishes to Envoy which endpoints its clusters have. */
 export interface EndpointDiscovery {
   /**
-   * Sets the endpoints of a cluster. Resolves when Envoy has taken them. Resolves at once where no Envoy has the cluster: Envoy
-   * gets the endpoints when it asks. Never rejects.
+   * Sets the endpoints of a cluster. Resolves when Envoy has accepted them. Resolves at once if no Envoy has the
+   * cluster: Envoy gets the endpoints when it asks. Never rejects.
    */
   readonly set: (cluster: string, endpoints: readonly Endpoint[]) => Promise<void>;
   /** Forgets a cluster. An Envoy that still has the cluster keeps its endpoints. */

@@ -19,8 +19,9 @@ export interface KernelTables {
 const maxTableBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the tables of every TCP socket, which the service shares with Envoy (same machine or same pod). proc_net_tcp(5).
- * Each reading reuses the memory of the one before: on a busy machine a table has megabytes, several times a second.
+ * Opens the tables of all TCP sockets, which the service shares with Envoy (same machine or same pod). proc_net_tcp(5).
+ * Each reading reuses the memory of the reading before: on a busy machine a table has megabytes, and is read several
+ * times a second.
  */
 export function createKernelTables(): KernelTables {
   const readers = ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => createTableReader(path));
@@ -58,9 +59,9 @@ const readAheadBytes = 64 * 1024;
 const mostSearches = 8;
 
 /**
- * Looks peers up in tables as the kernel prints them. A busy machine has tens of thousands of rows. For a handful of peers the bytes
- * are searched unparsed. For many peers the rows are indexed once: a search for each of 1,000 peers in 2,000 rows held the event
- * loop for 95 ms, the index takes 1 ms.
+ * Looks peers up in tables in the kernel's own format. A busy machine has tens of thousands of rows. For a handful of
+ * peers the bytes are searched unparsed. For many peers the rows are indexed once: a search for each of 1,000 peers in
+ * 2,000 rows held the event loop for 95 ms, the index takes 1 ms.
  */
 export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
   let searches = 0;

@@ -14,7 +14,7 @@ export interface LoadShedderOptions {
   readonly shed: (percent: number) => Promise<void>;
   readonly clock: Clock;
   readonly stepMs: number;
-  /** Returns the share that Envoy admits from now on, for the share that it has admitted so far. */
+  /** Computes the share that Envoy admits from now on, from the share that it has admitted so far. */
   readonly next: (admitRatio: number) => number;
 }
 
