@@ -12,8 +12,8 @@ import type { EndpointDiscovery } from '../envoy/runtime/endpoint-discovery.ts';
 
 export interface EndpointTable extends Endpoints {
   /**
-   * Follows the endpoints of these clusters and of no others. Resolves when they are known and Envoy can have them, but waits no
-   * longer than 2 s: a cluster whose endpoints cannot be found has none until they are. Never rejects.
+   * Follows the endpoints of these clusters and of no others. Resolves when the endpoints are known and Envoy can have
+   * them, but waits no longer than 2 s. Until its endpoints are found, a cluster has none. Never rejects.
    */
   readonly follow: (clusters: readonly Cluster[], find: FollowEndpoints) => Promise<void>;
   /** The last result for a cluster; undefined: there is none yet. */

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { Content, Message, Request } from './request.ts';
 
 /**
- * Shortest beginning that justifies a preference for one engine, bytes of text. For less, an engine's cache saves
- * little.
+ * Shortest beginning that justifies a preference for one engine, bytes of text. With a shorter one, an engine's cache
+ * saves little.
  */
 const leastBytes = 1024;
 /** Only this much of a prompt is digested: prompts that share so much nearly always share the rest. */

@@ -29,7 +29,7 @@ export function portalSessionValue(
   return `${sessionName}.${proof}`;
 }
 
-/** The name of the session for which the portal sent a key; undefined when the portal did not send it. */
+/** The name of the session for which the portal sent a key; undefined when the portal did not send this key. */
 export function provenPortalSession(value: string, keyHash: string, sharedSecret: string): string | undefined {
   const [, sessionName] = headerPattern.exec(value) ?? [];
   if (sessionName === undefined) return undefined;

@@ -50,7 +50,7 @@ export interface AttemptWatch {
   readonly output: () => void;
   /** Another endpoint answers. Called with its name. */
   readonly movedTo: (endpoint: string) => void;
-  /** The first call counts. `facts`: undefined if there is no answer. */
+  /** Only the first call has an effect. `facts`: undefined if there is no answer. */
   readonly ended: (end: AttemptEnd, facts: AnswerFacts | undefined) => void;
 }
 

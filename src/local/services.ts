@@ -225,7 +225,10 @@ function startService(
     return { ...launched, isAnswering: () => watched(launched) };
   }
 
-  /** Asks the service whether it responds, and takes it out of rotation while it does not, or refuses requests. */
+  /**
+   * Asks the service whether it responds. Takes the service out of rotation while it does not respond, or while it
+   * refuses requests.
+   */
   async function watched({ look, child }: LaunchedService): Promise<boolean> {
     let isLate = false;
     const cancel = systemClock.after(strainedAfterMs, () => {

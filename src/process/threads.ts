@@ -53,8 +53,8 @@ async function readWorker(worker: Worker): Promise<ThreadReading> {
 }
 
 /**
- * Sends a message that no thread listens to. Node refuses the message when the thread's event loop reaches it, which
- * takes the delay.
+ * Measures how long a message waits for the thread's event loop. No code of the thread listens to the message: Node
+ * refuses it when the event loop reaches it.
  */
 async function delayOf(worker: Worker): Promise<number> {
   const sentAt = performance.now();
