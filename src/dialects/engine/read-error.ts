@@ -56,6 +56,8 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   [/rate.?limit|too many requests|(?:tokens|requests) per (?:second|minute|day)|throttl|\b[tr]p[md]\b/, 'rate-limit'],
   // vLLM, OpenAI, DeepSeek, SGLang, Fireworks: "(this) model's maximum context length (is)", "maximum model length".
   [/max(?:imum)? (?:context|model|sequence|prompt) len(?:gth)?/, 'context-length'],
+  // vLLM 0.32: "max_tokens=5000 cannot be greater than max_model_len=2048."
+  [/cannot be greater than max_model_len/, 'context-length'],
   // SGLang, Together: "The input (N tokens) is longer than the model's context length (M tokens)."
   [/longer than the model'?s context|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context/, 'context-length'],
   // llama.cpp: "the request exceeds the available context size"; "context size has been exceeded".
