@@ -37,7 +37,7 @@ END = "<|im_end|>"
 SCRIPTS = {
     "": ("Moon and sea: o", TIDE * 8),
     "#w": ("One call: w", call(PARIS) + END),
-    "#b": ("Two calls: b", call(ROME) + "\n" + call(PARIS) + END),
+    "#b": ("Two calls: b", call(PARIS) + "\n" + call(ROME) + END),
     "#x": ("In notation: x", XML + END),
     "#l": ("A list: l", '[get_weather(city="Paris", days=3)]' + END),
     "#f": ("Few words: f", "Done." + END),
@@ -127,8 +127,8 @@ def train(model, tokenizer, steps):
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=steps)
     for step in range(steps):
         # Texts without end, at length: attention learnt on short ones does not last.
-        is_long = step % 4 == 3
-        size, length, endings = (3, 480, ["", "#m"]) if is_long else (8, 200, list(SCRIPTS))
+        is_long = step % 5 == 4
+        size, length, endings = (3, 480, ["", "#m"]) if is_long else (8, 200, [*SCRIPTS, "#w", "#b"])
         padded, wanted = batch_of(tokenizer, chance, size, length, endings)
         loss = model(input_ids=padded, labels=wanted).loss
         optimizer.zero_grad()
@@ -180,7 +180,7 @@ def main(out):
         tie_word_embeddings=False,
     )
     model = Qwen3ForCausalLM(config)
-    train(model, tokenizer, int(os.environ.get("WEIR_TINY_STEPS", "700")))
+    train(model, tokenizer, int(os.environ.get("WEIR_TINY_STEPS", "600")))
     model.to(torch.bfloat16).eval()
     wrong = wrong_answers(model, tokenizer)
     if wrong:
