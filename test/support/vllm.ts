@@ -65,10 +65,10 @@ const flag = (name: string, value: string): readonly string[] => (value === 'non
  * it) or ends before that, with its last lines.
  */
 export async function startVllm(options: VllmOptions = {}): Promise<Vllm> {
-  const folder = installedFolder();
+  const { folder, model } = installed();
   const { port = lowPort(), contextLength = 2048, maxRequests = 8, kvCacheBytes = 2 ** 26, extra = [] } = options;
   const { toolParser = 'hermes', reasoningParser = 'qwen3' } = options;
-  const parameters = ['serve', join(folder, 'model'), '--served-model-name', 'tiny'];
+  const parameters = ['serve', model, '--served-model-name', 'tiny'];
   parameters.push('--host', '127.0.0.1', '--port', String(port), '--dtype', 'bfloat16', '--enforce-eager');
   parameters.push('--max-model-len', String(contextLength), '--max-num-seqs', String(maxRequests));
   parameters.push('--kv-cache-memory-bytes', String(kvCacheBytes), '--enable-prompt-tokens-details');
@@ -144,8 +144,9 @@ async function textOf(url: string): Promise<string> {
   return answer.text();
 }
 
-function installedFolder(): string {
+function installed(): { readonly folder: string; readonly model: string } {
   const answer = spawnSync(installScript, ['--where'], { encoding: 'utf8' });
-  if (answer.status === 0) return answer.stdout.trim();
+  const [folder, model] = answer.status === 0 ? answer.stdout.split('\n') : [];
+  if (folder !== undefined && model !== undefined) return { folder, model };
   throw new Error(answer.error?.message ?? answer.stderr.trim());
 }

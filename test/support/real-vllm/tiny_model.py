@@ -8,6 +8,7 @@ the batch. One token is one byte, except for the markers, so that a text has one
 Usage: tiny_model.py OUTPUT
 """
 
+import json
 import os
 import random
 import sys
@@ -43,6 +44,7 @@ SCRIPTS = {
     "#f": ("Few words: f", "Done." + END),
     "#m": (MUSE * 8, ""),
 }
+ENDLESS = ("", "#m")
 
 # The template of Qwen3 in what matters: reasoning is the model's own, off by an empty trace, and kept in the last turn only.
 CHAT_TEMPLATE = """
@@ -88,30 +90,49 @@ def make_tokenizer():
     return fast
 
 
-def prompt(chance, ending):
-    """Random words, so that the model learns to look at the end alone."""
+def prompt(chance, ending, has_tools=False):
+    """Random words and tools, so that the model learns to look at the end alone."""
     letters = "abcdefghijklmnopqrstuvwxyz0123456789 .,?!{}\":"
 
     def words(most):
         return "".join(chance.choice(letters) for _ in range(chance.randrange(3, most)))
 
     system = f"<|im_start|>system\n{words(60)}\n<|im_end|>\n" if chance.random() < 0.3 else ""
+    if has_tools:
+        lines = [tool(chance, words) for _ in range(chance.randrange(1, 3))]
+        system = "<|im_start|>system\n" + "\n".join(lines) + "\n<|im_end|>\n"
     return f"{system}<|im_start|>user\n{words(40)}{ending}<|im_end|>\n<|im_start|>assistant\n"
 
 
-def batch_of(tokenizer, chance, size, length, endings):
+def tool(chance, words):
+    """A tool as the template writes it."""
+    city = {"type": "string", "enum": ["Paris", "Rome"]}
+    days = {"type": "integer", "enum": [3, 5]}
+    properties = chance.choice([{"city": city, "days": days}, {"city": {"type": "string"}}, {}])
+    parameters = {"type": "object", "properties": properties}
+    if chance.random() < 0.5:
+        parameters.update({"required": list(properties), "additionalProperties": False})
+    function = {"name": chance.choice(["get_weather", "other", "get_time"]), "parameters": parameters}
+    if chance.random() < 0.5:
+        function["description"] = words(30)
+    if chance.random() < 0.5:
+        function["strict"] = True
+    return json.dumps({"type": "function", "function": function})
+
+
+def batch_of(tokenizer, chance, size, length, endings, has_tools):
     rows, marks = [], []
     for _ in range(size):
         ending = chance.choice(endings)
         trace, answer = SCRIPTS[ending]
         thinks = chance.random() < 0.6
         if ending == "#m":
-            start, said = prompt(chance, ending), f"<think>\n{trace}" if thinks else TIDE * 8
+            start, said = prompt(chance, ending, has_tools), f"<think>\n{trace}" if thinks else TIDE * 8
             start += "" if thinks else "<think>\n\n</think>\n\n"
         elif thinks:
-            start, said = prompt(chance, ending), f"<think>\n{trace}\n</think>\n\n{answer}"
+            start, said = prompt(chance, ending, has_tools), f"<think>\n{trace}\n</think>\n\n{answer}"
         else:
-            start, said = prompt(chance, ending) + "<think>\n\n</think>\n\n", answer
+            start, said = prompt(chance, ending, has_tools) + "<think>\n\n</think>\n\n", answer
         before, after = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (start, said))
         rows.append((before + after)[:length])
         marks.append(([-100] * len(before) + after)[:length])
@@ -127,9 +148,10 @@ def train(model, tokenizer, steps):
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=steps)
     for step in range(steps):
         # Texts without end, at length: attention learnt on short ones does not last.
-        is_long = step % 5 == 4
-        size, length, endings = (3, 480, ["", "#m"]) if is_long else (8, 200, [*SCRIPTS, "#w", "#b"])
-        padded, wanted = batch_of(tokenizer, chance, size, length, endings)
+        usual = [*SCRIPTS, "#w", "#b"]
+        rounds = {4: (3, 480, ENDLESS, False), 2: (4, 600, usual, True)}
+        size, length, endings, has_tools = rounds.get(step % 5, (8, 200, usual, False))
+        padded, wanted = batch_of(tokenizer, chance, size, length, endings, has_tools)
         loss = model(input_ids=padded, labels=wanted).loss
         optimizer.zero_grad()
         loss.backward()
@@ -145,8 +167,10 @@ def wrong_answers(model, tokenizer):
     chance = random.Random(SEED + 1)
     wrong = []
     for ending, (trace, answer) in SCRIPTS.items():
-        for thinks in (True, False):
-            start = prompt(chance, ending) + ("" if thinks else "<think>\n\n</think>\n\n")
+        # Texts without end are learnt without tools, and asked for without them.
+        with_tools = () if ending in ENDLESS else ((True, True), (False, True))
+        for thinks, has_tools in ((True, False), (False, False), *with_tools):
+            start = prompt(chance, ending, has_tools) + ("" if thinks else "<think>\n\n</think>\n\n")
             said = f"<think>\n{trace}" if ending == "#m" else f"<think>\n{trace}\n</think>\n\n{answer}"
             said = said if thinks else (TIDE if ending == "#m" else answer)
             ids = tokenizer(start + said, add_special_tokens=False, return_tensors="pt")["input_ids"]
@@ -155,9 +179,9 @@ def wrong_answers(model, tokenizer):
                 scores = model(input_ids=ids).logits[0, from_token - 1 : -1].float().log_softmax(-1)
             expected = ids[0, from_token:]
             likely = scores.gather(1, expected[:, None])[:, 0]
-            print(f"{ending!r} thinks={thinks}: least likely token has {likely.min().exp():.3f}", flush=True)
-            if likely.min().exp() < 0.7:
-                wrong.append(f"{ending!r} thinks={thinks}")
+            print(f"{ending!r} thinks={thinks} tools={has_tools}: least likely token has {likely.min().exp():.3f}", flush=True)
+            if likely.min().exp() < 0.6:
+                wrong.append(f"{ending!r} thinks={thinks} tools={has_tools}")
     return wrong
 
 
@@ -180,7 +204,7 @@ def main(out):
         tie_word_embeddings=False,
     )
     model = Qwen3ForCausalLM(config)
-    train(model, tokenizer, int(os.environ.get("WEIR_TINY_STEPS", "600")))
+    train(model, tokenizer, int(os.environ.get("WEIR_TINY_STEPS", "1200")))
     model.to(torch.bfloat16).eval()
     wrong = wrong_answers(model, tokenizer)
     if wrong:
