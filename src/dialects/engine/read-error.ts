@@ -99,7 +99,9 @@ const parametersInErrors = parameterNames.toSorted((a, b) => b.length - a.length
 const parts: readonly NamedPart[] = [
   [/\bresponse_?format\b|\bjson_schema\b|\bguided_(?:json|grammar)\b|\bstructured_outputs?\b/, 'response_format'],
   [/\btool_choice\b/, 'tool_choice'],
-  [/\breasoning_effort\b|\benable_thinking\b/, 'reasoning'],
+  [/\breasoning_effort\b|\benable_thinking\b|\bthinking_token_budget\b/, 'reasoning'],
+  // vLLM 0.32: "n must be 1 when using greedy sampling, got 2." It names no parameter in a field.
+  [/\bn must be 1\b/, 'n'],
   ...parametersInErrors
     .filter((name) => parameters[name].namedInErrors === 'anywhere')
     .map((name): NamedPart => [new RegExp(`\\b(?:${wordsFor(name).join('|')})\\b`), name]),
