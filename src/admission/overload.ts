@@ -4,12 +4,12 @@ import type { Load, LoadMeter, ShedReason } from '../core/load.ts';
 import { type Clock, every } from '../core/clock.ts';
 
 /** Above `from` a rising share of new requests is refused, and from `to` on all of them. */
-export interface SheddingRange {
+interface SheddingRange {
   readonly from: number;
   readonly to: number;
 }
 
-export interface OverloadLimits {
+interface OverloadLimits {
   /** How long the request itself has waited for the service. Counts only while the queue is more than a burst. */
   readonly waitMs: SheddingRange;
   /** A queue that lasts longer than this is more than a burst. */
@@ -19,7 +19,7 @@ export interface OverloadLimits {
   readonly openRequests: SheddingRange;
 }
 
-export interface Arrival {
+interface Arrival {
   readonly head: RequestHead;
   /** When it reached the service, milliseconds since the Unix epoch. */
   readonly startedAt: number;
@@ -32,7 +32,7 @@ export interface LoadGuard extends LoadMeter {
   readonly limits: OverloadLimits;
 }
 
-export interface CheckLoadOptions extends LoadGuard {
+interface CheckLoadOptions extends LoadGuard {
   /** A number from 0 up to 1. */
   readonly random: () => number;
 }
@@ -72,7 +72,7 @@ export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
   };
 }
 
-/** Envoy's clock when it had read the request's head, in milliseconds since 1970 (envoy/edge-listener.ts). */
+/** Envoy's clock when it had read the request's head, in milliseconds since 1970 (src/envoy/config/edge-listener.ts). */
 const receivedHeader = 'x-weir-received';
 
 /** A longer wait means that the clock was set. */
@@ -172,7 +172,7 @@ export interface ShedWatch {
   readonly close: () => void;
 }
 
-export interface ShedWatchOptions {
+interface ShedWatchOptions {
   readonly clock: Clock;
   /** Share of new requests that are refused now, from 0 to 1. */
   readonly shedShare: () => number;

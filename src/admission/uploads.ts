@@ -28,7 +28,7 @@ const largeShare = 7 / 8;
 
 /** How often uploads are checked. */
 const tickMs = 1_000;
-/** An upload ends after so many checks without a byte, well before Envoy ends it (600 s, envoy/edge-listener.ts). */
+/** An upload ends after so many checks without a byte, well before Envoy ends it (600 s, src/envoy/config/edge-listener.ts). */
 const stalledTicks = 20;
 /**
  * An upload ends when so many checks bring less than `leastBytes`. Otherwise one byte now and then would hold its
@@ -49,7 +49,7 @@ export function uploadLimits(memoryLimitBytes: number): UploadLimits {
   return { totalBytes, workspaceBytes: Math.floor(totalBytes / 2), addressBytes: Math.floor(totalBytes / 2) };
 }
 
-export interface UploadsOptions {
+interface UploadsOptions {
   readonly clock: Clock;
   readonly limits: UploadLimits;
 }

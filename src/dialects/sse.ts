@@ -10,7 +10,7 @@ const maxDataLines = 1_000;
 const tooLong = (): RangeError => new RangeError('event too long');
 
 /** Receives the events of a decoder, in order. */
-export interface SseSink {
+interface SseSink {
   /** The data of one event. */
   readonly payload: (data: string) => void;
   /**
@@ -21,7 +21,7 @@ export interface SseSink {
 }
 
 /** Both functions throw RangeError when an event exceeds the limit. */
-export interface SseDecoder {
+interface SseDecoder {
   readonly push: (bytes: Uint8Array) => void;
   /** The stream has ended. An unfinished event counts: engines forget the last blank line. */
   readonly end: () => void;

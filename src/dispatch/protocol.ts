@@ -4,10 +4,10 @@ import type { Endpoint } from '../core/endpoint.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
 
-/** How dispatch talks to engines: what is sent to a route, and how its answer is read. One protocol serves one call to a model. */
+/** Writes the calls of dispatch to engines and reads their answers. One protocol serves one call to a model. */
 export interface EngineProtocol {
   /**
-   * Writes the call to an endpoint of a route; with `continuation`, a call that goes on with one choice. A promise where a
+   * Writes the call to an endpoint of a route. With `continuation`, the call continues one choice. Returns a promise where a
    * worker writes the body. Throws, or rejects, when the request cannot be written.
    */
   readonly request: (
@@ -15,7 +15,7 @@ export interface EngineProtocol {
     endpoint: Endpoint,
     continuation?: Continuation,
   ) => UpstreamCall | Promise<UpstreamCall>;
-  /** The reader of a successful answer; undefined when its content type is not one that was asked for. */
+  /** Makes the reader of a successful answer. Undefined: its content type is not one that was asked for. */
   readonly reader: (planned: PlannedRoute, answer: ExpectedAnswer) => ResponseReader | undefined;
   readonly errors: ErrorReader;
   readonly continuation: (planned: PlannedRoute) => ContinuationAbility;

@@ -57,7 +57,7 @@ export function declaredCapabilities(engine: EngineName, given: CapabilityOverri
       json: responseFormats ?? table.responseFormats.json,
       stream: streamedResponseFormats ?? responseFormats ?? table.responseFormats.stream,
     },
-    ...(toolChoice === undefined ? {} : { toolChoice }),
+    toolChoice: toolChoice ?? table.toolChoice,
     parameters: parameters ?? parametersOf(engine),
     ...(conflicts === undefined ? {} : { conflicts }),
     reasoning: { ...table.reasoning, ...reasoning },

@@ -6,7 +6,7 @@ import type { ProcessingRequest } from './wire.ts';
 export interface Call {
   /** Sends a message. False: wait for `onRoom` before the next one. Nothing is sent once the call is over. */
   readonly write: (message: Buffer) => boolean;
-  /** Throws StartRefusal if the part never came up. Returns early when the operator ends the gateway. */
+  /** Calls `run` once, as soon as there is room; at once when there is. */
   readonly onRoom: (run: () => void) => void;
   /** The metadata `traceparent` of the call. */
   readonly traceparent: () => string | undefined;

@@ -44,11 +44,10 @@ export class ExtProcExchange implements Exchange {
     const declared = headers.get('content-length');
     this.#collector = createBodyCollector(declared === undefined ? undefined : Number(declared));
     this.#loss = options.loss;
-    const address = headers.get('x-weir-client-address');
     this.head = {
       method: headers.get(':method') ?? '',
       path: headers.get(':path') ?? '',
-      ...(address === undefined ? {} : { address }),
+      address: headers.get('x-weir-client-address'),
       header: (name) => headers.get(name),
       traceparent: () => call.traceparent(),
     };

@@ -3,7 +3,7 @@ import type { EngineName } from '../core/engine-name.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** An engine, by its own account. */
-export interface Upstream {
+export interface ProbedEngine {
   readonly engine: EngineName;
   /** The address before `/models` and `/chat/completions`. */
   readonly base: URL;
@@ -27,7 +27,7 @@ const usualSubject = '--upstream';
  * Asks an engine for its models, at `<url>/models` and at `<url>/v1/models`.
  * Throws StartRefusal with the reason when it is unreachable, refuses the key or does not answer with a model list.
  */
-export async function probeUpstream(url: URL, options: AskOptions): Promise<Upstream> {
+export async function probeUpstream(url: URL, options: AskOptions): Promise<ProbedEngine> {
   const reasons: string[] = [];
   const { subject = usualSubject } = options;
   for (const base of basesOf(url)) {

@@ -1,7 +1,7 @@
 import type { ValkeyLink } from './valkey-link.ts';
 import { blockedScript, failureScript } from './valkey-scripts.ts';
 
-export interface SharedBlocksOptions {
+interface SharedBlocksOptions {
   readonly link: ValkeyLink;
   /** A network with more failures than this within the window, over all replicas, is blocked. */
   readonly tolerated: number;

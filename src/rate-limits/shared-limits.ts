@@ -1,4 +1,14 @@
-import type { AdmitResult, FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
+import {
+  type AdmitResult,
+  type FindFunds,
+  type Funds,
+  type LimitName,
+  limitNames,
+  type Limits,
+  type LimitsAsk,
+  type Shortage,
+  type Slot,
+} from '../core/limits.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Money } from '../core/money.ts';
 import { rateStatus } from '../core/token-bucket.ts';
@@ -14,7 +24,7 @@ export interface SharedLimits extends Limits {
   readonly tellAll: () => void;
 }
 
-export interface SharedLimitsOptions {
+interface SharedLimitsOptions {
   readonly clock: Clock;
   /** The number of replicas that share the limits while the server is down. */
   readonly replicas: () => number;
@@ -25,7 +35,7 @@ export interface SharedLimitsOptions {
 /** Reservations that grow are reported this often; requests that end are reported at once. */
 const reportEveryMs = 100;
 
-const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency', 'balance', 'budget']);
+const refusals: ReadonlySet<unknown> = new Set<LimitName>(limitNames);
 const isRefusal = (result: unknown): result is LimitName => refusals.has(result);
 
 const isShortage = (result: unknown): result is Shortage => result === 'balance' || result === 'budget';

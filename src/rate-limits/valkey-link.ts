@@ -15,7 +15,7 @@ export interface ValkeyLinkOptions {
   readonly onDown: () => void;
 }
 
-export type Reply = { readonly kind: 'reply'; readonly value: unknown } | { readonly kind: 'none' };
+type Reply = { readonly kind: 'reply'; readonly value: unknown } | { readonly kind: 'none' };
 
 /**
  * The state of the link to the server that has some keys: the one server, or the one of a cluster that has the keys of

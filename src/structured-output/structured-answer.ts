@@ -6,7 +6,7 @@ import type { Request } from '../core/request.ts';
 import type { StructuralDefect, StructureChecker, StructureValidator } from '../core/structure.ts';
 import { type ChoiceCheck, type StructureWanted, validateChoice } from './validate-choice.ts';
 
-export interface StructureValidatorOptions {
+interface StructureValidatorOptions {
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly health: Pick<Health, 'structure'>;
   /** Called for every valid answer of a caller. */
@@ -98,7 +98,7 @@ export interface StructureFindings {
 }
 
 /** Collects one answer, as far as its structure goes. */
-export interface StructureWatch {
+interface StructureWatch {
   /** Takes what is delivered, or would be. */
   readonly take: (events: readonly AnswerEvent[]) => void;
   /** Validates what was taken. Call it when the answer is whole. Never rejects. */

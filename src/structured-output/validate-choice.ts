@@ -16,7 +16,7 @@ export interface StructureWanted {
 }
 
 /** One choice of an answer, as far as it came. */
-export interface CollectedChoice {
+interface CollectedChoice {
   readonly text: string;
   readonly calls: readonly Omit<ToolCall, 'id'>[];
   readonly finish: FinishReason | undefined;

@@ -6,7 +6,7 @@ import { applyPythonRules, asPythonNumber, pythonFunctions, PythonNumber } from 
 /** Writes a prompt's text, the beginning of the answer included. Throws whatever the template throws. */
 export type ChatTemplate = (prompt: Prompt) => string;
 
-export interface TemplateOptions {
+interface TemplateOptions {
   readonly specialTokens: Readonly<Record<string, string>>;
   /** Wall clock, for templates that write the date. */
   readonly now: () => number;

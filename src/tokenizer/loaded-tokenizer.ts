@@ -13,7 +13,7 @@ export interface LoadedTokenizer {
 }
 
 /** Tokenizers by folder. Each is loaded once; a broken one stays broken until the process ends. */
-export interface TokenizerCache {
+interface TokenizerCache {
   /** Rejects with a `BrokenTokenizer`. */
   readonly get: (path: string) => Promise<LoadedTokenizer>;
 }

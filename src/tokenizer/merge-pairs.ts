@@ -14,7 +14,7 @@ export function mergeSymbols(symbols: Int32Array, count: number, table: MergeTab
 }
 
 /** Looks up what two neighbouring tokens merge into. Keys and values are small integers, so no objects are made. */
-export interface MergeTable {
+interface MergeTable {
   /** Index of the entry of a pair, -1 when the two do not merge. */
   readonly find: (left: number, right: number) => number;
   /** The earlier a merge was learnt, the lower its rank: lower ones are done first. */

@@ -10,13 +10,13 @@ import { compileByteBound, measureTokens, type TokenSizes } from './token-bounds
 import { compileBytePairs, WordTooLong } from './byte-pairs.ts';
 import type { AddedTokenFile, ModelFile, TokenizerFile } from './tokenizer-folder.ts';
 
-export type TextCount =
+type TextCount =
   | { readonly kind: 'counted'; readonly tokens: number }
   | { readonly kind: 'over'; readonly atLeast: number }
   | { readonly kind: 'unknown' };
 
 /** A count under way, done in steps so that a long text can wait for short ones in between. */
-export interface TextCounting {
+interface TextCounting {
   /** Counts to the end, or until `stop`, asked every few hundred words, says to pause: then it returns undefined. */
   readonly step: (stop: () => boolean) => TextCount | undefined;
 }

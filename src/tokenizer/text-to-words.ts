@@ -24,7 +24,7 @@ const blank = /^\p{White_Space}$/u;
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/gu, '\\$&');
 
 /** A stretch of a prompt: a token that is written out, or the text between such tokens. */
-export type Section =
+type Section =
   | { readonly kind: 'token' }
   | { readonly kind: 'text'; readonly text: string; /** Where it starts. */ readonly at: number };
 
@@ -62,7 +62,7 @@ export function compileSections(tokens: ReadonlyMap<string, AddedTokenFile>): Se
   };
 }
 
-export type Normalizer = (text: string) => string;
+type Normalizer = (text: string) => string;
 
 /** The steps that `normalizer` of `tokenizer.json` consists of, each with its path in the file. */
 export function normalizerSteps(
@@ -109,7 +109,7 @@ function strip(text: string, sides: { readonly strip_left: boolean; readonly str
 }
 
 /** Cuts a piece of text into words that no token spans. `isFirst`: nothing of the prompt comes before the piece. */
-export type PreTokenizer = (text: string, isFirst: boolean) => Iterable<string>;
+type PreTokenizer = (text: string, isFirst: boolean) => Iterable<string>;
 
 // Node follows Unicode's newest version, the reference one or two before: characters assigned in between may be cut
 // otherwise. For `Punctuation` the reference follows Unicode 8.
@@ -197,7 +197,7 @@ function compilePreTokenizerStep(file: PlainPreTokenizer, field: string): readon
   }
 }
 
-export interface SplitOptions {
+interface SplitOptions {
   readonly pattern: RegExp;
   readonly behaviour: Behaviour;
   /** Treats the text between matches as the matches. */

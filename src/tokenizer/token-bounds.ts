@@ -1,6 +1,6 @@
 import { byteOfCharacter } from './byte-pairs.ts';
 import { isByteLevel, normalizerSteps, preTokenizerSteps } from './text-to-words.ts';
-import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile } from './tokenizer-folder.ts';
+import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile, UnicodeForm } from './tokenizer-folder.ts';
 
 /** Bounds that hold for every text that a tokenizer can get. */
 export interface TokenSizes {
@@ -52,7 +52,7 @@ interface Growth {
  * U+FFFF), which is more than NFC makes of any. Composing joins at most three characters of two bytes into one of two.
  * The compatibility forms have no useful bound.
  */
-const unicodeGrowth: Readonly<Record<'NFC' | 'NFD' | 'NFKC' | 'NFKD' | 'Lowercase', Growth>> = {
+const unicodeGrowth: Readonly<Record<UnicodeForm, Growth>> = {
   NFC: { bytes: 3, escaped: 1, shrink: 3 },
   NFD: { bytes: 3, escaped: 1.5, shrink: 3 },
   NFKC: { bytes: 11, escaped: 5.5, shrink: Number.POSITIVE_INFINITY },

@@ -85,8 +85,10 @@ const behaviour = z.enum(['Removed', 'Isolated', 'MergedWithPrevious', 'MergedWi
 /** How the matches are treated when a text is split. */
 export type Behaviour = z.output<typeof behaviour>;
 
+const unicodeForms = ['NFC', 'NFD', 'NFKC', 'NFKD', 'Lowercase'] as const;
+export type UnicodeForm = (typeof unicodeForms)[number];
 const plainNormalizer = z.discriminatedUnion('type', [
-  z.object({ type: z.enum(['NFC', 'NFD', 'NFKC', 'NFKD', 'Lowercase']) }),
+  z.object({ type: z.enum(unicodeForms) }),
   z.object({ type: z.literal('Prepend'), prepend: z.string() }),
   z.object({ type: z.literal('Replace'), pattern, content: z.string() }),
   z.object({ type: z.literal('Strip'), strip_left: z.boolean(), strip_right: z.boolean() }),

@@ -3,7 +3,7 @@ import { webSearchName } from '../core/web-search.ts';
 import type { Citer } from './cite.ts';
 
 /** A call of the web search, as the model wrote it. */
-export interface SearchCall {
+interface SearchCall {
   readonly arguments: string;
 }
 
@@ -23,7 +23,7 @@ export interface RoundOutput {
 }
 
 /** Separates the caller's events from the service's in one round of an answer: a synchronous machine. */
-export interface RoundCollector {
+interface RoundCollector {
   /** Returns the caller's events: all but searches, the finish and the usage. */
   readonly push: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
   /** Returns text that was held back. */

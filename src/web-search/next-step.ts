@@ -17,7 +17,7 @@ export interface Allowance {
 }
 
 /** What follows a round. */
-export type NextStep =
+type NextStep =
   | { readonly kind: 'finish'; readonly finish: Finish }
   | {
       readonly kind: 'search';

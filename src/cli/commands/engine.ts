@@ -7,7 +7,7 @@ import type { CapabilityOverrides } from '../../core/catalog.ts';
 import { type EngineName, engineNames } from '../../core/engine-name.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { declaredCapabilities } from '../../engines/engines.ts';
-import { contextLengthOf, probeUpstream, type Upstream } from '../../local/upstream.ts';
+import { contextLengthOf, probeUpstream, type ProbedEngine, type UpstreamEntry } from '../../local/upstream.ts';
 import { checkEngine, type EngineReport, type ReportLine } from '../engine-check/check-engine.ts';
 import { textTable } from './tables.ts';
 
@@ -77,9 +77,7 @@ function fileOption(path: string): CapabilityOverrides {
   return Object.fromEntries(Object.entries(block).filter(([, value]) => value !== undefined));
 }
 
-type Entry = Upstream['entries'][number];
-
-function entryOf({ entries, base }: Upstream, name: string | undefined): Entry {
+function entryOf({ entries, base }: ProbedEngine, name: string | undefined): UpstreamEntry {
   const names = entries.map(({ id }) => id);
   const [only] = entries;
   if (name === undefined && entries.length === 1 && only !== undefined) return only;
@@ -94,7 +92,7 @@ function entryOf({ entries, base }: Upstream, name: string | undefined): Entry {
 }
 
 /** The window that the engine states; undefined where it states none. */
-const windowOf = (entry: Entry): number | undefined =>
+const windowOf = (entry: UpstreamEntry): number | undefined =>
   (entry.max_model_len ?? entry.context_length ?? entry.meta?.n_ctx ?? entry.meta?.n_ctx_train)
     ? contextLengthOf(entry)
     : undefined;

@@ -29,7 +29,7 @@ export interface ChoiceAnswer {
   readonly logprobs: unknown[];
 }
 
-export type Outcome =
+export type ProbeAnswer =
   | {
       readonly kind: 'answer';
       readonly choices: readonly ChoiceAnswer[];
@@ -47,7 +47,7 @@ export interface Ask extends Partial<Omit<Request, 'modelName' | 'inert' | 'incl
 }
 
 /** Asks the engine as Weir does: the same bytes, the same reader. Never rejects. */
-export type AskEngine = (ask: Ask) => Promise<Outcome>;
+export type AskEngine = (ask: Ask) => Promise<ProbeAnswer>;
 
 /** Longest wait for one answer. A large model on a busy engine takes its time. */
 const timeoutMs = 120_000;
@@ -99,7 +99,7 @@ export function connectEngine({ engine, base, model, key, signal }: EngineAddres
   };
 }
 
-async function readAnswer(response: Response, request: Request): Promise<Outcome> {
+async function readAnswer(response: Response, request: Request): Promise<ProbeAnswer> {
   const type = response.headers.get('content-type') ?? '';
   const count = request.sampling.n ?? 1;
   const reader = readResponseAs(type, {
@@ -126,14 +126,14 @@ async function readAnswer(response: Response, request: Request): Promise<Outcome
   return state === 'complete' ? answer.outcome() : broken(state);
 }
 
-const broken = (fault: Fault | 'open'): Outcome => ({
+const broken = (fault: Fault | 'open'): ProbeAnswer => ({
   kind: 'broken',
   why: fault === 'open' ? 'the answer has no end' : fault.detail,
 });
 
 function createAnswer(count: number): {
   readonly take: (events: readonly AnswerEvent[]) => void;
-  readonly outcome: () => Outcome;
+  readonly outcome: () => ProbeAnswer;
 } {
   const choices = Array.from({ length: count }, (): ChoiceAnswer => ({
     text: '',

@@ -2,7 +2,7 @@ import type { Capabilities, StructuredFormat, ToolChoiceForm } from '../../core/
 import type { CapabilityOverrides } from '../../core/catalog.ts';
 import { type AskEngine, connectEngine, type EngineAddress } from './ask-engine.ts';
 import { probeAnswers, probeCache, probeContext, probeContinuation, probeReasoning } from './conversation-probes.ts';
-import { type Finding, nameOf, type Subject, type Transport, type Verdict } from './finding.ts';
+import { type ProbeFinding, nameOf, type Subject, type Transport, type Verdict } from './finding.ts';
 import { probeParameters } from './parameter-probes.ts';
 import { probeStructure } from './structure-probes.ts';
 
@@ -15,7 +15,7 @@ export interface EngineReport {
   readonly isGood: boolean;
 }
 
-export interface ReportLine extends Finding {
+export interface ReportLine extends ProbeFinding {
   readonly name: string;
   /** Whether the route says that it can. Undefined: it says nothing about that. */
   readonly declared: boolean | undefined;
@@ -35,7 +35,7 @@ export async function checkEngine(address: EngineAddress, options: CheckOptions)
   const ask: AskEngine = connectEngine(address);
   progress('answers');
   const { plain, findings: answers } = await probeAnswers(ask);
-  const findings: Finding[] = [...answers];
+  const findings: ProbeFinding[] = [...answers];
   let observed: Observed = { inline: undefined, mark: undefined };
   if (plain !== undefined) {
     progress('parameters');
@@ -95,7 +95,7 @@ function isDeclared(subject: Subject, declared: Capabilities): boolean | undefin
 
 /** The fields of `capabilities` in which the route differs from what is declared of it. What is unclear is believed. */
 function capabilitiesFrom(
-  findings: readonly Finding[],
+  findings: readonly ProbeFinding[],
   declared: Capabilities,
   { inline, mark }: Observed,
 ): CapabilityOverrides {
@@ -149,7 +149,7 @@ function continuationFrom(
   return mark === 'none' ? { continuation: false } : { continuationMark: mark };
 }
 
-function verdictOf(findings: readonly Finding[], subject: Subject): Verdict | undefined {
+function verdictOf(findings: readonly ProbeFinding[], subject: Subject): Verdict | undefined {
   const name = nameOf(subject);
   return findings.find((finding) => nameOf(finding.subject) === name)?.verdict;
 }

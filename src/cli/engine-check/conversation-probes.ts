@@ -1,6 +1,6 @@
 import type { Capabilities, ContinuationMark } from '../../core/capability.ts';
 import type { AskEngine, ChoiceAnswer } from './ask-engine.ts';
-import { type Finding, transports, withoutAnswer } from './finding.ts';
+import { type ProbeFinding, transports, withoutAnswer } from './finding.ts';
 
 /** A question that makes models reason, and room for it. */
 const riddle = {
@@ -17,8 +17,8 @@ const withinBudget = smallBudget * 8;
 /** Plain answers and what is reported about them. Undefined for `plain`: the engine does not answer at all. */
 export async function probeAnswers(
   ask: AskEngine,
-): Promise<{ readonly plain: ChoiceAnswer | undefined; readonly findings: readonly Finding[] }> {
-  const findings: Finding[] = [];
+): Promise<{ readonly plain: ChoiceAnswer | undefined; readonly findings: readonly ProbeFinding[] }> {
+  const findings: ProbeFinding[] = [];
   let plain: ChoiceAnswer | undefined;
   for (const transport of transports) {
     const outcome = await ask({ stream: transport === 'stream' });
@@ -45,7 +45,7 @@ export async function probeAnswers(
 }
 
 /** Sends a long prompt twice: the second time its beginning is cached. */
-export async function probeCache(ask: AskEngine): Promise<Finding> {
+export async function probeCache(ask: AskEngine): Promise<ProbeFinding> {
   const subject = { kind: 'usage', of: 'cached' } as const;
   const content = 'All rivers run into the sea, yet the sea is not full. '.repeat(16);
   let cached: number | undefined;
@@ -59,7 +59,7 @@ export async function probeCache(ask: AskEngine): Promise<Finding> {
 }
 
 /** A prompt that fits no window must be refused in a way that Weir understands. */
-export async function probeContext(ask: AskEngine, contextLength: number): Promise<Finding> {
+export async function probeContext(ask: AskEngine, contextLength: number): Promise<ProbeFinding> {
   const subject = { kind: 'context refusal' } as const;
   const outcome = await ask({
     messages: [{ role: 'user', content: 'sea '.repeat(contextLength + 1024) }],
@@ -79,8 +79,8 @@ export async function probeContext(ask: AskEngine, contextLength: number): Promi
 export async function probeReasoning(
   ask: AskEngine,
   { reasoning }: Pick<Capabilities, 'reasoning'>,
-): Promise<{ readonly findings: readonly Finding[]; readonly inline: 'think' | 'think-implicit' | undefined }> {
-  const findings: Finding[] = [];
+): Promise<{ readonly findings: readonly ProbeFinding[]; readonly inline: 'think' | 'think-implicit' | undefined }> {
+  const findings: ProbeFinding[] = [];
   const on = await ask({ ...riddle, reasoningSetting: { enabled: true } });
   if (on.kind !== 'answer') {
     findings.push({ subject: { kind: 'reasoning', of: 'field' }, ...withoutAnswer(on) });
@@ -132,7 +132,7 @@ export async function probeReasoning(
   return { findings, inline };
 }
 
-async function probeBudget(ask: AskEngine, unbounded: string): Promise<Finding> {
+async function probeBudget(ask: AskEngine, unbounded: string): Promise<ProbeFinding> {
   const subject = { kind: 'reasoning', of: 'budget' } as const;
   const outcome = await ask({ ...riddle, reasoningSetting: { enabled: true, budgetTokens: smallBudget } });
   if (outcome.kind !== 'answer') return { subject, ...withoutAnswer(outcome) };
@@ -150,7 +150,7 @@ const leastAgreement = 8;
 const places: readonly number[] = [0.5, 0.3, 0.7];
 
 interface Continued {
-  readonly finding: Finding;
+  readonly finding: ProbeFinding;
   /** How the engine continued. `none`: it did not. Undefined: it cannot be said. */
   readonly mark: ContinuationMark | undefined;
 }
@@ -162,7 +162,7 @@ export async function probeContinuation(
   plain: ChoiceAnswer,
 ): Promise<Continued> {
   const subject = { kind: 'continuation' } as const;
-  const found = (verdict: Finding['verdict'], note: string, seen?: ContinuationMark): Continued => ({
+  const found = (verdict: ProbeFinding['verdict'], note: string, seen?: ContinuationMark): Continued => ({
     finding: { subject, verdict, note },
     mark: seen,
   });

@@ -1,13 +1,13 @@
 import type { StructuredFormat, ToolChoiceForm } from '../../core/capability.ts';
 import type { ParameterName } from '../../core/parameters.ts';
 import type { ReasoningEffort } from '../../core/request.ts';
-import type { Outcome } from './ask-engine.ts';
+import type { ProbeAnswer } from './ask-engine.ts';
 
 /** `unclear`: the engine took it, and the answer does not prove that it was honoured. */
 export type Verdict = 'yes' | 'no' | 'unclear';
 
 /** One thing that an engine can or cannot do. */
-export interface Finding {
+export interface ProbeFinding {
   readonly subject: Subject;
   readonly verdict: Verdict;
   readonly note: string;
@@ -54,7 +54,9 @@ export function nameOf(subject: Subject): string {
 }
 
 /** Why there is no answer to look at: a finding of its own. */
-export function withoutAnswer(outcome: Exclude<Outcome, { readonly kind: 'answer' }>): Omit<Finding, 'subject'> {
+export function withoutAnswer(
+  outcome: Exclude<ProbeAnswer, { readonly kind: 'answer' }>,
+): Omit<ProbeFinding, 'subject'> {
   if (outcome.kind === 'broken') return { verdict: 'no', note: outcome.why };
   const { status, reading } = outcome;
   const about = reading.about === undefined ? '' : `, about ${reading.about}`;

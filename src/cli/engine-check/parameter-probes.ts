@@ -1,7 +1,7 @@
 import type { Capabilities } from '../../core/capability.ts';
 import { type ParameterName, parameters, type Sampling } from '../../core/parameters.ts';
 import type { Ask, AskEngine, ChoiceAnswer } from './ask-engine.ts';
-import { type Finding, withoutAnswer } from './finding.ts';
+import { type ProbeFinding, withoutAnswer } from './finding.ts';
 
 /** Values that an honest engine can be seen to honour, where there is such a value. */
 const values: Readonly<Required<Sampling>> = {
@@ -29,8 +29,8 @@ export async function probeParameters(
   ask: AskEngine,
   capabilities: Pick<Capabilities, 'parameters'>,
   plain: ChoiceAnswer,
-): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
+): Promise<readonly ProbeFinding[]> {
+  const findings: ProbeFinding[] = [];
   for (const name of capabilities.parameters) {
     // One after the other: what is probed is the engine, not its capacity.
     findings.push(await probe(ask, name, plain));
@@ -38,9 +38,9 @@ export async function probeParameters(
   return findings;
 }
 
-async function probe(ask: AskEngine, name: ParameterName, plain: ChoiceAnswer): Promise<Finding> {
+async function probe(ask: AskEngine, name: ParameterName, plain: ChoiceAnswer): Promise<ProbeFinding> {
   const subject = { kind: 'parameter', name } as const;
-  const finding = (verdict: Finding['verdict'], note: string): Finding => ({ subject, verdict, note });
+  const finding = (verdict: ProbeFinding['verdict'], note: string): ProbeFinding => ({ subject, verdict, note });
   const sampling: Sampling = {
     // vLLM refuses several answers of which each would be the likeliest.
     ...{ temperature: name === 'n' ? 1 : 0, [name]: values[name] },
@@ -72,7 +72,7 @@ function alternativesOf(token: unknown): number {
 }
 
 /** Stops the plain answer at a text from its middle, which then must not appear. */
-async function probeStop(ask: AskEngine, plain: ChoiceAnswer): Promise<Finding> {
+async function probeStop(ask: AskEngine, plain: ChoiceAnswer): Promise<ProbeFinding> {
   const subject = { kind: 'parameter', name: 'stop' } as const;
   const middle = Math.floor(plain.text.length / 2);
   const text = plain.text.slice(middle, middle + 4);
@@ -88,7 +88,7 @@ async function probeStop(ask: AskEngine, plain: ChoiceAnswer): Promise<Finding> 
   return { subject, verdict: isStopped ? 'yes' : 'unclear', note: isStopped ? 'it stops there' : 'accepted' };
 }
 
-async function probeSeed(ask: AskEngine): Promise<Finding> {
+async function probeSeed(ask: AskEngine): Promise<ProbeFinding> {
   const subject = { kind: 'parameter', name: 'seed' } as const;
   const texts: string[] = [];
   for (let times = 0; times < 2; times += 1) {

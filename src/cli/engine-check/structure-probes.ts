@@ -2,8 +2,8 @@ import type { StructuredFormat } from '../../core/capability.ts';
 import { isObject, parseJson } from '../../core/json.ts';
 import type { ResponseFormat } from '../../core/request.ts';
 import { compileSchema } from '../../structured-output/checker/compile-schema.ts';
-import type { Ask, AskEngine, ChoiceAnswer, Outcome } from './ask-engine.ts';
-import { type Finding, type Subject, transports, withoutAnswer } from './finding.ts';
+import type { Ask, AskEngine, ChoiceAnswer, ProbeAnswer } from './ask-engine.ts';
+import { type ProbeFinding, type Subject, transports, withoutAnswer } from './finding.ts';
 
 /** Small and closed, so that a constrained answer of any model ends. */
 const schema = {
@@ -27,8 +27,8 @@ const about = (content: string): Pick<Ask, 'messages' | 'maxOutputTokens'> => ({
 });
 
 /** Probes tools and structured output, whole and streamed. */
-export async function probeStructure(ask: AskEngine): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
+export async function probeStructure(ask: AskEngine): Promise<readonly ProbeFinding[]> {
+  const findings: ProbeFinding[] = [];
   for (const transport of transports) {
     const stream = transport === 'stream';
     for (const form of ['auto', 'required', 'named'] as const) {
@@ -57,9 +57,9 @@ export async function probeStructure(ask: AskEngine): Promise<readonly Finding[]
 const formatOf = (format: StructuredFormat): ResponseFormat =>
   format === 'json_object' ? { type: format } : { type: format, name: 'weather', schema, strict: true };
 
-type Judgement = Omit<Finding, 'subject'>;
+type Judgement = Omit<ProbeFinding, 'subject'>;
 
-function judge(subject: Subject, outcome: Outcome, by: (choice: ChoiceAnswer) => Judgement): Finding {
+function judge(subject: Subject, outcome: ProbeAnswer, by: (choice: ChoiceAnswer) => Judgement): ProbeFinding {
   if (outcome.kind !== 'answer') return { subject, ...withoutAnswer(outcome) };
   const [choice] = outcome.choices;
   return { subject, ...(choice === undefined ? { verdict: 'no', note: 'no answer' } : by(choice)) };

@@ -7,14 +7,14 @@ type ToolStart = Extract<AnswerEvent, { readonly type: 'tool-start' }>;
 type ToolDelta = Extract<AnswerEvent, { readonly type: 'tool-delta' }>;
 
 /** A complete tool call. */
-export interface CompleteCall {
+interface CompleteCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: string;
 }
 
 /** Writes tool calls in the format that the caller asked for. Each returned object is the delta of a chunk. */
-export interface CallWriter {
+interface CallWriter {
   readonly start: (event: ToolStart) => readonly object[];
   readonly delta: (event: ToolDelta) => readonly object[];
   /** Writes what was held back of the calls of a choice that ends. */

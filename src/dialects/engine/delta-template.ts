@@ -2,7 +2,7 @@ import type { TextEvent } from '../../core/event.ts';
 import { isObject, type JsonObject, parseJson, textOf } from '../../core/json.ts';
 
 /** Receives what a template has read from a run of chunks: their text, how many had any, and the last usage block as JSON. */
-export type RunListener = (text: string, deltas: number, usage: string | undefined) => void;
+type RunListener = (text: string, deltas: number, usage: string | undefined) => void;
 
 /**
  * The bytes that an engine repeats in every chunk. Its chunks differ only in their text, and in the counts of their usage where

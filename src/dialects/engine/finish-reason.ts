@@ -27,7 +27,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 ]);
 
 /** What a choice held when it ended. */
-export interface ChoiceContent {
+interface ChoiceContent {
   readonly calledTools: boolean;
   readonly refused: boolean;
 }

@@ -23,7 +23,7 @@ export interface ResponseOptions {
 }
 
 /** Reads the parsed answers or chunks of one attempt into events. */
-export interface AnswerReader {
+interface AnswerReader {
   readonly push: (answer: unknown, events: AnswerEvent[]) => Fault | undefined;
   /** Reads a piece of a choice's text, in the field in which the engine sent it, without its chunk. */
   readonly text: (event: TextEvent, events: AnswerEvent[]) => void;

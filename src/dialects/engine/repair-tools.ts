@@ -5,7 +5,7 @@ import { createJsonScan, type JsonScan } from '../../core/json-scan.ts';
 /** Most tool calls in one answer: no model makes so many. */
 const maxCalls = 1024;
 
-export interface ToolRepair {
+interface ToolRepair {
   /** Reads the `tool_calls` of a delta, or of a whole message, in which each fragment is a call. */
   readonly push: (fragments: readonly unknown[], source: 'delta' | 'message') => readonly AnswerEvent[];
   /** The choice has ended. Returns undefined when a call has no name or there are too many: the answer is of no use then. */

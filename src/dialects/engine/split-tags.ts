@@ -9,7 +9,7 @@ export interface SortedText {
 }
 
 /** Sorts text with tags into reasoning and answer: a synchronous machine. What may be the beginning of a tag is held back until it is certain. */
-export interface TagSplitter {
+interface TagSplitter {
   readonly push: (text: string, deltas: number) => readonly SortedText[];
   /** The text ends or is interrupted by something else. Returns what was held back. */
   readonly flush: () => readonly SortedText[];

@@ -7,7 +7,7 @@ import { writeCitation, writeSearchCall, writeSearchResult } from './search-bloc
  * Writes an answer as blocks, one after the other: the format allows one open block at a time. An engine may write several calls at
  * the same time. All but the first are then queued until the first is complete.
  */
-export interface BlockQueue {
+interface BlockQueue {
   readonly push: (event: RelayedEvent) => void;
   /** The answer is complete: all blocks may be closed. */
   readonly end: () => void;

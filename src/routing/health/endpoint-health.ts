@@ -15,7 +15,7 @@ import { isFull, type BackendLoad } from './load.ts';
 import { createPace, leastWeight, type Pace, present } from './pace.ts';
 import type { RouteStatus } from './route-status.ts';
 
-/** What was learned of one endpoint from the attempts of one route: the unit that is ejected and probed. */
+/** The health of one endpoint, from the attempts of one route. It is ejected and probed by itself. */
 export interface EndpointHealth {
   readonly endpoint: Endpoint;
   /** Attempts under way on the endpoint, by all routes. */
@@ -24,7 +24,7 @@ export interface EndpointHealth {
   /** Undefined when the endpoint takes no attempt now. */
   readonly begin: (now: number, options: EndpointAttempt) => EndpointRecord | undefined;
   readonly status: (now: number, stream: boolean) => EndpointStatus;
-  /** Ejected, and not being probed at this moment. */
+  /** Whether the endpoint is ejected, and no probe is under way. */
   readonly isEjected: (now: number) => boolean;
   readonly probing: (now: number) => boolean;
   /** See `Health.isAnswering`. */
@@ -36,15 +36,15 @@ export interface EndpointHealth {
   /** A fault of another endpoint holds for this one, too. */
   readonly alsoFailed: (now: number, fault: Fault) => void;
   /**
-   * The endpoint was found again: its Host header or zone may have changed, and its attempts may be counted elsewhere. Those under way
-   * stay where they were counted.
+   * Call it when the endpoint was found again. Its Host header or zone may have changed, and new attempts may be counted elsewhere.
+   * Attempts under way stay where they are counted.
    */
   readonly renew: (found: { readonly endpoint: Endpoint; readonly load: BackendLoad }) => void;
-  /** Keeps attempts away for a quarter of a second: Envoy finds the endpoint gone or unhealthy, or has not checked a new one yet. */
+  /** Keeps attempts away for a quarter of a second. To Envoy the endpoint is gone, unhealthy, or new and not checked yet. */
   readonly passedOver: (now: number) => void;
 }
 
-/** The status of one endpoint; structure is its route's matter. */
+/** The status of one endpoint. Structure belongs to the route. */
 export type EndpointStatus = Omit<RouteStatus, 'validity' | 'state'> & {
   readonly state: 'available' | 'probe' | 'last-resort' | 'unavailable';
 };
@@ -60,18 +60,18 @@ export interface EndpointHealthOptions {
   readonly load: BackendLoad;
   /** That of the whole backend. */
   readonly backendLoad: BackendLoad;
-  /** How it is ejected: asked each time, because endpoints come and go beside it. */
+  /** Returns how the endpoint is ejected. Called each time, because this depends on the other endpoints, which come and go. */
   readonly ejection: () => Ejection;
   readonly random: () => number;
   readonly elapsed: () => number;
 }
 
-/** Little is lost by asking again soon: Envoy sends the request elsewhere by itself. A new pod is to be used as soon as it can be. */
+/** The time is short, because a new pod should be used soon, and an early request loses little: Envoy sends it elsewhere by itself. */
 const passedOverMs = 250;
 
 /** Successful attempts that are assumed before any has been made. */
 const prior = { value: 1, weight: 2 };
-/** After so long without output of a probe another request may probe too, milliseconds: the first may have been lost. */
+/** After so long without output of a probe, milliseconds, another request may probe, too. The first probe may be lost. */
 const probeMs = 10_000;
 /** How long an answer proves that an engine works, milliseconds. */
 const provesMs = 600_000;

@@ -19,7 +19,7 @@ export interface HealthOptions {
   readonly endpoints: Endpoints;
 }
 
-/** The live health of all routes, in memory. Each replica learns for itself. */
+/** The live health of all routes, in memory. Each replica has its own. */
 export interface LiveHealth extends Health, RoutingView {
   /** Forgets all other routes. Call it with the routes of each new snapshot. */
   readonly retain: (routes: Iterable<Route>) => void;
@@ -29,7 +29,7 @@ export interface LiveHealth extends Health, RoutingView {
   readonly record: (route: Route) => RouteRecord;
   /** The endpoints of a route that get no requests because earlier ones failed, by name. */
   readonly ejected: (route: Route) => readonly string[];
-  /** The 95th percentile of the times to the first output of streams, lately, milliseconds; undefined: there was none. */
+  /** The 95th percentile of the recent times to the first output of streams, milliseconds. Undefined: there was no stream. */
   readonly firstOutputP95: (route: Route) => number | undefined;
 }
 
@@ -65,7 +65,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     return health;
   }
 
-  /** The other routes on the backend of a route: an endpoint that one of them cannot reach, none can reach. */
+  /** The other routes on the backend of a route. An endpoint that one of them cannot reach is out of reach for all. */
   function sharing(route: Route): readonly RouteHealth[] {
     const own = healthOf(route);
     return [...known.values()].filter((health) => health !== own && health.load === own.load);
@@ -132,7 +132,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         clusters.add(route.backend.cluster.name);
       }
       for (const key of known.keys()) if (!kept.has(key)) known.delete(key);
-      // Attempts that still run on a removed backend count should the backend come back meanwhile.
+      // If a removed backend comes back, the attempts that still run on it count.
       for (const [name, { whole }] of backends) if (!clusters.has(name) && whole.inFlight === 0) backends.delete(name);
     },
   };

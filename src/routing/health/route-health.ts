@@ -1,6 +1,5 @@
 import type { Endpoint } from '../../core/endpoint.ts';
-import type { Route } from '../../core/catalog.ts';
-import type { EngineName } from '../../core/engine-name.ts';
+import { isProvider, type Route } from '../../core/catalog.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
@@ -51,15 +50,15 @@ export interface RouteHealthOptions {
   readonly elapsed: () => number;
 }
 
-/** Beside other endpoints, an endpoint is ejected sooner and may be probed more often: a probe keeps no caller waiting. */
+/** With other endpoints beside it, an endpoint is ejected sooner and probed more often, because a probe keeps no caller waiting. */
 const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
   alone: { failuresInRow: 5, mostOpenMs: 30_000 },
   amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
 };
 
 /**
- * How long an endpoint that is gone is remembered: the readiness of a pod may flap, and its failures must not be forgotten each time.
- * The same as the longest ejection of an endpoint.
+ * How long the health of a removed endpoint is kept. The readiness of a pod may flap, and its failures must not be forgotten each
+ * time. The same as the longest ejection of an endpoint.
  */
 const rememberedMs = 30_000;
 
@@ -72,7 +71,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   const recorder = createRouteRecorder();
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
-  /** Those that have gone lately, with the time at which they were missed. */
+  /** Endpoints that were removed lately, with the time at which they were missed. */
   const gone = new Map<string, { readonly health: EndpointHealth; readonly at: number }>();
 
   function newHealth(endpoint: Endpoint): EndpointHealth {
@@ -130,7 +129,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     },
   });
 
-  /** An attempt, on the endpoint that it was meant for or on another one that Envoy has chosen. */
+  /** An attempt on its endpoint, or on another one that Envoy has chosen. */
   function followAttempt(begun: {
     readonly now: number;
     readonly chosen: EndpointHealth;
@@ -211,7 +210,7 @@ const unrecorded: EndpointRecord = { output: () => undefined, ended: () => undef
 
 type Pooled = Pick<RouteStatus, 'success' | 'firstOutput' | 'tokenMs'>;
 
-/** The means over several endpoints: of times, those that rest on more samples count for more. */
+/** Means over several endpoints. Times with more samples count for more. */
 function pooled(statuses: readonly Pooled[]): Pooled {
   const [only] = statuses;
   if (only !== undefined && statuses.length === 1) return only;
@@ -233,20 +232,8 @@ function pooled(statuses: readonly Pooled[]): Pooled {
   };
 }
 
-/** Engines that are a provider's service: all of its addresses lead to the same service. */
-const providers: ReadonlySet<EngineName> = new Set([
-  'deepseek',
-  'dashscope',
-  'moonshot',
-  'zai',
-  'fireworks',
-  'together',
-]);
-
 /** Whether a fault of one endpoint holds for all endpoints of its backend. */
 function isOfBackend(fault: Fault, { backend }: Pick<Route, 'backend'>): boolean {
   if (fault.engineError === 'account') return true;
-  const isProvider =
-    providers.has(backend.engine) || (backend.engine === 'openai' && backend.cluster.tls.mode === 'System');
-  return isProvider && (fault.engineError === 'rate-limit' || fault.status === 429 || isEngineFailure(fault));
+  return isProvider(backend) && (fault.engineError === 'rate-limit' || fault.status === 429 || isEngineFailure(fault));
 }

@@ -5,18 +5,18 @@ import type { FirstOutput } from './pace.ts';
 /** Whether a route can be asked for a request. */
 export type RouteState =
   | 'available'
-  /** The route was ejected, and this request may find out whether it is well again. */
+  /** The route was ejected, and this request may test whether it has recovered. */
   | 'probe'
-  /** The route can be asked, but its answers have been missing the structure that this request needs. */
+  /** The route can be asked, but its answers have lacked the structure that this request needs. */
   | 'invalid-structure'
-  /** As `invalid-structure`, and this request may find out whether its answers are valid again. */
+  /** As `invalid-structure`, and this request may test whether its answers are valid again. */
   | 'structure-probe'
-  /** Ejected, but the route fails at once: asking it costs nothing where all else has failed. */
+  /** Ejected, but the route fails at once. When all other routes have failed, asking it costs nothing. */
   | 'last-resort'
   /** Ejected for keeping requests waiting, full, or cooling off. */
   | 'unavailable';
 
-/** What is known of a route for a request, as of now. */
+/** The present status of a route for a request. */
 export interface RouteStatus {
   readonly state: RouteState;
   /** Share of the route's attempts that succeeded lately; one until an attempt has failed. */
@@ -43,7 +43,7 @@ export interface StatusAsk {
 /** The health of routes, as routing needs it. */
 export interface RoutingView {
   readonly status: (route: Route, ask: StatusAsk) => RouteStatus;
-  /** Call it when a request goes out as a structure probe: no second one does so at the same time. */
+  /** Call it when a request goes out as a structure probe. No second probe follows while it runs. */
   readonly probeStructure: (route: Route, capabilities: readonly StructuralCapability[]) => void;
 }
 

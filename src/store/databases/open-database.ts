@@ -6,7 +6,7 @@ export async function openDatabase(location: DatabaseLocation, options: OpenOpti
     case 'sqlite':
       return (await import('./sqlite/open.ts')).openSqlite(location, options);
     case 'postgres':
-      // Loaded only by those who use it.
+      // A process loads only the driver that it needs.
       return (await import('./postgres/open.ts')).openPostgres(location, options);
   }
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { OpenDatabase, UpkeepOptions } from './database.ts';
 
@@ -18,16 +19,19 @@ export interface UpkeepRunner {
  */
 export function startUpkeep(
   database: Pick<OpenDatabase, 'beginUpkeep'>,
-  options: UpkeepOptions & {
+  given: Omit<UpkeepOptions, 'now'> & {
+    readonly clock: Clock;
     readonly wake: () => void;
     /** Called when nothing is left to do for now, and when a step failed. */
     readonly rested: (result: 'done' | 'failed') => void;
   },
 ): UpkeepRunner {
+  const { clock } = given;
+  const options = { ...given, now: clock.now };
   let upkeep = database.beginUpkeep(options);
   let phase: 'paused' | 'due' | 'stopped' = 'paused';
   let underWay: Promise<void> | undefined;
-  let timer = setTimeout(due, 0);
+  let cancelTimer = clock.after(0, due);
 
   function due(): void {
     phase = 'due';
@@ -37,11 +41,11 @@ export function startUpkeep(
 
   async function step(): Promise<void> {
     phase = 'paused';
-    const begun = performance.now();
+    const begun = clock.elapsed();
     let pauseMs = quietMs;
     try {
       const { value } = await upkeep.steps.next();
-      if (value === 'more') pauseMs = performance.now() - begun;
+      if (value === 'more') pauseMs = clock.elapsed() - begun;
       else options.rested('done');
     } catch (error) {
       if (isStopped()) return;
@@ -51,7 +55,7 @@ export function startUpkeep(
       upkeep = database.beginUpkeep(options);
       await failed.stop();
     }
-    if (!isStopped()) timer = setTimeout(due, pauseMs);
+    if (!isStopped()) cancelTimer = clock.after(pauseMs, due);
   }
 
   function isStopped(): boolean {
@@ -63,7 +67,7 @@ export function startUpkeep(
     step,
     stop: async () => {
       phase = 'stopped';
-      clearTimeout(timer);
+      cancelTimer();
       await upkeep.stop();
       await underWay;
     },

@@ -22,7 +22,7 @@ export function compileSchema(text: string): Validator | undefined {
   }
 }
 
-export interface ValidatorCache {
+interface ValidatorCache {
   /** Returns undefined for a schema that cannot be compiled, which is remembered, too. */
   readonly get: (schema: string) => Validator | undefined;
   readonly size: () => { readonly count: number; readonly characters: number };

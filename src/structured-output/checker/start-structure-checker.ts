@@ -1,4 +1,4 @@
-import type { StructureAsk, StructureChecker, StructureResult } from '../../core/structure.ts';
+import type { StructureAsk, StructureChecker, StructureResult, TopType } from '../../core/structure.ts';
 import { type StartThread, ThreadEnded } from '../../core/worker-thread.ts';
 import { validateText } from './validate-text.ts';
 import { type SchemaCost, schemaCost } from './schema-cost.ts';
@@ -200,5 +200,5 @@ export interface CheckTask {
   readonly text: string;
   /** As JSON text, by which the thread remembers the compiled schema. */
   readonly schema?: string;
-  readonly top: 'object' | 'any';
+  readonly top: TopType;
 }

@@ -11,7 +11,7 @@ import { searxng } from './searxng.ts';
 import { tavily } from './tavily.ts';
 
 /** A provider, and the cluster through which Envoy reaches it. */
-export interface OpenSearch {
+interface OpenSearch {
   readonly provider: SearchProvider;
   readonly cluster: Cluster;
 }

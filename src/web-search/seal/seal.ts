@@ -1,19 +1,14 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { messageOf } from '../../core/failure.ts';
-import type { SearchSeal } from '../../core/web-search.ts';
+import type { SealFiles, SearchSeal } from '../../core/web-search.ts';
 import { ensureKeyFile, idBytes, openKeyRing, type SealKeys } from './key-ring.ts';
 
 /**
  * Opens the deployment's seal. Without a `keyFile`, a key is made and kept in `ownFile`. Throws an error that names the setting when
  * the key file cannot be read.
  */
-export function openSeal(options: {
-  readonly keyFile: string | undefined;
-  readonly ownFile: string;
-  readonly elapsed: () => number;
-}): SearchSeal {
-  const { keyFile, ownFile, elapsed } = options;
+export function openSeal({ keyFile, ownFile, elapsed }: SealFiles & { readonly elapsed: () => number }): SearchSeal {
   if (keyFile === undefined) ensureKeyFile(ownFile);
   try {
     return createSeal(openKeyRing(keyFile ?? ownFile, elapsed));

@@ -5,8 +5,8 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import type { DatabaseFile } from '../database.ts';
 
 /**
- * All pages in one step. A copy in several steps starts again with each commit of another connection, and beside a busy service
- * would never end; in WAL mode a reader does not keep others from writing.
+ * All pages are copied in one step. A copy in several steps starts again with each commit of another connection, so
+ * beside a busy service it would never end. In WAL mode a reader does not block writers.
  */
 const allPages = 2 ** 31 - 1;
 
@@ -37,7 +37,7 @@ export function databaseFile(database: DatabaseSync): DatabaseFile {
 
 function shrink(database: DatabaseSync): ReturnType<DatabaseFile['shrink']> {
   const bytes = (): number => {
-    // What is in the WAL is not in the file yet; the file is no smaller before that.
+    // The file shrinks when the WAL is checkpointed.
     database.exec('pragma wal_checkpoint(truncate)');
     return statSync(database.location() ?? '').size;
   };
