@@ -62,7 +62,8 @@ function merge(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
       merged[merged.length - 1] = event;
       continue;
     }
-    if (event.type === 'usage' && older?.type === 'usage' && last !== undefined && 'deltas' in last && before?.type === last.type) {
+    const isPiece = last !== undefined && ('deltas' in last || last.type === 'tool-delta');
+    if (event.type === 'usage' && older?.type === 'usage' && isPiece && before?.type === last.type) {
       merged.splice(-3, 3, ...merge([before, last]), event);
       continue;
     }

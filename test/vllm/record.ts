@@ -101,15 +101,25 @@ async function record(
   return { engine, recorded, request, status: response.status, contentType, pieces };
 }
 
-/** What is the same whenever the same is asked of the same version. */
+/**
+ * What is the same whenever the same is asked of the same version. On a stream the engine joins as many tokens in a chunk as it has ready:
+ * texts and counts are left out, and chunks of one shape that follow each other count once.
+ */
 function framingOf({ status, contentType, pieces }: Capture): string {
-  const text = pieces.map((piece) => piece.text).join('');
-  const framing = text
+  const text = pieces
+    .map((piece) => piece.text)
+    .join('')
     .replaceAll(/"(id|request_id)": ?"[^"]*"/g, '"$1":"…"')
     .replaceAll(/"created": ?\d+/g, '"created":0')
     .replaceAll(/"system_fingerprint": ?"[^"]*"/g, '"system_fingerprint":"…"')
-    .replaceAll(/"(logprob|cached_tokens|created_cache_tokens)": ?-?[\d.e-]+/g, '"$1":0');
-  return `${status} ${contentType}\n${framing}`;
+    .replaceAll(/"(logprob|cached_tokens|created_cache_tokens)": ?-?[\d.e-]+/g, '"$1":0')
+    .replaceAll(/\[\d\d:\d\d:\d\d\]/g, '[time]');
+  if (!contentType.startsWith('text/event-stream')) return `${status} ${contentType}\n${text}`;
+  const shapes = text
+    .split(/\n\n/)
+    .map((event) => event.replaceAll(/"(content|reasoning|arguments|token)":"(?:[^"\\]|\\.)*"/g, '"$1":"…"'))
+    .map((event) => event.replaceAll(/\d+/g, '0'));
+  return [`${status} ${contentType}`, ...shapes.filter((shape, index) => shape !== shapes[index - 1])].join('\n');
 }
 
 /** The first line in which two texts differ. */
