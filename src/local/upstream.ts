@@ -13,9 +13,15 @@ export interface ProbedEngine {
 interface AskOptions {
   readonly key: string | undefined;
   readonly signal: AbortSignal;
+  /** What the messages begin with. Default `--upstream`. */
+  readonly subject?: string;
+  /** The flag that gives the key. Default `--upstream-key`. */
+  readonly keyFlag?: string;
 }
 
 const timeoutMs = 15_000;
+
+const usualSubject = '--upstream';
 
 /**
  * Asks an engine for its models, at `<url>/models` and at `<url>/v1/models`.
@@ -23,6 +29,7 @@ const timeoutMs = 15_000;
  */
 export async function probeUpstream(url: URL, options: AskOptions): Promise<ProbedEngine> {
   const reasons: string[] = [];
+  const { subject = usualSubject } = options;
   for (const base of basesOf(url)) {
     const answer = await ask(`${base}/models`, options);
     if (answer.kind === 'refused') throw new StartRefusal(answer.reason);
@@ -36,7 +43,7 @@ export async function probeUpstream(url: URL, options: AskOptions): Promise<Prob
       continue;
     }
     if (entries.length === 0)
-      throw new StartRefusal(`--upstream: ${base}/models lists no model. Load one there and start again.`);
+      throw new StartRefusal(`${subject}: ${base}/models lists no model. Load one there and start again.`);
     const engine = guessEngine(url.hostname, entries);
     const measured = engine === 'llamacpp' ? await llamacppWindow(base, options) : undefined;
     return {
@@ -46,7 +53,7 @@ export async function probeUpstream(url: URL, options: AskOptions): Promise<Prob
     };
   }
   throw new StartRefusal(
-    `--upstream: ${reasons.join('; ')}. Expected an engine that speaks the chat completions format.`,
+    `${subject}: ${reasons.join('; ')}. Expected an engine that speaks the chat completions format.`,
   );
 }
 
@@ -63,6 +70,7 @@ type Answer =
   | { readonly kind: 'other'; readonly reason: string };
 
 async function ask(address: string, options: AskOptions): Promise<Answer> {
+  const { subject = usualSubject, keyFlag = '--upstream-key' } = options;
   let response: Response;
   try {
     response = await fetch(address, {
@@ -74,14 +82,14 @@ async function ask(address: string, options: AskOptions): Promise<Answer> {
       signal: AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]),
     });
   } catch (error) {
-    return { kind: 'refused', reason: `--upstream: ${address} cannot be reached: ${causeOf(error)}.` };
+    return { kind: 'refused', reason: `${subject}: ${address} cannot be reached: ${causeOf(error)}.` };
   }
   const { status } = response;
   if (status === 401 || status === 403) {
     await response.body?.cancel();
     const reason =
-      options.key === undefined ? 'asks for a key; give it with --upstream-key' : 'refuses the key of --upstream-key';
-    return { kind: 'refused', reason: `--upstream: ${address} ${reason} (status ${status}).` };
+      options.key === undefined ? `asks for a key; give it with ${keyFlag}` : `refuses the key of ${keyFlag}`;
+    return { kind: 'refused', reason: `${subject}: ${address} ${reason} (status ${status}).` };
   }
   if (status !== 200) {
     await response.body?.cancel();
