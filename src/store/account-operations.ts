@@ -16,7 +16,7 @@ import * as books from './ledger/verify-ledger.ts';
 // The one list of operations on accounts and the ledger. An operation is a function of the database and its own arguments. The opened
 // accounts, the wrapper of the portal, the questions to the thread of reports and the type of the portal's store are derived from here.
 
-/** Services keep what these change in memory, so running services are notified after each. */
+/** Services keep accounts in memory. So running services are notified after each of these operations. */
 export const changes = {
   createWorkspace: workspaces.createWorkspace,
   changeWorkspace: workspaces.changeWorkspace,

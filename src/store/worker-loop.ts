@@ -114,7 +114,7 @@ function add(waiting: LoopState['waiting'], request: Exclude<StoreRequest, { rea
   }
 }
 
-/** Takes the work from what waits, and does it. */
+/** Removes the next work from the work that waits, and does it. */
 async function perform(context: LoopContext, next: Exclude<Work, { readonly kind: 'rest' }>): Promise<void> {
   const { waiting, upkeep } = context.state;
   switch (next.kind) {
@@ -200,7 +200,7 @@ async function reportReserved(context: LoopContext, reserved: Reserved): Promise
   }
 }
 
-/** Notices an outage while there are no requests. Otherwise the first caller after it would. */
+/** Notices an outage while there are no requests. Otherwise the first request after it would notice it. */
 async function look(context: LoopContext): Promise<void> {
   const database = databaseIfUp(context);
   if (database === undefined) return;

@@ -166,8 +166,8 @@ export function advance(replay: Replay, refused: number): Replay {
 }
 
 /**
- * What becomes of the file: it has `more` rows, or it is removed. A file with refused rows, or with an end that could not be read, is
- * kept for inspection.
+ * What to do with the file: it has `more` rows, or it is removed. A file with refused rows, or with an end that could
+ * not be read, is kept for inspection.
  */
 export function fateOf({ segment, settled, refused }: Replay): 'more' | 'remove' | 'keep-refused' | 'keep-damaged' {
   if (settled < segment.rows.length) return 'more';

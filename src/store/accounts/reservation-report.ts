@@ -8,7 +8,7 @@ import type { Money } from '../../core/money.ts';
  */
 export type Reserved = ReadonlyMap<string, Money>;
 
-/** How often a replica looks whether its reservations have changed. */
+/** How often a replica checks whether its reservations have changed. */
 export const reportReservedEveryMs = 1_000;
 /** Unchanged reservations are written again after this time. Otherwise they would look like those of a killed replica. */
 const tellAgainMs = 15_000;

@@ -62,7 +62,7 @@ interface KeyTable {
   readonly playground_of: string | null;
 }
 
-/** Money added to a workspace, or removed by a correction. With the ledger it proves the balance. */
+/** Money added to a workspace, or removed by a correction. Credits and the ledger together prove the balance. */
 interface CreditTable {
   readonly id: string;
   readonly workspace_id: string;
@@ -161,7 +161,7 @@ interface LedgerStateTable {
   readonly value: bigint;
 }
 
-/** Amounts are summed in two parts: multiples of this, and the remainder. */
+/** Amounts are summed in two parts: the multiples of this number, and the remainders. */
 export const moneyUnit = 1_000_000;
 
 /**

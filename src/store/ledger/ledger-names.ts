@@ -5,14 +5,14 @@ import type { NumberedNames } from './stored-request.ts';
 
 export interface LedgerNames {
   /**
-   * Numbers the names of rows, new names too. Throws a RangeError if there is no such key, or if it belongs to another
-   * workspace. Call it before the transaction of the rows: a number without rows does no harm, but a remembered number
-   * that was rolled back would.
+   * Finds the numbers of the names in rows, and numbers new names. Throws a RangeError if there is no such key, or if
+   * it belongs to another workspace. Call it before the transaction of the rows: a number without rows does no harm,
+   * but a remembered number that was rolled back would.
    */
   readonly number: (requests: readonly SettledRequest[]) => Promise<readonly NumberedNames[]>;
   /**
-   * Reads all numbers again, for example after a failover: a replica that took over may have lost the newest, and may
-   * give them to others.
+   * Reads all numbers again, for example after a failover: a replica that took over may have lost the newest numbers,
+   * and may give them to other names.
    */
   readonly forget: () => void;
 }

@@ -16,8 +16,9 @@ const ownPrefixes = { chat: 'chatcmpl-', messages: 'msg_' } as const satisfies R
 const packedText = /^[\w-]{21}[AQgw]$/;
 
 /**
- * Packs the id of a request. An id of another form becomes its start and 80 bits of a hash. The same id and start give
- * the same bytes, so that a row that is settled again is found. Such an id must also be stored as text.
+ * Packs the id of a request. An id that Weir has not made becomes the start of the request and 80 bits of a hash; such
+ * an id must also be stored as text. The same id and start give the same bytes, so a row that is settled again is
+ * found.
  */
 export function packId(
   requestId: string,

@@ -80,7 +80,7 @@ interface Reading {
 
 interface SummedRow {
   readonly workspace?: string;
-  /** Null: the others of a report of the top. */
+  /** Null: the sum of all groups that are not in the top. */
   readonly key?: string | null;
   readonly model?: string | null;
   readonly surface?: number | bigint;

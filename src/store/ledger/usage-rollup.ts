@@ -54,8 +54,8 @@ export function histogramColumns(histogram: StoredHistogram): readonly string[] 
 }
 
 /**
- * A quantile of a histogram, milliseconds, interpolated within its bucket; the last bound for what is above it. Undefined when nothing
- * was counted. `counts` are in the order of the bounds.
+ * A quantile of a histogram, milliseconds, interpolated within its bucket. The last bound, if the quantile lies above
+ * it. Undefined when nothing was counted. `counts` are in the order of the bounds.
  */
 export function quantileOf(
   histogram: StoredHistogram,
@@ -82,7 +82,7 @@ export const histogramMeasures: readonly string[] = [
   ...histogramColumns('duration'),
 ];
 
-/** What a rollup is of. */
+/** The columns that identify a rollup. */
 export const usageKeyColumns = ['period', 'key', 'model', 'surface', 'outcome'] as const;
 /** What a rollup sums: 64-bit columns. */
 export const usageSumColumns = [
@@ -95,7 +95,7 @@ export const usageMeasures: readonly string[] = [...usageSumColumns, ...histogra
 const firstTokenAt = usageSumColumns.length;
 const durationAt = firstTokenAt + histogramBounds.first_token.length + 1;
 
-/** One row of a rollup, or what is to be added to it. */
+/** One row of a rollup, or an addition to it. */
 export interface UsageSums {
   readonly period: number;
   readonly key: number;

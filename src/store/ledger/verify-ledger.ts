@@ -11,7 +11,7 @@ export interface WorkspaceBooks {
   readonly name: string;
   readonly requests: number;
   readonly credits: Money;
-  /** By the rollups. */
+  /** The sum of the costs in the rollups. */
   readonly costs: Money;
   readonly balance: Money;
   readonly expected: Money;

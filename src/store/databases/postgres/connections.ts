@@ -66,7 +66,7 @@ export function postgresConnections(url: string): PostgresConnections {
     const made = new Pool({ ...from, max, idleTimeoutMillis: idleMs });
     // An idle connection that breaks is replaced when it is needed; without a listener the event would end the process.
     made.on('error', () => undefined);
-    // The same for a connection in use, whose query is rejected anyway.
+    // A connection in use needs a listener, too. Its query is rejected anyway.
     made.on('connect', (client) => client.on('error', () => undefined));
     return made;
   }
@@ -87,7 +87,7 @@ export function postgresConnections(url: string): PostgresConnections {
           return closed;
         }),
       );
-      // The pool hears of the closed connections by the same events.
+      // Gives the pool time to handle the events of the closed connections.
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
