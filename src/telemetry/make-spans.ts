@@ -109,7 +109,7 @@ function stageSpans(frame: Frame): readonly EndedSpan[] {
   return spans;
 }
 
-/** The bill, which may count tokens, with the commit of its row. */
+/** The span of the bill, which includes counting tokens, and under it the span of the commit of its row. */
 function settlementSpans(frame: Frame): readonly EndedSpan[] {
   const { record, overAt } = frame;
   const { answeredAt, settledAt, recordedAt } = record;

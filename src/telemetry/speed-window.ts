@@ -96,8 +96,8 @@ export interface SpeedHistogram {
 export const relativeError = 0.04;
 
 /**
- * The measured range: from a token in ten seconds to sixteen minutes in milliseconds. Values beyond it count as its
- * ends.
+ * The measured range. In tokens per second its lower end is a token in ten seconds; in milliseconds its upper end is
+ * sixteen minutes. Values outside the range count as its nearest end.
  */
 const lowest = 0.1;
 const highest = 1_000_000;

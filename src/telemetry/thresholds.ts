@@ -22,13 +22,19 @@ export const thresholds = {
   availabilityWindowSeconds: 900,
   /** The availability window moves by a thirtieth at a time, so it covers 29 to 30 thirtieths of its length. */
   availabilitySlices: 30,
-  /** A model can miss its level with so many requests in the window: with fewer, one failure is more than a level allows. */
+  /**
+   * A model misses its level only with at least this many requests in the window. With fewer, one failure is more than
+   * a level allows.
+   */
   minToMiss: 20,
-  /** A model that missed its level meets it again when the window holds fewer: half, so that it does not come and go. */
+  /**
+   * A model that missed its level meets it again when fewer requests are in the window. This is half of `minToMiss`, so
+   * that the model does not come and go.
+   */
   minToStayMissed: 10,
   /**
    * A model without a healthy route is listed again after this long without a request. Only requests can find out
-   * whether it has recovered, and callers who use the list send none. Longer than any route is ejected.
+   * whether it has recovered, and callers who use the list send none. This is longer than any ejection of a route.
    */
   untriedMs: 60_000,
 } as const;

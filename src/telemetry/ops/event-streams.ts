@@ -17,14 +17,15 @@ export interface EventSources {
 
 export interface EventStreams {
   /**
-   * Answers with server-sent events: `requests`, a `StoryPage` of requests that ended, and `problems`, the `ProblemReport` whenever it
-   * changes. Both come at once when the stream opens. `lastEventId`: the id of the last page that the reader has. Undefined: pages
-   * begin with what ends from now on. An id of another process: with all that this one remembers.
+   * Answers with server-sent events: `requests`, a `StoryPage` of requests that ended, and `problems`, the
+   * `ProblemReport` whenever it changes. Both are sent at once when the stream opens. `lastEventId`: the id of the last
+   * page that the reader has. Undefined: pages begin with requests that end from now on. An id of another process:
+   * pages begin with all requests that this process remembers.
    */
   readonly open: (response: ServerResponse, lastEventId: string | undefined) => void;
 }
 
-/** A stream that is opened beyond this number ends the oldest. */
+/** Most open streams. One more ends the oldest stream. */
 const mostStreams = 16;
 /** The newest requests of one page: each takes about 10 µs to render, and 2 KB. */
 const mostOfPage = 100;

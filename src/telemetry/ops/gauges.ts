@@ -24,7 +24,7 @@ export interface ThreadFigures {
    * measured.
    */
   readonly delayMs: number | undefined;
-  /** Of V8, where the thread answered in time. */
+  /** Memory of V8. Undefined: the thread did not answer in time. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
 
@@ -34,7 +34,7 @@ interface CatalogFigures {
   readonly models: ReadonlyMap<string, unknown>;
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: number;
-  /** Whether each route takes requests: neither ejected nor cooling off. */
+  /** Whether each route accepts requests: neither ejected nor cooling off. */
   readonly routes: Iterable<{
     readonly model: string;
     readonly backend: string;
@@ -216,7 +216,7 @@ function addEndpointGauge(registry: Registry, read: ServiceFigures['endpoints'])
   });
 }
 
-/** Whether limits hold over all replicas. */
+/** Adds the gauges that show whether limits hold over all replicas. */
 function addSharingGauges(registry: Registry, figures: () => SharingFigures): void {
   const gauge = gaugesOf(registry);
   gauge('weir_limits_shared', '1: limits hold over all replicas. 0: each keeps its share.', () =>
@@ -232,7 +232,7 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
 
 function addDiskGauges(registry: Registry, read: ServiceFigures['disk']): void {
   const registers = [registry];
-  // Metrics are rendered in the order of their declarations: the first one reads the values of both.
+  // Metrics are rendered in the order of their declarations: the first of these two reads the values of both.
   new Gauge({
     name: 'weir_data_disk_size_bytes',
     help: 'Size of the disk that has the data folder.',
@@ -279,7 +279,7 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
 
 function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ownDelayMs: () => number): void {
   const registers = [registry];
-  // Rendered first, it reads the values of all three.
+  // The first of these three is rendered first, so it reads the values of all.
   new Counter({
     name: 'weir_thread_busy_seconds_total',
     help: 'Time in which the event loop of each thread did not wait; one that grows by a second a second is full.',

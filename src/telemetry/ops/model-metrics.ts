@@ -10,7 +10,7 @@ import { createExemplarRegistry, type ExemplarRegistry } from './exposition.ts';
 /** The counts of one model, in registries of their own, so that they are dropped as a whole and rendered separately. */
 export interface ModelMetrics {
   readonly registry: Registry;
-  /** Times, with the requests that took them. */
+  /** Histograms of times, whose exemplars name requests. */
   readonly times: ExemplarRegistry;
   readonly ended: (end: RequestEnd) => void;
   readonly outcome: (outcome: Outcome) => void;
@@ -149,7 +149,7 @@ type FailoverResult = 'recovered' | 'failed' | 'left';
 
 /** The result of a failover. `left`: the connection to the caller had ended. */
 const resultOf: Readonly<Record<'beforeOutput' | 'midStream', Readonly<Record<RequestEnd['kind'], FailoverResult>>>> = {
-  // An answer that broke off later had begun.
+  // A failover before the output has recovered an answer that broke off later: it had begun.
   beforeOutput: {
     ...{ completed: 'recovered', interrupted: 'recovered', cancelled: 'left', 'service-lost': 'left' },
     ...{ incomplete: 'failed', failed: 'failed', refused: 'failed' },

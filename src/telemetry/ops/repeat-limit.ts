@@ -40,7 +40,7 @@ export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartL
   return { info: (facts, message) => log.info(facts, message), warn: limited('warn'), error: limited('error') };
 }
 
-/** At most 20 records of one kind are logged in ten seconds; the next one that is logged says how many were left out. */
+/** At most 20 records of one kind are logged in ten seconds. The next logged record reports how many were left out. */
 export function createRepeatLimit({ now }: { readonly now: () => number }): RepeatLimit {
   const kinds = new Map<string, Kind>();
   return {

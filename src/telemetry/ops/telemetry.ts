@@ -17,7 +17,7 @@ export interface TelemetryParts {
   readonly measured: ModelFacts;
   /** Counts recent failures. */
   readonly errors: ModelFacts & { readonly attempt: (backend: string, end: AttemptEnd) => void };
-  /** Remembers the record of each request for an answer. */
+  /** Remembers the records of the requests that ask for an answer. */
   readonly stories: {
     readonly began: (record: RequestRecord) => void;
     readonly ended: (record: RequestRecord) => void;
@@ -89,7 +89,7 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
     if (repeat.isLogged) log[level]({ ...lineOf(end), suppressed: repeat.suppressed }, 'request ended');
   }
 
-  /** Reports a step of a request whose record has it already. */
+  /** Reports a step of a request. The record contains the step already. */
   function report(record: RequestRecord, progress: RequestProgress): void {
     const { requestId, modelId } = record;
     switch (progress.kind) {

@@ -56,7 +56,7 @@ export async function receiveEnvoySpans(options: {
         const spans = read.data.resource_spans.flatMap(({ scope_spans }) =>
           scope_spans.flatMap((scope) => scope.spans),
         );
-        // Of two copies that come together the later one counts: it has the stream's real end and status.
+        // If two copies of a span arrive together, the later one counts: it has the stream's real end and status.
         const whole = new Map(spans.map(readSpan).map((one) => [one.traceId + one.spanId, one]));
         take([...whole].flatMap(([key, one]) => (isFirst(key) ? [one] : [])));
       }
@@ -78,7 +78,7 @@ export async function receiveEnvoySpans(options: {
   };
 }
 
-/** As many spans as Envoy makes in some seconds: the second copy comes within one. */
+/** As many spans as Envoy makes in some seconds. The second copy of a span arrives within a second. */
 const mostRecent = 8192;
 
 /**
@@ -101,8 +101,8 @@ function createRecentIds(): (id: string) => boolean {
 }
 
 /**
- * Envoy marks some spans as errors that are none: its stream to the service, which Envoy ends once the answer is
- * complete, a call that the service has given up, and a caller that has left. A call that is given up because its
+ * Envoy marks some spans as errors although they are none: its stream to the service, which Envoy ends once the answer
+ * is complete, a call that the service has given up, and a caller that has left. A call that is given up because its
  * answer is an error remains an error, and so does a stream that the service has ended with an error.
  */
 function isGivenUp(attributes: EndedSpan['attributes']): boolean {
@@ -123,7 +123,7 @@ function readSpan(read: z.output<typeof span>): EndedSpan {
   const attributes: Record<string, AttributeValue> = {};
   for (const { key, value } of read.attributes) {
     const text = value?.string_value;
-    // The query of a search has what the caller's model has asked for, and a caller may put a key into that of a request.
+    // URLs lose their query. The query of a search contains words of the conversation, and that of a request may contain a key.
     if (text !== undefined) attributes[key] = key === 'http.url' ? withoutQuery(text) : text;
   }
   const { parent_span_id: parent, kind, name, status } = read;

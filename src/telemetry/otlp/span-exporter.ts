@@ -41,13 +41,13 @@ export interface SpanExportLog {
 export interface SpanExport {
   /** Takes spans. Never waits: spans above the queue's size are dropped. */
   readonly take: (spans: readonly EndedSpan[]) => void;
-  /** Sends the rest, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
+  /** Sends the waiting spans, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
   readonly close: (graceMs: number) => Promise<boolean>;
 }
 
 /**
- * Exports spans with OpenTelemetry's SDK, whose exporters read the rest of their settings from OTEL_EXPORTER_OTLP_*. Spans are
- * handed to the SDK when they have ended: nothing of it runs while a request does.
+ * Exports spans with OpenTelemetry's SDK, whose exporters read the rest of their settings from OTEL_EXPORTER_OTLP_*.
+ * Spans are handed to the SDK when they have ended, so none of its code runs during a request.
  */
 export async function openSpanExport({ protocol, batches, resource, log }: SpanExportOptions): Promise<SpanExport> {
   // Only this log shows what the exporter finds wrong with its variables.
