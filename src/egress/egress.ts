@@ -7,10 +7,10 @@ import { EgressCall, endpointHeader } from './egress-call.ts';
 /** Below Envoy's own idle limit on this listener, so that we close first and never write into a closing connection. */
 const idleMs = 20_000;
 
-/** Envoy refuses an engine's head over 60 KiB, and counts differently. */
+/** Envoy refuses an engine's head over 60 KiB, but counts its bytes in another way. */
 const largestHeadBytes = 128 * 1024;
 
-/** Calls to a backend that wait for a connection, and that have one; undefined when unknown. */
+/** Counts the calls to a backend that wait for a connection, and the calls that have one. Undefined when unknown. */
 type CountUpstream = (backend: string) => Promise<{ readonly active: number; readonly pending: number } | undefined>;
 
 export interface Egress extends Upstream {
@@ -29,11 +29,11 @@ export function createEgress(options: {
   readonly atTurnEnd: AtTurnEnd;
 }): Egress {
   const { atTurnEnd } = options;
-  /** By cluster and endpoint, and by number in the order of their start. */
+  /** Calls under way, by cluster and endpoint, then by number in the order of their start. */
   const inFlight = new Map<string, ByNumber<EgressCall>>();
   let made = 0;
-  // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed only in
-  // name: each call says its own host.
+  // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed
+  // only in name: each call sends its own host.
   const pool = new Pool('http://egress', {
     ...{ socketPath: options.socketPath, pipelining: 1, allowH2: false, maxHeaderSize: largestHeadBytes },
     ...{ connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 },

@@ -34,13 +34,14 @@ const retryMs = 1_000;
 const firstWithinMs = 1_000;
 
 /**
- * Look-ups at a time, of all names. Each occupies a thread of libuv's pool, which has four for everything. Names whose
- * last look-up failed are looked up one at a time, because that can take many seconds.
+ * Most look-ups at a time, over all names. Each occupies a thread of libuv's pool, which has four for everything. Names
+ * whose last look-up failed are looked up one at a time, because that can take many seconds.
  */
 const mostLookUps = 2;
 
 /**
- * A name that had addresses must have none twice in a row: a name server that starts may not know names for a moment.
+ * A name that had addresses loses them only after this many empty answers in a row: a name server that starts may not
+ * know names for a moment.
  */
 const emptyAnswersToBelieve = 2;
 
@@ -90,7 +91,7 @@ export function createHostFollower(options: {
     const found = await lookUp(name.host).catch(() => undefined);
     lookUps -= 1;
     if (wasFailing) failingLookUps -= 1;
-    // The name is not followed any more, or is followed anew.
+    // If this is false, the name is no longer followed, or was removed and added again.
     if (names.get(name.host) === name) take(name, found);
     work();
   }
