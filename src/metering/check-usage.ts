@@ -54,7 +54,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
 
   /** Tokens that no text of the answer shows; undefined where that is not known. */
   function hiddenTokens({ reasoningTokens }: Usage): number | undefined {
-    // While the answer runs, an engine may hold back what it has counted.
+    // While the answer runs, an engine may have counted tokens whose text it has not sent.
     if (finished < choices) return undefined;
     if (isCount(reasoningTokens)) return reasoningTokens;
     return sawReasoning || model.reasoning.mode === 'None' ? 0 : undefined;
@@ -84,7 +84,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
         promptTokens,
         completionTokens: isOutputTrue ? usage.completionTokens : Math.min(output.tokens(), capped * choices),
         ...(isCount(cachedTokens) ? { cachedTokens: Math.min(cachedTokens, promptTokens) } : {}),
-        // A part of a count that cannot be true is worthless.
+        // If the count of output tokens cannot be true, the reasoning tokens among them are worthless.
         ...(isOutputTrue && reasoningTokens !== undefined ? { reasoningTokens } : {}),
       },
     };

@@ -4,8 +4,8 @@ import type { Usage } from '../core/money.ts';
 
 /**
  * Output that is assumed for a model without known lengths of answers, tokens. For a request without a cap it depends
- * on whether the model reasons before it answers. It is also the most that a cap is trusted: agents send caps of 32,000
- * or 64,000 with every request and use a fraction.
+ * on whether the model reasons before it answers. `mostOfCap` limits what a cap adds: agents send caps of 32,000 or
+ * 64,000 with every request and use a fraction.
  */
 export const priors = { plain: 1_024, reasoning: 4_096, mostOfCap: 16_384 };
 /** A model that has only answered in single words can be asked for a paragraph. */
@@ -33,9 +33,9 @@ function priorOf({ maxOutputTokens, reasoning }: Asked, model: Pick<Model, 'reas
 const choicesOf = ({ sampling }: Pick<Asked, 'sampling'>): number => sampling.n ?? 1;
 
 /**
- * What a request will use by its end, from what it has used so far. The expected output stays the same while the answer
- * runs, because each delivered token was expected, until the answer is longer than that. A request that may search and
- * has not is expected to search once and to read its prompt again with the results.
+ * The expected usage of a request by its end, from its usage so far. The expected output stays the same while the
+ * answer runs, because each delivered token was expected. It grows only when the answer is longer. A request that may
+ * search and has not is expected to search once and to read its prompt again with the results.
  */
 export function expectUsage(soFar: Usage, asked: Asked, expectedOutput: number): Usage {
   const { promptTokens, webSearches } = soFar;
@@ -70,7 +70,7 @@ export interface AnswerLength {
   readonly end: 'whole' | 'cut-off';
 }
 
-/** How long the answers of each model are, learned from those it gave in this process. */
+/** How long the answers of each model are, learned from the model's answers in this process. */
 export interface AnswerLengths {
   /**
    * Tokens that nine in ten of a model's answers do not exceed, at most a tenth too many. `prior` is the assumed length

@@ -27,7 +27,7 @@ interface SettlementOptions {
   readonly searchPrice: Money | undefined;
   /** Called every `accrueEveryMs` while output is delivered, with the expected cost of the request by its end. */
   readonly accrue: ((cost: Money) => void) | undefined;
-  /** When the request came, milliseconds: of the wall clock, and monotonic. */
+  /** When the request arrived, milliseconds: `startedAt` on the wall clock, `begun` on the monotonic one. */
   readonly startedAt: number;
   readonly begun: number;
   readonly watch: Pick<RequestWatch, 'progress'>;
@@ -59,7 +59,7 @@ export interface Settlement {
 /** The part of a request's end that is recorded. */
 interface SettledEnd {
   readonly attempts: number;
-  /** On how many routes. */
+  /** The number of routes that were attempted. */
   readonly routes?: number;
   readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
@@ -72,7 +72,7 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): An
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
 
-/** Least time between two calls of `accrue`, milliseconds. The sum takes longer than a chunk. */
+/** Least time between two calls of `accrue`, milliseconds. Computing the cost takes longer than handling a chunk. */
 const accrueEveryMs = 100;
 
 export function createSettlement(
