@@ -57,7 +57,7 @@ const wholeNumber = (least: number, most: number) =>
 
 const addressForm = 'expected an address such as http://otel-collector:4318';
 const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '');
-/** gRPC also takes an endpoint without a scheme. */
+/** gRPC also accepts an endpoint without a scheme. */
 const isHostAndPort = (text: string): boolean => /^[\w.-]+:\d+$/.test(text);
 const endpoint = z
   .string()
@@ -102,9 +102,9 @@ const schema = z.object({
 });
 
 /**
- * Reads how traces are recorded. Undefined: they are not, because no endpoint is named, OTEL_SDK_DISABLED is `true`, or
- * OTEL_TRACES_EXPORTER is `none`. Throws an Error that names every bad variable; none is looked at where nothing is recorded. Empty
- * means unset.
+ * Reads how traces are recorded. Undefined: traces are not recorded, because no endpoint is named, OTEL_SDK_DISABLED is
+ * `true`, or OTEL_TRACES_EXPORTER is `none`; the other variables are then not checked. Throws an Error that names every
+ * bad variable. An empty variable counts as unset.
  */
 export function readTracingSettings(
   environment: Readonly<Record<string, string | undefined>>,
