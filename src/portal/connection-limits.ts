@@ -56,7 +56,7 @@ export function limitConnections(
   return () => ({ open: all, refused: { ...refused } });
 }
 
-/** Without it one caller of a proxy could hold all connections with bodies that never end. */
+/** Without this limit, one caller behind a proxy could hold all connections with bodies that never end. */
 function limitRequests(app: Pick<FastifyInstance, 'addHook'>, onRefused: () => void): void {
   const underWay = new Map<string, number>();
   app.addHook('onRequest', async ({ ip }, reply) => {
@@ -77,7 +77,7 @@ function limitRequests(app: Pick<FastifyInstance, 'addHook'>, onRefused: () => v
   });
 }
 
-/** Logs once that a request came through a proxy that the setting does not count. */
+/** Logs once that a request came through a proxy although the setting says that there is none. */
 function noticeProxies(app: Pick<FastifyInstance, 'addHook'>, log: PortalLog): void {
   let isNoticed = false;
   app.addHook('onRequest', async ({ headers }) => {

@@ -23,7 +23,6 @@ interface OidcOptions {
   readonly portalUrl: URL;
   /** Space-separated. */
   readonly scopes: string;
-  /** The admins. */
   readonly admins: readonly OidcAdmin[];
   /** The claim that lists groups. */
   readonly groupsClaim: string;
@@ -50,8 +49,9 @@ export interface Person {
 }
 
 /**
- * `provider-away`: the provider does not answer, or not as specified. `keys-changed`: no known key fits its signature; the next
- * sign-in reads the keys again. `refused`: the provider refused the person, or its answer does not belong to this sign-in.
+ * `provider-away`: the provider does not answer, or not as specified. `keys-changed`: the signature of its answer fits
+ * no known key; the next sign-in reads the keys again. `refused`: the provider refused the person, or its answer does
+ * not belong to this sign-in.
  */
 export type OidcFailure = 'provider-away' | 'keys-changed' | 'refused';
 
@@ -128,7 +128,7 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
         const { id_token: idToken, access_token: accessToken } = tokens;
         const claims = tokens.claims();
         if (idToken === undefined || claims === undefined) throw new Error('the answer has no ID token');
-        // Many providers list groups only there.
+        // Many providers list groups only in the answer of this endpoint.
         const more =
           config.serverMetadata().userinfo_endpoint === undefined
             ? {}
@@ -153,7 +153,7 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
 
 function discover({ issuer, clientId, clientSecret }: OidcOptions): Promise<client.Configuration> {
   const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret);
-  // The code flow alone would trust TLS. The signature is checked as well.
+  // The code flow alone would trust TLS, so the signature is checked as well.
   const checks = [client.enableNonRepudiationChecks];
   // The loopback needs no TLS.
   const execute = isLoopback(issuer.hostname) ? [...checks, client.allowInsecureRequests] : checks;
@@ -172,7 +172,7 @@ function failureOf(error: unknown): OidcFailure {
   return error instanceof TypeError || codes.includes('OAUTH_TIMEOUT') ? 'provider-away' : 'refused';
 }
 
-/** The person of the claims of the ID token and of userinfo. */
+/** The person that the claims of the ID token and of userinfo name. */
 export function personOf(
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
   { admins, groupsClaim, idToken }: Pick<OidcOptions, 'admins' | 'groupsClaim'> & { readonly idToken: string },

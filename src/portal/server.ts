@@ -37,7 +37,7 @@ interface ServerOptions {
   /** Folder of the built pages. */
   readonly pages: string;
   readonly version: string;
-  /** What `GET /metrics` shows. The server adds its own. */
+  /** The metrics of `GET /metrics`. The server adds its own metrics. */
   readonly metrics: Registry;
 }
 

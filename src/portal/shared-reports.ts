@@ -6,7 +6,7 @@ type UsageReport = PortalStore['usageReport'];
 
 /** Recent reports, shared by all pages that show the same. */
 interface SharedReports {
-  /** Like the store's. A failure is not kept: the next call asks the store again. */
+  /** Like `usageReport` of the store. A failure is not kept: the next call asks the store again. */
   readonly usageReport: UsageReport;
   /** Drops cached reports. Call after each settlement. */
   readonly forget: () => void;
