@@ -2,7 +2,7 @@ import { messageOf } from '../core/failure.ts';
 import type { LogSettings } from '../settings.ts';
 import { openProgramLog, type ProgramLog } from './program-log.ts';
 
-/** How long the last records of the log are waited for. */
+/** Longest wait for the last records of the log. */
 const lastLogMs = 500;
 
 /** The surroundings of a program that runs long: its log, its supervisor, and the ways to stop it. */
@@ -12,16 +12,19 @@ export interface ProgramSurroundings {
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
   /** Resolves when the program is to stop. */
   readonly stopped: Promise<unknown>;
-  /** Has the program stop, with exit code 1. */
+  /** Stops the program with exit code 1. */
   readonly fatal: (error: Error) => void;
 }
 
 export interface RunningProgram {
-  /** Figures for the supervisor, whenever it asks whether the event loop of this process still runs. Absent: it gets the answer alone. */
+  /**
+   * Figures for the supervisor, sent with each answer that the event loop of this process still runs. Absent: no
+   * figures are sent.
+   */
   readonly look?: () => object;
   /** Finishes what is open. */
   readonly close: () => Promise<void>;
-  /** Whether something that nothing can end would keep the process alive after `close`. */
+  /** Whether something that cannot be ended would keep the process alive after `close`. */
   readonly lingers?: () => boolean;
 }
 
@@ -40,7 +43,7 @@ export async function runProgram<Settings extends LogSettings>(
   let programLog: ProgramLog | undefined;
   let running: RunningProgram | undefined;
   let code: number;
-  /** Whether all that was opened is closed again, so that the process ends by itself. */
+  /** Whether everything that was opened is closed again, so that the process ends by itself. */
   let isClosed = false;
   const fatal = (error: Error): void => {
     announce({ type: 'fatal', message: error.message });
@@ -66,12 +69,12 @@ export async function runProgram<Settings extends LogSettings>(
     isClosed = running.lingers?.() !== true;
   } catch (error) {
     const message = messageOf(error);
-    // Waited for: the exit below would lose what is still on its way.
+    // The message is awaited, because the exit below would lose it.
     await said({ type: 'fatal', message });
     process.stderr.write(`weir ${name}: ${message}\n`);
     code = 1;
   }
-  // A write that is not read would keep the process alive, and so would what a failed start has opened.
+  // Output without a reader would keep the process alive, and so would anything that a failed start has opened.
   if ((await programLog?.output.close(lastLogMs)) === false || !isClosed) process.exit(code);
   return code;
 }

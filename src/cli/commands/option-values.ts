@@ -11,7 +11,7 @@ export function usdOption(text: string): Money {
   return amount;
 }
 
-/** The same, or a negative amount for a correction. */
+/** Parses an amount, which is negative for a correction. */
 export function creditOption(text: string): Money {
   return text.startsWith('-') ? -usdOption(text.slice(1)) : usdOption(text);
 }
@@ -54,5 +54,5 @@ export function optionOr<Value>(word: string, parse: (text: string) => Value): (
   return (text) => (text === word ? absent : parse(text));
 }
 
-/** What such a parser returns for that word. */
+/** The result of a parser of `optionOr` for its word. */
 export const absent = Symbol('absent');

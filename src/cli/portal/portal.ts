@@ -36,7 +36,7 @@ const help = (): string =>
     '',
   ].join('\n');
 
-/** The settings, flags before the environment. Undefined after it printed the help. Throws as `readSettings`. */
+/** The settings; flags override the environment. Undefined after it printed the help. Throws like `readSettings`. */
 function settingsFrom(argv: readonly string[]): PortalSettings | undefined {
   const values = readFlags('portal', argv, {
     data: { type: 'string' },

@@ -24,7 +24,7 @@ export interface ReportAnswer<Name extends ReportName = ReportName> {
 
 export type ReportReply =
   | ReportAnswer
-  /** A `Refusal`. Messages between threads lose the class. */
+  /** A `Refusal` as fields, because messages between threads lose the class. */
   | { readonly kind: 'refused'; readonly sentence: string; readonly field: string | undefined }
   | { readonly kind: 'away'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
