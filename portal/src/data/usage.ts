@@ -57,10 +57,10 @@ export interface Usage {
   readonly lines: readonly UsageLineObject[];
 }
 
-/** Most lines of a page of the API that a report with a top can have: 90 days of seven groups and the others. */
+/** Most lines of a page of the API. A report with `top` has fewer: 90 days with seven groups and the sum of the others. */
 const mostLines = 1_000;
 
-/** Named groups of a chart and its table: more colours look alike. The download has all groups. */
+/** Most groups with a name in a chart and its table, because more colours look alike. The download has all groups. */
 export const mostInChart = 7;
 export const mostInTable = 100;
 

@@ -50,7 +50,7 @@ export function formatExactMoney(usd: string): string {
   return preciseMoney.format(Number(usd));
 }
 
-/** The price of a million tokens, from that of one. */
+/** The price of a million tokens, from the price of one token. */
 export function formatPricePerMillion(usdPerToken: string): string {
   return formatMoney(Number((Number(usdPerToken) * 1e6).toPrecision(12)));
 }
@@ -87,7 +87,7 @@ export function formatPreciseMoment(iso: string): string {
   return precise.format(new Date(iso));
 }
 
-/** With seconds and the zone, where the exact moment matters. */
+/** A moment with seconds and the zone, for places where the exact moment matters. */
 export function formatZonedMoment(iso: string): string {
   return zoned.format(new Date(iso));
 }
@@ -96,7 +96,7 @@ export function formatUtcMoment(iso: string): string {
   return utcMoment.format(new Date(iso));
 }
 
-/** Without the year, for lists of recent entries. */
+/** A moment without the year, for lists of recent entries. */
 export function formatRecent(iso: string): string {
   return recent.format(new Date(iso));
 }
@@ -105,7 +105,7 @@ function formatDay(iso: string): string {
   return day.format(new Date(iso));
 }
 
-/** A UTC day, as rollups have it: `2026-07-01`. */
+/** Shows a UTC day that has the form of rollups, `2026-07-01`. */
 export function formatUtcDay(text: string): string {
   return shortDay.format(new Date(`${text}T00:00:00Z`));
 }

@@ -17,7 +17,7 @@ interface KeyFormProps {
   readonly onSubmit: (changed: KeyFields) => void;
 }
 
-/** The fields that differ from what the form showed at first. Null removes a value. */
+/** The fields that differ from the first values of the form. Null removes a value. */
 export interface KeyFields {
   readonly name?: string | null;
   readonly budget?: { readonly limit: string; readonly period: Period } | null;

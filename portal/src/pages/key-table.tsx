@@ -36,7 +36,7 @@ export function BudgetBar({ of }: { readonly of: Pick<KeyObject, 'budget' | 'spe
   );
 }
 
-/** When a key expires: in hours where that is near. The tooltip has the exact moment with its zone. */
+/** When a key expires: in hours if that is soon. The tooltip has the exact moment with its zone. */
 function Expiry({ at }: { readonly at: string | null }) {
   if (at === null) return <span className="nowrap">Never</span>;
   return (
