@@ -38,9 +38,9 @@ export interface WorkerLoop {
 }
 
 /**
- * The loop in which the store's thread does everything, one thing at a time: a read always sees what was written before, and
- * rows are written in the order in which they came. While the database is down, rows go to the journal. When it is up again, the
- * journal is settled first, oldest rows first, and new rows go to its end until it is empty.
+ * The loop in which the store's thread does everything, one thing at a time: a read always sees what was written
+ * before, and rows are written in the order of their arrival. While the database is down, rows go to the journal. When
+ * it is up again, the journal is settled first, oldest rows first, and new rows go to its end until it is empty.
  */
 export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const state = newState(options.journal);
@@ -158,7 +158,7 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
     journal.append(batch.rows);
   } catch (error) {
     const message = messageOf(error);
-    // The status is first, so that no request is let in whose row would be refused, too.
+    // The status is reported first, so that no request is accepted whose row would be refused, too.
     setStatus(context, state.status.database, { message: `the journal: ${message}` });
     reply(noRoomReply(batch, message));
     return;

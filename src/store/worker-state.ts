@@ -116,7 +116,7 @@ export function goDown(context: LoopContext, reason: string): void {
 }
 
 /**
- * The database, if it takes statements. The balances of a database that is `replaying` do not include the rows of the
+ * The database, if it accepts statements. The balances of a database that is `replaying` do not include the rows of the
  * journal yet.
  */
 export function databaseIfUp({ state }: LoopContext): OpenDatabase | undefined {

@@ -15,7 +15,7 @@ import { reservedFor } from './reservations.ts';
 import type { Schema } from '../databases/schema.ts';
 import { insertCredit, lockWorkspace, oneLine, pastCap, recordWorkspace } from './workspaces.ts';
 
-/** A credit, and the workspace after it. */
+/** A credit, and the state of the workspace after it. */
 export interface Credited {
   readonly workspace: Workspace;
   readonly credit: CreditRecord;

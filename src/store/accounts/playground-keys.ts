@@ -58,7 +58,7 @@ function goodText(
   return text !== refused && hashKey(text) === row.hash ? text : undefined;
 }
 
-/** Undefined when another portal was faster. */
+/** Makes the key. Undefined: another portal was faster. */
 async function create(
   queries: Kysely<Schema>,
   wanted: PlaygroundKey,
@@ -81,7 +81,7 @@ async function create(
   });
 }
 
-/** Undefined when another portal was faster, or the key was revoked meanwhile. */
+/** Gives the key a new text. Undefined: another portal was faster, or the key was revoked meanwhile. */
 async function renew(
   queries: Kysely<Schema>,
   { id, hash, name, expires_at: expires }: Selectable<Schema['keys']>,

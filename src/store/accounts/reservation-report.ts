@@ -1,6 +1,6 @@
 import type { Money } from '../../core/money.ts';
 
-// Apart from `reservations.ts`, so that the service's own thread does not load the query layer: it would start 0.2 s later.
+// This is not in `reservations.ts`, so that the service's own thread does not load the query layer. It would start 0.2 s later.
 
 /**
  * The expected cost of the requests under way in one replica, by workspace. Limits keep reservations in memory or in

@@ -6,7 +6,7 @@ const secretBytes = 32;
 /** The name of the secret's row. The secret is the key of the digests that map conversations to endpoints. */
 const name = 'affinity';
 
-/** A secret of this process alone. */
+/** Makes a secret of this process alone. */
 export const newSecret = (): string => randomBytes(secretBytes).toString('hex');
 
 /**

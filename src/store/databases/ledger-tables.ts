@@ -5,8 +5,8 @@ import { histogramMeasures, usageSumColumns } from '../ledger/usage-rollup.ts';
 /**
  * Makes the tables of the ledger: requests, rollups, and the names that both refer to by number.
  *
- * The statements are SQL because Kysely's schema builder has no words for much of them: partitions, tables without a rowid, settings
- * of a table's storage. Its migrator runs them like the other steps.
+ * The statements are SQL because Kysely's schema builder cannot express many of them: partitions, tables without a
+ * rowid, settings of a table's storage. Its migrator runs them like the other steps.
  */
 export async function createLedger(database: Kysely<unknown>, amountBound: string): Promise<void> {
   const sqlite = isSqlite(database);

@@ -136,7 +136,7 @@ interface SecretTable {
 type UsageRow = Readonly<Record<'period' | 'key' | 'model' | 'surface' | 'outcome', SmallInteger>> &
   Readonly<Record<(typeof usageSumColumns)[number], bigint>>;
 
-/** The number of a key in the ledger; it names the workspace, too. */
+/** The number of a key in the ledger. It also identifies the workspace. */
 interface LedgerKeyTable {
   readonly number: Generated<number | bigint>;
   readonly key_id: string;

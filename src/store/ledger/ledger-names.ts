@@ -20,7 +20,7 @@ export interface LedgerNames {
 /** Most numbers that are remembered. Above that, all are forgotten and read again. */
 const rememberedNames = 200_000;
 
-/** The numbers of one database, remembered: they never change, unless the database itself goes back in time. */
+/** Remembers the numbers of one database. They never change, unless the database itself goes back in time. */
 export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
   const keys = new Map<string, { readonly number: number; readonly workspaceId: string }>();
   const models = new Map<string, number>();

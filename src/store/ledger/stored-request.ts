@@ -128,7 +128,7 @@ function traitSql(key: string): string {
   return `((traits >> ${trait?.shift}) & ${trait?.mask})`;
 }
 
-/** A request on its way into the ledger: the values of `requestColumns`, and what rollups count of it. */
+/** A request that is about to be written into the ledger: the values of `requestColumns`, and the amounts for the rollups. */
 export interface LedgerEntry {
   readonly id: PackedId;
   readonly request: SettledRequest;

@@ -38,7 +38,7 @@ export interface DayDifference {
 
 export interface Books {
   readonly workspaces: readonly WorkspaceBooks[];
-  /** How many days of keys were compared. */
+  /** Number of compared days, counted for each key. */
   readonly spendingDays: number;
   readonly spendingDifferences: readonly SpendingDifference[];
   readonly dayDifferences: readonly DayDifference[];

@@ -74,7 +74,7 @@ export async function verifyHour(queries: Kysely<Schema>, hour: number): Promise
 
 /**
  * Compares an hour in slices of time, so that no statement takes long, and yields after each slice. A settlement
- * between two slices can show as a difference.
+ * between two slices can look like a difference.
  */
 export async function* verifyHourInSlices(
   queries: Kysely<Schema>,

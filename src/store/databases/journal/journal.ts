@@ -100,7 +100,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
       for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
       fdatasyncSync(into.file);
     } catch (error) {
-      // A record after one that was cut off would never be read back.
+      // Records after a record that was cut off would never be read back.
       try {
         ftruncateSync(into.file, into.size);
       } finally {
@@ -223,7 +223,7 @@ export interface RecordedRows {
   readonly endBytes: number;
 }
 
-/** Reads records from the beginning of a file up to its end or to the first that is not whole. Never throws. */
+/** Reads records from the beginning of a file up to its end or to the first incomplete record. Never throws. */
 export function readRecords(bytes: Buffer): RecordedRows {
   const rows: SettledRequest[] = [];
   let position = 0;

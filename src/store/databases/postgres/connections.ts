@@ -36,8 +36,8 @@ const bigints: NonNullable<ClientConfig['types']> = {
 };
 
 /**
- * Connects by a URL with the usual parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `options`, …), in the meaning
- * that they have for PostgreSQL's own programs.
+ * Connects by a URL with the usual parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `options`, …).
+ * They mean the same as for PostgreSQL's own programs.
  */
 export function postgresConnections(url: string): PostgresConnections {
   const sockets = new Set<Socket>();
@@ -117,7 +117,7 @@ class ForgivingDriver extends PostgresDriver {
 /** The channel on which an operator's command announces that it has changed accounts. */
 export const changesChannel = 'weir_accounts';
 
-/** Least time between two calls of `changed`: a script that makes a thousand keys causes a few. */
+/** Least time between two calls of `changed`: a script that makes a thousand keys causes only a few calls. */
 const everyMs = 50;
 const retryMs = 1_000;
 

@@ -14,7 +14,7 @@ const aheadMs = [0, 31, 62].map((days) => days * 24 * hourMs);
 
 /**
  * Upkeep of a PostgreSQL database, on a connection of its own without time limits. Only the replica that has the lock
- * does it. The lock ends with its connection.
+ * runs the upkeep. The lock ends with its connection.
  */
 export async function* postgresUpkeep(
   database: Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>,
