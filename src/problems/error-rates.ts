@@ -15,7 +15,7 @@ export interface ErrorFigure {
   readonly lastFault: string | undefined;
 }
 
-/** The problem begins when a tenth fails, and ends when less than a twentieth does. */
+/** The problem begins when a tenth of them fails, and ends when less than a twentieth does. */
 const shares = { begin: 0.1, end: 0.05 } as const;
 /** Fewer failures may be one bad moment. If every request failed, fewer are enough. */
 const enoughFailures = 5;

@@ -3,7 +3,7 @@ import type { ProblemKind } from '../core/problem.ts';
 /** The kinds that a service finds by itself. The others are found when the problems of several services are merged. */
 export type FoundKind = Exclude<ProblemKind, 'service-silent' | 'not-shown'>;
 
-/** One problem, as one look at the service finds it. The tracker adds its times. */
+/** One problem in the findings of one look at the service. The tracker adds its times. */
 export interface Finding {
   readonly object: string;
   readonly kind: FoundKind;
@@ -14,7 +14,7 @@ export interface Finding {
   readonly detail?: string | undefined;
   /** The id of the model whose callers notice the problem. Absent: no model is affected. */
   readonly model?: string | undefined;
-  /** A sentence with the figure. */
+  /** A sentence that contains the current figure. */
   readonly problem: string;
   readonly action: string;
 }

@@ -25,7 +25,7 @@ export interface ObservedObject {
   readonly conditions: readonly ObservedCondition[];
 }
 
-/** Mistakes of one object that are listed one by one. */
+/** Most mistakes of one object that are listed one by one. */
 const mostOfOne = 5;
 const longestMessage = 400;
 
@@ -53,21 +53,24 @@ function rest(object: string, more: number): Finding {
   return { object, kind: 'object-refused', detail: 'more', problem, action: whatToMend };
 }
 
-/** A file without the number of its document and the line. */
+/** The name of a file, without the number of its document and the line. */
 function fileOf(where: string): string {
   return `manifest/${where.replace(/:\d+$/, '').replace(/#\d+$/, '')}`;
 }
 
-/** A message as the end of a sentence. */
+/** Shortens a message, so that it ends a sentence. */
 const asEnd = (text: string): string => `${text.slice(0, longestMessage).replace(/\.$/, '')}.`;
 
 /** How a condition appears in the list of problems. */
 interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {
-  /** Comes before the condition's message. */
+  /** Text before the condition's message. */
   readonly problem: string;
 }
 
-/** By type, status and reason of a condition; by type and status for all other reasons. `none`: another problem covers it. */
+/**
+ * Rules by type, status and reason of a condition, or by type and status for all other reasons. `none`: another problem
+ * covers it.
+ */
 const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
   'Programmed False': {
     kind: 'cluster-refused',
@@ -105,7 +108,7 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
   'Programmed False LastGoodServes': 'none',
   'Servable False NotAccepted': 'none',
   'Servable False BackendNotUsable': 'none',
-  // The share of its attempts that failed is listed, with the last fault.
+  // Another problem reports the share of attempts that failed, with the last fault.
   'Healthy False LastRequestsFailed': 'none',
   // The model has left the catalog at its announced date.
   'Servable False Left': 'none',

@@ -12,7 +12,7 @@ export interface ObservedStore {
   readonly journalLimitBytes: number;
   /** Why the journal cannot be written. */
   readonly journalFault?: string | undefined;
-  /** Whether the bills of new requests have room. */
+  /** Whether there is room for the bills of new requests. */
   readonly hasRoom: boolean;
   /** Undefined: a server keeps the data. */
   readonly isDamaged: boolean | undefined;
@@ -36,7 +36,7 @@ export interface ObservedService {
   /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
   readonly disk: { readonly free: number; readonly size: number } | undefined;
   readonly isEnvoyAnswering: boolean;
-  /** How long Envoy has not answered the oldest message about endpoints. */
+  /** Age of the oldest message about endpoints that Envoy has not answered. */
   readonly unansweredMs: number;
   /** Share of new requests that the service refuses because it is too busy. */
   readonly refusedShare: number;
@@ -158,7 +158,7 @@ function certificateProblems({ object, what, expiresAt }: ObservedCertificate, n
   });
 }
 
-/** A certificate of the edge, as Envoy describes it. */
+/** A certificate of the edge, from Envoy's description. */
 export function edgeCertificate({
   names,
   expiresAt,

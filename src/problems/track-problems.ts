@@ -37,10 +37,13 @@ interface Tracked {
 
 /** A process that has just started has observed less than the previous one, so it keeps the previous one's problems for a while. */
 const leastClearOfKeptMs = 15_000;
-/** Problems that are listed by name. */
+/** Most problems that are listed by name. */
 const mostListed = 500;
 
-/** Gives problems their times. A problem has the same `since` from the first look that finds it to its end, whatever its figures do. */
+/**
+ * Gives problems their times. `since` of a problem stays the same from the first look that finds it to its end, also if
+ * its figures change.
+ */
 export function createProblemTracker({ clock, kept, listingDelays = usualDelays }: TrackerOptions): ProblemTracker {
   const startedAt = clock.elapsed();
   let tracked: ReadonlyMap<string, Tracked> = new Map(kept.flatMap((problem) => trackedOf(problem, startedAt)));

@@ -13,7 +13,7 @@ interface Count {
 /** How many of the last requests or attempts failed. */
 export interface ErrorCount extends Count {
   readonly windowMs: number;
-  /** The same for the newest one to two minutes alone. */
+  /** Failures in the last one to two minutes alone. */
   readonly lately: Count;
   /**
    * The newest failure of an attempt: its kind and, if an engine answered, the status. Undefined for a model, and

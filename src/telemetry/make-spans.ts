@@ -42,7 +42,7 @@ interface SpanParts {
   readonly attributes?: Attributes;
 }
 
-/** A span, by default under that of the request. `from` and `to` are monotonic. */
+/** A span, by default under the span of the request. `from` and `to` are monotonic. */
 function span({ record, trace }: Frame, parts: SpanParts): EndedSpan {
   const { name, from, to, kind = 'internal', isError = false, attributes = {} } = parts;
   const wall = record.startedAt - record.begun;

@@ -163,7 +163,7 @@ export interface ServiceLevelResult {
 /** How many of one model's requests were served, over a window, and whether that is enough. */
 export interface Availability {
   readonly record: (isServed: boolean) => void;
-  /** Compares the share that was served with the least share; a model without a least share always meets its level. */
+  /** Compares the share that was served with `minimum`. A model without a minimum always meets its level. */
   readonly against: (minimum: number | undefined) => ServiceLevelResult;
 }
 

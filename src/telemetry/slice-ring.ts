@@ -2,7 +2,7 @@
 export interface SliceRing<S> {
   /** The slice of this moment, to add to. */
   readonly at: (now: number) => S;
-  /** The slices of the window that ends now, in no order, without those in which nothing happened. */
+  /** The slices of the window that ends now, in no order, without empty slices. */
   readonly live: (now: number) => readonly S[];
 }
 
@@ -23,7 +23,7 @@ export function createSliceRing<S>(options: {
   const { count, widthMs, empty } = options;
   const ring: Slice<S>[] = [];
   let latest: Slice<S> | undefined;
-  /** The window as `live` last returned it; valid until a slice begins or drops out. */
+  /** The last result of `live`; valid until a slice begins or drops out. */
   let window: { readonly newest: number; readonly contents: readonly S[] } | undefined;
   const numberAt = (now: number): number => Math.floor(now / widthMs);
 

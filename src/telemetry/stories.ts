@@ -5,13 +5,13 @@ import type { EndedSpan } from '../core/trace.ts';
 import { spansOf } from './make-spans.ts';
 import { storyOf } from './render-story.ts';
 
-/** The stories of this process's requests: of those in progress, and of the last ones that have ended. */
+/** The stories of this process's requests: of the requests in progress, and of the last requests that have ended. */
 export interface Stories {
   /** Call it when a request for an answer arrives. The record is read again each time the story is read. */
   readonly began: (record: RequestRecord) => void;
   /** Call it when the record of a request is complete. */
   readonly ended: (record: RequestRecord) => void;
-  /** Requests that ended after the one with this number, oldest first. */
+  /** Requests that ended after the request with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
   /** The process and the number of the request that ended last. */
   readonly latest: () => { readonly process: string; readonly seq: number };
@@ -110,7 +110,7 @@ interface NumberedRecord {
   readonly record: RequestRecord;
 }
 
-/** The last added records, in the order of their addition. */
+/** The records that were added last, in the order of their addition. */
 function createRing(size: number) {
   const places: NumberedRecord[] = [];
   let next = 0;

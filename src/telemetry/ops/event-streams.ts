@@ -27,11 +27,11 @@ export interface EventStreams {
 
 /** Most open streams. One more ends the oldest stream. */
 const mostStreams = 16;
-/** The newest requests of one page: each takes about 10 µs to render, and 2 KB. */
+/** Most requests in one page: each takes about 10 µs to render, and 2 KB. */
 const mostOfPage = 100;
 /** Requests that end within this time are one page: a flood costs four pages a second. */
 const gatherMs = 250;
-/** The longest silence of a stream: the portal gives up a silent one. */
+/** The longest silence of a stream. The portal closes a stream that is silent for too long. */
 const heartbeatMs = 1_000;
 
 interface EventStream {
@@ -63,7 +63,7 @@ export function createEventStreams({ stories, problems }: EventSources, clock: P
     isPageDue = false;
     const report = JSON.stringify(problems());
     for (const stream of streams) {
-      // Nothing is buffered for a slow portal: its requests wait in `stories`, which is bounded, and are counted as missed beyond that.
+      // Nothing is buffered for a slow portal. Its requests wait in `stories`; requests that no longer fit there are counted as missed.
       if (!stream.response.writableNeedDrain) send(stream, report);
     }
     next(heartbeatMs);
@@ -77,7 +77,7 @@ export function createEventStreams({ stories, problems }: EventSources, clock: P
     stream.response.write(text === '' ? ':\n\n' : text);
   }
 
-  /** The newest requests that the stream has not reported. Those before them are counted as missed. */
+  /** The newest requests that the stream has not reported. Requests that do not fit are counted as missed. */
   function pageFor(stream: EventStream): string {
     const first = Math.max(stream.after, stories.latest().seq - mostOfPage);
     const page = stories.after(first, mostOfPage);

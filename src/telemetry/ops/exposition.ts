@@ -34,8 +34,9 @@ const formatOfType: ReadonlyMap<string, ExpositionFormat> = new Map([
  * The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1): the format with the greater weight, or the
  * first of two with equal weights. A scraper that names neither format gets Prometheus' text.
  *
- * The types are compared here and without their parameters. The library matches a range only with an offer that has all
- * parameters of the range: Prometheus 3, which names OpenMetrics with `escaping=allow-utf-8`, would get the text.
+ * The types are compared here, without their parameters. The library matches a range only with an offer that has all
+ * parameters of the range. With it, Prometheus 3, which names OpenMetrics with `escaping=allow-utf-8`, would get the
+ * text.
  */
 export function formatFor(accept: string | undefined): ExpositionFormat {
   const named = new Negotiator({ headers: { accept } }).mediaTypes();
@@ -57,8 +58,8 @@ export async function renderMetrics(
 }
 
 /**
- * The metrics of all registries one by one. A parser of the format wants `HELP` and `TYPE` once for each name: the
- * first metric has them.
+ * The metrics of all registries one by one. A parser of the format expects `HELP` and `TYPE` once for each name, so
+ * only the first metric of a name has them.
  */
 function* singlesOf(families: Iterable<MetricFamily>) {
   for (const { name, registries } of families) {

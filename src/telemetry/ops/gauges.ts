@@ -10,7 +10,7 @@ import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 interface SharingFigures {
   readonly isShared: boolean;
   readonly replicas: number;
-  /** Answers of Valkey that came too late, since the start. */
+  /** Answers of Valkey that arrived too late, since the start. */
   readonly late: number;
 }
 
@@ -20,17 +20,17 @@ export interface ThreadFigures {
   /** Time in which its event loop had work, since its start. */
   readonly busyMs: number;
   /**
-   * The latest wait of a message for its event loop; undefined for the thread that serves requests, whose load is
-   * measured.
+   * The latest wait of a message for its event loop. Undefined for the thread that serves requests: its load is
+   * measured instead.
    */
   readonly delayMs: number | undefined;
   /** Memory of V8. Undefined: the thread did not answer in time. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
 
-/** The catalog as it is served. */
+/** The catalog that is served. */
 interface CatalogFigures {
-  /** By their ids. */
+  /** Models by their ids. */
   readonly models: ReadonlyMap<string, unknown>;
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: number;

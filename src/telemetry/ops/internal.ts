@@ -14,7 +14,7 @@ export interface Internal extends EventSources {
     readonly find: (id: string) => readonly Story[];
   };
   readonly logLevel: LogLevelControl;
-  /** The live catalog as JSON text, in pieces between which requests are served. */
+  /** The live catalog as JSON text, in pieces. The event loop serves requests between two pieces. */
   readonly catalog: () => AsyncIterable<string>;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 
-/** Decides which of repeated records are logged. */
+/** Limits repeated records: decides which are logged. */
 export interface RepeatLimit {
   /**
    * Counts one record of a kind. `suppressed`: how many of that kind were left out since the last logged one;
@@ -28,7 +28,7 @@ export interface PartLog {
   readonly error: (facts: object, message: string) => void;
 }
 
-/** Limits warnings and errors that repeat, each message separately: a cause that stays must not fill the disk. */
+/** Limits warnings and errors that repeat, each message separately, so that a lasting error does not fill the disk. */
 export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartLog {
   const repeats = createRepeatLimit({ now: clock.elapsed });
   const limited =

@@ -5,7 +5,7 @@ import { load } from '@grpc/proto-loader';
 import { z } from 'zod';
 import type { AttributeValue, EndedSpan } from '../../core/trace.ts';
 
-/** Takes the spans that Envoy exports. */
+/** Receives the spans that Envoy exports. */
 export interface EnvoySpans {
   readonly close: () => Promise<void>;
 }
@@ -35,8 +35,8 @@ const exported = z.object({
 });
 
 /**
- * Listens on a Unix socket for the spans of Envoy, which sends OTLP over gRPC, and passes them to `take` in our own
- * form, for export with ours. Envoy neither waits for an answer nor tries again.
+ * Listens on a Unix socket for the spans of Envoy, which sends OTLP over gRPC. Passes them to `take` in Weir's own
+ * form, for export together with Weir's spans. Envoy neither waits for an answer nor tries again.
  */
 export async function receiveEnvoySpans(options: {
   readonly socketPath: string;
@@ -111,7 +111,7 @@ function isGivenUp(attributes: EndedSpan['attributes']): boolean {
   return attributes['status'] === 'canceled' || attributes['response_flags'] === 'DC';
 }
 
-/** Envoy marks its stream to the service as canceled after each answer, also a good one, so the mark is ignored. */
+/** Removes `canceled` from Envoy's stream to the service. Envoy sets it after each answer, also after a good one. */
 function withoutCanceled(name: string, attributes: EndedSpan['attributes']): EndedSpan['attributes'] {
   const { status, ...others } = attributes;
   return name.includes('ExternalProcessor.Process') && status === 'canceled' ? others : attributes;
@@ -141,7 +141,7 @@ function readSpan(read: z.output<typeof span>): EndedSpan {
   };
 }
 
-/** A double has a resolution of a quarter of a microsecond for today's dates. */
+/** For today's dates, a double is exact to a quarter of a microsecond. */
 const milliseconds = (nanoseconds: string): number => Number(nanoseconds) / 1_000_000;
 
 function withoutQuery(url: string): string {

@@ -11,7 +11,7 @@ export interface TracingOptions extends SpanExportOptions {
   readonly socketPath: string;
 }
 
-/** Tracing that is on. */
+/** Exists only if tracing is on. */
 export interface Tracing {
   /** The place of a request in its trace. */
   readonly traceOf: (head: RequestHead) => RequestTrace;
