@@ -31,7 +31,7 @@ async function main(argv: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return;
     process.exitCode = error instanceof CommanderError ? 2 : 1;
-    // With this code commander has shown the help of a group that was named without a command.
+    // With this code, commander has printed the help of a group that was given without a command.
     if (error instanceof CommanderError && error.code === 'commander.help') return;
     process.stderr.write(complaint(error, argv.includes('--json') ? 'json' : 'text'));
   }

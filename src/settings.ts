@@ -17,7 +17,7 @@ const wholeNumber = (least: number, most: number) => {
 
 const port = wholeNumber(0, 65_535);
 
-/** RFC 1123 label and subdomain, as Kubernetes names namespaces and pods. */
+/** RFC 1123 label and subdomain, like the names of namespaces and pods in Kubernetes. */
 const namespaceText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const podText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 
@@ -53,8 +53,8 @@ const searchPrice = z.string().transform((text, context) => {
 });
 
 /**
- * Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. `settingsHelp` prints descriptions,
- * defaults, bounds and choices from here.
+ * Every setting of `weir serve`. Each is an environment variable with the prefix `WEIR_`. `settingsHelp` prints
+ * descriptions, defaults, bounds and choices from here.
  */
 export const settingsSchema = z.object({
   WEIR_DATA: z

@@ -1,6 +1,7 @@
 /**
- * OpenTelemetry's own environment variables, as far as they concern what Weir decides. The SDK's exporter reads headers, timeout,
- * compression and certificates itself.
+ * OpenTelemetry's own environment variables, only those for Weir's own decisions. The SDK's exporter reads headers,
+ * timeout, compression and certificates itself.
+ *
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
 import { z } from 'zod';
@@ -19,7 +20,7 @@ const samplerNames = [
   'parentbased_traceidratio',
 ] as const;
 
-/** `argument`: the ratio is OTEL_TRACES_SAMPLER_ARG. */
+/** `argument`: OTEL_TRACES_SAMPLER_ARG contains the ratio. */
 const samplers: Readonly<
   Record<(typeof samplerNames)[number], { readonly followsCaller: boolean; readonly ratio: number | 'argument' }>
 > = {

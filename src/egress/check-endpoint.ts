@@ -7,8 +7,8 @@ import { createDirectAgent } from './direct-agent.ts';
 const timeoutMs = 3_000;
 
 /**
- * Sends the request of a cluster's health check to one endpoint, like Envoy without credentials. Envoy reports that a
- * check failed, but not why. So this answer is only shown to operators. Never rejects.
+ * Sends the request of a cluster's health check to one endpoint. Like Envoy, it sends no credentials. Envoy reports
+ * that a check failed, but not why. So this answer is only shown to operators. Never rejects.
  */
 export async function checkEndpoint(
   { healthCheck, tls }: Pick<Cluster, 'healthCheck' | 'tls'>,

@@ -26,8 +26,9 @@ export interface Engine {
 export type StructuredResponseFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
 
 /**
- * The public wire format: `{type: 'json_object'}` or `{type: 'json_schema', json_schema: {name, schema, strict}}`. A
- * caller may leave the schema out, which engines refuse. Then the format is any object, and `strict` has no meaning.
+ * Writes the public wire format: `{type: 'json_object'}` or `{type: 'json_schema', json_schema: {name, schema,
+ * strict}}`. A caller may omit the schema, but engines require one. Then the format is any object, and `strict` has no
+ * meaning.
  */
 export function usualResponseFormat(format: StructuredResponseFormat): Fields {
   if (format.type === 'json_object') return { response_format: { type: 'json_object' } };
@@ -50,7 +51,7 @@ export function byThinking(setting: ReasoningSetting): Fields {
   return { thinking: { type: 'enabled' }, ...effort };
 }
 
-/** Arguments of the chat template. Models name the switch differently, and a template ignores other names. */
+/** Writes arguments of the chat template. Models name the switch differently, and a template ignores other names. */
 export function byTemplate(setting: ReasoningSetting): Fields {
   const kwargs = { enable_thinking: setting.enabled, thinking: setting.enabled };
   if (!setting.enabled) return { chat_template_kwargs: kwargs };

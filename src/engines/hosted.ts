@@ -9,7 +9,7 @@ import {
   usualResponseFormat,
 } from './engine.ts';
 
-/** The public wire format itself, and any server that follows it exactly. docs/reference/engines.md §1. */
+/** The public wire format itself, for OpenAI and any server that follows it exactly. docs/reference/engines.md §1. */
 export const openai: Engine = {
   capabilities: {
     tools: bothTransports,
@@ -28,7 +28,7 @@ export const openai: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** DeepSeek's own API. Its continuation is on another base path (`/beta`), so a route must declare it. */
+/** DeepSeek's own API. It continues answers on another base path (`/beta`), so a route must declare that ability. */
 export const deepseek: Engine = {
   capabilities: {
     tools: bothTransports,

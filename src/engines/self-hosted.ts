@@ -51,13 +51,13 @@ export const sglang: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** llama.cpp's llama-server with `--jinja`. Checked against a real one in test/engine. */
+/** llama.cpp's llama-server with `--jinja`. It is tested with a real server in test/engine. */
 export const llamacpp: Engine = {
   capabilities: {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    // Both need the grammar, and a request has only one.
+    // Tools and a format both need the grammar, and a request has only one.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
     systemMessages: 'Leading',

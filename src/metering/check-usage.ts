@@ -52,7 +52,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
     else if (event.type === 'tool-start') calls += 1;
   }
 
-  /** Tokens that no text of the answer shows; undefined where that is not known. */
+  /** Tokens that are in no text of the answer. Undefined if their number is not known. */
   function hiddenTokens({ reasoningTokens }: Usage): number | undefined {
     // While the answer runs, an engine may have counted tokens whose text it has not sent.
     if (finished < choices) return undefined;

@@ -74,11 +74,11 @@ export interface AnswerLength {
 export interface AnswerLengths {
   /**
    * Tokens that nine in ten of a model's answers do not exceed, at most a tenth too many. `prior` is the assumed length
-   * of answers while nothing is known; it counts as two answers, so it has no influence after eighteen.
+   * of answers while nothing is known. It counts as two answers, so it has no influence after eighteen answers.
    */
   readonly p90: (modelId: string, prior: number) => number;
   readonly learn: (modelId: string, answer: AnswerLength) => void;
-  /** Forgets what was learned of all models but these. */
+  /** Forgets the lengths of all models but these. */
   readonly retain: (models: ReadonlyMap<string, unknown>) => void;
 }
 
@@ -143,9 +143,9 @@ export function createAnswerLengths(): AnswerLengths {
 }
 
 /**
- * The product-limit estimator (Kaplan and Meier, 1958): of the answers that reached a length, the share that went on past
- * it. An answer that was cut off counts up to its cut. Counted as whole ones, answers with a small cap would make all
- * answers look short; left out, they would hide that answers are long.
+ * The product-limit estimator (Kaplan and Meier, 1958): of the answers that reached a length, the share that went on
+ * past it. An answer that was cut off counts up to its cut. If it counted as a whole answer, small caps would make all
+ * answers look short. If it were left out, long answers would be hidden.
  */
 function quantile({ whole, cutOff, total }: Learned, prior: number): number {
   const priorBucket = bucketOf(prior);
@@ -160,6 +160,6 @@ function quantile({ whole, cutOff, total }: Learned, prior: number): number {
     if (ended + cut > 0) longest = bucket;
     reached -= ended + cut;
   }
-  // So many answers were cut off that the p90 lies beyond all lengths that were seen.
+  // So many answers were cut off that the p90 is above all lengths that were seen.
   return longestIn(longest);
 }

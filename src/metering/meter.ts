@@ -36,10 +36,10 @@ const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, coun
 export function createMeter(promptEstimate: number, counters: TokenCounters | undefined): Meter {
   let reported: Usage | undefined;
   let reportedBy: CountedBy = 'engine';
-  /** Estimate of what was delivered since the report, and its text for the tokenizer. */
+  /** Estimate of the output that was delivered since the report, and its text for the tokenizer. */
   const since = createOutputEstimate();
   const kept = createRuns();
-  /** Searches that brought a result; undefined while none was made. */
+  /** Searches that brought a result. Undefined if the answer had no search. */
   let webSearches: number | undefined;
 
   /** Delivered output: the engine's running count, and an estimate of the rest. */
@@ -128,7 +128,7 @@ const billing: Readonly<Record<AnswerEnding, BillingRow>> = {
   completed: { input: 'billed', output: 'reported', searches: 'billed' },
   // The caller left before the first byte, in mid-stream, or just before the usage. Output that was made is paid for.
   cancelled: { input: 'billed', output: 'delivered', searches: 'billed' },
-  // `stream_interrupted`: only delivered tokens bill.
+  // `stream_interrupted`: only delivered tokens are billed.
   interrupted: { input: 'free', output: 'delivered', searches: 'free' },
   // The service lost the request in mid-answer. Only delivered tokens are billed.
   'service-lost': { input: 'free', output: 'delivered', searches: 'free' },

@@ -11,10 +11,10 @@ const maxKept = 4 * 1024 * 1024;
  */
 const unseenPerChoice = 12;
 
-/** Finds how much of a completion was reasoning, where the engine does not report it (docs/reference/api.md §2.4). */
+/** Finds how many tokens of a completion were reasoning, if the engine does not report it (docs/reference/api.md §2.4). */
 interface ReasoningSplit {
   readonly take: (events: readonly RelayedEvent[]) => void;
-  /** Returns the usage with its reasoning tokens where they could be found, else the usage as it is. */
+  /** Returns the usage with its reasoning tokens if they could be found, else the unchanged usage. */
   readonly complete: (usage: Usage) => Promise<Usage>;
 }
 

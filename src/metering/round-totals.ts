@@ -94,7 +94,7 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
     if (countText !== undefined) runs.take(event);
   }
 
-  /** The usage of the round. The engine's last report is preferred, since that of a complete answer covers everything. */
+  /** The usage of the round. The engine's last report is preferred, because the report on a complete answer covers everything. */
   async function usageOfRound(): Promise<{ readonly usage: Usage; readonly countedBy: CountedBy }> {
     if (reported !== undefined) return { usage: reported.usage, countedBy: reported.countedBy ?? 'engine' };
     const asked = prompt ?? (await countPrompt());

@@ -21,7 +21,7 @@ interface SettlementOptions {
   readonly credential: Credential;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
-  /** The model's own counts, for what no engine reports. Undefined: the model has no tokenizer. */
+  /** The counters of the model's own tokenizer, for counts that no engine reports. Undefined: the model has no tokenizer. */
   readonly counters: TokenCounters | undefined;
   /** The price of one web search. Undefined: the request cannot search. */
   readonly searchPrice: Money | undefined;
@@ -47,7 +47,7 @@ export interface Settlement {
    * output. An estimate until an engine has counted; lower than the bill only if the answer is longer than expected.
    */
   readonly expectedCost: () => Money;
-  /** Counts what is delivered. */
+  /** Counts the delivered events. */
   readonly take: (events: readonly RelayedEvent[]) => void;
   /**
    * Records the request and returns its outcome with the bill. Resolves when the record is durable. Call it once, on

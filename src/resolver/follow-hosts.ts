@@ -11,10 +11,10 @@ import {
   type Scheme,
 } from '../core/endpoint.ts';
 
-/** The addresses of a host name, IPv4 and IPv6; none for a name without any. Rejects if the look-up fails. */
+/** The addresses of a host name, IPv4 and IPv6. Empty if the name has none. Rejects if the look-up fails. */
 export type LookUp = (host: string) => Promise<readonly string[]>;
 
-/** Resolves names as the system does, with `/etc/hosts` and search domains. */
+/** Resolves names like the system, with `/etc/hosts` and search domains. */
 export const systemLookUp: LookUp = async (host) => {
   try {
     const found = await lookup(host, { all: true });
@@ -30,7 +30,7 @@ export const systemLookUp: LookUp = async (host) => {
 const refreshMs = 5_000;
 const retryMs = 1_000;
 
-/** After this long, the hosts that are known are reported without the others. */
+/** After this time, the known hosts are reported without the others. */
 const firstWithinMs = 1_000;
 
 /**
@@ -74,7 +74,7 @@ export function createHostFollower(options: {
   let lookUps = 0;
   let failingLookUps = 0;
 
-  /** Takes names from the queue as long as there is room for them. */
+  /** Starts look-ups of names in the queue, as many as may run at once. */
   function work(): void {
     while (lookUps < mostLookUps) {
       const at = queue.findIndex(({ isFailing }) => !isFailing || failingLookUps === 0);
@@ -184,14 +184,14 @@ function endpointsOf(
     const authority = authorityOf(at, options.scheme);
     for (const address of options.addressesOf(at.host)) {
       const name = endpointName(address, at.port);
-      // Two names may lead to one address: it is one endpoint, which is called by the first name.
+      // Two names may lead to one address: it is one endpoint, and calls to it use the first name.
       if (!endpoints.has(name)) endpoints.set(name, { name, address, port: at.port, authority, zone: undefined });
     }
   }
   return [...endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The address of a host that is an address, in Envoy's spelling. */
+/** The address of a host that is written as an address, in Envoy's spelling. */
 function addressIn(host: string): readonly string[] {
   const version = isIP(host);
   if (version === 0) return [];
