@@ -9,15 +9,15 @@ import type { EventFeed, Portal } from './portal.ts';
 import type { FollowedServices } from './services.ts';
 
 const everyMs = 1_000;
-/** How long the services are followed after the last reader has left: a page that reloads is back at once. */
+/** How long the services are followed after the last reader has left, because a page that reloads opens its stream again. */
 const unreadMs = 10_000;
 /** Most problems in one event, because the page shows them all at once. */
 const mostProblems = 50;
 const noWorkspace = { workspaceId: undefined } as const;
 
 /**
- * Publishes events while pages read them: requests as the services push them, and once a second changed balances, changed problems and
- * the end of sessions. One look serves all readers.
+ * Publishes events while pages read them. Requests are published as soon as the services report them. Changed balances,
+ * changed problems and the end of sessions are published once a second, by one look for all readers.
  */
 export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   const { store, services, events, forgetReports, clock, log } = portal;

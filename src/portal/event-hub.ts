@@ -35,7 +35,7 @@ export interface EventHub {
   readonly close: () => void;
 }
 
-/** Most streams of one session, and of one person. A further one ends the oldest. */
+/** Most streams of one session, and of one person. One more stream ends the oldest. */
 const mostOfSession = 8;
 const mostOfPerson = 32;
 

@@ -6,7 +6,7 @@ import { toOneLine } from '../core/one-line.ts';
 /** The path to which the provider sends the browser back. */
 export const callbackPath = '/api/v1/oidc/callback';
 
-/** An admin, named by one kind of claim: a subject in the form of an address is not matched as an address. */
+/** An admin, named by one kind of claim. A subject that looks like an email address is not compared with email addresses. */
 interface OidcAdmin {
   readonly kind: 'sub' | 'email' | 'group';
   readonly value: string;
@@ -73,13 +73,13 @@ export interface OidcSignIn {
   readonly begin: (
     options?: Pick<PendingSignIn, 'isRepeated'>,
   ) => Promise<{ readonly location: URL; readonly pending: PendingSignIn }>;
-  /** Finishes a sign-in. `query`: of the address to which the browser came back. Rejects with an `OidcError`. */
+  /** Finishes a sign-in. `query`: the query of the address to which the browser came back. Rejects with an `OidcError`. */
   readonly finish: (query: string, pending: PendingSignIn) => Promise<Person>;
   /** The address at which the provider ends its own session. Undefined: the provider offers none. */
   readonly logOutUrl: (idToken: string) => Promise<URL | undefined>;
 }
 
-/** Reads the provider's configuration at the first sign-in, so that the portal starts without the provider. */
+/** The provider's configuration is read at the first sign-in, so that the portal starts without the provider. */
 export function createOidcSignIn(options: OidcOptions): OidcSignIn {
   const redirectUri = new URL(callbackPath, options.portalUrl);
   let discovered: Promise<client.Configuration> | undefined;

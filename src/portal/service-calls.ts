@@ -10,7 +10,7 @@ export interface ServiceReply<Said> {
   readonly said: Said | undefined;
 }
 
-/** Largest answer, and largest event of a stream: a catalog of ten thousand endpoints has a megabyte. */
+/** Largest answer, and largest event of a stream. A catalog of ten thousand endpoints has a megabyte. */
 export const mostBytes = 32 * 1024 * 1024;
 
 export interface ServiceCallOptions {

@@ -20,7 +20,8 @@ function given<Value>(expected: string, read: (text: string) => Value | undefine
 }
 
 /**
- * A moment from a caller, in milliseconds since the Unix epoch. A UTC day means its first moment, as in the options of the commands.
+ * A moment from a caller, in milliseconds since the Unix epoch. A UTC day means its first moment, like in the options
+ * of the commands.
  */
 export const givenMoment = given(
   'a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z',

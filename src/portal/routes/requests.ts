@@ -93,7 +93,7 @@ export function requestRoutes(app: App, portal: Portal): void {
     return story && { settled: await store.findRequest(story.id), story, matches };
   }
 
-  /** Names of workspaces, each read once. */
+  /** Reads the names of workspaces, each once. */
   async function namesOf(ids: readonly string[]): Promise<(id: string) => string> {
     const names = new Map<string, string>();
     for (const id of new Set(ids)) names.set(id, (await store.findWorkspace(id)).name);
