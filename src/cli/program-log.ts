@@ -4,7 +4,7 @@ import { openLogFormat } from '../process/log-format.ts';
 import { type LogStream, logToStandardOutput } from '../process/log-stream.ts';
 import type { LogSettings } from '../settings.ts';
 
-/** The log of a program that runs long. */
+/** The log of a program that keeps running. */
 export interface ProgramLog {
   readonly log: Logger;
   readonly level: LogLevelControl;

@@ -5,10 +5,10 @@ import { openProgramLog, type ProgramLog } from './program-log.ts';
 /** Longest wait for the last records of the log. */
 const lastLogMs = 500;
 
-/** The surroundings of a program that runs long: its log, its supervisor, and the ways to stop it. */
+/** The surroundings of a program that keeps running: its log, its supervisor, and the ways to stop it. */
 export interface ProgramSurroundings {
   readonly programLog: ProgramLog;
-  /** Notifies the supervisor, where there is one. */
+  /** Notifies the supervisor, if there is one. */
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
   /** Resolves when the program is to stop. */
   readonly stopped: Promise<unknown>;
@@ -29,8 +29,8 @@ export interface RunningProgram {
 }
 
 /**
- * Runs a program that serves until it is asked to stop: by a signal, by the end of its supervisor, or by itself. Resolves with the
- * exit code. `name`: the command, for messages. `settings`: undefined where only the help was asked for.
+ * Runs a program that serves until it is asked to stop: by a signal, by the end of its supervisor, or by itself.
+ * Resolves with the exit code. `name`: the command, for messages. `settings`: undefined if only the help was asked for.
  */
 export async function runProgram<Settings extends LogSettings>(
   name: string,
@@ -52,7 +52,7 @@ export async function runProgram<Settings extends LogSettings>(
   try {
     const given = settings();
     if (given === undefined) return 0;
-    // Before anything else: the first process of a container ignores a signal without a handler.
+    // Set before anything else: the first process of a container ignores a signal without a handler.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
     // Without its supervisor nothing would ever stop this process.
     process.once('disconnect', () => stop.resolve(0));
@@ -83,7 +83,7 @@ function announce(message: Readonly<Record<string, unknown>>): void {
   void said(message);
 }
 
-/** Resolves when the supervisor has the message, or is gone, which is no error. */
+/** Resolves when the supervisor has the message. Also resolves when the supervisor is gone, which is no error. */
 function said(message: Readonly<Record<string, unknown>>): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined) resolve();

@@ -5,7 +5,7 @@ import { userName } from '../../process/user-name.ts';
 import type { DatabaseLocation } from '../../store/databases/database.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
 
-/** The result of a command: for a script, for a reader, and for the shell. */
+/** The result of a command, in one form for scripts and one for readers, and its exit code. */
 export interface Answer {
   readonly json: unknown;
   readonly text: string;

@@ -77,7 +77,7 @@ function schemaOf({ name, kind }: RequestField): SchemaElement {
     case 'count':
       return { ...column, type: 'INT64' };
     case 'money':
-      // USD, exactly. Amounts have 12 decimals, and readers take at most 38 digits.
+      // USD, exact. Amounts have 12 decimals, and readers accept at most 38 digits.
       return {
         ...{ ...column, type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16 },
         ...{ converted_type: 'DECIMAL', precision: 38, scale: 12 },

@@ -49,7 +49,7 @@ export function modelsOption(text: string): ModelPatterns {
   return read.patterns;
 }
 
-/** A parser that also accepts one word, which means that there is no value. */
+/** A parser that also accepts one word, which stands for no value. */
 export function optionOr<Value>(word: string, parse: (text: string) => Value): (text: string) => Value | typeof absent {
   return (text) => (text === word ? absent : parse(text));
 }

@@ -14,8 +14,8 @@ export function run(argv: readonly string[]): Promise<number> {
     () => settingsFrom(argv),
     async (settings, { programLog, announce }) => {
       const portal = await startPortal(settings, programLog);
-      // Streams come before pages on a shared machine. The start has normal priority: on a busy machine a start at the lowest one takes
-      // many seconds.
+      // Streams are more important than pages on a shared machine. The start has normal priority: on a busy machine a
+      // start at the lowest priority takes many seconds.
       lowerPriorityOfProcess();
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {

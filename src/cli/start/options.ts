@@ -14,14 +14,14 @@ export interface StartOptions {
   readonly port: number;
   /** Absolute path. */
   readonly data: string;
-  /** What WEIR_DATABASE_URL names, else a file in the data folder. */
+  /** The database of WEIR_DATABASE_URL, else a file in the data folder. */
   readonly database: DatabaseLocation;
   /** Whether a demo workspace and key are made. */
   readonly demo: boolean;
-  /** ` --data DIR` for other commands; empty for the default, and if the environment names the database. */
+  /** The option ` --data DIR` for other commands. Empty for the default, and if the environment names the database. */
   readonly dataFlag: string;
   readonly source: StartSource;
-  /** How long the service and Envoy may leave questions without an answer before they are ended; 0: no limit. */
+  /** How long the service and Envoy may take to answer the supervisor before they are ended; 0: no limit. */
   readonly silenceMs: number;
   /** Number of services behind the one Envoy. */
   readonly replicas: number;
@@ -80,8 +80,8 @@ const flags = {
 } as const;
 
 /**
- * Reads the command line and the settings. Returns undefined when the help was asked for; throws StartRefusal on a mistake in the
- * command line, SettingRefusal on one in the settings.
+ * Reads the command line and the settings. Returns undefined when the help was asked for. Throws StartRefusal on a
+ * mistake in the command line, SettingRefusal on a mistake in the settings.
  */
 export function readStartOptions(argv: readonly string[], env: Environment): StartOptions | undefined {
   const values = parse(argv);
@@ -176,7 +176,7 @@ function readSource(
   };
 }
 
-/** The source by the settings, chosen like in `weir serve`. Without these settings it is the demo. */
+/** Chooses the source from the same settings as `weir serve`. Without these settings it is the demo. */
 function sourceWithoutFlag(
   { WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_MANIFESTS: folder }: StartSettings,
   { typedIn, demo }: { readonly typedIn: string; readonly demo: boolean },
