@@ -48,8 +48,8 @@ export function useChosenWorkspace(): WorkspaceChoice | undefined {
 }
 
 /**
- * The workspace of a list or a report. Without one, an admin gets all workspaces; a member of several workspaces must name one. Null
- * while it is not known yet.
+ * The workspace that a list or a report asks for. Undefined: all workspaces for an admin, its own for an API key. A
+ * member of several workspaces must name one. Null while it is not known yet.
  */
 export function useAskedWorkspace(): string | undefined | null {
   const session = useSession();

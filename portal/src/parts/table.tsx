@@ -20,7 +20,7 @@ interface TableProps<Row> {
   readonly footer?: ReactNode;
 }
 
-/** A table in a box that scrolls where the table is wider than the page, by keyboard as well. */
+/** A table in a box that scrolls if the table is wider than the page, by keyboard as well. */
 export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer }: TableProps<Row>) {
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- A box that scrolls must be reachable by the keyboard.

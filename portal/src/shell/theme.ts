@@ -43,7 +43,7 @@ export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, () => theme);
 }
 
-/** The shown theme: the machine's if `system` is chosen. */
+/** The shown theme. If `system` is chosen, it is the theme of the machine. */
 export function useShownTheme(): 'light' | 'dark' {
   return useSyncExternalStore(subscribe, () => (theme === 'system' ? (system.matches ? 'dark' : 'light') : theme));
 }
