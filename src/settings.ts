@@ -292,7 +292,7 @@ export type PortalSettings = z.infer<typeof portalSettingsSchema>;
 
 const allSettings = { ...portalSettingsSchema.shape, ...settingsSchema.shape, ...envoySettingsSchema.shape };
 
-/** Every setting of `weir start`: those of the service, the portal and Envoy, and its own. */
+/** Every setting of `weir start`: the settings of the service, the portal and Envoy, and those of `weir start` alone. */
 export const startSettingsSchema = z.object(allSettings).extend({
   // If one of these is unset, `weir start` uses its own folder or address.
   WEIR_DATA: z.string().min(1).optional(),

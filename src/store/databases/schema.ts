@@ -19,7 +19,7 @@ export interface Schema {
   readonly audit: AuditTable;
   readonly sessions: SessionTable;
   readonly reservations: ReservationTable;
-  /** The table `requests`, without the columns of single fields. Ids are read and compared with `sql-dialect.ts`. */
+  /** The table `requests`, with only its packed columns. Ids are read and compared with `sql-dialect.ts`. */
   readonly requests: StoredRequest;
   readonly usage_hours: UsageRow;
   readonly usage_days: UsageRow;

@@ -22,7 +22,7 @@ export interface RowDifference {
 
 const hourMs = periodMs.usage_hours;
 
-/** Compares requests with rollups in all hours from `since` on, which must be the beginning of an hour. */
+/** Compares requests with rollups in all hours from `since` on. `since` must be the beginning of an hour. */
 export async function verifyRows(
   queries: Kysely<Schema>,
   since: number,

@@ -63,7 +63,7 @@ export function createEventStreams({ stories, problems }: EventSources, clock: P
     isPageDue = false;
     const report = JSON.stringify(problems());
     for (const stream of streams) {
-      // Nothing is buffered for a slow portal. Its requests wait in `stories`; requests that no longer fit there are counted as missed.
+      // A slow portal has no buffer here. Its requests wait in `stories`; requests that no longer fit there count as missed.
       if (!stream.response.writableNeedDrain) send(stream, report);
     }
     next(heartbeatMs);
