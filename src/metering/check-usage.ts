@@ -30,7 +30,7 @@ const isCount = (value: number | undefined): value is number =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0;
 
 /**
- * Checks an engine's counts of one answer. A prompt is within the window. A completion is within the cap and a tenth,
+ * Checks an engine's counts of one answer. A prompt is within the window. A completion is within the cap plus a tenth,
  * and has no more tokens than bytes if all of the output was seen. An impossible count is replaced by an estimate and
  * marked. The estimate errs low, because it is billed.
  */

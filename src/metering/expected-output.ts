@@ -62,7 +62,7 @@ export function lengthOf(
   };
 }
 
-/** The length of one answer, as far as it is typical of its model. */
+/** The length of one answer, for the statistics of its model. */
 export interface AnswerLength {
   /** Output tokens of one choice, reasoning included. */
   readonly tokens: number;
@@ -91,7 +91,7 @@ const bucketOf = (tokens: number): number =>
 const longestIn = (bucket: number): number => Math.ceil(growth ** bucket);
 
 const priorWeight = 2;
-/** Share of the answers that may be longer, and the error that rounding may add. */
+/** Share of the answers that may be longer, plus the error of rounding. */
 const longerShare = 0.1 + 1e-9;
 /**
  * After this many answers the earlier ones count for half: enough for a steady p90, few enough to follow a change of

@@ -120,8 +120,8 @@ interface BillingRow {
 }
 
 /**
- * What is billed (docs/reference/api.md §1, §7.3, §7.5; docs/reference/architecture.md §4.1). Hedges that lost and attempts
- * that failed are never counted, so they have no row.
+ * What is billed for each ending (docs/reference/api.md §1, §7.3, §7.5; docs/reference/architecture.md §4.1). Hedges
+ * that lost and attempts that failed are never counted, so they have no row.
  */
 const billing: Readonly<Record<AnswerEnding, BillingRow>> = {
   // A refusal by the model is an ordinary answer (docs/reference/api.md §7.4).

@@ -92,7 +92,7 @@ export function createSettlement(
   let accruedAtMs = 0;
   const expectedOutput = answerLengths === undefined ? 0 : expectOutput(prepared.request, plan.model, answerLengths);
 
-  /** The prompt is an estimate until an engine has counted it. */
+  /** The expected cost by the end of the request. The prompt is an estimate until an engine has counted it. */
   const expectedCost = (): Money => costOf(expectUsage(meter.soFar(), prepared.request, expectedOutput), prices);
 
   return {

@@ -49,7 +49,7 @@ function openOrClose(): void {
   for (const name of names) {
     stream.addEventListener(name, (event: MessageEvent<string>) => emit(name, JSON.parse(event.data)));
   }
-  // Newer tabs have opened streams in its place. It opens again only when this tab is shown again.
+  // Newer tabs have opened streams in place of this one. It opens again only when this tab is shown again.
   stream.addEventListener('ended', (event: MessageEvent<string>) => {
     const { kind }: { readonly kind: EndedKind } = JSON.parse(event.data);
     if (kind === 'replaced') stream?.close();

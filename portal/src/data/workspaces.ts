@@ -29,9 +29,9 @@ export function useWorkspaceChoices(): readonly WorkspaceChoice[] | undefined {
 }
 
 /**
- * The workspace that the address names, or the first of the list when the list first loaded. That workspace stays selected while it
- * exists: a new workspace that sorts before it must not become the payer of an open form. Undefined while the list loads, and where
- * there is none.
+ * The workspace that the address names, or the first of the list when the list first loaded. That workspace stays
+ * selected while it exists: a new workspace that sorts before it must not become the payer of an open form. Undefined
+ * while the list loads, and if there is no workspace.
  */
 export function useChosenWorkspace(): WorkspaceChoice | undefined {
   const choices = useWorkspaceChoices();

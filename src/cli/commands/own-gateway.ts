@@ -42,7 +42,7 @@ export async function findOwnGateway(
  * was killed.
  */
 async function modelsAt(baseUrl: string): Promise<readonly string[] | undefined> {
-  // The client is loaded here only: loading it takes longer than the other commands on keys.
+  // The client is loaded only here, because loading it takes longer than a whole command that needs no client.
   const { createModelsClient } = await import('../../local/listed-models.ts');
   const client = createModelsClient();
   try {

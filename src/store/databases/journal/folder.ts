@@ -6,7 +6,7 @@ export interface FolderLock {
   readonly release: () => void;
 }
 
-/** Takes the lock on a path. Undefined while another process holds it. */
+/** Locks a path. Undefined while another process has the lock. */
 export type TryLock = (path: string) => FolderLock | undefined;
 
 const maxProcesses = 1_000;
