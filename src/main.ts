@@ -4,7 +4,7 @@ import { messageOf } from './core/failure.ts';
 
 import manifest from '../package.json' with { type: 'json' };
 
-/** Runs one command line. The exit code is 0, 1 when it could not be done, 2 when it was not understood. */
+/** Runs one command line. The exit code is 0, 1 when the command failed, 2 when it was not understood. */
 async function main(argv: readonly string[]): Promise<void> {
   const chosen = commandGroups.find((group) => group.name === argv[0]);
   try {
@@ -13,7 +13,7 @@ async function main(argv: readonly string[]): Promise<void> {
       process.exitCode = await run(argv.slice(1));
       return;
     }
-    // A reader that has seen enough, such as `head`, is no fault of the command.
+    // If a reader such as `head` has seen enough, the command has not failed.
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
     });
@@ -21,7 +21,7 @@ async function main(argv: readonly string[]): Promise<void> {
       .description(manifest.description)
       .version(manifest.version)
       .exitOverride()
-      // Printed once, below, in the requested form.
+      // The error is printed once, below, in the requested form.
       .configureOutput({ outputError: () => {} });
     for (const group of commandGroups) {
       if (group !== chosen) program.command(group.name).description(group.summary);
@@ -31,7 +31,7 @@ async function main(argv: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return;
     process.exitCode = error instanceof CommanderError ? 2 : 1;
-    // With this code commander has shown the help of a group that was named without a command.
+    // With this code, commander has printed the help of a group that was given without a command.
     if (error instanceof CommanderError && error.code === 'commander.help') return;
     process.stderr.write(complaint(error, argv.includes('--json') ? 'json' : 'text'));
   }

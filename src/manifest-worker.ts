@@ -16,7 +16,7 @@ function next(): ParseReply {
     const { done, value } = documents.next();
     if (done === true) return { documents: batch, isLast: true };
     batch.push(value);
-    // A problem is small, but does not cost nothing.
+    // A problem is small, but copying it takes some time, too.
     fields += value.kind === 'broken' ? 10 : value.lines.size;
   }
   return { documents: batch, isLast: false };

@@ -1,6 +1,6 @@
 /**
- * Reads, counts and writes large bodies in a thread of its own. The messages stay here; the main thread gets the rest of
- * the request, and the bytes for an engine when it asks for them.
+ * Reads, counts and writes large bodies in a thread of its own. The messages stay in this thread. The main thread gets
+ * the rest of the request, and the bytes for an engine when it asks for them.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { lowerPriority } from './process/machine.ts';

@@ -12,25 +12,25 @@ import {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Settings of all programs: a machine, or an image, may set them for all of them at once. */
+/** The settings of all programs. Every program accepts them, because a machine or an image may set them for all at once. */
 const knownNames = Object.keys(startSettingsSchema.shape);
 
-/** Reads the settings of `weir serve`. Throws an Error that names every bad one; empty means unset. */
+/** Reads the settings of `weir serve`. Throws an Error that names every bad setting. An empty variable counts as unset. */
 export function readSettings(environment: Environment): Settings {
   return read(environment, settingsSchema);
 }
 
-/** The same for `weir portal`. */
+/** Reads the settings of `weir portal` in the same way. */
 export function readPortalSettings(environment: Environment): PortalSettings {
   return read(environment, portalSettingsSchema);
 }
 
-/** The same for `weir start`. */
+/** Reads the settings of `weir start` in the same way. */
 export function readStartSettings(environment: Environment): StartSettings {
   return read(environment, startSettingsSchema);
 }
 
-/** Reads some settings for a command that needs no others and refuses no unknown ones. Throws as `readSettings`. */
+/** Reads some settings for a command that needs no others and refuses no unknown ones. Throws like `readSettings`. */
 export function readSome<Schema extends z.ZodObject>(environment: Environment, schema: Schema): z.output<Schema> {
   const parsed = schema.safeParse(setByOperator(environment));
   if (!parsed.success) throw new Error(problemsOf(parsed.error).join('; '));

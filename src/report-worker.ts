@@ -14,7 +14,7 @@ function accounts(): Promise<Accounts> {
   // oxlint-disable-next-line typescript/consistent-type-assertions -- `openReports`, which starts this thread, is typed to give exactly this.
   const { location } = workerData as ReportWorkerData;
   opening ??= openAccounts(location, { missing: 'refuse', user: 'operator' }).catch((error: unknown) => {
-    // The next question tries again.
+    // The next report tries again.
     opening = undefined;
     throw error;
   });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const widest = 120;
 const indent = ' '.repeat(4);
 
-/** What JSON Schema says of a setting. Lists are addresses, shown as the variable has them. */
+/** The shown parts of a setting's JSON Schema. A list has addresses, and is shown in the form of the variable. */
 const jsonSchema = z.object({
   description: z.string(),
   default: z.union([z.string(), z.number(), z.array(z.string()).transform((list) => list.join(','))]).optional(),

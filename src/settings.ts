@@ -17,7 +17,7 @@ const wholeNumber = (least: number, most: number) => {
 
 const port = wholeNumber(0, 65_535);
 
-/** RFC 1123 label and subdomain, as Kubernetes names namespaces and pods. */
+/** RFC 1123 label and subdomain, like the names of namespaces and pods in Kubernetes. */
 const namespaceText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const podText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 
@@ -39,7 +39,7 @@ const imageHosts = z.string().transform((text, context): ImageHosts => {
   return hosts ?? z.NEVER;
 });
 
-/** Most that a search may cost, USD: what is dearer is a slip of the decimal point. */
+/** Highest price of a search, USD. A higher price is a slip of the decimal point. */
 const maxSearchPrice = '10';
 
 const searchPrice = z.string().transform((text, context) => {
@@ -53,8 +53,8 @@ const searchPrice = z.string().transform((text, context) => {
 });
 
 /**
- * Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. `settingsHelp` prints descriptions,
- * defaults, bounds and choices from here.
+ * Every setting of `weir serve`. Each is an environment variable with the prefix `WEIR_`. `settingsHelp` prints
+ * descriptions, defaults, bounds and choices from here.
  */
 export const settingsSchema = z.object({
   WEIR_DATA: z
@@ -205,7 +205,7 @@ const serviceUrls = z.string().transform((text, context): readonly URL[] => {
 
 const { WEIR_DATA, WEIR_DATABASE_URL, WEIR_LOG_LEVEL, WEIR_LOG_FORMAT } = settingsSchema.shape;
 
-/** Every setting of `weir portal`, as those of `weir serve`. */
+/** Every setting of `weir portal`, described like the settings of `weir serve`. */
 export const portalSettingsSchema = z.object({
   WEIR_DATA,
   WEIR_DATABASE_URL,
@@ -268,7 +268,7 @@ export const portalSettingsSchema = z.object({
         if (name === '') return [];
         const [, kind, value = ''] = /^(sub|email|group):(.+)$/s.exec(name) ?? [];
         if (kind === 'sub' || kind === 'email' || kind === 'group') return [{ kind, value } as const];
-        // An address reads as nothing else: its mark may be left out.
+        // An email address cannot be mistaken for a subject or a group, so `email:` may be left out.
         if (name.includes('@') && !name.includes(':')) return [{ kind: 'email', value: name } as const];
         context.addIssue({ code: 'custom', message: `"${name}": expected sub:SUBJECT, email:ADDRESS or group:NAME` });
         return [];
@@ -292,9 +292,9 @@ export type PortalSettings = z.infer<typeof portalSettingsSchema>;
 
 const allSettings = { ...portalSettingsSchema.shape, ...settingsSchema.shape, ...envoySettingsSchema.shape };
 
-/** Every setting of `weir start`: those of the service, the portal and Envoy, and its own. */
+/** Every setting of `weir start`: the settings of the service, the portal and Envoy, and those of `weir start` alone. */
 export const startSettingsSchema = z.object(allSettings).extend({
-  // Without these `weir start` has folders, and knows addresses, of its own.
+  // If one of these is unset, `weir start` uses its own folder or address.
   WEIR_DATA: z.string().min(1).optional(),
   WEIR_MANIFESTS: z.string().min(1).optional(),
   WEIR_SERVICES: serviceUrls.optional(),
@@ -312,5 +312,5 @@ export const startSettingsSchema = z.object(allSettings).extend({
 
 export type StartSettings = z.infer<typeof startSettingsSchema>;
 
-/** What every program that runs long has. */
+/** The settings of every program that keeps running. */
 export type LogSettings = Pick<Settings, 'WEIR_LOG_LEVEL' | 'WEIR_LOG_FORMAT'>;

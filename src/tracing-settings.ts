@@ -1,6 +1,7 @@
 /**
- * OpenTelemetry's own environment variables, as far as they concern what Weir decides. The SDK's exporter reads headers, timeout,
- * compression and certificates itself.
+ * OpenTelemetry's own environment variables, only those for Weir's own decisions. The SDK's exporter reads headers,
+ * timeout, compression and certificates itself.
+ *
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
 import { z } from 'zod';
@@ -19,7 +20,7 @@ const samplerNames = [
   'parentbased_traceidratio',
 ] as const;
 
-/** `argument`: the ratio is OTEL_TRACES_SAMPLER_ARG. */
+/** `argument`: OTEL_TRACES_SAMPLER_ARG contains the ratio. */
 const samplers: Readonly<
   Record<(typeof samplerNames)[number], { readonly followsCaller: boolean; readonly ratio: number | 'argument' }>
 > = {
@@ -57,7 +58,7 @@ const wholeNumber = (least: number, most: number) =>
 
 const addressForm = 'expected an address such as http://otel-collector:4318';
 const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '');
-/** gRPC also takes an endpoint without a scheme. */
+/** gRPC also accepts an endpoint without a scheme. */
 const isHostAndPort = (text: string): boolean => /^[\w.-]+:\d+$/.test(text);
 const endpoint = z
   .string()
@@ -102,9 +103,9 @@ const schema = z.object({
 });
 
 /**
- * Reads how traces are recorded. Undefined: they are not, because no endpoint is named, OTEL_SDK_DISABLED is `true`, or
- * OTEL_TRACES_EXPORTER is `none`. Throws an Error that names every bad variable; none is looked at where nothing is recorded. Empty
- * means unset.
+ * Reads how traces are recorded. Undefined: traces are not recorded, because no endpoint is named, OTEL_SDK_DISABLED is
+ * `true`, or OTEL_TRACES_EXPORTER is `none`; the other variables are then not checked. Throws an Error that names every
+ * bad variable. An empty variable counts as unset.
  */
 export function readTracingSettings(
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
 
-/** A word of the command line. Only the one that was asked for is loaded: most of what `serve` needs, `key list` does not. */
+/**
+ * A word of the command line. Only the code of the given word is loaded, because `key list` does not need most of the
+ * code of `serve`.
+ */
 interface CommandGroup {
   readonly name: string;
   readonly summary: string;

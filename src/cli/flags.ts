@@ -4,7 +4,10 @@ import { messageOf } from '../core/failure.ts';
 
 type Flags = NonNullable<ParseArgsConfig['options']>;
 
-/** Reads the flags of a program that takes no other arguments. Throws an Error with one sentence about the first that is not understood, and where to look. */
+/**
+ * Reads the flags of a program that has no other arguments. Throws an Error that names the first flag that is not
+ * understood, and points to `--help`.
+ */
 export function readFlags<const Known extends Flags>(
   program: 'start' | 'serve' | 'portal',
   argv: readonly string[],

@@ -4,7 +4,7 @@ import { openLogFormat } from '../process/log-format.ts';
 import { type LogStream, logToStandardOutput } from '../process/log-stream.ts';
 import type { LogSettings } from '../settings.ts';
 
-/** The log of a program that runs long. */
+/** The log of a program that keeps running. */
 export interface ProgramLog {
   readonly log: Logger;
   readonly level: LogLevelControl;
@@ -12,7 +12,7 @@ export interface ProgramLog {
   readonly output: LogStream;
 }
 
-/** Opens the log of this process on standard output. `onLevel`: has every level that is set later. */
+/** Opens the log of this process on standard output. `onLevel` is called with every level that is set later. */
 export async function openProgramLog(
   settings: LogSettings,
   { onLevel }: { readonly onLevel: (level: LogLevel) => void },
@@ -37,7 +37,7 @@ export function createLog(
         const before = current;
         current = level;
         log.level = level;
-        // At the new level, which is the only one that is logged for certain.
+        // Logged at the new level, because only that level is certain to be logged.
         log[level]({ before, now: level }, 'the least level that is logged was changed');
         onLevel(level);
       },

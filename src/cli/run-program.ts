@@ -2,32 +2,35 @@ import { messageOf } from '../core/failure.ts';
 import type { LogSettings } from '../settings.ts';
 import { openProgramLog, type ProgramLog } from './program-log.ts';
 
-/** How long the last records of the log are waited for. */
+/** Longest wait for the last records of the log. */
 const lastLogMs = 500;
 
-/** The surroundings of a program that runs long: its log, its supervisor, and the ways to stop it. */
+/** The surroundings of a program that keeps running: its log, its supervisor, and the ways to stop it. */
 export interface ProgramSurroundings {
   readonly programLog: ProgramLog;
-  /** Notifies the supervisor, where there is one. */
+  /** Notifies the supervisor, if there is one. */
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
   /** Resolves when the program is to stop. */
   readonly stopped: Promise<unknown>;
-  /** Has the program stop, with exit code 1. */
+  /** Stops the program with exit code 1. */
   readonly fatal: (error: Error) => void;
 }
 
 export interface RunningProgram {
-  /** Figures for the supervisor, whenever it asks whether the event loop of this process still runs. Absent: it gets the answer alone. */
+  /**
+   * Figures for the supervisor, sent with each answer that the event loop of this process still runs. Absent: no
+   * figures are sent.
+   */
   readonly look?: () => object;
   /** Finishes what is open. */
   readonly close: () => Promise<void>;
-  /** Whether something that nothing can end would keep the process alive after `close`. */
+  /** Whether something that cannot be ended would keep the process alive after `close`. */
   readonly lingers?: () => boolean;
 }
 
 /**
- * Runs a program that serves until it is asked to stop: by a signal, by the end of its supervisor, or by itself. Resolves with the
- * exit code. `name`: the command, for messages. `settings`: undefined where only the help was asked for.
+ * Runs a program that serves until it is asked to stop: by a signal, by the end of its supervisor, or by itself.
+ * Resolves with the exit code. `name`: the command, for messages. `settings`: undefined if only the help was asked for.
  */
 export async function runProgram<Settings extends LogSettings>(
   name: string,
@@ -40,7 +43,7 @@ export async function runProgram<Settings extends LogSettings>(
   let programLog: ProgramLog | undefined;
   let running: RunningProgram | undefined;
   let code: number;
-  /** Whether all that was opened is closed again, so that the process ends by itself. */
+  /** Whether everything that was opened is closed again, so that the process ends by itself. */
   let isClosed = false;
   const fatal = (error: Error): void => {
     announce({ type: 'fatal', message: error.message });
@@ -49,7 +52,7 @@ export async function runProgram<Settings extends LogSettings>(
   try {
     const given = settings();
     if (given === undefined) return 0;
-    // Before anything else: the first process of a container ignores a signal without a handler.
+    // Set before anything else: the first process of a container ignores a signal without a handler.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
     // Without its supervisor nothing would ever stop this process.
     process.once('disconnect', () => stop.resolve(0));
@@ -66,12 +69,12 @@ export async function runProgram<Settings extends LogSettings>(
     isClosed = running.lingers?.() !== true;
   } catch (error) {
     const message = messageOf(error);
-    // Waited for: the exit below would lose what is still on its way.
+    // The message is awaited, because the exit below would lose it.
     await said({ type: 'fatal', message });
     process.stderr.write(`weir ${name}: ${message}\n`);
     code = 1;
   }
-  // A write that is not read would keep the process alive, and so would what a failed start has opened.
+  // Output without a reader would keep the process alive, and so would anything that a failed start has opened.
   if ((await programLog?.output.close(lastLogMs)) === false || !isClosed) process.exit(code);
   return code;
 }
@@ -80,7 +83,7 @@ function announce(message: Readonly<Record<string, unknown>>): void {
   void said(message);
 }
 
-/** Resolves when the supervisor has the message, or is gone, which is no error. */
+/** Resolves when the supervisor has the message. Also resolves when the supervisor is gone, which is no error. */
 function said(message: Readonly<Record<string, unknown>>): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined) resolve();

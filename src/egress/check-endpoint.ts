@@ -3,12 +3,12 @@ import type { Cluster } from '../core/catalog.ts';
 import type { HealthCheckAnswer } from '../core/observed-catalog.ts';
 import { createDirectAgent } from './direct-agent.ts';
 
-/** As in Envoy: no health check takes longer (`src/envoy/config/clusters.ts`). */
+/** The same limit as in Envoy: no health check takes longer (`src/envoy/config/clusters.ts`). */
 const timeoutMs = 3_000;
 
 /**
- * Sends the request of a cluster's health check to one endpoint, as Envoy does: without credentials. Envoy reports that a check
- * failed and not how, so this answer is for operators alone. Never rejects.
+ * Sends the request of a cluster's health check to one endpoint. Like Envoy, it sends no credentials. Envoy reports
+ * that a check failed, but not why. So this answer is only shown to operators. Never rejects.
  */
 export async function checkEndpoint(
   { healthCheck, tls }: Pick<Cluster, 'healthCheck' | 'tls'>,

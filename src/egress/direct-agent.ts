@@ -1,7 +1,7 @@
 import { Agent } from 'undici';
 import type { Cluster } from '../core/catalog.ts';
 
-/** Returns an agent that asks the endpoints of a backend directly, past Envoy, with the same TLS. Destroy it after use. */
+/** Returns an agent that calls the endpoints of a backend directly, past Envoy, with the same TLS. Destroy it after use. */
 export function createDirectAgent(tls: Cluster['tls'], { timeoutMs }: { readonly timeoutMs: number }): Agent {
   return new Agent({
     connect: {

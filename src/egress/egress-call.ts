@@ -3,7 +3,7 @@ import type { AtTurnEnd } from '../core/clock.ts';
 import type { UpstreamListener, UpstreamStream } from '../core/upstream.ts';
 
 /**
- * Header that names the endpoint of a call to Envoy. In the answer it names the one that Envoy has chosen instead.
+ * Header that names the endpoint of a call to Envoy. In the answer it names the endpoint that Envoy has called instead.
  * Base64 of `Endpoint.name`.
  */
 export const endpointHeader = 'x-weir-endpoint';
@@ -13,7 +13,7 @@ const egressFailureHeader = 'x-weir-egress-failure';
 
 /**
  * Bytes of one answer after which other work has its turn, about one read of a socket. Node reads a socket with more
- * data up to 32 times in a row. An engine that floods would delay all other calls by as much time as two megabytes
+ * data up to 32 times in a row. So an engine that floods would delay all other calls by the time that two megabytes
  * take.
  */
 const turnBytes = 64 * 1024;
@@ -24,8 +24,8 @@ const fault = (code: string): Error => Object.assign(new Error(code), { code });
 const aborted = fault('ABORTED');
 
 /**
- * The reason of a failure: the code of the error and never its message, which could quote the answer. The errors without a
- * code are the parser's, on what is not HTTP/1.1.
+ * The reason of a failure: the code of the error and never its message, which could quote the answer. An error without
+ * a code is from the parser: the answer is not HTTP/1.1.
  */
 function reasonOf({ code }: Error & { readonly code?: unknown }): string {
   if (code === 'UND_ERR_INVALID_ARG') return 'INVALID_REQUEST';
@@ -34,20 +34,20 @@ function reasonOf({ code }: Error & { readonly code?: unknown }): string {
 
 type ResponseHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
 
-/** The value of a header, the first one of several. */
+/** The first value of a header. */
 function first(headers: ResponseHeaders, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : value?.[0];
 }
 
-/** A step of an answer, reported by undici and not yet by this call to its listener. */
+/** A step of an answer that undici has reported. The listener of the call does not have it yet. */
 type Step =
   | { readonly kind: 'head'; readonly status: number; readonly headers: ResponseHeaders }
   | { readonly kind: 'data'; readonly bytes: Buffer }
   | { readonly kind: 'ended' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** What a call asks of the egress that made it. */
+/** What a call needs from the egress that made it. */
 interface CallOwner {
   readonly over: () => void;
   readonly reached: () => Promise<boolean>;
@@ -103,9 +103,9 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     const failure = first(headers, egressFailureHeader);
     const coding = headers['transfer-encoding'] ?? 'chunked';
     if (failure !== undefined) controller.abort(fault(`Envoy ${failure}`));
-    // The parser lets both pass, and would hand out a body that is still encoded.
+    // The parser accepts a switch of protocols and any encoding, and would pass on a body that is still encoded.
     else if (status === 101 || coding !== 'chunked') controller.abort(fault('PROTOCOL'));
-    // Those before it are interim answers.
+    // Lower statuses are interim answers.
     else if (status >= 200) this.#take({ kind: 'head', status, headers });
   }
 
@@ -127,13 +127,13 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     if (!this.#isOver && this.#steps.push(step) === 1) this.#owner.atTurnEnd(this.#pass);
   }
 
-  /** Passes the steps to the listener until the listener holds the answer back, and reads on. */
+  /** Passes the steps to the listener. Stops if the listener holds the answer back; otherwise reads on. */
   readonly #pass = (): void => {
     const steps = this.#steps;
     this.#steps = [];
     for (const [index, step] of steps.entries()) {
       if (this.#isOver) return;
-      // A head takes no room, and what it says may be waited for.
+      // A head needs no room, and the listener may wait for its status.
       if (this.#isHeld && step.kind !== 'head') {
         this.#steps = steps.slice(index);
         return;
@@ -142,7 +142,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     }
     this.#bytesInTurn = 0;
     if (this.#isReading || this.#isHeld) return;
-    // Before the rest is read, which may be at once.
+    // Set first, because `resume` may read the rest at once.
     this.#isReading = true;
     this.#controller?.resume();
   };
@@ -170,7 +170,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
           return undefined;
       }
     } catch {
-      // The listener threw: the call has failed, and the others of this turn have not.
+      // The listener threw. Only this call has failed, not the others of this turn.
       const controller = this.#controller;
       if (this.#finish()) this.#listener.failed('PROTOCOL');
       controller?.abort(aborted);

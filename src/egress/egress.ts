@@ -4,13 +4,13 @@ import type { Upstream, UpstreamCall } from '../core/upstream.ts';
 import { ByNumber } from '../core/by-number.ts';
 import { EgressCall, endpointHeader } from './egress-call.ts';
 
-/** Below Envoy's own idle limit on this listener, so that we close first and never write into a closing connection. */
+/** Lower than Envoy's own idle limit on this listener, so that we close first and never write into a closing connection. */
 const idleMs = 20_000;
 
-/** Envoy refuses an engine's head over 60 KiB, and counts differently. */
+/** Envoy refuses an engine's head over 60 KiB, but counts its bytes in another way. */
 const largestHeadBytes = 128 * 1024;
 
-/** Calls to a backend that wait for a connection, and that have one; undefined when unknown. */
+/** Counts the calls to a backend that wait for a connection, and the calls that have one. Undefined when unknown. */
 type CountUpstream = (backend: string) => Promise<{ readonly active: number; readonly pending: number } | undefined>;
 
 export interface Egress extends Upstream {
@@ -29,11 +29,11 @@ export function createEgress(options: {
   readonly atTurnEnd: AtTurnEnd;
 }): Egress {
   const { atTurnEnd } = options;
-  /** By cluster and endpoint, and by number in the order of their start. */
+  /** Calls under way, by cluster and endpoint, then by number in the order of their start. */
   const inFlight = new Map<string, ByNumber<EgressCall>>();
   let made = 0;
-  // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed only in
-  // name: each call says its own host.
+  // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed
+  // only in name: each call sends its own host.
   const pool = new Pool('http://egress', {
     ...{ socketPath: options.socketPath, pipelining: 1, allowH2: false, maxHeaderSize: largestHeadBytes },
     ...{ connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 },
@@ -42,8 +42,8 @@ export function createEgress(options: {
 
   /**
    * Whether Envoy has sent a call to its engine. Envoy does not report single calls, only how many calls of the backend
-   * wait for a connection. Each endpoint gives connections in the order of the calls, so the latest calls wait. This
-   * call does not wait if at least as many calls as wait were made to its endpoint after it.
+   * wait for a connection. Each endpoint gives connections in the order of the calls, so the waiting calls are the
+   * latest ones. If at least as many later calls were made to the endpoint as calls wait, this call does not wait.
    */
   async function hasReached(
     call: EgressCall,
@@ -85,7 +85,7 @@ export function createEgress(options: {
   };
 }
 
-/** Names and values in turn. A value that a head cannot carry fails the call. */
+/** Names and values in turn. The call fails if a head cannot contain a value. */
 function requestHeaders(call: UpstreamCall): string[] {
   const { authority, cluster, endpoint, accept, authorization, affinity, traceparent, headers = [] } = call;
   const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept, 'user-agent', 'weir'];

@@ -9,7 +9,7 @@ import {
   usualResponseFormat,
 } from './engine.ts';
 
-/** The public wire format itself, and any server that follows it exactly. docs/reference/engines.md §1. */
+/** The public wire format itself, for OpenAI and any server that follows it exactly. docs/reference/engines.md §1. */
 export const openai: Engine = {
   capabilities: {
     tools: bothTransports,
@@ -28,7 +28,7 @@ export const openai: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** DeepSeek's own API. Its continuation is on another base path (`/beta`), so a route must declare it. */
+/** DeepSeek's own API. It continues answers on another base path (`/beta`), so a route must declare that ability. */
 export const deepseek: Engine = {
   capabilities: {
     tools: bothTransports,
@@ -47,7 +47,7 @@ export const deepseek: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** Alibaba's DashScope in its compatible mode. It continues listed models only, and never while they think. */
+/** Alibaba's DashScope in its compatible mode. It continues answers only of listed models, and never while they think. */
 export const dashscope: Engine = {
   capabilities: {
     tools: bothTransports,
@@ -91,7 +91,7 @@ export const moonshot: Engine = {
   writeReasoning: byThinking,
   writeResponseFormat: (format) => {
     if (format.type !== 'json_schema' || format.schema === undefined) return usualResponseFormat(format);
-    // `$schema` breaks the request on some of its models.
+    // With `$schema`, requests to some of Moonshot's models fail.
     const { $schema: _, ...schema } = format.schema;
     return usualResponseFormat({ ...format, schema });
   },
@@ -114,11 +114,11 @@ export const zai: Engine = {
   strictTools: false,
   writeReasoning: byThinking,
   writeResponseFormat: usualResponseFormat,
-  // Without it a call's arguments come as one chunk, after minutes of silence.
+  // Without `tool_stream`, the arguments of a call arrive as one chunk, after minutes of silence.
   extra: ({ stream, sendsTools }) => (stream && sendsTools ? { tool_stream: true } : {}),
 };
 
-/** Fireworks. It takes a level or a budget, never both, and refuses `reasoning` on replayed messages. */
+/** Fireworks. It accepts a level or a budget, never both, and refuses `reasoning` on replayed messages. */
 export const fireworks: Engine = {
   capabilities: {
     tools: bothTransports,
@@ -136,7 +136,7 @@ export const fireworks: Engine = {
   writeReasoning: (setting) => {
     if (!setting.enabled) return { reasoning_effort: 'none' };
     if (setting.budgetTokens !== undefined) {
-      // Its least budget.
+      // Fireworks refuses a budget under 1,024.
       return { thinking: { type: 'enabled', budget_tokens: Math.max(1024, setting.budgetTokens) } };
     }
     return setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
@@ -144,7 +144,7 @@ export const fireworks: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** Together. Its models differ in the reasoning controls that they take: a route overrides this. */
+/** Together. Its models accept different reasoning controls, so a route can override this one. */
 export const together: Engine = {
   capabilities: {
     tools: bothTransports,

@@ -15,7 +15,7 @@ export const vllm: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    // A forced tool is guided decoding, and so is a schema: one at a time.
+    // A forced tool and a schema both use guided decoding, which allows only one of them.
     conflicts: [['tool_choice', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: true },
     systemMessages: 'Leading',
@@ -51,13 +51,13 @@ export const sglang: Engine = {
   writeResponseFormat: usualResponseFormat,
 };
 
-/** llama.cpp's llama-server with `--jinja`. Checked against a real one in test/engine. */
+/** llama.cpp's llama-server with `--jinja`. It is tested with a real server in test/engine. */
 export const llamacpp: Engine = {
   capabilities: {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    // Both want the grammar.
+    // Tools and a format both need the grammar, and a request has only one.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
     systemMessages: 'Leading',
@@ -67,7 +67,7 @@ export const llamacpp: Engine = {
   capField: 'max_tokens',
   reasoningField: 'reasoning_content',
   streamUsage: 'include',
-  // It takes `tool_choice` as text only, and anything else for `auto`.
+  // The server reads `tool_choice` only if it is a text. It treats anything else as `auto`.
   namedToolAlone: true,
   strictTools: true,
   writeReasoning: byTemplate,
@@ -99,7 +99,7 @@ export const tgi: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    // Tools are a grammar there, as structured output is.
+    // TGI makes a grammar of tools and of structured output, and a request has only one.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: false, efforts: [], budget: false },
     inlineReasoning: { tags: ['think'], implicitOpen: false },
@@ -111,7 +111,7 @@ export const tgi: Engine = {
   streamUsage: 'include',
   strictTools: false,
   writeReasoning: () => ({}),
-  // Adjacently tagged: what the format holds is in `value`. Without a schema any object will do.
+  // TGI expects the content of the format in `value`. Without a schema, any object is valid.
   writeResponseFormat: (format) => ({
     response_format: {
       type: 'json_object',

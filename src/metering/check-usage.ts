@@ -30,7 +30,7 @@ const isCount = (value: number | undefined): value is number =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0;
 
 /**
- * Checks an engine's counts of one answer. A prompt is within the window. A completion is within the cap and a tenth,
+ * Checks an engine's counts of one answer. A prompt is within the window. A completion is within the cap plus a tenth,
  * and has no more tokens than bytes if all of the output was seen. An impossible count is replaced by an estimate and
  * marked. The estimate errs low, because it is billed.
  */
@@ -52,9 +52,9 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
     else if (event.type === 'tool-start') calls += 1;
   }
 
-  /** Tokens that no text of the answer shows; undefined where that is not known. */
+  /** Tokens that are in no text of the answer. Undefined if their number is not known. */
   function hiddenTokens({ reasoningTokens }: Usage): number | undefined {
-    // While the answer runs, an engine may hold back what it has counted.
+    // While the answer runs, an engine may have counted tokens whose text it has not sent.
     if (finished < choices) return undefined;
     if (isCount(reasoningTokens)) return reasoningTokens;
     return sawReasoning || model.reasoning.mode === 'None' ? 0 : undefined;
@@ -84,7 +84,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
         promptTokens,
         completionTokens: isOutputTrue ? usage.completionTokens : Math.min(output.tokens(), capped * choices),
         ...(isCount(cachedTokens) ? { cachedTokens: Math.min(cachedTokens, promptTokens) } : {}),
-        // A part of a count that cannot be true is worthless.
+        // If the count of output tokens cannot be true, the reasoning tokens among them are worthless.
         ...(isOutputTrue && reasoningTokens !== undefined ? { reasoningTokens } : {}),
       },
     };

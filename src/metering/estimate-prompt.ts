@@ -2,8 +2,8 @@ import type { Model } from '../core/catalog.ts';
 import type { PromptShape } from '../core/prompt.ts';
 
 /**
- * Tokens of a prompt that could not be counted: its text by an estimate that errs low, its images by the model's own rule or
- * not at all, and never more than the model can read.
+ * Estimates a prompt that could not be counted: its text low, its images by the model's own rule or not at all, and
+ * never more than the model can read.
  */
 export function estimatePrompt(
   { textTokens, images }: Pick<PromptShape, 'textTokens' | 'images'>,

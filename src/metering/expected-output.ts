@@ -4,8 +4,8 @@ import type { Usage } from '../core/money.ts';
 
 /**
  * Output that is assumed for a model without known lengths of answers, tokens. For a request without a cap it depends
- * on whether the model reasons before it answers. It is also the most that a cap is trusted: agents send caps of 32,000
- * or 64,000 with every request and use a fraction.
+ * on whether the model reasons before it answers. `mostOfCap` limits what a cap adds: agents send caps of 32,000 or
+ * 64,000 with every request and use a fraction.
  */
 export const priors = { plain: 1_024, reasoning: 4_096, mostOfCap: 16_384 };
 /** A model that has only answered in single words can be asked for a paragraph. */
@@ -33,9 +33,9 @@ function priorOf({ maxOutputTokens, reasoning }: Asked, model: Pick<Model, 'reas
 const choicesOf = ({ sampling }: Pick<Asked, 'sampling'>): number => sampling.n ?? 1;
 
 /**
- * What a request will use by its end, from what it has used so far. The expected output stays the same while the answer
- * runs, because each delivered token was expected, until the answer is longer than that. A request that may search and
- * has not is expected to search once and to read its prompt again with the results.
+ * The expected usage of a request by its end, from its usage so far. The expected output stays the same while the
+ * answer runs, because each delivered token was expected. It grows only when the answer is longer. A request that may
+ * search and has not is expected to search once and to read its prompt again with the results.
  */
 export function expectUsage(soFar: Usage, asked: Asked, expectedOutput: number): Usage {
   const { promptTokens, webSearches } = soFar;
@@ -62,7 +62,7 @@ export function lengthOf(
   };
 }
 
-/** The length of one answer, as far as it is typical of its model. */
+/** The length of one answer, for the statistics of its model. */
 export interface AnswerLength {
   /** Output tokens of one choice, reasoning included. */
   readonly tokens: number;
@@ -70,15 +70,15 @@ export interface AnswerLength {
   readonly end: 'whole' | 'cut-off';
 }
 
-/** How long the answers of each model are, learned from those it gave in this process. */
+/** How long the answers of each model are, learned from the model's answers in this process. */
 export interface AnswerLengths {
   /**
    * Tokens that nine in ten of a model's answers do not exceed, at most a tenth too many. `prior` is the assumed length
-   * of answers while nothing is known; it counts as two answers, so it has no influence after eighteen.
+   * of answers while nothing is known. It counts as two answers, so it has no influence after eighteen answers.
    */
   readonly p90: (modelId: string, prior: number) => number;
   readonly learn: (modelId: string, answer: AnswerLength) => void;
-  /** Forgets what was learned of all models but these. */
+  /** Forgets the lengths of all models but these. */
   readonly retain: (models: ReadonlyMap<string, unknown>) => void;
 }
 
@@ -91,7 +91,7 @@ const bucketOf = (tokens: number): number =>
 const longestIn = (bucket: number): number => Math.ceil(growth ** bucket);
 
 const priorWeight = 2;
-/** Share of the answers that may be longer, and the error that rounding may add. */
+/** Share of the answers that may be longer, plus the error of rounding. */
 const longerShare = 0.1 + 1e-9;
 /**
  * After this many answers the earlier ones count for half: enough for a steady p90, few enough to follow a change of
@@ -143,9 +143,9 @@ export function createAnswerLengths(): AnswerLengths {
 }
 
 /**
- * The product-limit estimator (Kaplan and Meier, 1958): of the answers that reached a length, the share that went on past
- * it. An answer that was cut off counts up to its cut. Counted as whole ones, answers with a small cap would make all
- * answers look short; left out, they would hide that answers are long.
+ * The product-limit estimator (Kaplan and Meier, 1958): of the answers that reached a length, the share that went on
+ * past it. An answer that was cut off counts up to its cut. If it counted as a whole answer, small caps would make all
+ * answers look short. If it were left out, long answers would be hidden.
  */
 function quantile({ whole, cutOff, total }: Learned, prior: number): number {
   const priorBucket = bucketOf(prior);
@@ -160,6 +160,6 @@ function quantile({ whole, cutOff, total }: Learned, prior: number): number {
     if (ended + cut > 0) longest = bucket;
     reached -= ended + cut;
   }
-  // So many answers were cut off that the p90 lies beyond all lengths that were seen.
+  // So many answers were cut off that the p90 is above all lengths that were seen.
   return longestIn(longest);
 }

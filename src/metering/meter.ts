@@ -13,7 +13,7 @@ export interface Meter {
   readonly take: (events: readonly RelayedEvent[]) => void;
   /** What would be billed if the caller left now. */
   readonly soFar: () => Usage;
-  /** What is billed for an answer that ended like this, by the table below. Estimated only where it cannot be counted. */
+  /** The bill of an answer with this ending, by the table `billing`. It is an estimate only if the answer cannot be counted. */
   readonly bill: (ending: AnswerEnding) => Promise<Metered>;
 }
 
@@ -29,17 +29,17 @@ const maxKept = 8 * 1024 * 1024;
 const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, countedBy: 'engine' };
 
 /**
- * Starts a count. What the engine reports comes first; what it does not report is counted by the model's tokenizer when the
- * bill is made (docs/reference/architecture.md §4.1), from text that is kept in memory until then; without a tokenizer it is
- * estimated. `promptEstimate` is used for the prompt while nothing better is known.
+ * Starts a count. Counts that the engine reports are preferred. Without them, the model's tokenizer counts when the
+ * bill is made (docs/reference/architecture.md §4.1), from text that is kept in memory until then. Without a tokenizer,
+ * the count is an estimate. `promptEstimate` is used for the prompt while nothing better is known.
  */
 export function createMeter(promptEstimate: number, counters: TokenCounters | undefined): Meter {
   let reported: Usage | undefined;
   let reportedBy: CountedBy = 'engine';
-  /** Estimate of what was delivered since the report, and its text for the tokenizer. */
+  /** Estimate of the output that was delivered since the report, and its text for the tokenizer. */
   const since = createOutputEstimate();
   const kept = createRuns();
-  /** Searches that brought a result; undefined while none was made. */
+  /** Searches that brought a result. Undefined if the answer had no search. */
   let webSearches: number | undefined;
 
   /** Delivered output: the engine's running count, and an estimate of the rest. */
@@ -89,7 +89,7 @@ export function createMeter(promptEstimate: number, counters: TokenCounters | un
       const metered = estimate(row);
       if (metered.countedBy !== 'estimate' || counters === undefined || kept.length() >= maxKept) return metered;
       const { usage } = metered;
-      // A prompt that was reported needs no count, nor does one that is not billed.
+      // A prompt needs no count if it is not billed or the engine has reported it.
       const isPromptKnown = row.input === 'free' || reported !== undefined;
       const before = reported?.completionTokens ?? 0;
       const [promptTokens, tail] = await Promise.all([
@@ -106,8 +106,8 @@ export function createMeter(promptEstimate: number, counters: TokenCounters | un
 }
 
 /**
- * How a request ended, as far as the bill goes. `not-dispatched`: no engine was asked. `unheard`: its caller left while
- * nothing showed that an engine had it.
+ * How a request ended, for its bill. `not-dispatched`: no engine was called. `unheard`: its caller left before anything
+ * showed that an engine had the request.
  */
 export type AnswerEnding = OutcomeKind | 'not-dispatched' | 'unheard';
 
@@ -120,17 +120,17 @@ interface BillingRow {
 }
 
 /**
- * What is billed (docs/reference/api.md §1, §7.3, §7.5; docs/reference/architecture.md §4.1). Hedges that lost and attempts
- * that failed are never counted, so they have no row.
+ * What is billed for each ending (docs/reference/api.md §1, §7.3, §7.5; docs/reference/architecture.md §4.1). Hedges
+ * that lost and attempts that failed are never counted, so they have no row.
  */
 const billing: Readonly<Record<AnswerEnding, BillingRow>> = {
   // A refusal by the model is an ordinary answer (docs/reference/api.md §7.4).
   completed: { input: 'billed', output: 'reported', searches: 'billed' },
-  // Before the first byte, in mid-stream, or just before the usage: output that was made is paid for.
+  // The caller left before the first byte, in mid-stream, or just before the usage. Output that was made is paid for.
   cancelled: { input: 'billed', output: 'delivered', searches: 'billed' },
-  // `stream_interrupted`: only delivered tokens bill.
+  // `stream_interrupted`: only delivered tokens are billed.
   interrupted: { input: 'free', output: 'delivered', searches: 'free' },
-  // The same, with the fault on our side: nothing beyond what was delivered.
+  // The service lost the request in mid-answer. Only delivered tokens are billed.
   'service-lost': { input: 'free', output: 'delivered', searches: 'free' },
   // `upstream_incomplete`: nothing was delivered.
   incomplete: { input: 'free', output: 'free', searches: 'free' },

@@ -5,7 +5,10 @@ import type { Usage } from '../core/money.ts';
 /** Notes when the pieces of an answer are delivered. */
 interface OutputWatch {
   readonly take: (events: readonly RelayedEvent[], elapsedMs: number) => void;
-  /** The timing of the whole answer, given its count. Undefined without output, with several choices, and after a search. */
+  /**
+   * The timing of the whole answer, with its count of tokens. Undefined without output, with several choices, and after
+   * a search.
+   */
   readonly timing: (usage: Usage) => OutputTiming | undefined;
 }
 
@@ -39,7 +42,7 @@ export function createOutputWatch(): OutputWatch {
       // The time that a search took is not the pace of the engine.
       if (firstMs === undefined || choices > 1 || hasSearched) return undefined;
       const tokens = completionTokens - (hasReasoning ? 0 : reasoningTokens);
-      // The engine's count contradicts what was delivered: it gives no pace.
+      // If the engine's count contradicts the delivered output, there is no pace.
       return tokens <= 0 ? undefined : { tokens, tokensAtFirst, firstMs, lastMs };
     },
   };

@@ -11,18 +11,18 @@ const maxKept = 4 * 1024 * 1024;
  */
 const unseenPerChoice = 12;
 
-/** Finds how much of a completion was reasoning, where the engine does not report it (docs/reference/api.md §2.4). */
+/** Finds how many tokens of a completion were reasoning, if the engine does not report it (docs/reference/api.md §2.4). */
 interface ReasoningSplit {
   readonly take: (events: readonly RelayedEvent[]) => void;
-  /** Returns the usage with its reasoning tokens where they could be found, else the usage as it is. */
+  /** Returns the usage with its reasoning tokens if they could be found, else the unchanged usage. */
   readonly complete: (usage: Usage) => Promise<Usage>;
 }
 
 /**
- * Keeps an answer's text, in memory only, once it has begun with reasoning. Recounted text gives the same number unless
- * words were generated in an unusual cut. So the parts of an answer without tools must add up to its completion, less
- * the few tokens that are in no text. The markup of a tool call is not known: an answer with tools only must not exceed
- * it.
+ * Keeps an answer's text, in memory only, once it has begun with reasoning. Text that is counted again has the same
+ * number of tokens, unless the model cut words in an unusual way. So the parts of an answer without tools must add up
+ * to its completion, less the few tokens that are in no text. The markup of a tool call is not known. So the parts of
+ * an answer with tools must only not exceed its completion.
  */
 export function createReasoningSplit(countText: TokenCounters['countText']): ReasoningSplit {
   const kept = { reasoning: '', rest: '' };

@@ -16,9 +16,12 @@ type UsageEvent = AnswerEvent & { readonly type: 'usage' };
  * for it, so the usage of the answer is the sum.
  */
 interface RoundTotals {
-  /** Takes events of the round. Returns the totals so far when its engine has reported counts. */
+  /** Adds events of the round. Returns the totals so far when its engine has reported counts. */
   readonly take: (events: readonly AnswerEvent[]) => UsageEvent | undefined;
-  /** Ends the round and returns the totals with it. The tokenizer counts, or the count is an estimate, when the engine reported none. */
+  /**
+   * Ends the round and returns the totals with it. If the engine reported no counts, the tokenizer counts, or the
+   * counts are estimates.
+   */
   readonly close: () => Promise<UsageEvent>;
   /** Begins the next round, whose prompt is longer by this text. Returns the totals with that prompt. */
   readonly open: (added: string) => Promise<UsageEvent>;
@@ -57,7 +60,7 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
     countedBy: 'engine',
   };
   let reported: UsageEvent | undefined;
-  /** The output since the report. */
+  /** The output since the engine's last report. */
   const runs: CountedRuns = createRuns();
   const since = createOutputEstimate();
   /** The prompt of the current round, counted before it began. */
@@ -91,7 +94,7 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
     if (countText !== undefined) runs.take(event);
   }
 
-  /** The usage of the round. The engine's last report is preferred, since that of a complete answer covers everything. */
+  /** The usage of the round. The engine's last report is preferred, because the report on a complete answer covers everything. */
   async function usageOfRound(): Promise<{ readonly usage: Usage; readonly countedBy: CountedBy }> {
     if (reported !== undefined) return { usage: reported.usage, countedBy: reported.countedBy ?? 'engine' };
     const asked = prompt ?? (await countPrompt());

@@ -21,13 +21,13 @@ interface SettlementOptions {
   readonly credential: Credential;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
-  /** The model's own counts, for what no engine reports. Undefined: the model has no tokenizer. */
+  /** The counters of the model's own tokenizer, for counts that no engine reports. Undefined: the model has no tokenizer. */
   readonly counters: TokenCounters | undefined;
   /** The price of one web search. Undefined: the request cannot search. */
   readonly searchPrice: Money | undefined;
   /** Called every `accrueEveryMs` while output is delivered, with the expected cost of the request by its end. */
   readonly accrue: ((cost: Money) => void) | undefined;
-  /** When the request came, milliseconds: of the wall clock, and monotonic. */
+  /** When the request arrived, milliseconds: `startedAt` on the wall clock, `begun` on the monotonic one. */
   readonly startedAt: number;
   readonly begun: number;
   readonly watch: Pick<RequestWatch, 'progress'>;
@@ -47,7 +47,7 @@ export interface Settlement {
    * output. An estimate until an engine has counted; lower than the bill only if the answer is longer than expected.
    */
   readonly expectedCost: () => Money;
-  /** Counts what is delivered. */
+  /** Counts the delivered events. */
   readonly take: (events: readonly RelayedEvent[]) => void;
   /**
    * Records the request and returns its outcome with the bill. Resolves when the record is durable. Call it once, on
@@ -59,7 +59,7 @@ export interface Settlement {
 /** The part of a request's end that is recorded. */
 interface SettledEnd {
   readonly attempts: number;
-  /** On how many routes. */
+  /** The number of routes that were attempted. */
   readonly routes?: number;
   readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
@@ -72,7 +72,7 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): An
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
 
-/** Least time between two calls of `accrue`, milliseconds. The sum takes longer than a chunk. */
+/** Least time between two calls of `accrue`, milliseconds. Computing the cost takes longer than handling a chunk. */
 const accrueEveryMs = 100;
 
 export function createSettlement(
@@ -92,7 +92,7 @@ export function createSettlement(
   let accruedAtMs = 0;
   const expectedOutput = answerLengths === undefined ? 0 : expectOutput(prepared.request, plan.model, answerLengths);
 
-  /** The prompt is an estimate until an engine has counted it. */
+  /** The expected cost by the end of the request. The prompt is an estimate until an engine has counted it. */
   const expectedCost = (): Money => costOf(expectUsage(meter.soFar(), prepared.request, expectedOutput), prices);
 
   return {

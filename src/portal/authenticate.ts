@@ -39,7 +39,7 @@ export async function authenticate(portal: Portal, request: FastifyRequest): Pro
 export function hasAdminToken(portal: Portal, request: FastifyRequest): boolean {
   const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
   if (token === undefined) return false;
-  // Compares first: failures of others behind the same address never block the right token.
+  // The token is compared first, so that failures of others behind the same address never block the right token.
   if (isSameSecret(token, portal.adminToken)) return true;
   throw failedSignIn(portal, request, 'This is not the admin token. An API key signs in with POST /api/v1/session.');
 }
@@ -60,7 +60,7 @@ export function failedSignIn(portal: Portal, request: FastifyRequest, message: s
   return new PortalError(429, 'Too many sign-ins have failed from this address.', { retryAfterSeconds: blockedFor });
 }
 
-/** A change with a cookie must have the token that proves that a page of the portal sent it. */
+/** Checks the token of a change with a cookie. It proves that a page of the portal sent the change. */
 function checkCsrf(request: FastifyRequest, session: Session): void {
   if (['GET', 'HEAD'].includes(request.method)) return;
   const given = request.headers[csrfHeader];
@@ -83,7 +83,7 @@ export async function currentSessions(
 ): Promise<ReadonlyMap<string, Session>> {
   const found = await store.findSessions(hashes, clock.now());
   const digest = digestOf(adminToken);
-  // A new admin token ends the sessions of the old one. People of an identity provider may have any name.
+  // A new admin token ends the sessions of the old one. People of an identity provider may have the same name as the token.
   const isCurrent = (session: Session): boolean => !isOfToken(session) || session.credential === digest;
   return new Map(found.filter(isCurrent).map((session) => [session.hash, session]));
 }
@@ -126,7 +126,7 @@ export async function leaveSession(
   reply.clearCookie(cookieName(request), options);
 }
 
-/** The scheme of the connection, or the one that a trusted proxy reports. */
+/** Whether the caller uses TLS: by the connection, or by the report of a trusted proxy. */
 export function isOverTls({ protocol }: FastifyRequest): boolean {
   return protocol === 'https';
 }

@@ -12,7 +12,7 @@ export interface Caller {
   readonly session: Session | undefined;
 }
 
-/** Whether a session began with the admin token. An admin of an identity provider is a person, of any name. */
+/** Whether a session began with the admin token. An admin of an identity provider is a person, who may have any name. */
 export function isOfToken({ role, logOutHint }: Session): boolean {
   return role === 'admin' && logOutHint === undefined;
 }

@@ -21,7 +21,7 @@ export function modelsOf({ data }: Answers<LiveCatalog>): api.ModelObject[] {
 
 function modelOf(views: readonly { readonly service: string; readonly model: LiveModel }[]): api.ModelObject {
   const models = views.map(({ model }) => model);
-  // Services may serve different catalogs for a moment. A view with prices describes the model.
+  // Services may serve different catalogs for a moment. A view with prices is preferred.
   const [first] = models.toSorted((one, other) => Number(other.pricing !== null) - Number(one.pricing !== null));
   if (first === undefined) throw new RangeError('a model that no service has');
   const routes = views.flatMap(({ service, model }) => model.routes.map((route) => ({ service, ...route })));

@@ -4,19 +4,20 @@ import { networkOf } from '../core/address.ts';
 import type { PortalLog } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 
-/** Open connections of the portal, and those refused since its start. Behind a proxy `address` counts requests. */
+/** Open connections of the portal, and connections that were refused since its start. Behind a proxy `address` counts requests. */
 export interface ConnectionCounts {
   readonly open: number;
   readonly refused: { readonly address: number; readonly total: number };
 }
 
-/** Connections of one address, or requests behind a proxy. A browser opens six; many people may share an address. */
+/** Most connections of one address, or requests behind a proxy. A browser opens six; many people may share an address. */
 const mostPerAddress = 500;
 const mostInAll = 5_000;
 
 /**
- * Limits the connections of one address and of all together. Behind a trusted proxy all connections are the proxy's: there it limits
- * the requests under way of the address that the proxy names. Call it before adding routes. Returns a function that reads the counts.
+ * Limits the connections of one address and of all together. Behind a trusted proxy, all connections come from the
+ * proxy. Then it limits the requests under way of the address that the proxy names. Call it before adding routes.
+ * Returns a function that reads the counts.
  */
 export function limitConnections(
   app: Pick<FastifyInstance, 'server' | 'addHook'>,
@@ -56,7 +57,7 @@ export function limitConnections(
   return () => ({ open: all, refused: { ...refused } });
 }
 
-/** Without it one caller of a proxy could hold all connections with bodies that never end. */
+/** Without this limit, one caller behind a proxy could hold all connections with bodies that never end. */
 function limitRequests(app: Pick<FastifyInstance, 'addHook'>, onRefused: () => void): void {
   const underWay = new Map<string, number>();
   app.addHook('onRequest', async ({ ip }, reply) => {
@@ -77,7 +78,7 @@ function limitRequests(app: Pick<FastifyInstance, 'addHook'>, onRefused: () => v
   });
 }
 
-/** Logs once that a request came through a proxy that the setting does not count. */
+/** Logs once that a request came through a proxy although the setting says that there is none. */
 function noticeProxies(app: Pick<FastifyInstance, 'addHook'>, log: PortalLog): void {
   let isNoticed = false;
   app.addHook('onRequest', async ({ headers }) => {

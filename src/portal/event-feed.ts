@@ -9,15 +9,15 @@ import type { EventFeed, Portal } from './portal.ts';
 import type { FollowedServices } from './services.ts';
 
 const everyMs = 1_000;
-/** How long the services are followed after the last reader has left: a page that reloads is back at once. */
+/** How long the services are followed after the last reader has left, because a page that reloads opens its stream again. */
 const unreadMs = 10_000;
-/** Problems in one event: the page shows them all at once. */
+/** Most problems in one event, because the page shows them all at once. */
 const mostProblems = 50;
 const noWorkspace = { workspaceId: undefined } as const;
 
 /**
- * Publishes events while pages read them: requests as the services push them, and once a second changed balances, changed problems and
- * the end of sessions. One look serves all readers.
+ * Publishes events while pages read them. Requests are published as soon as the services report them. Changed balances,
+ * changed problems and the end of sessions are published once a second, by one look for all readers.
  */
 export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   const { store, services, events, forgetReports, clock, log } = portal;
@@ -27,7 +27,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   let following: FollowedServices | undefined;
   let wantedAt = 0;
 
-  /** Reads both at once: while the database is down, problems are still published. */
+  /** Reads accounts and problems independently, so that problems are still published while the database is down. */
   async function look(): Promise<void> {
     const looked = await Promise.allSettled([lookAtAccounts(), lookAtProblems()]);
     for (const one of looked) if (one.status === 'rejected') throw one.reason;
@@ -67,7 +67,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     following ??= services.follow({
       stories: (stories) => {
         const requests = stories.map((story) => requestEvent(story, names)).filter((event) => event !== undefined);
-        // First, because pages read the sums again after the event.
+        // Cached reports are dropped first, because pages read the sums again after the event.
         forgetReports();
         events.publish(requests);
       },
@@ -111,7 +111,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   };
 }
 
-/** The request in the form of the ledger. Undefined where nothing was settled. */
+/** The request in the form of the ledger. Undefined if nothing was settled. */
 function requestEvent({ settled }: EndedStory, names: ReadonlyMap<string, string>): PublishedEvent | undefined {
   if (settled === null) return undefined;
   const { workspace } = settled;

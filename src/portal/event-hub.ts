@@ -6,7 +6,7 @@ import type { EndedKind, PortalEvent } from './api/events.ts';
 export interface Reader {
   /** The stream ends with this session. Undefined: a Bearer token. */
   readonly sessionHash: string | undefined;
-  /** The same for all sessions of one person. */
+  /** Identifies the person, over all sessions of that person. */
   readonly person: string;
   /** The part of an event that the reader may see. Undefined: none. */
   readonly allow: (event: PortalEvent, about: EventSubject) => PortalEvent | undefined;
@@ -35,7 +35,7 @@ export interface EventHub {
   readonly close: () => void;
 }
 
-/** Most streams of one session, and of one person. A further one ends the oldest. */
+/** Most streams of one session, and of one person. One more stream ends the oldest. */
 const mostOfSession = 8;
 const mostOfPerson = 32;
 
@@ -80,7 +80,7 @@ export function createEventHub(clock: Clock): EventHub {
     reader.stream.push(null);
   }
 
-  /** A set keeps its readers in the order of their arrival. */
+  /** Ends the oldest stream of a session or a person with too many. A set keeps its readers in the order of their arrival. */
   function makeRoom({ sessionHash, person }: Reader): void {
     const readers = [...open];
     const ofSession = readers.filter((one) => sessionHash !== undefined && one.sessionHash === sessionHash);

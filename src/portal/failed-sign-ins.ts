@@ -2,12 +2,12 @@ import { networkOf } from '../core/address.ts';
 
 const windowMs = 10 * 60_000;
 const tolerated = 30;
-/** Most addresses in memory. A further one replaces the address with the oldest failure. */
+/** Most addresses in memory. One more address replaces the address with the oldest failure. */
 const remembered = 10_000;
 
 /** Counts failed sign-ins per address; a /64 of IPv6 is one address. Successful ones are not counted. */
 export interface FailedSignIns {
-  /** Seconds until the address may fail again. Undefined: it may now. */
+  /** Seconds until the address may fail again. Undefined: it may fail now. */
   readonly blockedFor: (address: string) => number | undefined;
   readonly failed: (address: string) => void;
 }

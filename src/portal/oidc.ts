@@ -6,7 +6,7 @@ import { toOneLine } from '../core/one-line.ts';
 /** The path to which the provider sends the browser back. */
 export const callbackPath = '/api/v1/oidc/callback';
 
-/** An admin, named by one kind of claim: a subject in the form of an address is not matched as an address. */
+/** An admin, named by one kind of claim. A subject that looks like an email address is not compared with email addresses. */
 interface OidcAdmin {
   readonly kind: 'sub' | 'email' | 'group';
   readonly value: string;
@@ -23,7 +23,6 @@ interface OidcOptions {
   readonly portalUrl: URL;
   /** Space-separated. */
   readonly scopes: string;
-  /** The admins. */
   readonly admins: readonly OidcAdmin[];
   /** The claim that lists groups. */
   readonly groupsClaim: string;
@@ -50,8 +49,9 @@ export interface Person {
 }
 
 /**
- * `provider-away`: the provider does not answer, or not as specified. `keys-changed`: no known key fits its signature; the next
- * sign-in reads the keys again. `refused`: the provider refused the person, or its answer does not belong to this sign-in.
+ * `provider-away`: the provider does not answer, or not as specified. `keys-changed`: the signature of its answer fits
+ * no known key; the next sign-in reads the keys again. `refused`: the provider refused the person, or its answer does
+ * not belong to this sign-in.
  */
 export type OidcFailure = 'provider-away' | 'keys-changed' | 'refused';
 
@@ -73,13 +73,13 @@ export interface OidcSignIn {
   readonly begin: (
     options?: Pick<PendingSignIn, 'isRepeated'>,
   ) => Promise<{ readonly location: URL; readonly pending: PendingSignIn }>;
-  /** Finishes a sign-in. `query`: of the address to which the browser came back. Rejects with an `OidcError`. */
+  /** Finishes a sign-in. `query`: the query of the address to which the browser came back. Rejects with an `OidcError`. */
   readonly finish: (query: string, pending: PendingSignIn) => Promise<Person>;
   /** The address at which the provider ends its own session. Undefined: the provider offers none. */
   readonly logOutUrl: (idToken: string) => Promise<URL | undefined>;
 }
 
-/** Reads the provider's configuration at the first sign-in, so that the portal starts without the provider. */
+/** The provider's configuration is read at the first sign-in, so that the portal starts without the provider. */
 export function createOidcSignIn(options: OidcOptions): OidcSignIn {
   const redirectUri = new URL(callbackPath, options.portalUrl);
   let discovered: Promise<client.Configuration> | undefined;
@@ -128,7 +128,7 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
         const { id_token: idToken, access_token: accessToken } = tokens;
         const claims = tokens.claims();
         if (idToken === undefined || claims === undefined) throw new Error('the answer has no ID token');
-        // Many providers list groups only there.
+        // Many providers list groups only in the answer of this endpoint.
         const more =
           config.serverMetadata().userinfo_endpoint === undefined
             ? {}
@@ -153,7 +153,7 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
 
 function discover({ issuer, clientId, clientSecret }: OidcOptions): Promise<client.Configuration> {
   const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret);
-  // The code flow alone would trust TLS. The signature is checked as well.
+  // The code flow alone would trust TLS, so the signature is checked as well.
   const checks = [client.enableNonRepudiationChecks];
   // The loopback needs no TLS.
   const execute = isLoopback(issuer.hostname) ? [...checks, client.allowInsecureRequests] : checks;
@@ -172,7 +172,7 @@ function failureOf(error: unknown): OidcFailure {
   return error instanceof TypeError || codes.includes('OAUTH_TIMEOUT') ? 'provider-away' : 'refused';
 }
 
-/** The person of the claims of the ID token and of userinfo. */
+/** The person that the claims of the ID token and of userinfo name. */
 export function personOf(
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
   { admins, groupsClaim, idToken }: Pick<OidcOptions, 'admins' | 'groupsClaim'> & { readonly idToken: string },

@@ -14,7 +14,7 @@ const notBuilt = `<!doctype html>
 <code>npm ci</code> and <code>npm run build</code> in the folder <code>portal</code>, and start the portal again.</p></body></html>
 `;
 
-/** Serves the built pages. An address without a file is a page's address and gets the application. */
+/** Serves the built pages. An address without a file belongs to a page, and gets the application. */
 export async function servePages(server: FastifyInstance, folder: string): Promise<void> {
   const isBuilt = existsSync(join(folder, 'index.html'));
   if (isBuilt) {
@@ -36,7 +36,7 @@ export async function servePages(server: FastifyInstance, folder: string): Promi
   });
 }
 
-/** Whether a path can be a page's: it decodes to plain segments, and is outside the API and the files of the build. */
+/** Whether a path can belong to a page: it decodes to plain segments, and is outside the API and the files of the build. */
 function isPagePath(url: string): boolean {
   const [path = ''] = url.split('?');
   let decoded: string;

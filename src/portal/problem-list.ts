@@ -9,8 +9,8 @@ export interface ProblemList {
 }
 
 /**
- * Returns a function that merges the problems of all services into one list, and keeps it for a second. A service that does not
- * answer is a problem itself.
+ * Returns a function that merges the problems of all services into one list, and keeps it for a second. A service that
+ * does not answer is a problem of its own.
  */
 export function createProblemList(
   services: Pick<LiveServices, 'problems'>,

@@ -43,7 +43,7 @@ function makeOnce(path: string): string | undefined {
   try {
     writeFileSync(draft, `${token}\n`, { flag: 'wx', mode: 0o600 });
     try {
-      // A link creates the name with its content, and fails where the name exists.
+      // A link creates the name together with its content, and fails if the name exists.
       linkSync(draft, path);
       return token;
     } finally {

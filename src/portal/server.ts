@@ -37,11 +37,11 @@ interface ServerOptions {
   /** Folder of the built pages. */
   readonly pages: string;
   readonly version: string;
-  /** What `GET /metrics` shows. The server adds its own. */
+  /** The metrics of `GET /metrics`. The server adds its own metrics. */
   readonly metrics: Registry;
 }
 
-/** Limits of bodies. The playground has its own, because the gateway reads that body. */
+/** Limits of bodies. The playground has other limits, because the gateway reads its body. */
 const bodyLimits = { bytes: 64 * 1024, json: { maxDepth: 20, maxValues: 5_000 } } as const;
 /** Time limits of a head and of a whole request, milliseconds. Node checks its connections every two seconds. */
 const arrivalLimits = { headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 2_000 } as const;
@@ -55,7 +55,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     http: arrivalLimits,
     // A path that cannot be decoded does not exist.
     frameworkErrors: (_error, _request, reply) => void answerError(reply, noSuchPath()),
-    // Otherwise an open event stream would delay the end of the server.
+    // Without this, an open event stream would delay the end of the server.
     forceCloseConnections: true,
     routerOptions: { ignoreTrailingSlash: true },
   });
@@ -138,7 +138,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   return server;
 }
 
-/** Refuses a NUL in an address: PostgreSQL accepts no text with NUL, so a look-up would fail in place of finding nothing. */
+/** Refuses a NUL in an address. PostgreSQL accepts no text with NUL, so a look-up would fail instead of finding nothing. */
 async function refuseNul({ query, params }: FastifyRequest): Promise<void> {
   for (const [field, value] of [...entriesOf(query), ...entriesOf(params)]) {
     if (String(value).includes('\0')) throw new PortalError(400, `${field}: expected text without a NUL`, { field });
@@ -148,7 +148,7 @@ async function refuseNul({ query, params }: FastifyRequest): Promise<void> {
 const entriesOf = (of: unknown): readonly (readonly [string, unknown])[] =>
   typeof of === 'object' && of !== null ? Object.entries(of) : [];
 
-/** Allows only scripts from own files: no code from text, no frame, nothing from other hosts. */
+/** Allows only scripts from the portal's own files: no code from text, no frame, nothing from other hosts. */
 const helmetOptions = {
   contentSecurityPolicy: {
     useDefaults: false,

@@ -4,13 +4,13 @@ import { messageOf } from '../core/failure.ts';
 
 /** The answer of one service, or the reason why it did not answer. */
 export interface ServiceReply<Said> {
-  /** Its origin, with its address. */
+  /** Origin of the service, with its address. */
   readonly service: string;
   readonly problem: string | null;
   readonly said: Said | undefined;
 }
 
-/** Largest answer, and largest event of a stream: a catalog of ten thousand endpoints has a megabyte. */
+/** Largest answer, and largest event of a stream. A catalog of ten thousand endpoints has a megabyte. */
 export const mostBytes = 32 * 1024 * 1024;
 
 export interface ServiceCallOptions {
@@ -23,7 +23,7 @@ export interface ServiceCallOptions {
 
 export type ServiceCalls = ReturnType<typeof createServiceCalls>;
 
-/** Calls what is below `/internal/` on the ops ports. */
+/** Calls the paths below `/internal/` on the ops ports of services. */
 export function createServiceCalls({ token, clock, timeoutMs }: ServiceCallOptions) {
   /** Rejects after the time limit, and aborts the signal. */
   async function withTimeout<Result>(run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
@@ -52,7 +52,7 @@ export function createServiceCalls({ token, clock, timeoutMs }: ServiceCallOptio
     throw new Error(`it answers with ${response.status}`);
   }
 
-  /** Resolves to the answer of a service, to `put` where it is given, or to undefined after 404. */
+  /** Sends a GET request, or a PUT with `put`. Resolves to the answer of the service, or to undefined after 404. */
   function read<Schema extends z.ZodType>(
     service: string,
     path: string,

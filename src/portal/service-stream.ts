@@ -9,19 +9,19 @@ import { type ServiceReply, mostBytes, parseAnswer, reasonOf, type ServiceCalls 
 export interface ServicesListener {
   /** Requests of one service that ended, oldest first. */
   readonly stories: (stories: readonly EndedStory[]) => void;
-  /** This many requests ended that no service remembers: there were too many at once. */
+  /** Called with the number of ended requests that no service remembers, because there were too many at once. */
   readonly missed: (requests: number) => void;
 }
 
 interface ServiceStreamOptions {
   /** Origin of the service, with its address. */
   readonly service: string;
-  /** The page after which the stream begins. Undefined: report what ends from now on. */
+  /** The page after which the stream begins. Undefined: it begins with requests that end from now on. */
   readonly lastEventId: string | undefined;
   readonly calls: Pick<ServiceCalls, 'send' | 'withTimeout'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly random: () => number;
-  /** A service that sends nothing for longer is given up, and connected to again. */
+  /** A stream that is silent for longer is closed and opened again. */
   readonly timeoutMs: number;
   readonly listener: ServicesListener;
 }
@@ -35,7 +35,7 @@ export interface ServiceStream {
   readonly close: () => void;
 }
 
-/** An id that no service has issued: the stream begins with all that the service remembers. */
+/** An id that no service has issued: the stream begins with all requests that the service remembers. */
 export const fromBeginning = '/0';
 
 export function openServiceStream(options: ServiceStreamOptions): ServiceStream {

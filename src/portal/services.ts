@@ -10,7 +10,7 @@ import { type ServiceReply, createServiceCalls, reasonOf, type ServiceCallOption
 import { fromBeginning, openServiceStream, type ServiceStream, type ServicesListener } from './service-stream.ts';
 
 interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
-  /** Ops ports, `http://host:port`. A host name means each of its addresses. Read again for each question. */
+  /** Ops ports, `http://host:port`. A host name means each of its addresses. The function is called again before each question. */
   readonly origins: () => readonly string[];
   /** Jitter between attempts to connect, from 0 to 1. */
   readonly random: () => number;
@@ -22,10 +22,10 @@ interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
 
 /** Whether a service answered. */
 export interface ServiceAnswer {
-  /** Its origin, with its address. */
+  /** Origin of the service, with its address. */
   readonly service: string;
   readonly answers: boolean;
-  /** Why it did not. */
+  /** Why the service did not answer. Null: it answered. */
   readonly problem: string | null;
 }
 
@@ -40,18 +40,18 @@ export interface LiveServices {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
   /** The current problems of each service: `createProblemList` makes one list of them. While the services are followed, no service is asked. */
   readonly problems: () => Promise<Answers<ProblemReport>>;
-  /** The request with exactly this id; where there is none, the requests with this correlation id, newest first. */
+  /** The request with exactly this id; if there is none, the requests with this correlation id, newest first. */
   readonly find: (
     id: string,
   ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
-  /** The least level that each of them logs, after it was changed where `change` names another. */
+  /** The log level of each service. `change`: the level to set first. */
   readonly logLevel: (change: LogLevel | undefined) => Promise<Answers<LogLevel>>;
   /** Reads the event streams of all services. One caller at a time. */
   readonly follow: (listener: ServicesListener) => FollowedServices;
 }
 
 export interface FollowedServices {
-  /** Resolves when each service has opened its stream or failed: the listener gets what ends from then on. */
+  /** Resolves when each service has opened its stream or failed. From then on the listener gets every request that ends. */
   readonly begun: Promise<void>;
   readonly stop: () => void;
 }
@@ -69,7 +69,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
   /** Undefined unless the services are followed. */
   let followedProblems: (() => Answers<ProblemReport>) | undefined;
 
-  /** The current services, each by its address; a name that cannot be looked up, with the problem. */
+  /** The current services by their addresses, and each name that cannot be looked up, with the problem. */
   async function addresses(): Promise<readonly ServiceReply<never>[]> {
     const found = await Promise.all(
       options.origins().map(async (origin): Promise<readonly ServiceReply<never>[]> => {
@@ -131,7 +131,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
       await Promise.all([...streams.values()].map(({ opened }) => opened));
       if (over.signal.aborted) return;
       followedProblems = () => answersOf([...[...streams.values()].map(({ answer }) => answer()), ...unknown]);
-      // All that a service remembers that joins later is new.
+      // If a service joins later, all requests that it remembers are new.
       const cancel = every(clock, lookUpEveryMs, () => look(fromBeginning));
       over.signal.addEventListener('abort', cancel);
     }
@@ -170,7 +170,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
 
 const rememberedMs = 1_000;
 
-/** Keeps an answer for a second: one question serves many pages. */
+/** Keeps an answer for a second, so that one question serves many pages. */
 export function rememberAnswer<Result>(
   ask: () => Promise<Result>,
   clock: Pick<Clock, 'elapsed'>,

@@ -4,9 +4,9 @@ import type { PortalStore } from './store-port.ts';
 
 type UsageReport = PortalStore['usageReport'];
 
-/** Recent reports, shared by all pages that show the same. */
+/** Recent reports, shared by all pages that show the same report. */
 interface SharedReports {
-  /** Like the store's. A failure is not kept: the next call asks the store again. */
+  /** Like `usageReport` of the store. A failure is not kept: the next call asks the store again. */
   readonly usageReport: UsageReport;
   /** Drops cached reports. Call after each settlement. */
   readonly forget: () => void;
@@ -15,8 +15,9 @@ interface SharedReports {
 const sharedMs = 1_000;
 
 /**
- * Reads a report once a second at most, so that a hundred open pages cost as much as one: each of them reads again after a request
- * ended. A map and no cache library: all entries are dropped together, and none is evicted by size or use.
+ * Reads a report at most once a second. So a hundred open pages cost as much as one, although each reads again after a
+ * request ended. A map is enough, without a cache library: all entries are dropped together, and none is evicted by
+ * size or use.
  */
 export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elapsed'>): SharedReports {
   const reports = new Map<string, { readonly at: number; readonly lines: Promise<readonly UsageLine[]> }>();

@@ -1,9 +1,9 @@
 import type { AccountOperations } from '../store/account-operations.ts';
 
 /**
- * The accounts and the ledger, as the portal uses them: every operation of the store. Each rejects with a `Refusal` when it cannot be
- * done as asked, with `DatabaseAway` while the database is down, and otherwise with the error of the database. Reports never block the
- * event loop of the portal.
+ * The accounts and the ledger for the portal: every operation of the store. Each rejects with a `Refusal` when it
+ * cannot be done, with `DatabaseAway` while the database is down, and otherwise with the error of the database. Reports
+ * never block the event loop of the portal.
  *
  * This file may import types of the store, and no code (.oxlintrc.json).
  */

@@ -4,7 +4,7 @@ import { type Caller, maySee } from './callers.ts';
 import { PortalError } from './portal-error.ts';
 import type { PortalStore } from './store-port.ts';
 
-// For a member or a key, objects of others do not exist: the same 404 as for an unknown id.
+// A member or a key gets the same 404 for objects of others as for an unknown id.
 
 export async function visibleWorkspace(store: PortalStore, caller: Caller, nameOrId: string): Promise<Workspace> {
   const found = await orNone(store.findWorkspace(nameOrId));
@@ -35,8 +35,8 @@ async function orNone<Found>(looking: Promise<Found>): Promise<Found | undefined
 }
 
 /**
- * The workspace of a list: the named one, if the caller may see it. Without a name an admin gets all workspaces (undefined), and a
- * member of one workspace that one. A member of several must name one.
+ * The workspace of a list: the named one, if the caller may see it. Without a name, an admin gets all workspaces
+ * (undefined). A member gets the workspace that the member has; a member of several workspaces must name one.
  */
 export async function workspaceAsked(
   store: PortalStore,

@@ -9,19 +9,19 @@ export interface ErrorFigure {
   readonly windowMs: number;
   readonly failed: number;
   readonly total: number;
-  /** The newest of them, which show whether requests still fail. */
+  /** The newest requests or attempts, which show whether requests still fail. */
   readonly lately: { readonly failed: number; readonly total: number };
-  /** The newest failure, in a word or two; undefined where it has none. */
+  /** The newest failure, in a word or two. Undefined if it is not known. */
   readonly lastFault: string | undefined;
 }
 
-/** The problem begins when a tenth fails, and ends when less than a twentieth does. */
+/** The problem begins when a tenth of them fails, and ends when less than a twentieth does. */
 const shares = { begin: 0.1, end: 0.05 } as const;
-/** Fewer failures may be one bad moment. Where every request failed, fewer are enough. */
+/** Fewer failures may be one bad moment. If every request failed, fewer are enough. */
 const enoughFailures = 5;
 const enoughWhereAllFail = 3;
 
-/** The problem of a model or backend with too many failures; undefined: it has not too many. */
+/** The problem of a model or backend with too many failures. Undefined if there are not too many. */
 export function errorRateProblem(
   figure: ErrorFigure,
   isListed: (problem: Pick<Finding, 'object' | 'kind'>) => boolean,

@@ -24,7 +24,7 @@ const seenThroughEnvoy: ReadonlySet<FoundKind> = new Set([
 ]);
 const nothing: ReadonlySet<FoundKind> = new Set();
 
-/** The kind on the right already says what the kind on the left would, of the same object. */
+/** A problem of the kind on the left is left out if the same object has a problem of the kind on the right. */
 const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
   'model-failing': 'model-not-served',
   'model-below-level': 'model-failing',
@@ -32,8 +32,8 @@ const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
 };
 
 /**
- * Finds every problem in what was observed. Leaves out a problem that another problem of the same object covers. Works through
- * thousands of objects in slices.
+ * Finds every problem in an observed state. Leaves out a problem that another problem of the same object covers. Works
+ * through thousands of objects in slices.
  */
 export async function findProblems(
   { service, objects, errors, mistakes: found }: Observed,

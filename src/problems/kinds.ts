@@ -3,24 +3,27 @@ import type { ProblemKind } from '../core/problem.ts';
 /** The kinds that a service finds by itself. The others are found when the problems of several services are merged. */
 export type FoundKind = Exclude<ProblemKind, 'service-silent' | 'not-shown'>;
 
-/** One problem, as one look at the service finds it. The tracker adds its times. */
+/** One problem in the findings of one look at the service. The tracker adds its times. */
 export interface Finding {
   readonly object: string;
   readonly kind: FoundKind;
-  /** What distinguishes it from other problems of this object and kind; no figure that changes. Absent: there are no others. */
+  /**
+   * Distinguishes the problem from others of the same object and kind. Contains no figure that changes. Absent: there
+   * are no others.
+   */
   readonly detail?: string | undefined;
-  /** The id of the model whose callers notice. Absent: of none. */
+  /** The id of the model whose callers notice the problem. Absent: no model is affected. */
   readonly model?: string | undefined;
-  /** A sentence with the figure. */
+  /** A sentence that contains the current figure. */
   readonly problem: string;
   readonly action: string;
 }
 
 /** How soon a kind of problem is listed, and how soon it leaves the list. */
 export interface ListingDelays {
-  /** A problem is listed once it has been seen for so long. */
+  /** A problem is listed once it has been seen for this long. */
   readonly afterMs: number;
-  /** A problem leaves the list once it has not been seen for so long. If it comes back earlier, it has not ended. */
+  /** A problem leaves the list once it has not been seen for this long. If it comes back earlier, it has not ended. */
   readonly clearMs: number;
 }
 

@@ -1,15 +1,15 @@
-/** The problems of the catalog's objects: what their authors wrote, and what their conditions say. */
+/** The problems of the catalog's objects: mistakes of their authors, and conditions in their status. */
 import type { CatalogProblem } from '../core/catalog.ts';
 import type { Finding } from './kinds.ts';
 import type { ConditionStatus } from '../core/live-catalog.ts';
 
 /** A mistake in the catalog, with the object that it was found in. */
 export interface CatalogMistake extends CatalogProblem {
-  /** `Backend/vllm-a`; undefined: the text has no object with a kind and a name. */
+  /** For example `Backend/vllm-a`. Undefined: the text has no object with a kind and a name. */
   readonly object: string | undefined;
 }
 
-/** A condition as the status of an object has it. */
+/** A condition in the status of an object. */
 export interface ObservedCondition {
   readonly type: string;
   readonly status: ConditionStatus;
@@ -25,7 +25,7 @@ export interface ObservedObject {
   readonly conditions: readonly ObservedCondition[];
 }
 
-/** Mistakes of one object that are listed one by one. */
+/** Most mistakes of one object that are listed one by one. */
 const mostOfOne = 5;
 const longestMessage = 400;
 
@@ -44,7 +44,7 @@ const whatToMend =
 function mistakeOf(object: string, { where, field, message }: CatalogMistake): Finding {
   const text = (field === '' ? message : `${field}: ${message}`).slice(0, longestMessage);
   const place = where === object ? '' : ` (${where})`;
-  // The place is no part of the identity: an edit above the mistake moves its line, and the mistake stays the same.
+  // The place is not part of the identity: an edit above the mistake moves its line, and the mistake stays the same.
   return { object, kind: 'object-refused', detail: text, problem: `Refused: ${text}${place}.`, action: whatToMend };
 }
 
@@ -53,21 +53,24 @@ function rest(object: string, more: number): Finding {
   return { object, kind: 'object-refused', detail: 'more', problem, action: whatToMend };
 }
 
-/** A file without the number of its document and the line. */
+/** The name of a file, without the number of its document and the line. */
 function fileOf(where: string): string {
   return `manifest/${where.replace(/:\d+$/, '').replace(/#\d+$/, '')}`;
 }
 
-/** A message as the end of a sentence. */
+/** Shortens a message, so that it ends a sentence. */
 const asEnd = (text: string): string => `${text.slice(0, longestMessage).replace(/\.$/, '')}.`;
 
-/** What a condition means for the list. */
+/** How a condition appears in the list of problems. */
 interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {
-  /** Comes before the condition's message. */
+  /** Text before the condition's message. */
   readonly problem: string;
 }
 
-/** By type, status and reason of a condition; by type and status for all other reasons. `none`: another problem covers it. */
+/**
+ * Rules by type, status and reason of a condition, or by type and status for all other reasons. `none`: another problem
+ * covers it.
+ */
 const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
   'Programmed False': {
     kind: 'cluster-refused',
@@ -100,21 +103,21 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
     problem: 'Callers do not see it in the list of models',
     action: 'Find out why its requests fail: docs/runbooks.md#weirerrorbudgetburnfast',
   },
-  // A mistake of the author, which is listed by itself.
+  // The mistake of the author is a problem of its own.
   'Programmed False NotAccepted': 'none',
   'Programmed False LastGoodServes': 'none',
   'Servable False NotAccepted': 'none',
   'Servable False BackendNotUsable': 'none',
-  // The share of its attempts that failed is listed, with the last fault.
+  // Another problem reports the share of attempts that failed, with the last fault.
   'Healthy False LastRequestsFailed': 'none',
-  // A model that left at its date.
+  // The model has left the catalog at its announced date.
   'Servable False Left': 'none',
   'Listed False NotInCatalog': 'none',
-  // The condition `Servable` has the reason.
+  // The condition `Servable` gives the reason.
   'Listed False NotServable': 'none',
 };
 
-/** The problems of one object, by its conditions. */
+/** The problems in the conditions of one object. */
 export function conditionProblems({ object, model, conditions }: ObservedObject): readonly Finding[] {
   return conditions.flatMap(({ type, status, reason, message }) => {
     const rule = rules[`${type} ${status} ${reason}`] ?? rules[`${type} ${status}`] ?? 'none';

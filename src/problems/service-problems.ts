@@ -6,13 +6,13 @@ import type { Finding } from './kinds.ts';
 
 export interface ObservedStore {
   readonly database: DatabaseState;
-  /** Why it is down, by the last failure. */
+  /** Why the database is down, by the last failure. */
   readonly reason?: string | undefined;
   readonly journalBytes: number;
   readonly journalLimitBytes: number;
   /** Why the journal cannot be written. */
   readonly journalFault?: string | undefined;
-  /** Whether the bills of new requests have room. */
+  /** Whether there is room for the bills of new requests. */
   readonly hasRoom: boolean;
   /** Undefined: a server keeps the data. */
   readonly isDamaged: boolean | undefined;
@@ -21,13 +21,13 @@ export interface ObservedStore {
 export interface ObservedCertificate {
   /** `certificate/gateway.example.com`, or the Backend that trusts it. */
   readonly object: string;
-  /** What it is, as the subject of a sentence. */
+  /** Names the certificate, as the subject of a sentence. */
   readonly what: string;
   /** Milliseconds since the Unix epoch. */
   readonly expiresAt: number;
 }
 
-/** What is known of a service at one moment. */
+/** The observed state of a service at one moment. */
 export interface ObservedService {
   readonly now: number;
   readonly store: ObservedStore;
@@ -36,7 +36,7 @@ export interface ObservedService {
   /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
   readonly disk: { readonly free: number; readonly size: number } | undefined;
   readonly isEnvoyAnswering: boolean;
-  /** How long Envoy has not answered the oldest message about endpoints. */
+  /** Age of the oldest message about endpoints that Envoy has not answered. */
   readonly unansweredMs: number;
   /** Share of new requests that the service refuses because it is too busy. */
   readonly refusedShare: number;
@@ -58,7 +58,7 @@ export const thresholds = {
 
 const dayMs = 86_400_000;
 
-/** The problems of the service, by what was observed. */
+/** The problems in the observed state of a service. */
 export function serviceProblems(observed: ObservedService, isListed: IsListed): readonly Finding[] {
   return [
     ...storeProblems(observed.store, isListed),
@@ -158,7 +158,7 @@ function certificateProblems({ object, what, expiresAt }: ObservedCertificate, n
   });
 }
 
-/** A certificate of the edge, as Envoy describes it. */
+/** A certificate of the edge, from Envoy's description. */
 export function edgeCertificate({
   names,
   expiresAt,
@@ -171,7 +171,10 @@ export function edgeCertificate({
 
 const pemOfOne = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The CA certificates by which a Backend is trusted: the bundle is good until its last one expires. Undefined: it has none of its own. */
+/**
+ * The CA certificates that verify a Backend. The bundle is valid until its last certificate expires. Undefined: the
+ * Backend has no bundle of its own.
+ */
 export function trustedCertificate({ backend, tls }: Cluster): ObservedCertificate | undefined {
   if (tls.mode !== 'Custom') return undefined;
   const ends = [...tls.ca.matchAll(pemOfOne)].flatMap(([pem]) => endOf(pem));
@@ -184,7 +187,7 @@ function endOf(pem: string): readonly number[] {
   try {
     return [new X509Certificate(pem).validToDate.getTime()];
   } catch {
-    // Envoy refuses a cluster with such a text, and says so.
+    // Envoy refuses a cluster with such a text, and reports the reason.
     return [];
   }
 }

@@ -5,12 +5,12 @@ import { type Finding, type FoundKind, type ListingDelays, listingDelays as usua
 /** What one look at the service found. */
 export interface Look {
   readonly findings: readonly Finding[];
-  /** Kinds that could not be looked for: their problems stay as they were. */
+  /** Kinds that could not be looked for. Their problems stay unchanged. */
   readonly unknown: ReadonlySet<FoundKind>;
 }
 
 export interface ProblemTracker {
-  /** Takes the findings of one look. Returns whether a problem has appeared, ended or changed its words. */
+  /** Takes the findings of one look. Returns whether a problem has appeared, has ended or has a new text. */
   readonly look: (look: Look) => boolean;
   /** The problems that are listed now, the most urgent first. */
   readonly current: () => readonly Problem[];
@@ -22,7 +22,7 @@ interface TrackerOptions {
   readonly clock: Pick<Clock, 'now' | 'elapsed'>;
   /** The problems that were listed when the previous process ended. */
   readonly kept: readonly Problem[];
-  /** Default: those of the kinds. */
+  /** Default: the delays of `kinds.ts`. */
   readonly listingDelays?: Readonly<Record<FoundKind, ListingDelays>>;
 }
 
@@ -35,12 +35,15 @@ interface Tracked {
   readonly isListed: boolean;
 }
 
-/** A process that has just started knows less than the previous one did, so it keeps that one's problems for a while. */
+/** A process that has just started has observed less than the previous one, so it keeps the previous one's problems for a while. */
 const leastClearOfKeptMs = 15_000;
-/** Problems that are listed by name. */
+/** Most problems that are listed by name. */
 const mostListed = 500;
 
-/** Gives problems their times. A problem has the same `since` from the first look that finds it to its end, whatever its figures do. */
+/**
+ * Gives problems their times. `since` of a problem stays the same from the first look that finds it to its end, also if
+ * its figures change.
+ */
 export function createProblemTracker({ clock, kept, listingDelays = usualDelays }: TrackerOptions): ProblemTracker {
   const startedAt = clock.elapsed();
   let tracked: ReadonlyMap<string, Tracked> = new Map(kept.flatMap((problem) => trackedOf(problem, startedAt)));

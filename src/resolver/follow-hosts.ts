@@ -11,10 +11,10 @@ import {
   type Scheme,
 } from '../core/endpoint.ts';
 
-/** The addresses of a host name, IPv4 and IPv6; none for a name without any. Rejects if the look-up fails. */
+/** The addresses of a host name, IPv4 and IPv6. Empty if the name has none. Rejects if the look-up fails. */
 export type LookUp = (host: string) => Promise<readonly string[]>;
 
-/** Resolves names as the system does, with `/etc/hosts` and search domains. */
+/** Resolves names like the system, with `/etc/hosts` and search domains. */
 export const systemLookUp: LookUp = async (host) => {
   try {
     const found = await lookup(host, { all: true });
@@ -30,17 +30,18 @@ export const systemLookUp: LookUp = async (host) => {
 const refreshMs = 5_000;
 const retryMs = 1_000;
 
-/** After this long, the hosts that are known are reported without the others. */
+/** After this time, the known hosts are reported without the others. */
 const firstWithinMs = 1_000;
 
 /**
- * Look-ups at a time, of all names. Each occupies a thread of libuv's pool, which has four for everything. Names whose
- * last look-up failed are looked up one at a time, because that can take many seconds.
+ * Most look-ups at a time, over all names. Each occupies a thread of libuv's pool, which has four for everything. Names
+ * whose last look-up failed are looked up one at a time, because that can take many seconds.
  */
 const mostLookUps = 2;
 
 /**
- * A name that had addresses must have none twice in a row: a name server that starts may not know names for a moment.
+ * A name that had addresses loses them only after this many empty answers in a row: a name server that starts may not
+ * know names for a moment.
  */
 const emptyAnswersToBelieve = 2;
 
@@ -73,7 +74,7 @@ export function createHostFollower(options: {
   let lookUps = 0;
   let failingLookUps = 0;
 
-  /** Takes names from the queue as long as there is room for them. */
+  /** Starts look-ups of names in the queue, as many as may run at once. */
   function work(): void {
     while (lookUps < mostLookUps) {
       const at = queue.findIndex(({ isFailing }) => !isFailing || failingLookUps === 0);
@@ -90,7 +91,7 @@ export function createHostFollower(options: {
     const found = await lookUp(name.host).catch(() => undefined);
     lookUps -= 1;
     if (wasFailing) failingLookUps -= 1;
-    // The name is not followed any more, or is followed anew.
+    // If this is false, the name is no longer followed, or was removed and added again.
     if (names.get(name.host) === name) take(name, found);
     work();
   }
@@ -183,14 +184,14 @@ function endpointsOf(
     const authority = authorityOf(at, options.scheme);
     for (const address of options.addressesOf(at.host)) {
       const name = endpointName(address, at.port);
-      // Two names may lead to one address: it is one endpoint, which is called by the first name.
+      // Two names may lead to one address: it is one endpoint, and calls to it use the first name.
       if (!endpoints.has(name)) endpoints.set(name, { name, address, port: at.port, authority, zone: undefined });
     }
   }
   return [...endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The address of a host that is an address, in Envoy's spelling. */
+/** The address of a host that is written as an address, in Envoy's spelling. */
 function addressIn(host: string): readonly string[] {
   const version = isIP(host);
   if (version === 0) return [];

@@ -13,10 +13,11 @@ import * as requests from './ledger/list-requests.ts';
 import * as usage from './ledger/usage-report.ts';
 import * as books from './ledger/verify-ledger.ts';
 
-// The one list of operations on accounts and the ledger. An operation is a function of the database and its own arguments. The opened
-// accounts, the wrapper of the portal, the questions to the thread of reports and the type of the portal's store are derived from here.
+// The one list of operations on accounts and the ledger. An operation is a function of the database and its own
+// arguments. The opened accounts, the wrapper of the portal, the messages to the thread of reports and the type of the
+// portal's store are derived from this list.
 
-/** Services keep what these change in memory, so running services are notified after each. */
+/** Services keep accounts in memory. So running services are notified after each of these operations. */
 export const changes = {
   createWorkspace: workspaces.createWorkspace,
   changeWorkspace: workspaces.changeWorkspace,
@@ -57,7 +58,7 @@ export const reads = {
   sharedSecret: secrets.readSharedSecret,
 };
 
-/** These may take seconds. SQLite blocks its thread meanwhile, so the portal runs them in a thread of their own. */
+/** These operations may take seconds. SQLite blocks its thread meanwhile, so the portal runs them in a thread of their own. */
 export const reports = {
   usageReport: usage.usageReport,
   listRequests: requests.listRequests,

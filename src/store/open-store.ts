@@ -15,8 +15,8 @@ const maxWaitingRows = 10_000;
 const maxBatch = 1_000;
 /**
  * Least time between two commits. A commit costs ten times as much as a row in it, so rows of a busy service share
- * commits. A row that comes alone does not wait. With 4 ms there are a quarter fewer whole answers, because each waits
- * for its row.
+ * commits. A row that arrives alone does not wait. At 4 ms the service completes a quarter fewer non-streaming answers,
+ * because each waits for its row.
  */
 const commitEveryMs = 2;
 /** About half a million rows. */
@@ -30,7 +30,7 @@ const usualJournalBytes = 256 * 1024 * 1024;
 const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
 const readAgainEveryMs = 300;
 const readAgainAtMost = 5_000;
-/** After this time without a query, PostgreSQL is asked whether it is there. SQLite needs no such query. */
+/** After this time without a query, a query checks that PostgreSQL answers. SQLite needs no such query. */
 const lookEveryMs = 5_000;
 /** How long a known key works while the database is down. An operator cannot suspend it in that time. */
 const awayForMs = 30 * 60_000;

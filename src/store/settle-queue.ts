@@ -5,7 +5,7 @@ import type { SettleFault } from './worker-message.ts';
 export interface SettleQueue {
   /** Resolves when the row is durable. Rejects with `overloaded` when too many rows wait, and with the reason when the row was not written. */
   readonly add: (outcome: Outcome) => Promise<void>;
-  /** Resolves the rows of the batch that was sent, and rejects those with a fault. */
+  /** Resolves the promises of the rows of the batch under way, and rejects those of rows with a fault. */
   readonly acknowledge: (faults: readonly SettleFault[]) => void;
   /** Rejects all rows that wait and all that are added later. */
   readonly fail: (failure: Failure) => void;
@@ -22,8 +22,8 @@ interface Waiting {
 }
 
 /**
- * Groups rows into commits: while one batch is under way, new rows wait for the next. The slower the disk, the larger the
- * batches, so a disk that syncs a hundred times a second still takes thousands of rows a second.
+ * Groups rows into commits: while one batch is under way, new rows wait for the next. The slower the disk, the larger
+ * the batches, so a disk that syncs a hundred times a second still stores thousands of rows a second.
  */
 export function createSettleQueue(options: {
   /** Hands a batch to the store's thread. */

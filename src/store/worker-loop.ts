@@ -38,9 +38,9 @@ export interface WorkerLoop {
 }
 
 /**
- * The loop in which the store's thread does everything, one thing at a time: a read always sees what was written before, and
- * rows are written in the order in which they came. While the database is down, rows go to the journal. When it is up again, the
- * journal is settled first, oldest rows first, and new rows go to its end until it is empty.
+ * The loop in which the store's thread does everything, one thing at a time: a read always sees what was written
+ * before, and rows are written in the order of their arrival. While the database is down, rows go to the journal. When
+ * it is up again, the journal is settled first, oldest rows first, and new rows go to its end until it is empty.
  */
 export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const state = newState(options.journal);
@@ -114,7 +114,7 @@ function add(waiting: LoopState['waiting'], request: Exclude<StoreRequest, { rea
   }
 }
 
-/** Takes the work from what waits, and does it. */
+/** Removes the next work from the work that waits, and does it. */
 async function perform(context: LoopContext, next: Exclude<Work, { readonly kind: 'rest' }>): Promise<void> {
   const { waiting, upkeep } = context.state;
   switch (next.kind) {
@@ -158,7 +158,7 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
     journal.append(batch.rows);
   } catch (error) {
     const message = messageOf(error);
-    // The status is first, so that no request is let in whose row would be refused, too.
+    // The status is reported first, so that no request is accepted whose row would be refused, too.
     setStatus(context, state.status.database, { message: `the journal: ${message}` });
     reply(noRoomReply(batch, message));
     return;
@@ -200,7 +200,7 @@ async function reportReserved(context: LoopContext, reserved: Reserved): Promise
   }
 }
 
-/** Notices an outage while there are no requests. Otherwise the first caller after it would. */
+/** Notices an outage while there are no requests. Otherwise the first request after it would notice it. */
 async function look(context: LoopContext): Promise<void> {
   const database = databaseIfUp(context);
   if (database === undefined) return;

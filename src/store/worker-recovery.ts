@@ -66,7 +66,7 @@ function goUp(context: LoopContext, database: OpenDatabase): void {
   state.upkeep ??= startUpkeep(database, {
     retentionDays,
     clock,
-    // While the database is down, its status says so.
+    // While the database is down, its status has been reported already.
     report: (message) => state.status.database === 'up' && setStatus(context, 'up', { message }),
     wake: () => void work(),
     rested: (result) => reply({ kind: 'upkeep', result }),

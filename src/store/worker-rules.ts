@@ -41,7 +41,7 @@ export interface Readiness {
   readonly isUpkeepDue: boolean;
 }
 
-/** Requests come first. Upkeep needs a database that is up, a recovery one that is not. */
+/** Requests come first. Upkeep needs a database that is up. A recovery needs a database that is not up. */
 export function nextWork(waiting: WaitingWork, state: Readiness): Work {
   if (waiting.batch !== undefined) return { kind: 'settle', outcomes: waiting.batch };
   if (waiting.hashes.size > 0) return { kind: 'find', hashes: [...waiting.hashes].slice(0, findHashes) };
@@ -56,7 +56,10 @@ export function mustRecover({ phase, database, isRetryArmed }: Omit<Readiness, '
   return database !== 'up' && !isRetryArmed && phase === 'open';
 }
 
-/** The status for a state of the database, without a message. A database that is up takes the rows, so a fault of the journal does not count. */
+/**
+ * The status for a state of the database, without a message. A database that is up stores the rows, so a fault of the
+ * journal does not count.
+ */
 export function statusOf(
   database: StoreStatus['database'],
   {
@@ -80,8 +83,8 @@ export function statusOf(
 }
 
 /**
- * Adds a reason to those of the outage. A reason is logged once in an outage: attempts may fail with different reasons in turn, such as
- * those of two servers.
+ * Adds a reason to those of the outage. A reason is logged once in an outage: attempts may fail with several reasons in
+ * turn, for example with two servers.
  */
 export function addReason(
   logged: ReadonlySet<string>,
@@ -129,7 +132,7 @@ export function settledReply(
   return { kind: 'settled', balances, spendings, faults: [...faults, ...refusals] };
 }
 
-/** The reply when the journal has the rows: their costs, because the balances are in a database that is not up. */
+/** The reply when the rows are in the journal. It contains their costs, because the balances are in a database that is not up. */
 export function journaledReply({ rows, faults }: CheckedBatch): StoreReply {
   const costs = new Map<string, bigint>();
   for (const { workspaceId: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
@@ -137,7 +140,7 @@ export function journaledReply({ rows, faults }: CheckedBatch): StoreReply {
   return { kind: 'journaled', costs: [...costs], spendings, faults };
 }
 
-/** The reply when neither the database nor the journal takes the rows. */
+/** The reply when neither the database nor the journal accepts the rows. */
 export function noRoomReply({ indexOf, faults }: CheckedBatch, message: string): StoreReply {
   const noRoom = indexOf.map((index): SettleFault => ({ index, reason: 'no-room', message }));
   return { kind: 'settled', balances: [], spendings: [], faults: [...faults, ...noRoom] };
@@ -166,8 +169,8 @@ export function advance(replay: Replay, refused: number): Replay {
 }
 
 /**
- * What becomes of the file: it has `more` rows, or it is removed. A file with refused rows, or with an end that could not be read, is
- * kept for inspection.
+ * What to do with the file: it has `more` rows, or it is removed. A file with refused rows, or with an end that could
+ * not be read, is kept for inspection.
  */
 export function fateOf({ segment, settled, refused }: Replay): 'more' | 'remove' | 'keep-refused' | 'keep-damaged' {
   if (settled < segment.rows.length) return 'more';

@@ -41,7 +41,7 @@ export interface LoopState {
   cancelRetry: CancelTimer | undefined;
   /** The file of the journal that is being settled. */
   replay: Replay | undefined;
-  /** As `WaitingWork`. */
+  /** Like `WaitingWork`, but the loop changes it. */
   readonly waiting: {
     batch: readonly SettledRequest[] | undefined;
     readonly hashes: Set<string>;
@@ -57,7 +57,7 @@ export interface LoopState {
   working: Promise<void> | undefined;
 }
 
-/** The state and what its parts share: the requests and the recovery. */
+/** The state, and what the parts of the loop share. */
 export interface LoopContext {
   readonly options: WorkerLoopOptions;
   readonly state: LoopState;
@@ -115,7 +115,10 @@ export function goDown(context: LoopContext, reason: string): void {
   });
 }
 
-/** The database, if it takes statements. A database that is `replaying` does not know yet what the rows of the journal have spent. */
+/**
+ * The database, if it accepts statements. The balances of a database that is `replaying` do not include the rows of the
+ * journal yet.
+ */
 export function databaseIfUp({ state }: LoopContext): OpenDatabase | undefined {
   return state.status.database === 'up' ? state.database : undefined;
 }

@@ -13,7 +13,7 @@ interface Count {
 /** How many of the last requests or attempts failed. */
 export interface ErrorCount extends Count {
   readonly windowMs: number;
-  /** The newest of them, of one to two minutes. */
+  /** Failures in the last one to two minutes alone. */
   readonly lately: Count;
   /**
    * The newest failure of an attempt: its kind and, if an engine answered, the status. Undefined for a model, and
@@ -34,7 +34,7 @@ export interface ErrorCounts {
   readonly attempt: (backend: string, end: AttemptEnd) => void;
   /** Forgets models and backends that are no longer in the catalog. */
   readonly retain: (snapshot: Pick<Snapshot, 'models' | 'clusters'>) => void;
-  /** Each is added up when it is read. */
+  /** Each count is added up when it is read. */
   readonly ofModels: () => Iterable<readonly [id: string, ErrorCount]>;
   readonly ofBackends: () => Iterable<readonly [name: string, ErrorCount]>;
 }
@@ -142,7 +142,7 @@ function servedOf({ kind, firstTokenMs, refusedFor }: Outcome): boolean | undefi
   }
 }
 
-/** The request's own faults, and those that may be. */
+/** Reasons that are, or may be, the request's own fault. */
 const ofTheCaller: ReadonlySet<NonNullable<Outcome['refusedFor']>> = new Set([
   ...(['bad-request', 'context-length', 'content-policy', 'structure', 'disputed'] as const),
 ]);

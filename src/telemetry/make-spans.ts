@@ -42,7 +42,7 @@ interface SpanParts {
   readonly attributes?: Attributes;
 }
 
-/** A span, by default under that of the request. `from` and `to` are monotonic. */
+/** A span, by default under the span of the request. `from` and `to` are monotonic. */
 function span({ record, trace }: Frame, parts: SpanParts): EndedSpan {
   const { name, from, to, kind = 'internal', isError = false, attributes = {} } = parts;
   const wall = record.startedAt - record.begun;
@@ -109,7 +109,7 @@ function stageSpans(frame: Frame): readonly EndedSpan[] {
   return spans;
 }
 
-/** The bill, which may count tokens, with the commit of its row. */
+/** The span of the bill, which includes counting tokens, and under it the span of the commit of its row. */
 function settlementSpans(frame: Frame): readonly EndedSpan[] {
   const { record, overAt } = frame;
   const { answeredAt, settledAt, recordedAt } = record;

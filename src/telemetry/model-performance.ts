@@ -9,7 +9,10 @@ import { createSliceRing } from './slice-ring.ts';
 
 export interface ModelPerformanceOptions {
   readonly clock: Clock;
-  /** Whether any route of the model takes requests: neither ejected nor cooling off. A route at capacity counts as taking them. */
+  /**
+   * Whether any route of the model accepts requests: neither ejected nor cooling off. A route at capacity counts as
+   * accepting them.
+   */
   readonly hasRoute: (model: Model) => boolean;
   /**
    * Whether Envoy has an endpoint for some route. If it has none, only a health check or DNS can change that, not
@@ -74,7 +77,7 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
     if (outcome !== undefined) found.speed.outcome(outcome, clock.now());
     const served = outcome !== undefined && isServed(outcome, found.callers);
     if (served !== undefined) found.availability.record(served);
-    // The state of the service level changes only when it is asked for: see `createAvailability`.
+    // The state of the service level changes only in `against`: see `createAvailability`.
     found.availability.against(model.serviceLevel?.minAvailability);
   }
 
@@ -110,9 +113,9 @@ function wasServed({ kind, firstTokenMs, refusedFor }: Outcome): boolean | 'disp
     case 'completed':
       return true;
     case 'cancelled':
-    // A request that the service lost says no more about the model than one whose caller left.
+    // A request that the service lost says as little about the model as a request whose caller left.
     case 'service-lost':
-      // A caller who left before the first output was impatient, or waited for a model that hangs: it is not known which.
+      // If a caller left before the first output, the caller was impatient or the model hangs. It is not known which.
       return firstTokenMs === undefined ? undefined : true;
     case 'failed':
     case 'incomplete':
@@ -160,11 +163,14 @@ export interface ServiceLevelResult {
 /** How many of one model's requests were served, over a window, and whether that is enough. */
 export interface Availability {
   readonly record: (isServed: boolean) => void;
-  /** Compares the share that was served with the least share; a model without a least share always meets its level. */
+  /** Compares the share that was served with `minimum`. A model without a minimum always meets its level. */
   readonly against: (minimum: number | undefined) => ServiceLevelResult;
 }
 
-/** Whether a model meets its service level. One that missed it is below it until one of the conditions of its return holds. */
+/**
+ * Whether a model meets its service level. A model that missed it stays `missed` until a condition of
+ * `createAvailability` holds.
+ */
 type LevelState = { readonly kind: 'met' } | { readonly kind: 'missed'; readonly lastBelowAt: number };
 
 function servedOf(slices: readonly ServedSlice[]): ServedSlice {

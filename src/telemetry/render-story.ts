@@ -42,7 +42,7 @@ export function storyOf(record: RequestRecord): Story {
   };
 }
 
-/** Tenths of a millisecond. The clock is finer, but readers do not need that. */
+/** Rounds to tenths of a millisecond. The clock is finer, but readers do not need that. */
 function rounded(ms: number): number {
   return Math.max(0, Math.round(ms * 10) / 10);
 }
@@ -118,7 +118,7 @@ function billOf(outcome: SettledRequest): Story['bill'] {
   };
 }
 
-/** The ledger's part of a request's story, after the services have forgotten the rest. */
+/** The part of a request's story that the ledger has. The services have forgotten the rest. */
 export function storyFromLedger(outcome: SettledRequest): Story {
   return {
     id: outcome.requestId,

@@ -2,7 +2,7 @@
 export interface SliceRing<S> {
   /** The slice of this moment, to add to. */
   readonly at: (now: number) => S;
-  /** The slices of the window that ends now, in no order, without those in which nothing happened. */
+  /** The slices of the window that ends now, in no order, without empty slices. */
   readonly live: (now: number) => readonly S[];
 }
 
@@ -12,8 +12,8 @@ interface Slice<S> {
 }
 
 /**
- * Slices begin at whole multiples of their width since the Unix epoch. If the wall clock is set back, slices that are
- * then in the future are hidden, and none gets a later time.
+ * Slices begin at whole multiples of their width since the Unix epoch. If the wall clock is set back, the slices that
+ * are then in the future are hidden, and their times do not change.
  */
 export function createSliceRing<S>(options: {
   readonly count: number;
@@ -23,7 +23,7 @@ export function createSliceRing<S>(options: {
   const { count, widthMs, empty } = options;
   const ring: Slice<S>[] = [];
   let latest: Slice<S> | undefined;
-  /** The window as `live` last returned it; valid until a slice begins or drops out. */
+  /** The last result of `live`; valid until a slice begins or drops out. */
   let window: { readonly newest: number; readonly contents: readonly S[] } | undefined;
   const numberAt = (now: number): number => Math.floor(now / widthMs);
 
@@ -31,7 +31,7 @@ export function createSliceRing<S>(options: {
     const found = ring.find((candidate) => candidate.number === number);
     if (found !== undefined) return found;
     const fresh = { number, content: empty() };
-    // A slice that is a whole turn of the ring older has the same place, and is outside the window.
+    // The new slice replaces the slice that is older by a whole turn of the ring, which is outside the window.
     const place = ring.findIndex((other) => other.number % count === number % count);
     window = undefined;
     ring.splice(place === -1 ? ring.length : place, 1, fresh);

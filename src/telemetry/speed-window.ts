@@ -40,9 +40,9 @@ export function createSpeedWindow(): SpeedWindow {
 }
 
 /**
- * Tokens per second as delivered. For a stream: the tokens after the first delivery, over the time from the first to
- * the last, without the processing of the prompt. For a whole answer, and a stream that came in one burst: all tokens
- * over the time since the request, which understates the model's speed and never overstates it.
+ * The delivered tokens per second. For a stream: the tokens after the first delivery, over the time from the first to
+ * the last, without the processing of the prompt. For a whole answer, and a stream that arrived in one burst: all
+ * tokens over the time since the request, which understates the model's speed and never overstates it.
  */
 function speedOf({
   stream,
@@ -58,8 +58,8 @@ function speedOf({
 }
 
 /**
- * The figure that the catalog publishes for these slices; undefined if none is fresh. Medians use streams alone if
- * there are enough of them, else also whole answers, and only then answers whose tokens are estimates.
+ * The figure that the catalog publishes for these slices. Undefined if none is fresh. Medians use streams alone if
+ * there are enough of them. Otherwise they also use whole answers, and then answers whose tokens are estimates.
  */
 export function figureOf(slices: readonly SpeedSlice[], now: number): PerformanceFigure | undefined {
   const all = (kind: keyof SpeedSlice): readonly SpeedHistogram[] => slices.flatMap((slice) => slice[kind] ?? []);
@@ -96,8 +96,8 @@ export interface SpeedHistogram {
 export const relativeError = 0.04;
 
 /**
- * The measured range: from a token in ten seconds to sixteen minutes in milliseconds. Values beyond it count as its
- * ends.
+ * The measured range. In tokens per second its lower end is a token in ten seconds; in milliseconds its upper end is
+ * sixteen minutes. Values outside the range count as its nearest end.
  */
 const lowest = 0.1;
 const highest = 1_000_000;

@@ -5,13 +5,13 @@ import type { EndedSpan } from '../core/trace.ts';
 import { spansOf } from './make-spans.ts';
 import { storyOf } from './render-story.ts';
 
-/** The stories of this process's requests: of those in progress, and of the last ones that have ended. */
+/** The stories of this process's requests: of the requests in progress, and of the last requests that have ended. */
 export interface Stories {
-  /** A request for an answer has come. Its record is read whenever its story is asked for. */
+  /** Call it when a request for an answer arrives. The record is read again each time the story is read. */
   readonly began: (record: RequestRecord) => void;
-  /** The record of that request is complete. */
+  /** Call it when the record of a request is complete. */
   readonly ended: (record: RequestRecord) => void;
-  /** Requests that ended after the one with this number, oldest first. */
+  /** Requests that ended after the request with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
   /** The process and the number of the request that ended last. */
   readonly latest: () => { readonly process: string; readonly seq: number };
@@ -19,7 +19,7 @@ export interface Stories {
   readonly onEnded: (listener: () => void) => void;
   /**
    * The request with exactly this id; if there is none, the requests with this correlation id, newest first. The caller
-   * chooses a correlation id: it can be any text, also the id of another's request.
+   * chooses a correlation id: it can be any text, also the id of another caller's request.
    */
   readonly find: (id: string) => readonly Story[];
 }
@@ -72,7 +72,7 @@ export function createStories({
       }));
       return {
         process,
-        // A reader with a higher number than the last one read from an earlier process. It starts again.
+        // A reader whose number is above the last one has read from an earlier process, so it starts again.
         next_after: chosen.at(-1)?.seq ?? Math.min(seq, lastSeq),
         has_more: later.length > chosen.length,
         missed: Math.max(0, lastSeq - seq - later.length),
@@ -110,7 +110,7 @@ interface NumberedRecord {
   readonly record: RequestRecord;
 }
 
-/** The last added records, in the order of their addition. */
+/** The records that were added last, in the order of their addition. */
 function createRing(size: number) {
   const places: NumberedRecord[] = [];
   let next = 0;

@@ -24,8 +24,8 @@ function emit<Name extends PortalEventName>(name: Name, data: Parameters<NonNull
 }
 
 /**
- * One stream for all components of a tab, and none in a hidden tab: a browser opens six connections to an address, and a seventh tab
- * would wait for ever.
+ * One stream for all components of a tab, and none in a hidden tab. A browser opens at most six connections to an
+ * address, so a seventh tab would wait for ever.
  */
 function openOrClose(): void {
   const wanted = listeners.size > 0 && document.visibilityState === 'visible';
@@ -40,7 +40,7 @@ function openOrClose(): void {
     if (wasOpen) emit('missed', { events: 1 });
     wasOpen = true;
   });
-  // The browser does not connect again after an answer that is no stream, for example while the database is down.
+  // The browser does not connect again if the answer is not a stream, for example while the database is down.
   stream.addEventListener('error', () => {
     if (stream?.readyState !== EventSource.CLOSED) return;
     stream = undefined;
@@ -49,7 +49,7 @@ function openOrClose(): void {
   for (const name of names) {
     stream.addEventListener(name, (event: MessageEvent<string>) => emit(name, JSON.parse(event.data)));
   }
-  // Newer tabs took its place. It opens again only when this tab is shown again.
+  // Newer tabs have opened streams in place of this one. It opens again only when this tab is shown again.
   stream.addEventListener('ended', (event: MessageEvent<string>) => {
     const { kind }: { readonly kind: EndedKind } = JSON.parse(event.data);
     if (kind === 'replaced') stream?.close();

@@ -69,8 +69,8 @@ const providerFailures: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the sign-in part of the address: `#token=…`, as `npm start` prints it, or `?sign_in=…`. Removes it from the address and from
- * the history first. Undefined when there is none.
+ * Reads the sign-in part of the address: `#token=…`, which `npm start` prints, or `?sign_in=…`. Removes it from the
+ * address and from the history first. Undefined when there is none.
  */
 export async function signInFromAddress(): Promise<
   { readonly kind: 'session'; readonly session: SessionObject } | FailedSignIn | undefined

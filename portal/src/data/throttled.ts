@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'react';
 
 /**
- * Runs an action at once, and at most once in the given milliseconds while it is called repeatedly. The last call is never lost.
- * Nothing runs after the component was removed.
+ * Runs an action at once. If it is called repeatedly, the action runs at most once in the given milliseconds. The last
+ * call is never lost. Nothing runs after the component was removed.
  */
 export function useThrottled(everyMs: number, run: () => void): () => void {
   const latest = useRef(run);

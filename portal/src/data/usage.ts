@@ -10,7 +10,7 @@ export const dayMs = 24 * hourMs;
 export interface UsageFilter {
   readonly from: string;
   readonly to: string | undefined;
-  /** Null: not known yet; no report is read. */
+  /** Null: not known yet, so no report is read. */
   readonly workspace: string | undefined | null;
   readonly key: string | undefined;
   readonly model: string | undefined;
@@ -24,7 +24,7 @@ export type Range = (typeof ranges)[number];
 
 const days: Readonly<Record<Exclude<Range, '24h'>, number>> = { '7d': 7, '30d': 30, '90d': 90 };
 
-/** The beginning of a range that ends now, at a full hour or day. Days are UTC days, as in the rollups. */
+/** The beginning of a range that ends now, at a full hour or day. Days are UTC days, like in the rollups. */
 export function beginningOf(range: Range, now: number): string {
   const [count, length] = range === '24h' ? [24, hourMs] : [days[range], dayMs];
   return new Date((Math.floor(now / length) - count + 1) * length).toISOString();
@@ -51,16 +51,16 @@ export interface UsageQuestion {
   readonly top: number | undefined;
 }
 
-/** A report with its scope. While a newer one loads, the page shows this scope and not the selected one. */
+/** A report with its scope. While a newer report loads, the page shows this scope and not the selected one. */
 export interface Usage {
   readonly asked: UsageQuestion;
   readonly lines: readonly UsageLineObject[];
 }
 
-/** Most lines of a page of the API that a report with a top can have: 90 days of seven groups and the others. */
+/** Most lines of a page of the API. A report with `top` has fewer: 90 days with seven groups and the sum of the others. */
 const mostLines = 1_000;
 
-/** Named groups of a chart and its table: more colours look alike. The download has all groups. */
+/** Most groups with a name in a chart and its table, because more colours look alike. The download has all groups. */
 export const mostInChart = 7;
 export const mostInTable = 100;
 

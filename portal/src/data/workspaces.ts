@@ -29,9 +29,9 @@ export function useWorkspaceChoices(): readonly WorkspaceChoice[] | undefined {
 }
 
 /**
- * The workspace that the address names, or the first of the list when the list first loaded. That workspace stays selected while it
- * exists: a new workspace that sorts before it must not become the payer of an open form. Undefined while the list loads, and where
- * there is none.
+ * The workspace that the address names, or the first of the list when the list first loaded. That workspace stays
+ * selected while it exists: a new workspace that sorts before it must not become the payer of an open form. Undefined
+ * while the list loads, and if there is no workspace.
  */
 export function useChosenWorkspace(): WorkspaceChoice | undefined {
   const choices = useWorkspaceChoices();
@@ -48,8 +48,8 @@ export function useChosenWorkspace(): WorkspaceChoice | undefined {
 }
 
 /**
- * The workspace of a list or a report. Without one, an admin gets all workspaces; a member of several workspaces must name one. Null
- * while it is not known yet.
+ * The workspace that a list or a report asks for. Undefined: all workspaces for an admin, its own for an API key. A
+ * member of several workspaces must name one. Null while it is not known yet.
  */
 export function useAskedWorkspace(): string | undefined | null {
   const session = useSession();

@@ -18,7 +18,7 @@ const precise = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeSt
 const recent = new Intl.DateTimeFormat(undefined, {
   ...{ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' },
 });
-/** `23 Nov 2026, 17:05 UTC`. */
+/** For example `23 Nov 2026, 17:05 UTC`. */
 const utcMoment = new Intl.DateTimeFormat(undefined, {
   ...{ day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
   ...{ hourCycle: 'h23', timeZone: 'UTC', timeZoneName: 'short' },
@@ -50,7 +50,7 @@ export function formatExactMoney(usd: string): string {
   return preciseMoney.format(Number(usd));
 }
 
-/** The price of a million tokens, from that of one. */
+/** The price of a million tokens, from the price of one token. */
 export function formatPricePerMillion(usdPerToken: string): string {
   return formatMoney(Number((Number(usdPerToken) * 1e6).toPrecision(12)));
 }
@@ -59,7 +59,7 @@ export function formatCount(count: number): string {
   return whole.format(count);
 }
 
-/** `1.2M`, for axes and figures that are read at a glance. */
+/** For example `1.2M`, for axes and figures that are read at a glance. */
 export function formatCompact(count: number): string {
   return Math.abs(count) < 10_000 ? whole.format(count) : compact.format(count);
 }
@@ -72,7 +72,7 @@ export function formatShare(value: number): string {
   return share.format(value);
 }
 
-/** `350 ms`, `2.4 s`, `3 min`. */
+/** For example `350 ms`, `2.4 s` or `3 min`. */
 export function formatMs(ms: number): string {
   if (ms < 1_000) return `${whole.format(ms)} ms`;
   if (ms < 120_000) return `${oneDecimal.format(ms / 1_000)} s`;
@@ -87,7 +87,7 @@ export function formatPreciseMoment(iso: string): string {
   return precise.format(new Date(iso));
 }
 
-/** With seconds and the zone, where the exact moment matters. */
+/** A moment with seconds and the zone, for places where the exact moment matters. */
 export function formatZonedMoment(iso: string): string {
   return zoned.format(new Date(iso));
 }
@@ -96,7 +96,7 @@ export function formatUtcMoment(iso: string): string {
   return utcMoment.format(new Date(iso));
 }
 
-/** Without the year, for lists of recent entries. */
+/** A moment without the year, for lists of recent entries. */
 export function formatRecent(iso: string): string {
   return recent.format(new Date(iso));
 }
@@ -105,7 +105,7 @@ function formatDay(iso: string): string {
   return day.format(new Date(iso));
 }
 
-/** A UTC day, as rollups have it: `2026-07-01`. */
+/** Shows a UTC day that has the form of rollups, `2026-07-01`. */
 export function formatUtcDay(text: string): string {
   return shortDay.format(new Date(`${text}T00:00:00Z`));
 }
@@ -130,7 +130,7 @@ const steps = [
   ...([['day', 86_400_000] as const, ['hour', 3_600_000] as const, ['minute', 60_000] as const] as const),
 ] as const;
 
-/** `3 hours ago`; a date beyond 30 days. */
+/** For example `3 hours ago`. Beyond 30 days, a date. */
 export function formatAgo(iso: string, now = Date.now()): string {
   const passed = new Date(iso).getTime() - now;
   if (Math.abs(passed) > 30 * 86_400_000) return formatDay(iso);

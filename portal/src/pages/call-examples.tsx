@@ -54,7 +54,7 @@ export function CallExamples({ model }: { readonly model: string }) {
       </TabList>
       {examplesOf(model, url ?? placeholder).map(({ name, code }) => (
         <TabPanel key={name} id={name} className="stack-tight">
-          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- What scrolls has to be reachable by the keyboard. */}
+          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- A box that scrolls must be reachable by the keyboard. */}
           <pre className="code" tabIndex={0} role="region" aria-label={`${name}, ${model}`}>
             {code}
           </pre>

@@ -17,7 +17,7 @@ interface KeyFormProps {
   readonly onSubmit: (changed: KeyFields) => void;
 }
 
-/** The fields that differ from what the form showed at first. Null removes a value. */
+/** The fields that differ from the first values of the form. Null removes a value. */
 export interface KeyFields {
   readonly name?: string | null;
   readonly budget?: { readonly limit: string; readonly period: Period } | null;
@@ -139,7 +139,7 @@ function periodOf(text: string): Period {
   return text === 'day' || text === 'week' || text === 'total' ? text : 'month';
 }
 
-/** A moment in the form of its field: the reader's zone, without its name. */
+/** A moment in the form of its field: in the reader's zone, without the name of the zone. */
 function localMinute(iso: string | null): string {
   if (iso === null) return '';
   const moment = new Date(iso);

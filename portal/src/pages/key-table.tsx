@@ -17,7 +17,7 @@ export type KeyAction = 'edit' | 'suspend' | 'resume' | 'revoke';
 
 const periods = { day: 'a day', week: 'a week', month: 'a month', total: 'in all' } as const;
 
-/** The state of a key as shown. An expired key is not active. */
+/** The shown state of a key. An expired key is not active. */
 function stateOf({ status, expires_at }: KeyObject): { readonly word: string; readonly tone: Tone } {
   if (status === 'revoked') return { word: 'Revoked', tone: 'none' };
   if (expires_at !== null && new Date(expires_at).getTime() < Date.now()) return { word: 'Expired', tone: 'warn' };
@@ -36,7 +36,7 @@ export function BudgetBar({ of }: { readonly of: Pick<KeyObject, 'budget' | 'spe
   );
 }
 
-/** When a key expires: in hours where that is near. The tooltip has the exact moment with its zone. */
+/** When a key expires: in hours if that is soon. The tooltip has the exact moment with its zone. */
 function Expiry({ at }: { readonly at: string | null }) {
   if (at === null) return <span className="nowrap">Never</span>;
   return (

@@ -45,7 +45,7 @@ export function OverviewPage() {
   );
   const today = useUsage(filters.day);
   const thisMonth = useUsage(filters.month);
-  // Reads the sums again after a request ended, under load once in a few seconds.
+  // Reads the sums again after a request ended, but under load only once in a few seconds.
   const refresh = useThrottled(refreshMs, () => {
     void today.refetch();
     void thisMonth.refetch();

@@ -6,7 +6,7 @@ import { Problem } from '../parts/states.tsx';
 export interface TurnState {
   readonly question: string;
   readonly answer: ChatAnswer;
-  /** An error in place of the rest of the answer. */
+  /** How the answer ended. After an error, the rest of the answer is missing. */
   readonly end: 'under-way' | 'complete' | 'stopped' | Error;
 }
 

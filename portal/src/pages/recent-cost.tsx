@@ -2,7 +2,7 @@ import { mostInChart, type UsageFilter, useUsage } from '../data/usage.ts';
 import { Loaded } from '../parts/states.tsx';
 import { UsageCharts } from './usage-charts.tsx';
 
-/** The last 24 hours by model, as the page Usage shows them. */
+/** The cost of the last 24 hours by model, with the charts of the page Usage. */
 export function RecentCost({ filter, now }: { readonly filter: UsageFilter; readonly now: number }) {
   const totals = useUsage(filter, ['hour']);
   const grouped = useUsage(filter, ['hour', 'model'], mostInChart);

@@ -40,7 +40,7 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
   );
 }
 
-/** `engine-error` is "engine error". */
+/** Turns `engine-error` into "engine error". */
 const faultWords = (kind: string): string => kind.replaceAll('-', ' ');
 
 type Attempt = NonNullable<RequestStoryObject['attempts']>[number];
@@ -137,7 +137,7 @@ function inWords({ began_ms, first_output_ms, ended_ms, end, fault }: Attempt): 
   return `Asked at ${formatMs(began_ms)}, ${output}, ${ending}${when}.`;
 }
 
-/** Whether there was anything to count. There is nothing where no engine answered. */
+/** Whether the request has counts. It has none if no engine answered. */
 function isCounted({
   outcome,
   prompt_tokens: prompt,

@@ -38,7 +38,7 @@ export function RequestsPage() {
     query,
     enabled: workspace !== null,
   });
-  // Many may end at once, and each one renders the whole table again.
+  // Many requests may end at once, and each would render the whole table again.
   const ended = useRef<RequestObject[]>([]);
   const show = useThrottled(showMs, () => {
     const newer = ended.current.splice(0).toReversed();
@@ -145,7 +145,7 @@ function onlyOne<Item>(items: readonly Item[] | undefined): Item | undefined {
   return items?.length === 1 ? items[0] : undefined;
 }
 
-/** Keeps the address's selection as a choice, also where its key is not on the first page or its model has left the catalog. */
+/** Keeps the selection of the address as a choice, also if its key is not on the first page or its model has left the catalog. */
 function withChosen(
   options: readonly { readonly value: string; readonly label: string }[],
   chosen: string | undefined,

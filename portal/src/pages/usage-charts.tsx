@@ -25,7 +25,7 @@ TimeChart.preload();
 interface ChartsProps {
   /** Sums by hour or day. */
   readonly totals: Usage;
-  /** The same by model or key: the most expensive ones, and the others as one. */
+  /** Sums by hour or day and by model or key: the most expensive groups, and all others as one. */
   readonly grouped: Usage;
   readonly now: number;
 }
@@ -94,7 +94,7 @@ const others = 'Others';
 
 interface Group {
   readonly name: string;
-  /** By the beginning of their hour or day. */
+  /** Lines by the beginning of their hour or day. */
   readonly lines: ReadonlyMap<string, UsageLineObject>;
 }
 

@@ -47,7 +47,7 @@ export function UsagePage() {
     (): UsageFilter => ({ from: first, to: undefined, workspace, key, model }),
     [first, workspace, key, model],
   );
-  // All start at once.
+  // All reports start to load at once.
   const totals = useUsage(filter, [period]);
   const grouped = useUsage(filter, [period, by], mostInChart);
   const groups = useUsage(filter, [by], mostInTable);

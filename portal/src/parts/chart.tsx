@@ -42,7 +42,10 @@ interface ChartProps {
   readonly format: (value: number) => string;
 }
 
-/** The current colours of tokens, which a canvas cannot read. All in one call: each call makes the browser compute the styles again. */
+/**
+ * The current colours of tokens, which a canvas cannot read. They are read in one call, because each call makes the
+ * browser compute the styles again.
+ */
 function coloursOf(names: readonly string[]): readonly string[] {
   const box = document.createElement('span');
   const probes = names.map((name) => {
@@ -73,7 +76,7 @@ function datasetOf(
       };
 }
 
-/** A chart of the table beside it. Screen readers read the table. */
+/** A chart of the values in the table beside it. Screen readers read the table. */
 export function TimeChart({ kind, labels, series, format }: ChartProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useShownTheme();

@@ -5,7 +5,7 @@ const shownMs = 2_000;
 
 interface CopyProps {
   readonly text: string;
-  /** What is copied, for screen readers. */
+  /** Names the copied text for screen readers. */
   readonly label?: string;
   readonly size?: 'small';
 }

@@ -7,15 +7,16 @@ type State<Props> =
 
 /** A component whose code is loaded when it is first shown. */
 export interface OnDemand<Props> {
-  /** Throws where the code could not be loaded. Tries again when the component is shown again. */
+  /** Throws if the code could not be loaded. Tries again when the component is shown again. */
   (props: Props): ReactNode;
   /** Loads the code ahead of time. A failure is shown with the component. */
   readonly preload: () => void;
 }
 
 /**
- * Makes a component whose code is loaded on demand. React's own `lazy` always renders its fallback first, also when the code is loaded
- * already, and keeps it for 300 ms against flicker: a third of the time that a page takes.
+ * Makes a component whose code is loaded on demand. React's own `lazy` always renders its fallback first, also when the
+ * code is loaded already. It keeps the fallback for 300 ms against flicker, which is a third of the time that a page
+ * takes.
  */
 export function onDemand<Props extends object>(
   load: () => Promise<ComponentType<Props>>,

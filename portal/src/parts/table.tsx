@@ -6,7 +6,7 @@ export interface Column<Row> {
   readonly end?: true;
   /** Names the row to a screen reader. */
   readonly names?: true;
-  /** Its title is hidden: the column of buttons. */
+  /** The title is hidden, for the column of buttons. */
   readonly bare?: true;
   readonly cell: (row: Row) => ReactNode;
 }
@@ -20,10 +20,10 @@ interface TableProps<Row> {
   readonly footer?: ReactNode;
 }
 
-/** A table in a box that scrolls where the table is wider than the page, by keyboard as well. */
+/** A table in a box that scrolls if the table is wider than the page, by keyboard as well. */
 export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer }: TableProps<Row>) {
   return (
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- What scrolls has to be reachable by the keyboard.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- A box that scrolls must be reachable by the keyboard.
     <div className="scroll" role="region" aria-label={label} tabIndex={0}>
       <table aria-label={label}>
         <thead>

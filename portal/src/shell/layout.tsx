@@ -11,7 +11,7 @@ import { setTheme, useTheme } from './theme.ts';
 
 const roleNames = { admin: 'Administrator', member: 'Member', key: 'API key' } as const;
 
-/** The menu beside the page; on a phone above it, behind a button. */
+/** The page with its menu. On a phone the menu is above the page, behind a button. */
 export function Layout({ children }: { readonly children: ReactNode }) {
   const [location] = useLocation();
   const [isOpen, setOpen] = useState(false);

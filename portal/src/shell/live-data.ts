@@ -24,7 +24,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The current problems. Undefined before the first event with them. */
+/** The current problems. Undefined before the first event that reports them. */
 export function useHealth(): Health | undefined {
   return useSyncExternalStore(subscribe, () => health);
 }

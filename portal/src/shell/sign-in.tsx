@@ -10,7 +10,7 @@ import icon from './icon.svg';
 const keyPrefix = 'sk-';
 
 interface SignInProps {
-  /** Why the token in the address, or the identity provider, was not accepted. */
+  /** Why the token in the address was not accepted, or why the sign-in with the identity provider failed. */
   readonly failed: FailedSignIn | undefined;
   readonly onSignedIn: (session: SessionObject) => void;
 }

@@ -38,12 +38,12 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** What was chosen. */
+/** The chosen theme. */
 export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, () => theme);
 }
 
-/** What is shown. */
+/** The shown theme. If `system` is chosen, it is the theme of the machine. */
 export function useShownTheme(): 'light' | 'dark' {
   return useSyncExternalStore(subscribe, () => (theme === 'system' ? (system.matches ? 'dark' : 'light') : theme));
 }

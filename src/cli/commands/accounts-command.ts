@@ -5,11 +5,11 @@ import { userName } from '../../process/user-name.ts';
 import type { DatabaseLocation } from '../../store/databases/database.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
 
-/** The result of a command: for a script, for a reader, and for the shell. */
+/** The result of a command, in one form for scripts and one for readers, and its exit code. */
 export interface Answer {
   readonly json: unknown;
   readonly text: string;
-  /** For a spreadsheet, where the command has `--csv`. */
+  /** For a spreadsheet, if the command has `--csv`. */
   readonly csv?: string;
   readonly exitCode?: number;
 }
@@ -21,9 +21,9 @@ interface CommonOptions {
 }
 
 /**
- * Gives a command the options that all commands on the accounts share, and its action: open the accounts, do the one thing,
- * close them, print the answer. Only `create` makes a missing SQLite file. The store is loaded when it is needed, so that
- * `--help` answers at once.
+ * Gives a command the options that all commands on the accounts share, and its action: it opens the accounts, runs the
+ * operation, closes the accounts and prints the answer. Only `create` makes a missing SQLite file. The store is loaded
+ * when it is needed, so that `--help` answers at once.
  */
 export function accountsCommand<Options extends object>(
   command: Command,
@@ -41,7 +41,7 @@ export function accountsCommand<Options extends object>(
   });
 }
 
-/** The same for a command that does not open the accounts: it gets their location. */
+/** Like `accountsCommand`, for a command that does not open the accounts. It gets their location. */
 export function databaseCommand<Options extends object>(
   command: Command,
   act: (location: DatabaseLocation, options: Options, operands: readonly string[]) => Promise<Answer>,

@@ -48,7 +48,7 @@ function tableOf(entries: readonly AuditEntry[]): string {
   );
 }
 
-/** Only the fields that differ, with their old and new values. */
+/** The fields that differ, with their old and new values. */
 function changeOf({ before, after }: AuditEntry): string {
   const changes = Object.entries(after).flatMap(([name, value]) => {
     const [was, is] = [shown(before?.[name]), shown(value)];

@@ -68,7 +68,7 @@ async function andFromLedger(
   return [...live, ...forgotten.map(storyFromLedger)];
 }
 
-/** One line for each of several requests with one `x-request-id`, newest first. */
+/** One line for each of the requests that have the same `x-request-id`, newest first. */
 function matchesText(request: string, stories: readonly Story[], workspaces: (id: string) => string): string {
   const rows = stories.map(({ id, started_at, workspace, model, outcome }) => [
     ...[id, started_at, workspace === null ? '' : workspaces(workspace), model ?? '', outcome ?? 'under way'],

@@ -3,13 +3,13 @@ import { fileWriter, ParquetWriter } from 'hyparquet-writer';
 import { type NamedRequest, plainValue, type RequestField, requestFields } from '../../core/request-fields.ts';
 import { csvLines } from './tables.ts';
 
-/** A column as the library has it. */
+/** A column in the form of the library. */
 type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
 
 /** Writes requests to a file, some at a time. Each call throws the error of the file system. */
 export interface ExportWriter {
   write(requests: readonly NamedRequest[]): void;
-  /** Writes what is left; the file is whole then. */
+  /** Writes the remaining requests, so that the file is complete. */
   end(): void;
 }
 
@@ -31,8 +31,8 @@ function csvWriter(file: string): ExportWriter {
 }
 
 /**
- * Rows that are held until they are written together. Readers skip groups of rows, and columns of few rows compress
- * badly.
+ * Number of rows that are kept in memory and written together. Readers skip groups of rows, and columns of few rows
+ * compress badly.
  */
 const rowsInGroup = 50_000;
 
@@ -77,7 +77,7 @@ function schemaOf({ name, kind }: RequestField): SchemaElement {
     case 'count':
       return { ...column, type: 'INT64' };
     case 'money':
-      // USD, exactly. Amounts have 12 decimals, and readers take at most 38 digits.
+      // USD, exact. Amounts have 12 decimals, and readers accept at most 38 digits.
       return {
         ...{ ...column, type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16 },
         ...{ converted_type: 'DECIMAL', precision: 38, scale: 12 },

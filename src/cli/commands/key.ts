@@ -58,7 +58,7 @@ export function keyCommand(program: Command): void {
     const publicUrl = options.json ? undefined : readPublicUrl();
     const { key, text } = await accounts.createKey(wanted, byOperator());
     const { id, ...rest } = shownKey(key);
-    // A script gets its answer without a look at the gateway.
+    // A script gets its answer at once, without a search for the gateway.
     const gateway = options.json ? undefined : await findOwnGateway({ data: options.data, publicUrl }, key);
     return { json: { id, key: text, ...rest }, text: shownOnce(key, text, gateway) };
   });
@@ -144,7 +144,7 @@ function detailsOf({ name, expires, models }: UpdateOptions): KeyDetails {
   };
 }
 
-/** Adds the options of a budget. Half a budget is refused before the accounts are opened. */
+/** Adds the options of a budget. An amount without a period, or a period alone, is refused before the accounts are opened. */
 function withBudget(command: Command): Command {
   return command
     .hook('preAction', () => void budgetOf(command, command.opts()))

@@ -48,7 +48,7 @@ export function exportCommand(group: Command): void {
   });
 }
 
-/** Writes the requests of a filter into a new file, and returns their number. The name appears when the file is whole. */
+/** Writes the requests of a filter into a new file, and returns their number. The file gets its name when it is complete. */
 async function writeExport(
   accounts: Accounts,
   filter: LedgerFilter,

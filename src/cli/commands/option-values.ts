@@ -11,7 +11,7 @@ export function usdOption(text: string): Money {
   return amount;
 }
 
-/** The same, or a negative amount for a correction. */
+/** Parses an amount, which is negative for a correction. */
 export function creditOption(text: string): Money {
   return text.startsWith('-') ? -usdOption(text.slice(1)) : usdOption(text);
 }
@@ -49,10 +49,10 @@ export function modelsOption(text: string): ModelPatterns {
   return read.patterns;
 }
 
-/** A parser that also accepts one word, which means that there is no value. */
+/** A parser that also accepts one word, which stands for no value. */
 export function optionOr<Value>(word: string, parse: (text: string) => Value): (text: string) => Value | typeof absent {
   return (text) => (text === word ? absent : parse(text));
 }
 
-/** What such a parser returns for that word. */
+/** The result of a parser of `optionOr` for its word. */
 export const absent = Symbol('absent');

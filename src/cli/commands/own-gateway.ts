@@ -9,13 +9,13 @@ import { portalSettingsSchema } from '../../settings.ts';
 export interface OwnGateway {
   /** With `/v1`. */
   readonly baseUrl: string;
-  /** A model that the key may call; undefined where none is known. */
+  /** A model that the key may call. Undefined: no such model is known. */
   readonly model: string | undefined;
 }
 
 const timeoutMs = 2_000;
 
-/** The address for clients that WEIR_PUBLIC_URL sets. Throws for a bad one: read it before a key is made. */
+/** The address for clients that WEIR_PUBLIC_URL sets. Throws for a bad address, so call it before a key is made. */
 export function readPublicUrl(): string | undefined {
   return readSome(process.env, portalSettingsSchema.pick({ WEIR_PUBLIC_URL: true })).WEIR_PUBLIC_URL;
 }
@@ -37,9 +37,12 @@ export async function findOwnGateway(
   return local === undefined || ids === undefined ? undefined : { baseUrl: local, model };
 }
 
-/** Asked without the key, because another program may have the port of a gateway that was killed. */
+/**
+ * The models that a gateway lists. The request has no key, because another program may have the port of a gateway that
+ * was killed.
+ */
 async function modelsAt(baseUrl: string): Promise<readonly string[] | undefined> {
-  // The client is loaded here only: loading it takes longer than the other commands on keys.
+  // The client is loaded only here, because loading it takes longer than a whole command that needs no client.
   const { createModelsClient } = await import('../../local/listed-models.ts');
   const client = createModelsClient();
   try {

@@ -26,7 +26,7 @@ export function problemsCommand(program: Command): void {
       try {
         accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
       } catch (error) {
-        // Without the database there is no token for the services, and that is the problem to begin with.
+        // Without the database there is no token for the services, so only its outage is reported.
         return answerOf([databaseAway(messageOf(error))]);
       }
       try {

@@ -10,16 +10,13 @@ import { readSome } from '../../read-settings.ts';
 export const dataFolder = (given: string | undefined): string =>
   given ?? readSome(process.env, portalSettingsSchema.pick({ WEIR_DATA: true })).WEIR_DATA;
 
-/**
- * The ops ports of the services to ask: those of WEIR_SERVICES, else those written in the data folder. Throws a
- * sentence.
- */
+/** The ops ports of the services to ask: from WEIR_SERVICES, else from the data folder. Throws a sentence. */
 export function serviceOrigins(data: string | undefined): readonly string[] {
   const { WEIR_SERVICES: given } = readSome(process.env, startSettingsSchema.pick({ WEIR_SERVICES: true }));
   return given?.map(({ origin }) => origin) ?? readOpsAddresses(dataFolder(data), 'services');
 }
 
-/** Addresses with commas between them. Throws a sentence that begins with `name`. */
+/** Parses addresses that are separated by commas. Throws a sentence that begins with `name`. */
 export function originsIn(name: string, text: string): readonly string[] {
   const read = portalSettingsSchema.shape.WEIR_SERVICES.safeParse(text);
   if (!read.success) throw new Error(`${name}: ${read.error.issues[0]?.message ?? 'not understood'}`);

@@ -177,7 +177,7 @@ function faultText({
   return facts.length === 0 ? words(kind) : `${words(kind)} (${facts.join(', ')})`;
 }
 
-/** Attempts that are only counted. */
+/** Lines about the attempts of which only the number is known. */
 function unrememberedLines({ attempts, attempt_count: count, route }: Story): readonly string[] {
   if (attempts === null)
     return [

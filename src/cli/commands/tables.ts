@@ -28,12 +28,12 @@ export function csvTable(titles: readonly string[], rows: readonly (readonly Csv
   return csvLines([titles, ...rows]).replace(/\r\n$/, '');
 }
 
-/** Lines of CSV (RFC 4180), each with its line break. Null is empty, which is not the quoted empty text. */
+/** Lines of CSV (RFC 4180), each with its line break. Null becomes an empty field; an empty text is quoted. */
 export function csvLines(rows: readonly (readonly CsvValue[])[]): string {
   return stringify([...rows], {
     record_delimiter: 'windows',
     cast: { boolean: String },
-    // The library quotes a value with the delimiter of records, which is both characters together.
+    // By itself the library quotes a value only if it contains the whole delimiter of records, CR and LF together.
     quoted_match: /[\r\n]/,
   });
 }

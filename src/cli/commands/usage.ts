@@ -22,7 +22,7 @@ interface UsageOptions {
   readonly limit: number;
 }
 
-/** Adds `usage` to the command line: what the ledger holds, summed or row by row. */
+/** Adds `usage` to the command line: the content of the ledger, summed or row by row. */
 export function usageCommand(program: Command): void {
   const command = program
     .command('usage')

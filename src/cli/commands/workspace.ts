@@ -39,7 +39,8 @@ export function workspaceCommand(program: Command): void {
       .option('--note <text>', 'what it is for; a correction needs one'),
     'refuse',
     async (accounts, { note }, [workspace = '', usd = '']) => {
-      // If the connection breaks, the credit may or may not have been added. With its idempotency key it is added once.
+      // If the connection breaks, the credit may or may not have been added. With its idempotency key, a second attempt
+      // does not add it twice.
       const credit = { amount: creditOption(usd), note, idempotencyKey: randomUUID() };
       const add = () => accounts.creditWorkspace(workspace, credit, byOperator());
       try {

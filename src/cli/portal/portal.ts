@@ -14,8 +14,8 @@ export function run(argv: readonly string[]): Promise<number> {
     () => settingsFrom(argv),
     async (settings, { programLog, announce }) => {
       const portal = await startPortal(settings, programLog);
-      // Streams come before pages on a shared machine. The start has normal priority: on a busy machine a start at the lowest one takes
-      // many seconds.
+      // Streams are more important than pages on a shared machine. The start has normal priority: on a busy machine a
+      // start at the lowest priority takes many seconds.
       lowerPriorityOfProcess();
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {
@@ -36,7 +36,7 @@ const help = (): string =>
     '',
   ].join('\n');
 
-/** The settings, flags before the environment. Undefined after it printed the help. Throws as `readSettings`. */
+/** The settings; flags override the environment. Undefined after it printed the help. Throws like `readSettings`. */
 function settingsFrom(argv: readonly string[]): PortalSettings | undefined {
   const values = readFlags('portal', argv, {
     data: { type: 'string' },

@@ -24,7 +24,7 @@ export interface ReportAnswer<Name extends ReportName = ReportName> {
 
 export type ReportReply =
   | ReportAnswer
-  /** A `Refusal`. Messages between threads lose the class. */
+  /** A `Refusal` as fields, because messages between threads lose the class. */
   | { readonly kind: 'refused'; readonly sentence: string; readonly field: string | undefined }
   | { readonly kind: 'away'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
@@ -33,7 +33,10 @@ export interface ReportWorkerData {
   readonly location: DatabaseLocation;
 }
 
-/** A report over many years takes seconds. After this time the thread is ended; the next report gets a new one. */
+/**
+ * Longest time of a report; a report over many years takes seconds. After this time the thread is ended, and the next
+ * report gets a new thread.
+ */
 const silenceMs = 60_000;
 /** The thread ends after an hour without a report, so that a person who returns after lunch does not wait for its start. */
 const idleMs = 60 * 60_000;

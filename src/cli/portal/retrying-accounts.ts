@@ -73,7 +73,7 @@ export async function openWithRetry(
       here();
       return result;
     } catch (error) {
-      // A refusal is an answer.
+      // A refusal is an answer of the database, not an outage.
       if (error instanceof Refusal || !accounts.isAway(error)) throw error;
       throw away(error);
     }

@@ -97,7 +97,7 @@ export async function startPortal(
   return { port, close: () => running.disposeAsync() };
 }
 
-/** Sign-in with OpenID Connect, where it is set up. Throws a sentence that names the missing or wrong setting. */
+/** Sign-in with OpenID Connect, if it is set up. Throws a sentence that names the missing or wrong setting. */
 function oidcOf(settings: PortalSettings): OidcSignIn | undefined {
   const { WEIR_OIDC_ISSUER: issuer, WEIR_OIDC_CLIENT_ID: clientId, WEIR_ADMIN_URL: portalUrl } = settings;
   if (issuer === undefined) return undefined;
@@ -116,7 +116,7 @@ function oidcOf(settings: PortalSettings): OidcSignIn | undefined {
   });
 }
 
-/** Takes a free port where another program has the wanted one. Resolves to the port. */
+/** Listens on the wanted port, or on a free one if another program has it. Resolves to the port. */
 async function listen(
   server: Awaited<ReturnType<typeof createServer>>,
   { host, port }: { readonly host: string; readonly port: number },

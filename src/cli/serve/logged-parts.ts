@@ -1,4 +1,4 @@
-/** Parts of the service that log what becomes of them. */
+/** Parts of the service that log their own problems. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { blockMs, createAddressGate, type OpenAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
@@ -53,7 +53,7 @@ interface Gates {
   readonly sharing: ValkeyLimits['link'] | undefined;
 }
 
-/** Limits in memory, or in Valkey where the settings name one. Never waits for it. */
+/** Opens the limits: in Valkey if the settings name one, otherwise in memory. Never waits for Valkey. */
 export function openGates(
   { WEIR_VALKEY_URL: address, WEIR_REPLICAS: expectedReplicas }: Settings,
   log: Pick<PartLog, 'info' | 'warn'>,
@@ -77,7 +77,10 @@ const awayMessages: Readonly<Record<ValkeyAddress['kind'], string>> = {
   cluster: 'a server of the Valkey cluster is away: each replica keeps to its share of the limits of its workspaces',
 };
 
-/** Returns what loads the tokenizers of a snapshot's models. Those that cannot be used are logged once, and nothing waits for them. */
+/**
+ * Returns a function that loads the tokenizers of a snapshot's models. A tokenizer that cannot be used is logged once.
+ * Nothing waits for the loading.
+ */
 export function tokenizerLoader(
   tokenizers: Pick<ReturnType<typeof startTokenizers>, 'load'>,
   log: PartLog,

@@ -30,7 +30,10 @@ const help = (): string =>
     '',
   ].join('\n');
 
-/** The settings of `weir serve`, its flags before the environment. Undefined after printing the help, when that was asked for. Throws as `readSettings`. */
+/**
+ * The settings of `weir serve`; flags override the environment. Undefined after it printed the help. Throws like
+ * `readSettings`.
+ */
 function settingsFrom(argv: readonly string[]): Settings | undefined {
   const values = readFlags('serve', argv, {
     data: { type: 'string' },

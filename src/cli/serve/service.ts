@@ -1,5 +1,5 @@
 /**
- * The service: the only place that constructs. Starts the parts in the order of their dependencies, and stops them in
+ * The service: the only place that creates its parts. Starts them in the order of their dependencies, and stops them in
  * reverse.
  */
 import { randomUUID } from 'node:crypto';
@@ -72,7 +72,7 @@ const largestBodyHere = 128 * 1024;
 /** Reading bodies takes at most this much of one turn of the event loop, except for the last body. */
 const bodiesPerTurnMs = 5;
 
-/** How long the last spans are waited for. */
+/** Longest wait for the last spans. */
 const lastSpansMs = 3_000;
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
@@ -80,12 +80,12 @@ const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()
 interface RunningService extends RunningProgram {
   /** The state of the service, for a supervisor that decides whether it gets requests. */
   readonly look: () => {
-    /** Streams of Envoy's that are open. */
+    /** Envoy's streams that are open. */
     readonly open: number;
-    /** Whether it refuses half of the new requests, or more. Then others should be tried first. */
+    /** Whether it refuses half of the new requests, or more. Then other services should be tried first. */
     readonly isOverloaded: boolean;
     readonly loop: LoopUse;
-    /** As `filledShare`. */
+    /** The result of `filledShare`. */
     readonly filled: number;
   };
   /** Finishes what is open, and stops everything. */
@@ -101,7 +101,7 @@ export async function startService(
   const instance = randomUUID();
   const threads = watchThreads();
   const { log, output } = programLog;
-  // Of the parts, whose troubles may repeat. The catalog and requests have limits of their own.
+  // The log of the parts, whose problems may repeat. The catalog and requests limit their own records.
   const partsLog = limitRepeats(log, systemClock);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
@@ -135,7 +135,7 @@ export async function startService(
     socketPath: place.discoverySocket,
     onRefused: (reason) => partsLog.error({ reason }, 'Envoy refused endpoints'),
   });
-  // An Envoy that starts earlier logs a warning for each try to reach it.
+  // If Envoy starts before this message, it logs a warning for each attempt to reach the service.
   announce({ type: 'listening' });
   const endpoints = createEndpointTable({ clock: systemClock, discovery });
   const memoryBytes = memoryLimitBytes();
@@ -217,7 +217,7 @@ export async function startService(
     ...{ settings, store, fileCheck, catalog, isServing, measured, link: sharing },
     ...{ gate: addresses, load, shedder, discovery, threads, output },
     servedAt: () => servedAt,
-    // Those that are made below.
+    // `pipeline` and `extproc` are made below.
     underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
     problems: () => problems.report().problems,
   });

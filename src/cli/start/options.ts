@@ -14,16 +14,16 @@ export interface StartOptions {
   readonly port: number;
   /** Absolute path. */
   readonly data: string;
-  /** What WEIR_DATABASE_URL names, else a file in the data folder. */
+  /** The database of WEIR_DATABASE_URL, else a file in the data folder. */
   readonly database: DatabaseLocation;
   /** Whether a demo workspace and key are made. */
   readonly demo: boolean;
-  /** ` --data DIR` for other commands; empty for the default, and if the environment names the database. */
+  /** The option ` --data DIR` for other commands. Empty for the default, and if the environment names the database. */
   readonly dataFlag: string;
   readonly source: StartSource;
-  /** How long the service and Envoy may leave questions without an answer before they are ended; 0: no limit. */
+  /** How long the service and Envoy may take to answer the supervisor before they are ended; 0: no limit. */
   readonly silenceMs: number;
-  /** Services behind the one Envoy. */
+  /** Number of services behind the one Envoy. */
   readonly replicas: number;
   /** Whether the portal runs, too. */
   readonly portal: boolean;
@@ -80,8 +80,8 @@ const flags = {
 } as const;
 
 /**
- * Reads the command line and the settings. Returns undefined when the help was asked for; throws StartRefusal on a mistake in the
- * command line, SettingRefusal on one in the settings.
+ * Reads the command line and the settings. Returns undefined when the help was asked for. Throws StartRefusal on a
+ * mistake in the command line, SettingRefusal on a mistake in the settings.
  */
 export function readStartOptions(argv: readonly string[], env: Environment): StartOptions | undefined {
   const values = parse(argv);
@@ -91,7 +91,7 @@ export function readStartOptions(argv: readonly string[], env: Environment): Sta
     throw new StartRefusal(`--port: expected a number from 0 to 65535, got "${values.port}".`);
   }
   const settings = readSettings(env);
-  // npm runs scripts in the package's folder, but a path is relative to where it was typed.
+  // npm runs scripts in the package's folder, but a path is relative to the folder in which the command was typed.
   const typedIn = env['npm_lifecycle_event'] === 'start' ? (env['INIT_CWD'] ?? '.') : '.';
   const { WEIR_DATABASE_URL: url, WEIR_DATA: dataSetting } = settings;
   const given = values.data ?? dataSetting;
@@ -176,7 +176,7 @@ function readSource(
   };
 }
 
-/** Chosen as in `weir serve`, from the same settings; without them, the demo. */
+/** Chooses the source from the same settings as `weir serve`. Without these settings it is the demo. */
 function sourceWithoutFlag(
   { WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_MANIFESTS: folder }: StartSettings,
   { typedIn, demo }: { readonly typedIn: string; readonly demo: boolean },
@@ -216,7 +216,7 @@ function readPrice(text: string): UpstreamPrice {
   return { prompt, completion };
 }
 
-/** Throws StartRefusal when a header cannot carry the key. The message must not hold the key. */
+/** Throws StartRefusal when a header cannot carry the key. The message must not contain the key. */
 function checkKey(key: string): string {
   if (/^[\x21-\x7e]{1,8192}$/.test(key)) return key;
   throw new StartRefusal('--upstream-key: expected 1 to 8192 visible characters without spaces.');

@@ -34,8 +34,8 @@ function report(line: string): void {
 }
 
 /**
- * `weir start`: everything on this machine with one command (docs/reference/architecture.md §7). Resolves to the exit code when
- * the operator has ended it, or when it could not start; by then every process that it started is gone.
+ * `weir start`: everything on this machine with one command (docs/reference/architecture.md §7). Resolves to the exit
+ * code when the operator has ended it, or when it could not start. By then, every process that it started has ended.
  */
 export async function run(argv: readonly string[]): Promise<number> {
   // A terminal that was closed must not prevent the end of the programs that were started.
@@ -141,7 +141,10 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   report('Ending …');
 }
 
-/** Replaces the services one by one at each SIGUSR2, until the returned function is called. SIGHUP ends the gateway, as a closed terminal should. */
+/**
+ * Replaces the services one by one at each SIGUSR2, until the returned function is called. SIGHUP, the signal of a
+ * closed terminal, ends the gateway.
+ */
 function replaceOnSignal({ replaceAll }: Services, replicas: number): () => void {
   let isReplacing = false;
   const onSignal = (): void => {

@@ -14,7 +14,7 @@ export const auditQuery = pageQuery.extend({
 
 const fields = z.record(z.string(), z.unknown());
 
-/** As `weir audit --json` prints it. */
+/** An entry in the form of `weir audit --json`. */
 export const auditEntry = z
   .object({
     id: z.int().meta({ description: 'Rises from entry to entry.' }),

@@ -49,7 +49,7 @@ export const modelList = z
   .meta({ id: 'ModelList', description: 'The whole catalog.' });
 export type ModelListObject = z.infer<typeof modelList>;
 
-/** Serving capacity, as one service sees it. */
+/** The engines that serve a model, as one service sees them. */
 export const backend = liveBackendSchema
   .extend({ service })
   .meta({ id: 'Backend', description: 'One engine deployment.' });

@@ -23,7 +23,7 @@ const patterns = z
   })
   .meta({ description: 'Models such as `org/model`, or `org/*` for all of an organisation.', example: ['qwen/*'] });
 
-/** As `weir key … --json` prints it, and more. */
+/** A key in the form of `weir key … --json`, with further fields. */
 export const key = z
   .object({
     id: keyId,

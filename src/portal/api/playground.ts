@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { workspaceId } from './values.ts';
 
 /**
- * `POST /playground/chat?workspace=…`: the body is that of the gateway's `POST /v1/chat/completions`. The portal adds a
- * key of its own and passes body and answer on unchanged.
+ * `POST /playground/chat?workspace=…` has the same body as the gateway's `POST /v1/chat/completions`. The portal adds a
+ * key of its own, and passes the body and the answer on unchanged.
  */
 export const playgroundQuery = z.object({
   workspace: workspaceId.meta({ description: 'Id of the workspace that pays.' }),

@@ -14,7 +14,7 @@ export const requestsQuery = pageQuery.extend({
   to: givenMoment.optional().meta({ description: 'Only those that started before this moment.' }),
 });
 
-/** A settled request, as `weir usage --requests --json` prints it. Counts, ids, names and times; never content. */
+/** A settled request in the form of `weir usage --requests --json`. Counts, ids, names and times; never content. */
 export const request = shownRequestSchema.meta({
   ...{ id: 'Request', description: 'A settled request. Its content is not stored.' },
 });

@@ -50,7 +50,10 @@ export const usageQuery = z.object({
 
 const count = z.int().min(0);
 
-/** One line. Dimensions outside `by` are null, and so is the model or key of the others with `top`. */
+/**
+ * One line of a report. Dimensions outside `by` are null. With `top`, the sum of all other models or keys has null in
+ * place of the model or key.
+ */
 export const usageLine = z
   .object({
     hour: z.string().nullable().meta({ description: 'UTC hour.', example: '2026-07-01T13:00Z' }),

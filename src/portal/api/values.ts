@@ -6,7 +6,10 @@ import { errorTypes } from '../../core/failure.ts';
 export { momentSchema as moment } from '../../core/moment.ts';
 export { usdSchema as usd } from '../../core/money.ts';
 
-/** A text of the caller, converted by `read`, which returns undefined for a text that is not as `expected`. */
+/**
+ * A text from a caller, converted by `read`, which returns undefined for a wrong text. `expected`: the right form, for
+ * the error.
+ */
 function given<Value>(expected: string, read: (text: string) => Value | undefined) {
   return z.string().transform((text, context) => {
     const value = read(text);
@@ -17,7 +20,8 @@ function given<Value>(expected: string, read: (text: string) => Value | undefine
 }
 
 /**
- * A moment from a caller, in milliseconds since the Unix epoch. A UTC day means its first moment, as in the options of the commands.
+ * A moment from a caller, in milliseconds since the Unix epoch. A UTC day means its first moment, like in the options
+ * of the commands.
  */
 export const givenMoment = given(
   'a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z',
@@ -30,7 +34,7 @@ export const givenUsd = given(spendableForm, parseSpendable).meta({
   example: '25',
 });
 
-/** The same, or below zero for a correction. */
+/** An amount from a caller, which is below zero for a correction. */
 export const givenCredit = given('an amount in USD such as "25" or "-3", with at most 12 decimals', parseUsd).meta({
   description: 'USD, a decimal of at most 12 decimals; below zero for a correction.',
   example: '25',
@@ -64,7 +68,7 @@ export const pageQuery = z.object({
     .meta({ description: `Most entries of the page, 1 to ${mostPerPage}.`, example: 50 }),
 });
 
-/** `next_cursor` where it is a number of at most so many digits. */
+/** A `next_cursor` that is a number with at most this many digits. */
 export function numberCursor(digits: number) {
   const form = new RegExp(`^\\d{1,${digits}}$`);
   return z.string().regex(form, 'expected the next_cursor of the page before').transform(Number);

@@ -8,7 +8,7 @@ const name = z
 const status = z.enum(accountStatuses).meta({ description: 'A suspended workspace gets 403.' });
 const maxInFlight = positiveCount.meta({ description: 'Requests it may have under way at once.', example: 256 });
 
-/** As `weir workspace … --json` prints it. */
+/** A workspace in the form of `weir workspace … --json`. */
 export const workspace = z
   .object({
     id: workspaceId,

@@ -5,7 +5,7 @@ import { backendsOf, forMembers, modelsOf, servicesOf } from '../catalog-view.ts
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 
-/** The catalog as clients see it, with reasons. */
+/** The models and backends of all services, with the reason why a model is not listed. */
 export function catalogRoutes(app: App, { catalog }: Portal): void {
   app.get(
     '/api/v1/models',

@@ -70,7 +70,7 @@ const forMembers = oncePerEvent((event): PortalEvent => {
   }
 });
 
-/** A problem as members see it: its model and its beginning. */
+/** A problem as members see it: the affected model, without details. */
 function ofModel({ model, kind, since }: Problem): readonly Problem[] {
   if (model === null) return [];
   const object = `Model/${model}`;

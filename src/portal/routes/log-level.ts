@@ -9,8 +9,8 @@ const url = '/internal/log-level';
 const answer = { hide: true, response: { 200: logLevelBodySchema } } as const;
 
 /**
- * The log level of the portal, at the same path and with the same token as on the ops port of a service. It is not part of the admin
- * API, whose callers do not have the token of the database.
+ * The log level of the portal, at the same path and with the same token as on a service's ops port. It is not part of
+ * the admin API, whose callers do not have the token of the database.
  */
 export function logLevelRoutes(app: App, { internalToken, logLevel }: Portal): void {
   const onRequest = async ({ headers }: FastifyRequest): Promise<void> => {

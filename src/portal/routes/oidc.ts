@@ -76,7 +76,7 @@ export function oidcRoutes(app: App, portal: Portal): void {
     }
   });
 
-  /** Ids of the workspaces that a person's groups name, by id or by name. */
+  /** Ids of the workspaces whose id or name is among a person's groups. */
   async function workspacesOf({ groups }: Person): Promise<readonly string[]> {
     const all = await portal.store.listWorkspaces();
     return all.filter(({ id, name }) => groups.includes(id) || groups.includes(name)).map(({ id }) => id);

@@ -112,7 +112,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         const asked = { caller, body, signal: gone.signal };
         let answer = await send(gatewayUrl, { ...asked, key });
         if (answer.statusCode === 401) {
-          // The key was revoked or has expired: makes another one. The refused one is never sent again.
+          // The key was revoked or has expired, so another key is made. The refused one is never sent again.
           await answer.body.dump();
           answer = await send(gatewayUrl, { ...asked, key: await keyFor(caller, id, key) });
         }
@@ -121,7 +121,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         return (
           reply
             .code(answer.statusCode)
-            // Otherwise nginx buffers the stream.
+            // Without this, nginx buffers the stream.
             .header('x-accel-buffering', 'no')
             .type(typeof type === 'string' ? type : 'application/json')
             .send(answer.body)

@@ -76,8 +76,8 @@ export function requestRoutes(app: App, portal: Portal): void {
   );
 
   /**
-   * The request with exactly this id. Where no request has it: the newest of the requests with this correlation id that the caller
-   * may see, with all of them as `matches`. So a request cannot be hidden by sending its id as `x-request-id`.
+   * The request with exactly this id. If no request has it: the newest request with this correlation id that the caller
+   * may see, with all such requests as `matches`. So a request cannot be hidden by sending its id as `x-request-id`.
    */
   async function findVisible(caller: Caller, id: string) {
     const { stories } = await services.find(id);
@@ -93,7 +93,7 @@ export function requestRoutes(app: App, portal: Portal): void {
     return story && { settled: await store.findRequest(story.id), story, matches };
   }
 
-  /** Names of workspaces, each read once. */
+  /** Reads the names of workspaces, each once. */
   async function namesOf(ids: readonly string[]): Promise<(id: string) => string> {
     const names = new Map<string, string>();
     for (const id of new Set(ids)) names.set(id, (await store.findWorkspace(id)).name);

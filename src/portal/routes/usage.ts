@@ -44,7 +44,7 @@ export function usageRoutes(app: App, portal: Portal): void {
       const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);
       const isCsv = new Negotiator(request).mediaType([json, csv]) === csv;
-      // One line more than the page shows whether another page follows.
+      // One more line is read than a page has, to find out whether another page follows.
       const page = isCsv ? undefined : { offset: cursor, limit: limit + 1 };
       const lines = await store.usageReport(filter, by, { measures: 'performance', top, page });
       const wanted = isCsv ? lines : lines.slice(0, limit);

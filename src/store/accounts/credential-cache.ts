@@ -4,15 +4,15 @@ import type { Money } from '../../core/money.ts';
 import type { Spending } from '../ledger/settle-batch.ts';
 import { Failure } from '../../core/failure.ts';
 
-/** What is remembered about a hash. */
+/** What the cache remembers about the hash of a key. */
 export interface Remembered {
   /** Undefined when there is no such key. */
   readonly credential: Credential | undefined;
-  /** When it was read or confirmed last, monotonic milliseconds. */
+  /** When the credential was read or confirmed last, monotonic milliseconds. */
   readonly confirmedAt: number;
   /**
-   * Whether it may be stale: another process has changed accounts since, or the clock was set back into an earlier
-   * period of the budget.
+   * Whether the credential may be stale: since it was read, another process has changed accounts, or the clock was set
+   * back into an earlier period of the budget.
    */
   readonly isDoubted: boolean;
 }
@@ -30,9 +30,12 @@ export interface CredentialCache {
   readonly put: (hash: string, credential: Credential | undefined, at: Moment) => void;
   /** Sets a balance that a settlement of this process has changed. */
   readonly setBalance: (workspaceId: string, balance: Money) => void;
-  /** Takes the cost of a row in the journal from a balance. The database takes it later, when the row is settled. */
+  /**
+   * Subtracts the cost of a row in the journal from the remembered balance. The database subtracts it later, when the
+   * row is settled.
+   */
   readonly charge: (workspaceId: string, cost: Money) => void;
-  /** Adds what a settlement of this process has added to a key's spending. */
+  /** Adds to the remembered spending of a key after a settlement of this process. */
   readonly spend: (spending: Spending, at: Moment) => void;
   /** Confirms, as of this moment, everything that is not doubted. */
   readonly confirm: (elapsed: number) => void;
@@ -44,7 +47,7 @@ export interface CredentialCache {
 
 interface Confirmation {
   confirmedAt: number;
-  /** The generation in which it was confirmed; every change by another process begins a new one. */
+  /** The generation in which the entry was confirmed. Every change by another process begins a new generation. */
   generation: number;
 }
 
@@ -56,8 +59,8 @@ interface KeyEntry extends Confirmation {
 }
 
 /**
- * Remembers which hashes have a key, and which have none. Each kind has its own limit and loses its oldest first, so
- * made-up keys evict other made-up keys and never a customer's.
+ * Remembers the credentials of keys by their hashes, and hashes that have no key. Each kind has its own limit, above
+ * which its oldest entry is removed. So made-up keys evict only other made-up keys, never a customer's.
  */
 export function createCredentialCache(limit: number): CredentialCache {
   const keys = new Map<string, KeyEntry>();
@@ -66,7 +69,7 @@ export function createCredentialCache(limit: number): CredentialCache {
   const hashOf = new Map<string, string>();
   const used = new Set<string>();
   let generation = 0;
-  /** When everything of this generation was confirmed last. */
+  /** When all entries of this generation were confirmed last. */
   let confirmedAt: number | undefined;
 
   function confirmation(entry: Confirmation): Pick<Remembered, 'confirmedAt' | 'isDoubted'> {
@@ -75,8 +78,8 @@ export function createCredentialCache(limit: number): CredentialCache {
   }
 
   /**
-   * Sets what was spent to 0 if a new period of the budget has begun. Returns whether the period is the present one. It
-   * is a later one if the clock was ahead and was set back; then what was spent must be read again.
+   * Sets the spent amount to 0 if a new period of the budget has begun. Returns false if the entry's period lies in the
+   * future, because the clock was ahead and was set back. Then the spent amount must be read again.
    */
   function beginPeriod(entry: KeyEntry, now: number): boolean {
     const { budget } = entry.key;
@@ -160,7 +163,7 @@ function remember<Value>(entries: Map<string, Value>, name: string, value: Value
 
 /** Look-ups of keys in the store's thread: one for each hash, however many requests wait for it. */
 export interface LookUps {
-  /** Rejects with `overloaded` when too many different ones wait. */
+  /** Rejects with `overloaded` when too many different hashes wait. */
   readonly ask: (hash: string) => Promise<Credential | undefined>;
   readonly answer: (hash: string, credential: Credential | undefined) => void;
   readonly refuse: (hash: string, failure: Failure) => void;

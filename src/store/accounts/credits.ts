@@ -15,17 +15,17 @@ import { reservedFor } from './reservations.ts';
 import type { Schema } from '../databases/schema.ts';
 import { insertCredit, lockWorkspace, oneLine, pastCap, recordWorkspace } from './workspaces.ts';
 
-/** A credit, and the workspace after it. */
+/** A credit, and the state of the workspace after it. */
 export interface Credited {
   readonly workspace: Workspace;
   readonly credit: CreditRecord;
 }
 
 /**
- * Adds a credit to a balance, or takes a correction from it, and records that. Throws a `Refusal` for an amount of
- * zero, for a credit past the cap, and for a correction without a note. Also for a correction of more than the balance
- * less the reservations of requests under way. Services report their reservations every second, so a request that comes
- * at the same moment may still overspend.
+ * Adds a credit to a balance, or subtracts a correction, and records it. Throws a `Refusal` for an amount of zero, for
+ * a credit past the cap, for a correction without a note, and for a correction above the balance minus the reservations
+ * of requests under way. Services report their reservations every second, so a request that arrives at the same moment
+ * may still overspend.
  */
 export async function creditWorkspace(
   queries: Kysely<Schema>,
@@ -36,7 +36,10 @@ export async function creditWorkspace(
   return (await addCredit(queries, nameOrId, credit, by)).workspace;
 }
 
-/** The same; also returns the credit. A credit that was added before with the same idempotency key is not added again. */
+/**
+ * Like `creditWorkspace`, but also returns the credit. A credit that was added before with the same idempotency key is
+ * not added again.
+ */
 export async function addCredit(
   queries: Kysely<Schema>,
   nameOrId: string,
@@ -130,7 +133,7 @@ function noteOf({ amount, note = '' }: NewCredit): string | undefined {
   return text;
 }
 
-/** `$2.5`, `-$2.5`. */
+/** Writes an amount, for example `$2.5` or `-$2.5`. */
 function dollars(amount: Money): string {
   return amount < 0n ? `-$${formatUsd(-amount)}` : `$${formatUsd(amount)}`;
 }

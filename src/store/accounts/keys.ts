@@ -48,7 +48,7 @@ type WithText = Omit<NewKey, 'workspace'> & {
   readonly playgroundOf: string | null;
 };
 
-/** The row of a new key, without its workspace. Throws a `Refusal` as `createKey` does. */
+/** The row of a new key, without its workspace. Throws a `Refusal` like `createKey`. */
 export function keyColumns(key: WithText, by: Authorship): Omit<Schema['keys'], 'workspace_id'> {
   return {
     id: key.id,
@@ -88,7 +88,7 @@ export async function pageOfKeys(
   return cutPage(rows.map(recordOf), limit, cursorOf);
 }
 
-/** How many values one statement takes, at most. */
+/** Most ids in one statement. */
 const idsAtOnce = 1_000;
 
 /** Names of keys by their ids; keys without a name are missing. */
@@ -122,7 +122,8 @@ function records(queries: Kysely<Schema>) {
       row
         .selectFrom('spending')
         .whereRef('spending.key_id', '=', 'keys.id')
-        // The last day has the last moment: one row of the index is read, however long the key has been in use.
+        // The row of the last day has the moment of the last use. So one row of the index is read, however long the key
+        // has been in use.
         .orderBy('spending.day', 'desc')
         .limit(1)
         .select('spending.last_used_at')
@@ -138,7 +139,7 @@ interface ChangeStep {
   readonly columnsFor: (before: KeyRecord) => Partial<Schema['keys']>;
 }
 
-/** Suspends, activates or revokes a key. Throws a `Refusal` if the key was revoked and would become anything else. */
+/** Suspends, activates or revokes a key. Throws a `Refusal` if a revoked key is to be suspended or activated. */
 export async function setKeyStatus(
   queries: Kysely<Schema>,
   id: string,
@@ -202,7 +203,7 @@ function limitsStep(limits: KeyLimits): ChangeStep {
 
 /**
  * Changes the details that are present in `details`, and no others. A detail that is present and undefined is removed.
- * Throws a `Refusal` as `createKey` does.
+ * Throws a `Refusal` like `createKey`.
  */
 export async function updateKey(
   queries: Kysely<Schema>,
@@ -218,13 +219,13 @@ function detailsStep(details: KeyDetails, by: Authorship): ChangeStep {
     action: 'key.update',
     columnsFor: (before) => {
       const columns = detailColumns({ ...before, expiresAt: undefined, ...details }, by);
-      // An expiry that is not to be changed may have passed.
+      // An expiry that stays the same is not checked: it may have passed.
       return 'expiresAt' in details ? columns : { ...columns, expires_at: columnOf(before.expiresAt) };
     },
   };
 }
 
-/** Makes several changes of a key in one transaction: all of them or none. Throws a `Refusal` as the single changes do. */
+/** Makes several changes of a key in one transaction: all of them or none. Throws a `Refusal` like the single changes. */
 export async function changeKey(
   queries: Kysely<Schema>,
   id: string,
@@ -241,7 +242,10 @@ export async function changeKey(
   return change(queries, id, { steps, by });
 }
 
-/** Changes a key and records that. The key is locked, so no other process changes it between the read and the write of a step. */
+/**
+ * Changes a key and records the change. The key is locked, so no other process changes it between the read and the
+ * write of a step.
+ */
 async function change(
   queries: Kysely<Schema>,
   id: string,
@@ -282,7 +286,7 @@ export async function recordKey(
   await recordChange(transaction, entry, by);
 }
 
-/** A key as its row has it. */
+/** Reads a key from its row. */
 export function keyOf(row: Selectable<Schema['keys']>): Key {
   const { id, status, budget_limit: limit, budget_period: period } = row;
   return {

@@ -11,9 +11,9 @@ const mostTries = 5;
 
 /**
  * The text of the key with which the portal calls the gateway for one person. It is stored nowhere: every portal
- * derives it from the secret of the database, the key's id and its expiry. If there is no key that is not revoked, one
- * is made. The key gets a new text before the old one expires, and at once if the gateway has refused it. Rejects with
- * a `Refusal` if the workspace is gone.
+ * derives it from the secret of the database, the key's id and its expiry. A key is made if the person has none, or
+ * only revoked ones. The key gets a new text before the old one expires, and at once if the gateway has refused it.
+ * Rejects with a `Refusal` if the workspace is gone.
  */
 export async function playgroundKey(queries: Kysely<Schema>, wanted: PlaygroundKey, by: Authorship): Promise<string> {
   const secret = await readSharedSecret(queries);
@@ -44,7 +44,7 @@ function textOf(id: string, expiresAt: number, secret: string): string {
   return derivedKey(`weir-playground-key ${id} ${expiresAt}`, secret);
 }
 
-/** The text of a key that may be used now; undefined when it needs a new one. */
+/** The text of the key, if it may be used now. Undefined: the key needs a new text. */
 function goodText(
   row: Selectable<Schema['keys']>,
   { spareMs, refused }: PlaygroundKey,
@@ -58,7 +58,7 @@ function goodText(
   return text !== refused && hashKey(text) === row.hash ? text : undefined;
 }
 
-/** Undefined when another portal was faster. */
+/** Makes the key. Undefined: another portal was faster. */
 async function create(
   queries: Kysely<Schema>,
   wanted: PlaygroundKey,
@@ -81,7 +81,7 @@ async function create(
   });
 }
 
-/** Undefined when another portal was faster, or the key was revoked meanwhile. */
+/** Gives the key a new text. Undefined: another portal was faster, or the key was revoked meanwhile. */
 async function renew(
   queries: Kysely<Schema>,
   { id, hash, name, expires_at: expires }: Selectable<Schema['keys']>,

@@ -1,6 +1,6 @@
 import type { Money } from '../../core/money.ts';
 
-// Apart from `reservations.ts`, so that the service's own thread does not load the query layer: it would start 0.2 s later.
+// This is not in `reservations.ts`, so that the service's own thread does not load the query layer. It would start 0.2 s later.
 
 /**
  * The expected cost of the requests under way in one replica, by workspace. Limits keep reservations in memory or in
@@ -8,7 +8,7 @@ import type { Money } from '../../core/money.ts';
  */
 export type Reserved = ReadonlyMap<string, Money>;
 
-/** How often a replica looks whether its reservations have changed. */
+/** How often a replica checks whether its reservations have changed. */
 export const reportReservedEveryMs = 1_000;
 /** Unchanged reservations are written again after this time. Otherwise they would look like those of a killed replica. */
 const tellAgainMs = 15_000;

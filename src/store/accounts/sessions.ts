@@ -32,8 +32,9 @@ export async function createSession(queries: Kysely<Schema>, wanted: Session): P
 }
 
 /**
- * A session as its key allows it. The update locks the key until the session is written. So a suspension at the same
- * moment comes first and is seen here, or comes later and ends the session.
+ * Ends the session with its key's expiry at the latest. Undefined: the key is not active or has expired. The update
+ * locks the key until the session is written. So a suspension at the same moment comes first and is seen here, or comes
+ * later and ends the session.
  */
 async function limitedByKey(transaction: Transaction<Schema>, session: Session): Promise<Session | undefined> {
   if (session.keyId === undefined) return session;
@@ -99,7 +100,7 @@ export async function findSessions(
   return rows.map(sessionOf);
 }
 
-/** Ends a session. Harmless when it has ended. */
+/** Ends a session. Does nothing if it has ended already. */
 export async function endSession(queries: Kysely<Schema>, hash: string): Promise<void> {
   await queries.deleteFrom('sessions').where('hash', '=', hash).execute();
 }

@@ -6,12 +6,12 @@ const secretBytes = 32;
 /** The name of the secret's row. The secret is the key of the digests that map conversations to endpoints. */
 const name = 'affinity';
 
-/** A secret of this process alone. */
+/** Makes a secret of this process alone. */
 export const newSecret = (): string => randomBytes(secretBytes).toString('hex');
 
 /**
- * Reads the secret that all processes with this database share. Makes it if there is none; processes that make it at
- * the same moment all get the one whose row was first. Writes only if the row is missing, so a database that refuses
+ * Reads the secret that all processes with this database share. Makes it if there is none. Processes that make it at
+ * the same moment all get the secret whose row was first. Writes only if the row is missing, so a database that refuses
  * writes for now answers, too. Rejects with the error of the database.
  *
  * The secret is in the database because replicas share nothing else in every kind of deployment. Valkey is optional and

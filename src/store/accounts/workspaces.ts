@@ -195,7 +195,7 @@ export async function recordWorkspace(
     readonly action: AuditAction;
     readonly before: Workspace | undefined;
     readonly after: Workspace;
-    /** More for the audit trail. */
+    /** Further facts for the audit trail. */
     readonly about?: AuditedObject;
   },
   by: Authorship,

@@ -39,7 +39,7 @@ function sqlite(file: string): DatabaseLocation {
   return { kind: 'sqlite', file };
 }
 
-/** `sqlite:weir.db`, `sqlite:/var/weir.db` and, as others write it, `sqlite:///var/weir.db`. */
+/** Reads `sqlite:weir.db`, `sqlite:/var/weir.db`, and `sqlite:///var/weir.db`, the form of other programs. */
 function sqlitePath(rest: string): string {
   const path = rest.replace(/^\/\//, '');
   if (path === '') throw new Error('WEIR_DATABASE_URL names no file after "sqlite:".');

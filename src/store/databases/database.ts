@@ -9,9 +9,9 @@ import type { UsageSums, UsageTable } from '../ledger/usage-rollup.ts';
 /** Where the accounts and the ledger are. */
 export type DatabaseLocation =
   | { readonly kind: 'sqlite'; /** Path of the file. */ readonly file: string }
-  | { readonly kind: 'postgres'; /** With its password, where it has one: never to be shown. */ readonly url: string };
+  | { readonly kind: 'postgres'; /** May contain a password. Never show it. */ readonly url: string };
 
-/** Names a database in a sentence, without what is secret in its URL. */
+/** Names a database in a sentence, without the secrets in its URL. */
 function describeLocation(location: DatabaseLocation): string {
   if (location.kind === 'sqlite') return `the database at ${location.file}`;
   const url = URL.parse(location.url);
@@ -50,31 +50,34 @@ export interface OpenDatabase {
   readonly queries: Kysely<Schema>;
   readonly writes: LedgerWrites;
   /**
-   * Prepares rows before the transaction that writes them: numbers their names, and makes room for their time if the
-   * database needs that. Throws a RangeError for a row that can never be written.
+   * Prepares rows before the transaction that writes them: finds the numbers of their names, and makes the partitions
+   * that are missing, if the database has partitions. Throws a RangeError for a row that can never be written.
    */
   readonly prepare: (requests: readonly SettledRequest[]) => Promise<readonly LedgerEntry[]>;
   readonly classify: (error: unknown) => DatabaseErrorKind;
   /** Resolves when the database answers and can be written, rejects when not, within seconds either way. */
   readonly probe: () => Promise<void>;
   /**
-   * Calls `changed` within a second after another process has changed accounts, where the database reports it. SQLite always
-   * does, and calls `confirmed` several times a second while nothing has changed.
+   * Calls `changed` within a second after another process has changed accounts, if the database reports changes. SQLite
+   * always does. It also calls `confirmed` several times a second while nothing has changed.
    */
   readonly watch: (calls: { readonly changed: () => void; readonly confirmed: () => void }) => {
     readonly stop: () => Promise<void>;
   };
   /**
-   * Begins the upkeep of the ledger. `between`: take its steps when the database has nothing else to do; `beside`: it
-   * has its own connection. A step that fails rejects, and then upkeep must be begun again.
+   * Begins the upkeep of the ledger. `between`: run its steps while the database has nothing else to do. `beside`:
+   * upkeep has its own connection. After a step has rejected, begin upkeep again.
    */
   readonly beginUpkeep: (options: UpkeepOptions) => {
     readonly place: 'between' | 'beside';
     readonly steps: Upkeep;
-    /** Ends a step that is under way beside, too. */
+    /** Ends the upkeep. Also ends a step that is under way on a connection of its own. */
     readonly stop: () => Promise<void>;
   };
-  /** Announces to other processes that accounts were changed here. Does nothing where they see it by themselves. */
+  /**
+   * Announces to other processes that accounts were changed here. Does nothing if the other processes see the change by
+   * themselves.
+   */
   readonly announce: () => Promise<void>;
   /** The operations on a database file; undefined where a server keeps the data. */
   readonly file: DatabaseFile | undefined;
@@ -106,7 +109,7 @@ export interface OpenOptions {
 
 /** A database cannot be opened. The message is a sentence that names the database. */
 export class CannotOpen extends Error {
-  /** `away`: it may be possible in a moment. */
+  /** `away`: opening it may succeed in a moment. */
   readonly kind: DatabaseErrorKind;
 
   constructor(location: DatabaseLocation, cause: unknown, kind: DatabaseErrorKind) {
@@ -125,26 +128,26 @@ export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
 
 /**
  * The statements of a settlement for one database, in its fastest form: they run thousands of times a second. All run
- * inside one transaction, in this order, and each takes its rows in the order of their keys. So two processes that
+ * inside one transaction, in this order, and each writes its rows in the order of their keys. So two processes that
  * settle at the same time cannot deadlock.
  */
 export interface LedgerWrites {
   /**
-   * Whether the database itself refuses a request whose time has been deleted. PostgreSQL does: it has no partition for
-   * that time. Otherwise `settleBatch` checks each time.
+   * Whether the database itself refuses a request from a time whose requests have been deleted. PostgreSQL does: it has
+   * no partition for that time. Otherwise `settleBatch` checks each time.
    */
   readonly refuseDropped: boolean;
-  /** Writes the requests whose id is new and returns those that were written. No id may be twice among them. */
+  /** Writes the requests whose id is new, and returns the written ones. No two requests of a call may have the same id. */
   readonly insertRequests: (
     connection: DatabaseConnection,
     entries: readonly LedgerEntry[],
   ) => Promise<readonly LedgerEntry[]>;
-  /** Takes the costs from the balances and returns the new balances of those workspaces that exist. */
+  /** Subtracts the costs from the balances. Returns the new balances of the workspaces that exist. */
   readonly charge: (
     connection: DatabaseConnection,
     costs: readonly WorkspaceCost[],
   ) => Promise<readonly { readonly id: string; readonly balance: Money }[]>;
-  /** Adds to what keys have spent by day. */
+  /** Adds to the spending of keys by day. */
   readonly addSpending: (connection: DatabaseConnection, spending: readonly SpendingTable[]) => Promise<void>;
   /** Adds to a table of rollups. The rows are in the order of its primary key. */
   readonly addUsage: (connection: DatabaseConnection, table: UsageTable, usage: readonly UsageSums[]) => Promise<void>;

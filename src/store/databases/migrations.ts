@@ -4,7 +4,10 @@ import { createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 import { isSqlite } from './sql-dialect.ts';
 
-/** Whether the tables are those of this version. Also false when that cannot be read: the next query then reports the error. */
+/**
+ * Whether the tables have the form of this version. Also false if the database cannot be read: the next query then
+ * reports the error.
+ */
 export async function isUpToDate(database: Kysely<Schema>, changes = migrations): Promise<boolean> {
   return (await applied(database)) === Object.keys(changes).toSorted().at(-1);
 }
@@ -22,7 +25,7 @@ export async function migrate(database: Kysely<Schema>, changes = migrations): P
   const migrator = new Migrator({
     db: database,
     provider: { getMigrations: async () => ({ ...changes }) },
-    // Without the schema, Kysely would take tables of another application for ours.
+    // Without the schema, Kysely would mistake tables of another application for ours.
     ...(schema === undefined ? {} : { migrationTableSchema: schema }),
   });
   const known = new Set(Object.keys(changes));
@@ -168,7 +171,7 @@ async function createAuditTrail(database: Kysely<unknown>): Promise<void> {
   const onSqlite = isSqlite(database);
   await schema
     .createTable('audit')
-    // The database counts, so that the order of two entries of one millisecond is known.
+    // The database numbers the entries, so that the order of two entries of one millisecond is known.
     .addColumn('id', onSqlite ? 'integer' : 'bigint', (column) =>
       onSqlite ? column.primaryKey().autoIncrement() : column.generatedAlwaysAsIdentity().primaryKey(),
     )
@@ -215,7 +218,7 @@ async function keepRowsOnSqlite(database: Kysely<unknown>): Promise<void> {
   }
 }
 
-/** Adds the portal's sessions, the first characters of keys, and the mark by which a credit is booked once. */
+/** Adds the portal's sessions, the first characters of keys, and the idempotency key of credits. */
 async function addPortal({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('sessions')

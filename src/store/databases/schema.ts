@@ -19,7 +19,7 @@ export interface Schema {
   readonly audit: AuditTable;
   readonly sessions: SessionTable;
   readonly reservations: ReservationTable;
-  /** The table `requests`, without the columns of single fields. Ids are read and compared with `sql-dialect.ts`. */
+  /** The table `requests`, with only its packed columns. Ids are read and compared with `sql-dialect.ts`. */
   readonly requests: StoredRequest;
   readonly usage_hours: UsageRow;
   readonly usage_days: UsageRow;
@@ -62,7 +62,7 @@ interface KeyTable {
   readonly playground_of: string | null;
 }
 
-/** Money added to a workspace, or removed by a correction. With the ledger it proves the balance. */
+/** Money added to a workspace, or removed by a correction. Credits and the ledger together prove the balance. */
 interface CreditTable {
   readonly id: string;
   readonly workspace_id: string;
@@ -136,7 +136,7 @@ interface SecretTable {
 type UsageRow = Readonly<Record<'period' | 'key' | 'model' | 'surface' | 'outcome', SmallInteger>> &
   Readonly<Record<(typeof usageSumColumns)[number], bigint>>;
 
-/** The number of a key in the ledger; it names the workspace, too. */
+/** The number of a key in the ledger. It also identifies the workspace. */
 interface LedgerKeyTable {
   readonly number: Generated<number | bigint>;
   readonly key_id: string;
@@ -161,7 +161,7 @@ interface LedgerStateTable {
   readonly value: bigint;
 }
 
-/** Amounts are summed in two parts: multiples of this, and the remainder. */
+/** Amounts are summed in two parts: the multiples of this number, and the remainders. */
 export const moneyUnit = 1_000_000;
 
 /**

@@ -15,7 +15,8 @@ export interface UpkeepRunner {
 
 /**
  * Takes the steps of upkeep one after the other. The pause after each is as long as the step, so upkeep takes at most
- * half of the time. Steps between settlements are left to `wake`, which takes one when nothing waits.
+ * half of the time. If upkeep shares its connection with settlements, `wake` is called when a step is due, and the
+ * caller runs `step` when nothing else waits.
  */
 export function startUpkeep(
   database: Pick<OpenDatabase, 'beginUpkeep'>,

@@ -12,9 +12,9 @@ export function dropBefore({ retentionDays, now }: Pick<UpkeepOptions, 'retentio
 }
 
 /**
- * Proves the requests of one hour against its rollup before they are deleted. Returns whether they agree, and reports
- * it if not. A settlement between two slices can show as a difference, so after a difference the whole hour is read at
- * once.
+ * Proves the requests of one hour against its rollup before they are deleted. Returns whether they agree, and reports a
+ * difference. A settlement between two slices can look like a difference, so after a difference the whole hour is read
+ * at once.
  */
 async function* proveHour(
   { queries }: Pick<OpenDatabase, 'queries'>,

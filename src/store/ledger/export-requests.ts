@@ -23,8 +23,8 @@ interface Page {
  * checkpoints of the WAL and vacuuming. Pages are cut between milliseconds, because the next page is found by its first
  * moment.
  *
- * A request that is settled during the export is in it if it started later than the requests that were read. Throws a
- * `Refusal` if retention drops requests before they were read.
+ * A request that is settled during the export is included if it started later than the requests that were read already.
+ * Throws a `Refusal` if retention drops requests before they were read.
  */
 export async function* exportRequests(
   queries: Kysely<Schema>,
@@ -76,7 +76,7 @@ async function readPage(
   const rows = await readRange(queries, { ...range, limit: pageRows + 1 });
   if (rows.length <= pageRows) return pageOf(rows, to);
 
-  // The last row of a page that is full may not be the last one of its millisecond.
+  // If the page is full, more requests may have started in the millisecond of its last row.
   const end = rows.at(-1)?.startedAt ?? start;
   if (end > start) return pageOf(rows, end);
   return pageOf(await readRange(queries, { ...range, to: start + 1, limit: undefined }), start + 1);
@@ -104,7 +104,7 @@ async function nextStart(
   return first === undefined ? undefined : Math.max(since, Number(first.period) * hourMs);
 }
 
-/** The hour of a moment, as rollups number them: within 31 bits. */
+/** The number of a moment's hour in the rollups, limited to 31 bits. */
 function hourOf(moment: number): number {
   return Math.min(2 ** 31 - 1, Math.floor(moment / hourMs));
 }

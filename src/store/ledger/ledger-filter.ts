@@ -28,7 +28,7 @@ interface Part {
 /** Beyond every period that a column of 32 bits can hold. */
 const never = 2 ** 31 - 1;
 
-/** What a report of whole hours has to read: days, and hours if the time does not begin or end with a day. */
+/** The periods that a report of whole hours has to read: days, and hours if the time does not begin or end with a day. */
 export function partsOf({ since = 0, until }: LedgerFilter, byHour: boolean): readonly Part[] {
   const [firstHour, lastHour] = [since / hourMs, until === undefined ? never : until / hourMs];
   if (byHour) return [{ table: 'usage_hours', from: firstHour, to: lastHour }];

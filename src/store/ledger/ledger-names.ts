@@ -5,14 +5,14 @@ import type { NumberedNames } from './stored-request.ts';
 
 export interface LedgerNames {
   /**
-   * Numbers the names of rows, new names too. Throws a RangeError if there is no such key, or if it belongs to another
-   * workspace. Call it before the transaction of the rows: a number without rows does no harm, but a remembered number
-   * that was rolled back would.
+   * Finds the numbers of the names in rows, and numbers new names. Throws a RangeError if there is no such key, or if
+   * it belongs to another workspace. Call it before the transaction of the rows: a number without rows does no harm,
+   * but a remembered number that was rolled back would.
    */
   readonly number: (requests: readonly SettledRequest[]) => Promise<readonly NumberedNames[]>;
   /**
-   * Reads all numbers again, for example after a failover: a replica that took over may have lost the newest, and may
-   * give them to others.
+   * Reads all numbers again, for example after a failover: a replica that took over may have lost the newest numbers,
+   * and may give them to other names.
    */
   readonly forget: () => void;
 }
@@ -20,7 +20,7 @@ export interface LedgerNames {
 /** Most numbers that are remembered. Above that, all are forgotten and read again. */
 const rememberedNames = 200_000;
 
-/** The numbers of one database, remembered: they never change, unless the database itself goes back in time. */
+/** Remembers the numbers of one database. They never change, unless the database itself goes back in time. */
 export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
   const keys = new Map<string, { readonly number: number; readonly workspaceId: string }>();
   const models = new Map<string, number>();

@@ -13,9 +13,9 @@ import { periodMs } from './usage-rollup.ts';
 const hourMs = periodMs.usage_hours;
 
 /**
- * Lists kept requests, newest first. `after` is the last one of an earlier page. The only index of `requests` is that
- * of its ids, which are in the order of time. So requests of one key, workspace or model are read from the hours in
- * which the rollups count some.
+ * Lists kept requests, newest first. `after` is the last request of an earlier page. The only index of `requests` is
+ * that of its ids, which are in the order of time. So the requests of one key, workspace or model are read only from
+ * hours whose rollups count at least one.
  */
 export async function listRequests(
   queries: Kysely<Schema>,
@@ -35,7 +35,7 @@ export async function listRequests(
     .execute((transaction) => (isOfSome ? listByHours(transaction, range) : readRange(transaction, range)));
 }
 
-/** The same, page by page. */
+/** Like `listRequests`, page by page. */
 export async function pageOfRequests(
   queries: Kysely<Schema>,
   filter: LedgerFilter,

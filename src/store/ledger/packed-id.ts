@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Surface } from '../../core/dialect.ts';
 
 /**
- * The id of a request as the ledger keeps it: 16 bytes as 32 hexadecimal digits. The first 6 bytes are the moment at which the
- * request started, in milliseconds since the Unix epoch, big-endian, so that rows are in the order of time by their key alone;
- * the other 10 make it unique.
+ * The id of a request in the form of the ledger: 16 bytes as 32 hexadecimal digits. The first 6 bytes are the moment at
+ * which the request started, in milliseconds since the Unix epoch, big-endian, so that rows are in the order of time by
+ * their key alone. The other 10 make it unique.
  */
 export type PackedId = string;
 
@@ -16,8 +16,9 @@ const ownPrefixes = { chat: 'chatcmpl-', messages: 'msg_' } as const satisfies R
 const packedText = /^[\w-]{21}[AQgw]$/;
 
 /**
- * Packs the id of a request. An id of another form becomes its start and 80 bits of a hash. The same id and start give
- * the same bytes, so that a row that is settled again is found. Such an id must also be stored as text.
+ * Packs the id of a request. An id that Weir has not made becomes the start of the request and 80 bits of a hash; such
+ * an id must also be stored as text. The same id and start give the same bytes, so a row that is settled again is
+ * found.
  */
 export function packId(
   requestId: string,
@@ -32,7 +33,7 @@ export function packId(
   return { id: timeOf(startedAt) + hash.slice(0, 20), isOwn: false };
 }
 
-/** The id that `packId` packed, if its bytes contain it. */
+/** The id that `packId` packed, if the bytes contain the whole id. */
 export function unpackId(id: PackedId, surface: Surface): string {
   return ownPrefixes[surface] + Buffer.from(id, 'hex').toString('base64url');
 }

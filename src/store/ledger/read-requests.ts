@@ -7,13 +7,13 @@ import { idDigits, idValue } from '../databases/sql-dialect.ts';
 import { type ReadRequest, requestColumns, requestOf, traitsSql } from './stored-request.ts';
 import { kindCodes } from './usage-rollup.ts';
 
-/** From the first moment on, before the second one; milliseconds since the Unix epoch. */
+/** Moments in milliseconds since the Unix epoch. `from` belongs to the range, `to` does not. */
 export interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** Past every moment that an id can hold but the last. */
+/** The largest moment that an id can contain. */
 const endOfTime = 2 ** 48 - 1;
 
 export function rangeOf({ since = 0, until = endOfTime }: LedgerFilter): Range {
@@ -21,12 +21,12 @@ export function rangeOf({ since = 0, until = endOfTime }: LedgerFilter): Range {
 }
 
 export interface RangeQuery extends Range {
-  /** The keys, workspaces and models; its moments are ignored. */
+  /** Only requests of these keys, workspaces, models and outcomes. The moments of the filter are ignored. */
   readonly filter: LedgerFilter;
   readonly first: 'newest' | 'oldest';
   /** Most rows. Undefined: all. */
   readonly limit: number | undefined;
-  /** Only rows with a lower id; with `newest`, the rows that follow this one. */
+  /** Only rows with a lower id. With `newest`, these rows follow the given one. */
   readonly after?: PackedId | undefined;
   /** Only the row of this id. */
   readonly only?: PackedId | undefined;
@@ -34,7 +34,7 @@ export interface RangeQuery extends Range {
 
 const directions = { newest: sql`desc`, oldest: sql`asc` } as const;
 
-/** Reads the requests of a range in the order of their ids, which is that of time. */
+/** Reads the requests of a range in the order of their ids, which is the order of time. */
 export async function readRange(
   queries: Kysely<Schema>,
   { filter, from, to, first, limit, after, only }: RangeQuery,

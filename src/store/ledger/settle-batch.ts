@@ -24,7 +24,7 @@ export interface Spending {
   readonly amount: Money;
 }
 
-/** A database as far as settling needs it. */
+/** The parts of a database that settling needs. */
 export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
 
 /**
@@ -34,9 +34,9 @@ export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepar
 const surelyKeptMs = 20 * 3_600_000;
 
 /**
- * Writes requests, adds them to the rollups and takes their costs from balances and budgets, in one transaction. If the
- * promise resolves, all of it is durable. If it rejects, nothing is kept. A request whose id is in the ledger already
- * changes nothing and costs nothing.
+ * Writes requests, adds them to the rollups and subtracts their costs from balances and budgets, in one transaction. If
+ * the promise resolves, all of it is durable. If it rejects, nothing is kept. A request whose id is in the ledger
+ * already changes nothing and costs nothing.
  */
 export async function settleBatch(
   database: SettlingDatabase,
@@ -96,7 +96,7 @@ function costsOf(entries: readonly LedgerEntry[]): readonly (readonly [string, M
   return [...costs].toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** What requests add to the spending of keys, by day. */
+/** The amounts that requests add to the spending of keys, by day. */
 export function spendingOf(
   requests: readonly { readonly keyId: string; readonly cost: Money; readonly startedAt: number }[],
 ): readonly SpendingTable[] {
@@ -129,7 +129,10 @@ export type SettleResult =
   /** The database failed or did not answer: all rows have to be kept and settled again. */
   | { readonly kind: 'away'; readonly message: string };
 
-/** Most attempts after conflicts of transactions. Conflicts are rare, because all transactions take their rows in one order. */
+/**
+ * Most attempts after conflicts of transactions. Conflicts are rare, because all transactions lock their rows in the
+ * same order.
+ */
 const tries = 5;
 
 /**

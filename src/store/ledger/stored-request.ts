@@ -46,9 +46,9 @@ const packedColumns = {
   /** Number of the route, which names its model. */
   route: { type: 'integer', write: (_, { route }) => route },
   traits: { type: 'smallint', write: traitsOf },
-  /** The id as the caller knows it, where it is none of ours; else empty. */
+  /** The id that the caller knows, if Weir has not made it. Else empty. */
   request_text: { type: 'text', write: ({ requestId }, { isOwnId }) => (isOwnId ? '' : requestId) },
-  /** The correlation id, where it is no UUID; else empty. */
+  /** The correlation id, if it is not a UUID. Else empty. */
   correlation_text: {
     type: 'text',
     write: ({ correlationId }, { correlation }) => (correlation === noUuid ? correlationId : ''),
@@ -62,7 +62,7 @@ export type StoredRequest = {
     : number | bigint;
 };
 
-/** The columns in the order in which they are written. `ledger-tables.ts` and later migrations make them; a test compares. */
+/** The columns in the order in which they are written. `ledger-tables.ts` and later migrations make them. A test compares both. */
 export const requestColumns: readonly (Column & { readonly name: string })[] = [
   ...Object.entries<Column>(packedColumns).map(([name, column]) => ({ name, ...column })),
   ...settledFields.flatMap(ownColumn),
@@ -128,7 +128,7 @@ function traitSql(key: string): string {
   return `((traits >> ${trait?.shift}) & ${trait?.mask})`;
 }
 
-/** A request on its way into the ledger: the values of `requestColumns`, and what rollups count of it. */
+/** A request that is about to be written into the ledger: the values of `requestColumns`, and the amounts for the rollups. */
 export interface LedgerEntry {
   readonly id: PackedId;
   readonly request: SettledRequest;
@@ -149,7 +149,7 @@ export function entriesOf(
   });
 }
 
-/** The row of a request in the ledger. Its start is that of its id, if the id is ours. */
+/** The row of a request in the ledger. If Weir has made the id, the request starts at the moment in the id. */
 function entryOf(request: SettledRequest, names: NumberedNames): LedgerEntry {
   checkRequest(request);
   const { id, isOwn: isOwnId } = packId(request.requestId, request);
@@ -182,7 +182,7 @@ interface RequestNames {
   readonly route_id: string;
 }
 
-/** A row of the table with its names. */
+/** A row of `requests` with the names that it refers to. */
 export type ReadRequest = StoredRequest & RequestNames & Readonly<Record<string, StoredValue>>;
 
 type Reader = (row: ReadRequest) => FieldValue;

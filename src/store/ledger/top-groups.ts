@@ -4,8 +4,8 @@ import { partsOf, usageOfFilter } from './ledger-filter.ts';
 import type { Schema } from '../databases/schema.ts';
 
 /**
- * The dimension whose groups a report of the top ranks. Throws a `Refusal` unless there is exactly one, with no others
- * than `hour` or `day` beside it.
+ * The dimension whose groups a report with `top` ranks: `model` or `key`. Throws a `Refusal` unless exactly one of the
+ * two is there, alone or with `hour` or `day`.
  */
 export function rankedDimension(dimensions: readonly UsageDimension[]): 'model' | 'key' {
   const others = dimensions.filter((dimension) => dimension !== 'hour' && dimension !== 'day');
@@ -16,7 +16,7 @@ export function rankedDimension(dimensions: readonly UsageDimension[]): 'model' 
   });
 }
 
-/** The groups that have lines of their own, by their numbers in the rollups and by their names, those that cost most first. */
+/** The groups that have lines of their own, with their numbers in the rollups and their names. The highest cost comes first. */
 export interface Top {
   readonly of: 'model' | 'key';
   readonly groups: readonly { readonly number: number | bigint; readonly name: string }[];

@@ -24,8 +24,8 @@ export interface UsageReportOptions {
   readonly measures?: UsageMeasures;
   /**
    * Only this many models or keys have lines of their own: those with the highest cost over the whole time. Each period
-   * has one more line for the sum of all others; its model or key is undefined. Needs one of the two dimensions, and
-   * allows only `hour` or `day` beside it.
+   * has one more line for the sum of all others; its model or key is undefined. Needs one of the dimensions `model` and
+   * `key`, and allows only `hour` or `day` beside it.
    */
   readonly top?: number | undefined;
   /** Only these lines of the report. Default: all. */
@@ -55,7 +55,7 @@ export async function usageReport(
     });
   }
   const ranked = size === undefined ? undefined : rankedDimension(dimensions);
-  // As of one moment: the top is ranked by one query and summed by another.
+  // Both queries read the state of one moment: one ranks the top, the other sums it.
   return queries
     .transaction()
     .setAccessMode('read only')
@@ -80,7 +80,7 @@ interface Reading {
 
 interface SummedRow {
   readonly workspace?: string;
-  /** Null: the others of a report of the top. */
+  /** Null: the sum of all groups that are not in the top. */
   readonly key?: string | null;
   readonly model?: string | null;
   readonly surface?: number | bigint;
@@ -107,7 +107,7 @@ const buckets = histogramColumns('first_token');
 const errors: readonly OutcomeKind[] = ['interrupted', 'incomplete', 'failed', 'service-lost'];
 const isError = sql`case when outcome in (${sql.join(errors.map((kind) => sql.lit(kindCodes.codeOf(kind))))}) then requests else 0 end`;
 
-/** What is summed besides `counts` and the cost. */
+/** The sums besides `counts` and the cost. */
 function furtherOf(measures: UsageMeasures): readonly string[] {
   return measures === 'performance' ? ['errors', ...buckets] : [];
 }

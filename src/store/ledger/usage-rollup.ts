@@ -39,8 +39,9 @@ export function codes<Name extends string>(names: readonly Name[]): Codes<Name> 
 }
 
 /**
- * Upper bounds of the buckets of both histograms, milliseconds: a bucket counts the times that are above the bound before it and
- * not above its own. The last bucket, `more`, has no bound. A request that brought no token is in no bucket of `first_token`.
+ * Upper bounds of the buckets of both histograms, milliseconds: a bucket counts the times that are above the bound
+ * before it and not above its own. The last bucket, `more`, has no bound. A request without a token is in no bucket of
+ * `first_token`.
  */
 export const histogramBounds = {
   first_token: [25, 50, 100, 150, 200, 300, 400, 600, 800, 1_200, 1_800, 3_000, 5_000, 10_000, 30_000],
@@ -54,8 +55,8 @@ export function histogramColumns(histogram: StoredHistogram): readonly string[] 
 }
 
 /**
- * A quantile of a histogram, milliseconds, interpolated within its bucket; the last bound for what is above it. Undefined when nothing
- * was counted. `counts` are in the order of the bounds.
+ * A quantile of a histogram, milliseconds, interpolated within its bucket. The last bound, if the quantile lies above
+ * it. Undefined when nothing was counted. `counts` are in the order of the bounds.
  */
 export function quantileOf(
   histogram: StoredHistogram,
@@ -82,7 +83,7 @@ export const histogramMeasures: readonly string[] = [
   ...histogramColumns('duration'),
 ];
 
-/** What a rollup is of. */
+/** The columns that identify a rollup. */
 export const usageKeyColumns = ['period', 'key', 'model', 'surface', 'outcome'] as const;
 /** What a rollup sums: 64-bit columns. */
 export const usageSumColumns = [
@@ -95,7 +96,7 @@ export const usageMeasures: readonly string[] = [...usageSumColumns, ...histogra
 const firstTokenAt = usageSumColumns.length;
 const durationAt = firstTokenAt + histogramBounds.first_token.length + 1;
 
-/** One row of a rollup, or what is to be added to it. */
+/** One row of a rollup, or an addition to it. */
 export interface UsageSums {
   readonly period: number;
   readonly key: number;
@@ -106,7 +107,7 @@ export interface UsageSums {
   readonly measures: readonly bigint[];
 }
 
-/** A settled request as far as rollups count it. Counts that were not reported are 0 here. */
+/** The parts of a settled request that rollups count. Counts that were not reported are 0 here. */
 export interface Countable {
   readonly startedAt: number;
   readonly key: number;
@@ -120,8 +121,8 @@ export interface Countable {
 }
 
 /**
- * What requests add to a table of rollups, in the order of its primary key. All transactions take rows in this order;
- * otherwise they would deadlock.
+ * The additions of requests to a table of rollups, in the order of its primary key. All transactions write rows in this
+ * order; otherwise they would deadlock.
  */
 export function usageOf(requests: readonly Countable[], table: UsageTable): readonly UsageSums[] {
   const groups = new Map<string, UsageSums & { readonly measures: bigint[] }>();
@@ -143,7 +144,7 @@ export function usageOf(requests: readonly Countable[], table: UsageTable): read
   return [...groups.values()].toSorted(byKey);
 }
 
-/** Adds requests to all rollups. `addTo` adds to one table; all transactions take the tables in one order, too. */
+/** Adds requests to all rollups. `addTo` adds to one table. All transactions write the tables in the same order, too. */
 export async function addToRollups(
   requests: readonly Countable[],
   addTo: (table: UsageTable, usage: readonly UsageSums[]) => Promise<void>,

@@ -11,7 +11,7 @@ export interface WorkspaceBooks {
   readonly name: string;
   readonly requests: number;
   readonly credits: Money;
-  /** By the rollups. */
+  /** The sum of the costs in the rollups. */
   readonly costs: Money;
   readonly balance: Money;
   readonly expected: Money;
@@ -38,7 +38,7 @@ export interface DayDifference {
 
 export interface Books {
   readonly workspaces: readonly WorkspaceBooks[];
-  /** How many days of keys were compared. */
+  /** Number of compared days, counted for each key. */
   readonly spendingDays: number;
   readonly spendingDifferences: readonly SpendingDifference[];
   readonly dayDifferences: readonly DayDifference[];

@@ -12,7 +12,7 @@ import {
   usageSumColumns,
 } from './usage-rollup.ts';
 
-/** An hour in which the requests that are kept are not what its rollup counts. */
+/** An hour whose rollup differs from the requests that are kept. */
 export interface RowDifference {
   /** First moment of the UTC hour, milliseconds since the Unix epoch. */
   readonly hour: number;
@@ -22,7 +22,7 @@ export interface RowDifference {
 
 const hourMs = periodMs.usage_hours;
 
-/** Compares all hours from a moment on, which is the beginning of one: those with requests and those with rollups. */
+/** Compares requests with rollups in all hours from `since` on. `since` must be the beginning of an hour. */
 export async function verifyRows(
   queries: Kysely<Schema>,
   since: number,
@@ -74,7 +74,7 @@ export async function verifyHour(queries: Kysely<Schema>, hour: number): Promise
 
 /**
  * Compares an hour in slices of time, so that no statement takes long, and yields after each slice. A settlement
- * between two slices can show as a difference.
+ * between two slices can look like a difference.
  */
 export async function* verifyHourInSlices(
   queries: Kysely<Schema>,
@@ -94,7 +94,7 @@ export async function* verifyHourInSlices(
 
 type MeasuredRow = Readonly<Record<string, number | bigint | string>>;
 
-/** Adds rows to the sums of their groups, or takes them away. */
+/** Adds rows to the sums of their groups, or subtracts them. */
 function add(sums: Map<string, readonly bigint[]>, rows: readonly MeasuredRow[], sign: 1 | -1): void {
   for (const row of rows) {
     const name = [row['key'], row['model'], row['surface'], row['outcome']].join(' ');
@@ -134,7 +134,7 @@ function requestsSummed(
   });
   const buckets = [...bucketsOf('first_token', 'first_token_ms'), ...bucketsOf('duration', 'duration_ms')];
   const [surface, outcome] = [sql.raw(traitsSql.surface), sql.raw(traitsSql.outcome)];
-  // By route, whose model is looked up for each sum and not for each request.
+  // Grouped by route, so that the model is looked up for each sum and not for each request.
   const ids = sql`id >= ${idValue(queries, firstIdAt(from))} and id < ${idValue(queries, firstIdAt(to))}`;
   return sql<MeasuredRow>`select summed.*, ledger_routes.model from (
       select key, route, ${surface} as surface, ${outcome} as outcome, ${sql.join([...sums, ...buckets])}

@@ -17,20 +17,21 @@ export interface EventSources {
 
 export interface EventStreams {
   /**
-   * Answers with server-sent events: `requests`, a `StoryPage` of requests that ended, and `problems`, the `ProblemReport` whenever it
-   * changes. Both come at once when the stream opens. `lastEventId`: the id of the last page that the reader has. Undefined: pages
-   * begin with what ends from now on. An id of another process: with all that this one remembers.
+   * Answers with server-sent events: `requests`, a `StoryPage` of requests that ended, and `problems`, the
+   * `ProblemReport` whenever it changes. Both are sent at once when the stream opens. `lastEventId`: the id of the last
+   * page that the reader has. Undefined: pages begin with requests that end from now on. An id of another process:
+   * pages begin with all requests that this process remembers.
    */
   readonly open: (response: ServerResponse, lastEventId: string | undefined) => void;
 }
 
-/** A stream that is opened beyond this number ends the oldest. */
+/** Most open streams. One more ends the oldest stream. */
 const mostStreams = 16;
-/** The newest requests of one page: each takes about 10 µs to render, and 2 KB. */
+/** Most requests in one page: each takes about 10 µs to render, and 2 KB. */
 const mostOfPage = 100;
 /** Requests that end within this time are one page: a flood costs four pages a second. */
 const gatherMs = 250;
-/** The longest silence of a stream: the portal gives up a silent one. */
+/** The longest silence of a stream. The portal closes a stream that is silent for too long. */
 const heartbeatMs = 1_000;
 
 interface EventStream {
@@ -62,7 +63,7 @@ export function createEventStreams({ stories, problems }: EventSources, clock: P
     isPageDue = false;
     const report = JSON.stringify(problems());
     for (const stream of streams) {
-      // Nothing is buffered for a slow portal: its requests wait in `stories`, which is bounded, and are counted as missed beyond that.
+      // A slow portal has no buffer here. Its requests wait in `stories`; requests that no longer fit there count as missed.
       if (!stream.response.writableNeedDrain) send(stream, report);
     }
     next(heartbeatMs);
@@ -76,7 +77,7 @@ export function createEventStreams({ stories, problems }: EventSources, clock: P
     stream.response.write(text === '' ? ':\n\n' : text);
   }
 
-  /** The newest requests that the stream has not reported. Those before them are counted as missed. */
+  /** The newest requests that the stream has not reported. Requests that do not fit are counted as missed. */
   function pageFor(stream: EventStream): string {
     const first = Math.max(stream.after, stories.latest().seq - mostOfPage);
     const page = stories.after(first, mostOfPage);

@@ -5,7 +5,7 @@ import type { InSlices } from '../../core/clock.ts';
 /** Formats of the text. Only OpenMetrics has exemplars. */
 export type ExpositionFormat = 'prometheus' | 'openmetrics';
 
-/** A registry of histograms with exemplars. The library keeps those in registries of this format only. */
+/** A registry of histograms with exemplars. The library supports exemplars only in registries of this format. */
 export type ExemplarRegistry = Registry<OpenMetricsContentType>;
 
 export function createExemplarRegistry(): ExemplarRegistry {
@@ -14,7 +14,7 @@ export function createExemplarRegistry(): ExemplarRegistry {
   return registry;
 }
 
-/** The metrics of one name: each registry holds one of that name, with labels of its own. */
+/** All metrics with the same name, at most one from each registry. Each has labels of its own. */
 export interface MetricFamily {
   readonly name: string;
   readonly registries: Iterable<Registry | ExemplarRegistry>;
@@ -31,11 +31,12 @@ const formatOfType: ReadonlyMap<string, ExpositionFormat> = new Map([
 ]);
 
 /**
- * The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1): the one it names with the greater weight, of equals the first.
- * A scraper that names neither gets Prometheus' text.
+ * The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1): the format with the greater weight, or the
+ * first of two with equal weights. A scraper that names neither format gets Prometheus' text.
  *
- * The types are compared here and without their parameters. The library matches a range only with an offer that has all parameters of
- * the range: Prometheus 3, which names OpenMetrics with `escaping=allow-utf-8`, would get the text.
+ * The types are compared here, without their parameters. The library matches a range only with an offer that has all
+ * parameters of the range. With it, Prometheus 3, which names OpenMetrics with `escaping=allow-utf-8`, would get the
+ * text.
  */
 export function formatFor(accept: string | undefined): ExpositionFormat {
   const named = new Negotiator({ headers: { accept } }).mediaTypes();
@@ -43,7 +44,7 @@ export function formatFor(accept: string | undefined): ExpositionFormat {
   return preferred;
 }
 
-/** Renders metrics in slices, one of one registry after the other (docs/decisions/0056). */
+/** Renders metrics in slices: one metric of one registry at a time (docs/decisions/0056). */
 export async function renderMetrics(
   families: Iterable<MetricFamily>,
   { format, inSlices }: { readonly format: ExpositionFormat; readonly inSlices: InSlices },
@@ -57,8 +58,8 @@ export async function renderMetrics(
 }
 
 /**
- * The metrics of all registries one by one. A parser of the format wants `HELP` and `TYPE` once for each name: the
- * first metric has them.
+ * The metrics of all registries one by one. A parser of the format expects `HELP` and `TYPE` once for each name, so
+ * only the first metric of a name has them.
  */
 function* singlesOf(families: Iterable<MetricFamily>) {
   for (const { name, registries } of families) {
@@ -80,7 +81,7 @@ function inFormat(text: string, format: ExpositionFormat): string {
     case 'prometheus':
       return text.replaceAll(/ # \{[^{}]*\} \S+ \S+$/gm, '');
     case 'openmetrics':
-      // There the name of a counter is without the suffix that its samples have.
+      // In OpenMetrics, the name of a counter does not have the suffix of its samples.
       return text.replace(/^# HELP (\w+)_total (.*)\n# TYPE \1_total counter$/m, '# HELP $1 $2\n# TYPE $1 counter');
   }
 }

@@ -10,7 +10,7 @@ import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 interface SharingFigures {
   readonly isShared: boolean;
   readonly replicas: number;
-  /** Answers of Valkey that came too late, since the start. */
+  /** Answers of Valkey that arrived too late, since the start. */
   readonly late: number;
 }
 
@@ -20,21 +20,21 @@ export interface ThreadFigures {
   /** Time in which its event loop had work, since its start. */
   readonly busyMs: number;
   /**
-   * The latest wait of a message for its event loop; undefined for the thread that serves requests, whose load is
-   * measured.
+   * The latest wait of a message for its event loop. Undefined for the thread that serves requests: its load is
+   * measured instead.
    */
   readonly delayMs: number | undefined;
-  /** Of V8, where the thread answered in time. */
+  /** Memory of V8. Undefined: the thread did not answer in time. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
 
-/** The catalog as it is served. */
+/** The catalog that is served. */
 interface CatalogFigures {
-  /** By their ids. */
+  /** Models by their ids. */
   readonly models: ReadonlyMap<string, unknown>;
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: number;
-  /** Whether each route takes requests: neither ejected nor cooling off. */
+  /** Whether each route accepts requests: neither ejected nor cooling off. */
   readonly routes: Iterable<{
     readonly model: string;
     readonly backend: string;
@@ -216,7 +216,7 @@ function addEndpointGauge(registry: Registry, read: ServiceFigures['endpoints'])
   });
 }
 
-/** Whether limits hold over all replicas. */
+/** Adds the gauges that show whether limits hold over all replicas. */
 function addSharingGauges(registry: Registry, figures: () => SharingFigures): void {
   const gauge = gaugesOf(registry);
   gauge('weir_limits_shared', '1: limits hold over all replicas. 0: each keeps its share.', () =>
@@ -232,7 +232,7 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
 
 function addDiskGauges(registry: Registry, read: ServiceFigures['disk']): void {
   const registers = [registry];
-  // Metrics are rendered in the order of their declarations: the first one reads the values of both.
+  // Metrics are rendered in the order of their declarations: the first of these two reads the values of both.
   new Gauge({
     name: 'weir_data_disk_size_bytes',
     help: 'Size of the disk that has the data folder.',
@@ -279,7 +279,7 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
 
 function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ownDelayMs: () => number): void {
   const registers = [registry];
-  // Rendered first, it reads the values of all three.
+  // The first of these three is rendered first, so it reads the values of all.
   new Counter({
     name: 'weir_thread_busy_seconds_total',
     help: 'Time in which the event loop of each thread did not wait; one that grows by a second a second is full.',

@@ -8,17 +8,17 @@ import type { EventSources, EventStreams } from './event-streams.ts';
 
 /** The state of a service for the portal, `weir explain`, `weir problems` and `weir log-level`, and the log level, which they change. */
 export interface Internal extends EventSources {
-  /** The secret of the database, as it is now. */
+  /** The current secret of the database. */
   readonly secret: () => string;
   readonly stories: EventSources['stories'] & {
     readonly find: (id: string) => readonly Story[];
   };
   readonly logLevel: LogLevelControl;
-  /** The live catalog as JSON text, in pieces between which requests are served. */
+  /** The live catalog as JSON text, in pieces. The event loop serves requests between two pieces. */
   readonly catalog: () => AsyncIterable<string>;
 }
 
-/** Stories of one answer: each takes about 10 µs to render, and 2 KB. */
+/** Most stories in one answer: each takes about 10 µs to render, and 2 KB. */
 const mostStories = 100;
 /** Longest body that sets the log level, characters. */
 const mostLevelLength = 1_000;
@@ -82,10 +82,10 @@ export function answerInternal(
   return true;
 }
 
-/** Sets the level of a body such as `{"level": "debug"}`. Resolves to the problem of a wrong body, otherwise to undefined. */
+/** Sets the level that a body such as `{"level": "debug"}` names. Resolves to the error in a wrong body, otherwise to undefined. */
 async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl): Promise<string | undefined> {
   let text = '';
-  // A body that is too long is read to its end, but not kept: it is no JSON then.
+  // A body that is too long is read to its end, but only its beginning is kept, which is not valid JSON.
   for await (const piece of request.setEncoding('utf8')) if (text.length < mostLevelLength) text += String(piece);
   const read = logLevelBodySchema.safeParse(parsed(text));
   if (read.success) {

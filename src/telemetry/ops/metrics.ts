@@ -32,7 +32,7 @@ export interface Metrics {
 export interface LedgerCommit {
   readonly into: 'database' | 'journal';
   readonly rows: number;
-  /** From the hand-over to the thread of the store until its answer. */
+  /** Time from the hand-over to the thread of the store until its answer. */
   readonly durationMs: number;
 }
 
@@ -59,7 +59,7 @@ const limits: readonly RefusingLimit[] = [
   ...shedReasons,
 ];
 
-/** Gauges that are named like counters, which `promtool check metrics` refuses. `process_open_fds` has their value. */
+/** Gauges that are named like counters: `promtool check metrics` refuses them. `process_open_fds` has their value. */
 const misnamed = /^nodejs_active_/;
 
 /**
@@ -84,7 +84,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
     'Requests refused by a limit: of their key or workspace, of their address, or of the service itself.',
     'limit',
   );
-  // A counter that is there before it counts lets Prometheus see its first step.
+  // A counter that exists before its first count lets Prometheus see its first step.
   for (const limit of limits) limitRefusals.inc({ limit }, 0);
   const commits = histogram(
     'weir_ledger_commit_duration_seconds',
@@ -117,7 +117,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
     return [ofModel(routeId.slice(0, at)), routeId.slice(at + 1)];
   }
 
-  /** Declares the metrics of models while there is no model to count for. */
+  /** Declares the metrics of models as long as there is no model to count for. */
   const template = createModelMetrics('');
   function* families(): Generator<MetricFamily> {
     // Drops models that have left the catalog, so that names that come and go do not pile up.
@@ -176,7 +176,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   };
 }
 
-/** Fields of prom-client's metrics that it does not declare. */
+/** Fields of prom-client's metrics that are not in its types. */
 const declaration = z.object({ name: z.string(), help: z.string(), labelNames: z.array(z.string()).default([]) });
 
 function described(registry: Registry | ExemplarRegistry): readonly MetricDescription[] {

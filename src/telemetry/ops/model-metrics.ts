@@ -10,7 +10,7 @@ import { createExemplarRegistry, type ExemplarRegistry } from './exposition.ts';
 /** The counts of one model, in registries of their own, so that they are dropped as a whole and rendered separately. */
 export interface ModelMetrics {
   readonly registry: Registry;
-  /** Times, with the requests that took them. */
+  /** Histograms of times, whose exemplars name requests. */
   readonly times: ExemplarRegistry;
   readonly ended: (end: RequestEnd) => void;
   readonly outcome: (outcome: Outcome) => void;
@@ -94,7 +94,7 @@ export function createModelMetrics(model: string): ModelMetrics {
     ...(['model', 'backend'] as const),
   );
 
-  // A counter that is there before it counts lets Prometheus see its first step.
+  // A counter that exists before its first count lets Prometheus see its first step.
   if (model !== '') hedgesWon.inc({ model }, 0);
 
   const named = { gen_ai_operation_name: 'chat', gen_ai_provider_name: 'weir', gen_ai_request_model: model };
@@ -149,7 +149,7 @@ type FailoverResult = 'recovered' | 'failed' | 'left';
 
 /** The result of a failover. `left`: the connection to the caller had ended. */
 const resultOf: Readonly<Record<'beforeOutput' | 'midStream', Readonly<Record<RequestEnd['kind'], FailoverResult>>>> = {
-  // An answer that broke off later had begun.
+  // If an answer broke off after the failover, the failover before its output had succeeded.
   beforeOutput: {
     ...{ completed: 'recovered', interrupted: 'recovered', cancelled: 'left', 'service-lost': 'left' },
     ...{ incomplete: 'failed', failed: 'failed', refused: 'failed' },

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 
-/** Decides which of repeated records are logged. */
+/** Limits repeated records: decides which are logged. */
 export interface RepeatLimit {
   /**
    * Counts one record of a kind. `suppressed`: how many of that kind were left out since the last logged one;
@@ -28,7 +28,7 @@ export interface PartLog {
   readonly error: (facts: object, message: string) => void;
 }
 
-/** Limits warnings and errors that repeat, each message separately: a cause that stays must not fill the disk. */
+/** Limits warnings and errors that repeat, each message separately, so that a lasting error does not fill the disk. */
 export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartLog {
   const repeats = createRepeatLimit({ now: clock.elapsed });
   const limited =
@@ -40,7 +40,7 @@ export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartL
   return { info: (facts, message) => log.info(facts, message), warn: limited('warn'), error: limited('error') };
 }
 
-/** At most 20 records of one kind are logged in ten seconds; the next one that is logged says how many were left out. */
+/** At most 20 records of one kind are logged in ten seconds. The next logged record reports how many were left out. */
 export function createRepeatLimit({ now }: { readonly now: () => number }): RepeatLimit {
   const kinds = new Map<string, Kind>();
   return {

@@ -13,7 +13,7 @@ export interface OpsServer {
 export interface OpsOptions {
   /** Address to listen on. Default: the loopback. */
   readonly host?: string;
-  /** Wanted port; 0 takes any free port, and so does a port that is already in use. */
+  /** Wanted port. With 0, or if the port is in use, the server listens on any free port. */
   readonly port: number;
   readonly metrics: (format: ExpositionFormat) => Promise<string>;
   /** Why requests cannot be served now; undefined when they can. */
@@ -36,7 +36,7 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
   response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-/** Serves /metrics, /livez and /readyz, and /internal with the token of the database. Rejects when it gets no port on the host. */
+/** Serves /metrics, /livez and /readyz, and /internal with the token of the database. Rejects if it cannot listen on the host. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
   const { host = '127.0.0.1' } = options;
   const internal = { ...options.internal, streams: createEventStreams(options.internal, options.clock) };

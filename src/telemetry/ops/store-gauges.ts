@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { DatabaseState } from '../../core/account.ts';
 import { addTotal, gaugesOf } from './declare.ts';
 
-/** The store's state as its gauges show it (`StoreStatus` of the store). */
+/** The values of the store's gauges, from its `StoreStatus`. */
 export interface StoreFigures {
   readonly database: DatabaseState;
   readonly journalBytes: number;
@@ -29,7 +29,10 @@ const databaseStates: readonly (readonly [DatabaseState, string])[] = [
   ['down', 'away'],
 ];
 
-/** Adds gauges of the bills outside the database, of the room for more, and of the upkeep that deletes old ones. */
+/**
+ * Adds gauges of the bills that are not in the database yet, of the room for more bills, and of the upkeep that deletes
+ * old ones.
+ */
 export function addStoreGauges(registry: Registry, figures: () => StoreFigures): void {
   const gauge = gaugesOf(registry);
   new Gauge({

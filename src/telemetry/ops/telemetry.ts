@@ -17,22 +17,22 @@ export interface TelemetryParts {
   readonly measured: ModelFacts;
   /** Counts recent failures. */
   readonly errors: ModelFacts & { readonly attempt: (backend: string, end: AttemptEnd) => void };
-  /** Remembers the record of each request for an answer. */
+  /** Remembers the records of the requests that ask for an answer. */
   readonly stories: {
     readonly began: (record: RequestRecord) => void;
     readonly ended: (record: RequestRecord) => void;
   };
 }
 
-/** Receives the settled requests of models, and the refusals because no route of a model had room. */
+/** Receives the settled requests of models, and the requests that were refused because no route of a model had room. */
 interface ModelFacts {
   readonly outcome: (outcome: Outcome) => void;
   readonly unavailable: (modelId: string) => void;
 }
 
 /**
- * Reports requests to operators: in metrics, in the log, in the figures of models, and in stories and spans. Each request
- * has one record; whatever needs several facts of a request reads them there.
+ * Reports requests to operators: in metrics, in the log, in the figures of models, and in stories and spans. Each
+ * request has one record. Code that needs several facts of a request reads them there.
  */
 export function createTelemetry(log: Logger, { clock, metrics, measured, errors, stories }: TelemetryParts): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
@@ -55,7 +55,7 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
     metrics.implausibleUsage(routeId);
     const times = (implausible.get(routeId) ?? 0) + 1;
     implausible.set(routeId, times);
-    // An engine that counts wrong does so in each answer. The first, the tenth, the hundredth … are logged.
+    // An engine that counts wrong does so in each answer, so only the first, the tenth, the hundredth … are logged.
     if (/^10*$/.test(String(times))) {
       log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
     }
@@ -68,7 +68,7 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
       log.debug(facts, 'web search');
       return;
     }
-    // While a provider is down, every search fails.
+    // While a provider is down, every search fails, so the log lines are limited.
     const { isLogged, suppressed } = repeats.take(`search ${provider}`);
     if (isLogged) log.warn({ ...facts, suppressed }, 'web search');
   }
@@ -89,7 +89,7 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
     if (repeat.isLogged) log[level]({ ...lineOf(end), suppressed: repeat.suppressed }, 'request ended');
   }
 
-  /** Reports a step of a request whose record has it already. */
+  /** Reports a step of a request. The record contains the step already. */
   function report(record: RequestRecord, progress: RequestProgress): void {
     const { requestId, modelId } = record;
     switch (progress.kind) {
@@ -208,7 +208,7 @@ function lineOf({
   };
 }
 
-/** The store's status as the log shows it (`StoreStatus` of the store). */
+/** The parts of the store's `StoreStatus` that are logged. */
 export interface LoggedStatus {
   readonly database: DatabaseState;
   readonly journalBytes: number;
@@ -237,7 +237,10 @@ export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
   };
 }
 
-/** Logs problems of one sort. Call the result with all of them each time: it logs one line when a problem appears, and none while it stays. */
+/**
+ * Logs problems of one sort. Call the result each time with all current problems: it logs one line when a problem
+ * appears, and none while it stays.
+ */
 export function createProblemLog(log: Pick<PartLog, 'warn'>, message: string): (problems: readonly object[]) => void {
   let known: ReadonlySet<string> = new Set();
   return (problems) => {

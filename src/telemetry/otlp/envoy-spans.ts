@@ -5,7 +5,7 @@ import { load } from '@grpc/proto-loader';
 import { z } from 'zod';
 import type { AttributeValue, EndedSpan } from '../../core/trace.ts';
 
-/** Takes the spans that Envoy exports. */
+/** Receives the spans that Envoy exports. */
 export interface EnvoySpans {
   readonly close: () => Promise<void>;
 }
@@ -35,8 +35,8 @@ const exported = z.object({
 });
 
 /**
- * Listens on a Unix socket for the spans of Envoy, which sends OTLP over gRPC, and passes them to `take` in our own
- * form, for export with ours. Envoy neither waits for an answer nor tries again.
+ * Listens on a Unix socket for the spans of Envoy, which sends OTLP over gRPC. Passes them to `take` in Weir's own
+ * form, for export together with Weir's spans. Envoy neither waits for an answer nor tries again.
  */
 export async function receiveEnvoySpans(options: {
   readonly socketPath: string;
@@ -56,7 +56,7 @@ export async function receiveEnvoySpans(options: {
         const spans = read.data.resource_spans.flatMap(({ scope_spans }) =>
           scope_spans.flatMap((scope) => scope.spans),
         );
-        // Of two copies that come together the later one counts: it has the stream's real end and status.
+        // If two copies of a span arrive together, the later one counts: it has the stream's real end and status.
         const whole = new Map(spans.map(readSpan).map((one) => [one.traceId + one.spanId, one]));
         take([...whole].flatMap(([key, one]) => (isFirst(key) ? [one] : [])));
       }
@@ -78,7 +78,7 @@ export async function receiveEnvoySpans(options: {
   };
 }
 
-/** As many spans as Envoy makes in some seconds: the second copy comes within one. */
+/** As many spans as Envoy makes in some seconds. The second copy of a span arrives within a second. */
 const mostRecent = 8192;
 
 /**
@@ -101,8 +101,8 @@ function createRecentIds(): (id: string) => boolean {
 }
 
 /**
- * Envoy marks some spans as errors that are none: its stream to the service, which Envoy ends once the answer is
- * complete, a call that the service has given up, and a caller that has left. A call that is given up because its
+ * Envoy marks some spans as errors although they are none: its stream to the service, which Envoy ends once the answer
+ * is complete, a call that the service has given up, and a caller that has left. A call that is given up because its
  * answer is an error remains an error, and so does a stream that the service has ended with an error.
  */
 function isGivenUp(attributes: EndedSpan['attributes']): boolean {
@@ -111,7 +111,7 @@ function isGivenUp(attributes: EndedSpan['attributes']): boolean {
   return attributes['status'] === 'canceled' || attributes['response_flags'] === 'DC';
 }
 
-/** Envoy marks its stream to the service as canceled after each answer, also a good one, so the mark is ignored. */
+/** Removes `canceled` from Envoy's stream to the service. Envoy sets it after each answer, also after a good one. */
 function withoutCanceled(name: string, attributes: EndedSpan['attributes']): EndedSpan['attributes'] {
   const { status, ...others } = attributes;
   return name.includes('ExternalProcessor.Process') && status === 'canceled' ? others : attributes;
@@ -123,7 +123,7 @@ function readSpan(read: z.output<typeof span>): EndedSpan {
   const attributes: Record<string, AttributeValue> = {};
   for (const { key, value } of read.attributes) {
     const text = value?.string_value;
-    // The query of a search has what the caller's model has asked for, and a caller may put a key into that of a request.
+    // URLs lose their query. The query of a search contains words of the conversation, and that of a request may contain a key.
     if (text !== undefined) attributes[key] = key === 'http.url' ? withoutQuery(text) : text;
   }
   const { parent_span_id: parent, kind, name, status } = read;
@@ -141,7 +141,7 @@ function readSpan(read: z.output<typeof span>): EndedSpan {
   };
 }
 
-/** A double has a resolution of a quarter of a microsecond for today's dates. */
+/** For today's dates, a double is exact to a quarter of a microsecond. */
 const milliseconds = (nanoseconds: string): number => Number(nanoseconds) / 1_000_000;
 
 function withoutQuery(url: string): string {

@@ -7,17 +7,17 @@ import { openSpanExport, type SpanExportOptions } from './span-exporter.ts';
 
 export interface TracingOptions extends SpanExportOptions {
   readonly sampling: TraceSampling;
-  /** Where Envoy hands its spans over. */
+  /** Path of the Unix socket to which Envoy sends its spans. */
   readonly socketPath: string;
 }
 
-/** Tracing that is on. */
+/** Exists only if tracing is on. */
 export interface Tracing {
   /** The place of a request in its trace. */
   readonly traceOf: (head: RequestHead) => RequestTrace;
   /** Exports spans. Never waits. */
   readonly tellSpans: (spans: readonly EndedSpan[]) => void;
-  /** Sends the rest, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
+  /** Sends the waiting spans, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
   readonly close: (graceMs: number) => Promise<boolean>;
 }
 
@@ -36,9 +36,10 @@ export async function openTracing(options: TracingOptions): Promise<Tracing> {
 }
 
 /**
- * Finds the place of a request in its trace. Usually that is under Envoy's span of its exchange, whose sampler decided
- * whether the trace is recorded. If Envoy made none (the caller's `traceparent` is malformed, or another Envoy without
- * a tracer is the edge), it is under the caller's span, or else in a new trace, by our sampler.
+ * Finds the place of a request in its trace. Usually the request is under Envoy's span of its exchange, and Envoy's
+ * sampler has decided whether the trace is recorded. If Envoy made no span (the caller's `traceparent` is malformed, or
+ * another Envoy without a tracer is the edge), the request is under the caller's span, or else in a new trace, by our
+ * sampler.
  */
 export function createTraceOf({ followsCaller, ratio }: TraceSampling): (head: RequestHead) => RequestTrace {
   const ids = new RandomIdGenerator();

@@ -41,16 +41,16 @@ export interface SpanExportLog {
 export interface SpanExport {
   /** Takes spans. Never waits: spans above the queue's size are dropped. */
   readonly take: (spans: readonly EndedSpan[]) => void;
-  /** Sends the rest, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
+  /** Sends the waiting spans, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
   readonly close: (graceMs: number) => Promise<boolean>;
 }
 
 /**
- * Exports spans with OpenTelemetry's SDK, whose exporters read the rest of their settings from OTEL_EXPORTER_OTLP_*. Spans are
- * handed to the SDK when they have ended: nothing of it runs while a request does.
+ * Exports spans with OpenTelemetry's SDK, whose exporters read the rest of their settings from OTEL_EXPORTER_OTLP_*.
+ * Spans are handed to the SDK when they have ended, so none of its code runs during a request.
  */
 export async function openSpanExport({ protocol, batches, resource, log }: SpanExportOptions): Promise<SpanExport> {
-  // Only this log shows what the exporter finds wrong with its variables.
+  // The exporter reports mistakes in its variables only to this log.
   diag.setLogger(problemLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const exporter = watch(await createExporter(protocol), log);
   diag.disable();
@@ -74,7 +74,7 @@ export async function openSpanExport({ protocol, batches, resource, log }: SpanE
       const timer = setTimeout(() => resolve(false), graceMs);
       const done = processor.shutdown().then(
         () => true,
-        // What could not be sent has been logged.
+        // Spans that could not be sent have been logged.
         () => true,
       );
       const isDone = await Promise.race([done, late]);
@@ -96,7 +96,7 @@ async function createExporter(protocol: SpanExportOptions['protocol']): Promise<
   }
 }
 
-/** Logs when spans cannot be exported and when they can again: once, and not for each batch. */
+/** Logs when spans cannot be exported, and when they can again. Each change is logged once, not for each batch. */
 function watch(exporter: SpanExporter, log: SpanExportLog): SpanExporter {
   let lost = 0;
   const reported = (result: ExportResult, spans: number): void => {
@@ -137,7 +137,7 @@ const kinds: Readonly<Record<EndedSpan['kind'], SpanKind>> = {
   client: SpanKind.CLIENT,
 };
 
-/** A span as the SDK's processors and exporters read it. */
+/** Converts a span into the form of the SDK's processors and exporters. */
 function readable(span: EndedSpan, resource: ReadableSpan['resource']): ReadableSpan {
   const { traceId, spanId, parentId, name, kind, startedAt, endedAt, isError, attributes, madeBy } = span;
   const at = (id: string) => ({ traceId, spanId: id, traceFlags: TraceFlags.SAMPLED });
@@ -156,7 +156,7 @@ function readable(span: EndedSpan, resource: ReadableSpan['resource']): Readable
   };
 }
 
-/** Seconds and nanoseconds. */
+/** Converts milliseconds to seconds and nanoseconds. */
 function hrTime(ms: number): HrTime {
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1_000_000)];

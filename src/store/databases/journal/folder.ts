@@ -6,7 +6,7 @@ export interface FolderLock {
   readonly release: () => void;
 }
 
-/** Takes the lock on a path. Undefined while another process holds it. */
+/** Locks a path. Undefined while another process has the lock. */
 export type TryLock = (path: string) => FolderLock | undefined;
 
 const maxProcesses = 1_000;
@@ -14,7 +14,7 @@ const maxProcesses = 1_000;
 /** The names that Weir gives to a process's folder, and to the files of rows in it. */
 const folderName = /^(0|[1-9]\d{0,2})$/;
 const rowsName = /^\d{15}-\d{6,}-[0-9a-f]{8}\.journal$/;
-/** Written after a fault, to find out whether the disk takes rows again. */
+/** Name of the file that is written after a fault, to find out whether the disk accepts rows again. */
 export const trialName = 'trial';
 /** Names of other files that Weir makes there: the lock, which is a database of SQLite, a trial, and files kept for inspection. */
 const otherName = /^lock(-journal|-wal|-shm)?$|^trial$|^\d{15}-\d{6,}-[0-9a-f]{8}\.(refused|damaged)$/;
@@ -26,9 +26,9 @@ export interface JournalFolder extends FolderLock {
 }
 
 /**
- * Takes a folder of the journal for this process alone, because several processes may share a data folder. Files in
- * folders that no process holds were left by ended processes, and are moved to this one. Throws when the folders cannot
- * be made.
+ * Locks a folder of the journal for this process alone, because several processes may share a data folder. Files in
+ * folders that no process has locked were left by ended processes, and are moved to this folder. Throws when the
+ * folders cannot be made.
  */
 export function takeJournalFolder(root: string, tryLock: TryLock): JournalFolder {
   mkdirSync(root, { recursive: true, mode: 0o700 });

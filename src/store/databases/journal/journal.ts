@@ -41,7 +41,7 @@ export interface JournalSegment {
 export interface Journal {
   /** Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them. */
   readonly append: (rows: readonly SettledRequest[]) => void;
-  /** Why the disk refused the last rows; undefined when it took them, or has taken a trial since. */
+  /** Why the disk refused the last rows. Undefined: it accepted them, or has accepted a trial since. */
   readonly fault: () => string | undefined;
   /** After a fault: tries to write to the folder, and leaves nothing there. */
   readonly tryAgain: () => void;
@@ -57,14 +57,14 @@ export interface Journal {
 
 export interface JournalOptions {
   readonly folder: string;
-  /** Most that the files together may hold. */
+  /** Largest total size of the files. */
   readonly maxBytes: number;
   /** A file is closed at this size. It is read in one piece, and settled again after a crash. */
   readonly segmentBytes: number;
 }
 
 const extension = '.journal';
-/** As much as a few rows. */
+/** Written to find out whether the disk accepts rows again. It is as large as a few rows. */
 const trial = Buffer.alloc(16 * 1024);
 
 /** Opens the journal of a folder, with the files that an earlier process has left in it. Throws when the folder cannot be read. */
@@ -79,7 +79,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
   function begin(): NonNullable<typeof open> {
     made += 1;
     const [time, number] = [String(Date.now()).padStart(15, '0'), String(made).padStart(6, '0')];
-    // The random part keeps apart the files of several processes that come to one folder.
+    // The random part makes the names of several processes differ, because their files may be moved into one folder.
     const name = `${time}-${number}-${randomBytes(4).toString('hex')}${extension}`;
     const file = openSync(join(folder, name), 'ax', 0o600);
     syncFolder();
@@ -100,7 +100,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
       for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
       fdatasyncSync(into.file);
     } catch (error) {
-      // A record after one that was cut off would never be read back.
+      // Records after a record that was cut off would never be read back.
       try {
         ftruncateSync(into.file, into.size);
       } finally {
@@ -223,7 +223,7 @@ export interface RecordedRows {
   readonly endBytes: number;
 }
 
-/** Reads records from the beginning of a file up to its end or to the first that is not whole. Never throws. */
+/** Reads records from the beginning of a file up to its end or to the first incomplete record. Never throws. */
 export function readRecords(bytes: Buffer): RecordedRows {
   const rows: SettledRequest[] = [];
   let position = 0;

@@ -36,8 +36,8 @@ const bigints: NonNullable<ClientConfig['types']> = {
 };
 
 /**
- * Connects by a URL with the usual parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `options`, …), in the meaning
- * that they have for PostgreSQL's own programs.
+ * Connects by a URL with the usual parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `options`, …).
+ * They mean the same as for PostgreSQL's own programs.
  */
 export function postgresConnections(url: string): PostgresConnections {
   const sockets = new Set<Socket>();
@@ -66,7 +66,7 @@ export function postgresConnections(url: string): PostgresConnections {
     const made = new Pool({ ...from, max, idleTimeoutMillis: idleMs });
     // An idle connection that breaks is replaced when it is needed; without a listener the event would end the process.
     made.on('error', () => undefined);
-    // The same for a connection in use, whose query is rejected anyway.
+    // A connection in use needs a listener, too. Its query is rejected anyway.
     made.on('connect', (client) => client.on('error', () => undefined));
     return made;
   }
@@ -87,7 +87,7 @@ export function postgresConnections(url: string): PostgresConnections {
           return closed;
         }),
       );
-      // The pool hears of the closed connections by the same events.
+      // Gives the pool time to handle the events of the closed connections.
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
@@ -117,7 +117,7 @@ class ForgivingDriver extends PostgresDriver {
 /** The channel on which an operator's command announces that it has changed accounts. */
 export const changesChannel = 'weir_accounts';
 
-/** Least time between two calls of `changed`: a script that makes a thousand keys causes a few. */
+/** Least time between two calls of `changed`: a script that makes a thousand keys causes only a few calls. */
 const everyMs = 50;
 const retryMs = 1_000;
 

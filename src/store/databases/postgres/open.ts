@@ -25,7 +25,7 @@ import type { Schema } from '../schema.ts';
 
 type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
 
-/** The store does one thing at a time. A second connection is for the time in which a broken one is given up. */
+/** The store does one thing at a time. A second connection is needed while a broken one is not closed yet. */
 const maxConnections = 2;
 
 /** SQLSTATE classes for invalid values: data exception, integrity constraint (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
@@ -138,7 +138,7 @@ function preparing(names: LedgerNames, partitions: Partitions): OpenDatabase['pr
   };
 }
 
-/** On a connection of its own, since a step may wait for others' reports. */
+/** Upkeep has a connection of its own, because a step may wait for the reports of other processes. */
 function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDatabase['beginUpkeep']> {
   const connections = postgresConnections(url);
   const queries = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.unboundedPool() }) });

@@ -5,7 +5,7 @@ import type { Schema } from '../schema.ts';
 
 /**
  * A month of the table `requests`. There is no default partition: PostgreSQL then refuses a row whose month was
- * deleted. With one, it could not detach a partition beside writers.
+ * deleted. With a default partition, it could not detach a month beside writers.
  */
 export interface Month {
   /** First moment, milliseconds since the Unix epoch. */
@@ -56,8 +56,8 @@ function partitionName({ from }: Month): string {
 export const partitionsLock = sql<bigint>`hashtextextended('weir partitions ' || current_schema(), 0)`;
 
 /**
- * A table is attached, because that takes a weaker lock than `partition of`. Its check constraint spares PostgreSQL
- * reading it. Beside two writers this takes 10 ms.
+ * Makes the table first and attaches it then, because that needs a weaker lock than `partition of`. The check
+ * constraint spares PostgreSQL reading the table. Beside two writers this takes 10 ms.
  */
 async function makePartition(queries: Kysely<Schema>, month: Month): Promise<void> {
   const name = partitionName(month);

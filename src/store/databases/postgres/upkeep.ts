@@ -13,8 +13,8 @@ const hourMs = 3_600_000;
 const aheadMs = [0, 31, 62].map((days) => days * 24 * hourMs);
 
 /**
- * Upkeep of a server's database, on a connection of its own, without limits of time. One replica at a time does it: the one that
- * has the lock, which ends with its connection.
+ * Upkeep of a PostgreSQL database, on a connection of its own without time limits. Only the replica that has the lock
+ * runs the upkeep. The lock ends with its connection.
  */
 export async function* postgresUpkeep(
   database: Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>,
@@ -46,7 +46,7 @@ async function* dropMonths(
   for (const partition of await partitionsOf(queries)) {
     const { month } = partition;
     if (month.to > before) continue;
-    // A detached table was proven by the process that detached it.
+    // A detached table was compared with its rollups by the process that detached it.
     if (partition.state === 'attached') {
       const { report } = options;
       const proven = yield* proveHours(database, {
@@ -70,7 +70,7 @@ interface Partition {
   readonly state: 'attached' | 'pending' | 'detached';
 }
 
-/** The tables of months, the oldest first, including those that are being detached and that were. */
+/** The tables of months, the oldest first, including tables that are being detached or have been detached. */
 async function partitionsOf(queries: Kysely<Schema>): Promise<readonly Partition[]> {
   const { rows } = await sql<{ name: string; pending: boolean | null }>`
     select relname as name, inhdetachpending as pending
@@ -85,7 +85,7 @@ async function partitionsOf(queries: Kysely<Schema>): Promise<readonly Partition
   }));
 }
 
-/** From here on, no request of the month is settled, and its partition is not made again (`createPartitions`). */
+/** After this, no request of the month is settled, and its partition is not made again (`createPartitions`). */
 async function release(queries: Kysely<Schema>, { to }: Month): Promise<void> {
   await queries.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${partitionsLock})`.execute(transaction);

@@ -34,14 +34,14 @@ const addSpending = `insert into spending (key_id, day, amount, last_used_at)
     last_used_at = greatest(spending.last_used_at, excluded.last_used_at)`;
 
 /**
- * Most rollups that are written as numbers in the statement. More are passed as arrays, which take PostgreSQL a
- * millisecond to begin with.
+ * Most rollups that are written as numbers in the statement. More are passed as arrays, which cost PostgreSQL a
+ * millisecond in each statement.
  */
 const fewRollups = 8;
 
 /**
- * Adds to rollups. Only the used buckets are named, because each column costs more than each row. All rows are ordered
- * by the whole key: without that order replicas deadlock, and settle a tenth of the rows (measured).
+ * Adds to rollups. Only the used buckets are named, because a column costs more than a row. All rows are ordered by the
+ * whole key: without that order, replicas deadlock and settle only a tenth of the rows (measured).
  */
 function additionTo(table: UsageTable, usage: readonly UsageSums[]): CompiledQuery {
   const measures = usageMeasures.flatMap((name, index) => {
@@ -57,7 +57,7 @@ function additionTo(table: UsageTable, usage: readonly UsageSums[]): CompiledQue
   const sums = measures.map(({ name }) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
   const [into, end] = [`insert into ${table} (${names})`, `on conflict (${key}) do update set ${sums}`];
   if (usage.length <= fewRollups) {
-    // They are numbers, so there is nothing to escape.
+    // All values are numbers, so there is nothing to escape.
     const rows = usage.map((_, index) => `(${columns.map(({ values }) => values[index]).join(', ')})`);
     return CompiledQuery.raw(`${into} values ${rows.join(', ')} ${end}`);
   }
@@ -70,7 +70,7 @@ function additionTo(table: UsageTable, usage: readonly UsageSums[]): CompiledQue
 
 const sumColumns: ReadonlySet<string> = new Set(usageSumColumns);
 
-/** A statement is a network round trip to PostgreSQL: each takes the whole batch as arrays, one per column. */
+/** Each statement is a network round trip to PostgreSQL, so it gets the whole batch as arrays, one per column. */
 export const postgresWrites: LedgerWrites = {
   refuseDropped: true,
   insertRequests: async (connection, entries) => {

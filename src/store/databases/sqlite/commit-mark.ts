@@ -104,7 +104,7 @@ export function keepMark(file: string, database: DatabaseSync): CommitCounter {
   try {
     const count = readCount(database);
     if (count !== undefined) write(count);
-    // The mark gets the database's owner, as SQLite's own files do: a command run by root must not lock the service out.
+    // The mark gets the owner of the database, like SQLite's own files: a command run by root must not lock the service out.
     if (process.geteuid?.() === 0) {
       const { uid, gid } = statSync(file);
       fchownSync(handle, uid, gid);

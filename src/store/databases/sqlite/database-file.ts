@@ -20,7 +20,7 @@ export function databaseFile(database: DatabaseSync): DatabaseFile {
         throw new Error(`There is a file ${path} already, and a backup never takes the place of one.`);
       const partial = `${path}.${randomBytes(4).toString('hex')}.partial`;
       try {
-        // For its owner alone from the first byte.
+        // Only the owner may read the copy, from its first byte on.
         closeSync(openSync(partial, 'wx', 0o600));
         await backup(database, partial, { rate: allPages });
         const rows = finishCopy(partial);
@@ -46,7 +46,10 @@ function shrink(database: DatabaseSync): ReturnType<DatabaseFile['shrink']> {
   return { before, after: bytes() };
 }
 
-/** Takes the copy out of WAL mode: it is then one file, and `beginCount` recognizes it as a copy. Returns its rows of the ledger. */
+/**
+ * Takes the copy out of WAL mode: it is then one file, and `beginCount` recognizes it as a copy. Returns the number of
+ * rows in its ledger.
+ */
 function finishCopy(path: string): number {
   const copy = new DatabaseSync(path);
   try {
@@ -71,7 +74,7 @@ export function syncPath(path: string): void {
 
 /** How many findings are returned: the first ones show where the damage is. */
 const shownFindings = 20;
-/** Of the primary result codes (https://sqlite.org/rescode.html) those of a file whose content is wrong: CORRUPT, NOTADB. */
+/** Primary result codes (https://sqlite.org/rescode.html) for a file whose content is wrong: CORRUPT, NOTADB. */
 const damageCodes = new Set([11, 26]);
 
 /**

@@ -8,7 +8,7 @@ const lowest = 19;
 try {
   setPriority(lowest);
 } catch {
-  // Some sandboxes forbid it, and the check works without it.
+  // Some sandboxes forbid a change of the priority. The check works without it.
 }
 const [file = ''] = process.argv.slice(2);
 const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });

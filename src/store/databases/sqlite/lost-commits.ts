@@ -13,7 +13,7 @@ export interface Loss {
 
 export interface AcceptedLoss {
   readonly loss: Loss;
-  /** The new paths of the files that proved it. */
+  /** The new paths of the files that proved the loss. */
   readonly setAside: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export function findLoss(file: string): Loss | undefined {
   };
 }
 
-/** Says what an operator can do about a loss. */
+/** Describes a loss, and what an operator can do about it. */
 export function describeLoss(file: string, { what }: Loss): string {
   const accept =
     basename(file) === 'weir.db'
@@ -66,7 +66,7 @@ export function describeLoss(file: string, { what }: Loss): string {
 
 /**
  * Accepts a loss: renames the files that prove it, so that the database can be opened without the lost commits. The new
- * names contain the time. Returns them; undefined if nothing was lost.
+ * names contain the time. Returns undefined if nothing was lost.
  */
 export function acceptLoss(file: string, now: Date): AcceptedLoss | undefined {
   const loss = findLoss(file);
@@ -98,8 +98,8 @@ function stateOf(file: string): 'empty' | 'copy' | 'used' {
 }
 
 /**
- * Says how far a database is behind its mark; undefined if it is not. The connection is read-only, because any other
- * would clean up the WAL.
+ * Describes how far a database is behind its mark. Undefined if it is not. The connection is read-only, because any
+ * other connection would clean up the WAL.
  */
 function shortfall(file: string, mark: Exclude<Mark, 'unreadable' | undefined>): string | undefined {
   const database = new DatabaseSync(file, { readOnly: true, timeout: waitMs });

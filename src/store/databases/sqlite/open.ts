@@ -29,7 +29,7 @@ type SqliteLocation = DatabaseLocation & { readonly kind: 'sqlite' };
 const lockWaitMs = { service: 1_000, operator: 5_000 } as const;
 /** Short enough to see a change by another process within a second. */
 const pollMs = 250;
-/** Between two attempts to switch to a write-ahead log. */
+/** Pause between two attempts to switch to a write-ahead log. */
 const retryMs = 10;
 /** Primary result code for a lock that another connection holds. */
 const busy = 5;
@@ -123,7 +123,10 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
   }
 }
 
-/** Commits a transaction. A read-only disk still grants the lock, so a lock alone proves nothing. */
+/**
+ * Commits a transaction to prove that the file can be written. A lock alone proves nothing, because a read-only disk
+ * still grants it.
+ */
 function commitOnce(database: DatabaseSync, counter: CommitCounter | undefined): void {
   database.exec('begin immediate');
   try {
@@ -161,7 +164,7 @@ async function beginWal(database: DatabaseSync): Promise<void> {
 }
 
 function classify(error: unknown): DatabaseErrorKind {
-  // Thrown before the database was asked, such as for a value past 64 bits.
+  // The driver throws these errors before it asks the database, for example for a value past 64 bits.
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
   return error instanceof Error && refusals.has(primaryCode(error) ?? 0) ? 'refused' : 'away';
 }
@@ -181,7 +184,7 @@ function watch(
       else changed();
       seen = now;
     } catch {
-      // Neither call is made, and the next query reports the error.
+      // Neither `changed` nor `confirmed` is called, and the next query reports the error.
     }
   }, pollMs);
   return { stop: async () => clearInterval(timer) };

@@ -51,7 +51,7 @@ async function* deleteReleased({ queries }: Pick<OpenDatabase, 'queries'>): Asyn
   }
 }
 
-/** Does nothing to a file that was not made for it. */
+/** Gives free pages back to the file system. Does nothing to a file that was not made for that. */
 async function* shrink({ queries }: Pick<OpenDatabase, 'queries'>): AsyncGenerator<UpkeepStep, void> {
   for (;;) {
     const { rows: modes } = await sql<{ auto_vacuum: bigint }>`pragma auto_vacuum`.execute(queries);
