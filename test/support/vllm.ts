@@ -40,8 +40,8 @@ export interface Vllm {
 export const endings = { call: '#w', twoCalls: '#b', xml: '#x', python: '#l', few: '#f', muse: '#m' } as const;
 
 const installScript = join(import.meta.dirname, 'real-vllm', 'install.sh');
-/** Loading takes 20 s on an idle machine. */
-const startLimitMs = 300_000;
+/** Loading takes 20 s on an idle machine, and minutes on a busy one. */
+const startLimitMs = 560_000;
 const closeLimitMs = 20_000;
 const pollMs = 250;
 

@@ -16,8 +16,20 @@ const options = {
   extra: ['--structured-outputs-config', '{"backend": "xgrammar", "disable_any_whitespace": true}'],
 };
 
+/** All that were started and not killed, also when the second one does not start. */
+const started = new Set<Vllm>();
+async function start(more: Parameters<typeof startVllm>[0] = {}): Promise<Vllm> {
+  const server = await startVllm({ ...options, ...more });
+  started.add(server);
+  return server;
+}
+
 beforeAll(async () => {
-  servers = await Promise.all([startVllm(options), startVllm(options)]);
+  // Both at once, and both are waited for.
+  const [first, second] = await Promise.allSettled([start(), start()]);
+  if (first.status === 'rejected') throw first.reason;
+  if (second.status === 'rejected') throw second.reason;
+  servers = [first.value, second.value];
   weir = await startWeir({
     unlimited: true,
     manifests: { 'catalog.yaml': vllmManifests(servers) },
@@ -25,9 +37,9 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await weir.close();
-  for (const server of servers) server.resume();
-  await Promise.all(servers.map((server) => server.close()));
+  await weir?.close();
+  for (const server of started) server.resume();
+  await Promise.all([...started].map((server) => server.close()));
 });
 
 const schema = {
@@ -146,7 +158,8 @@ async function breakOne(
 }
 
 const restart = async (index: 0 | 1): Promise<void> => {
-  servers[index] = await startVllm({ ...options, port: servers[index].port });
+  started.delete(servers[index]);
+  servers[index] = await start({ port: servers[index].port });
 };
 
 it('unbroken answers are what the model knows by heart, whichever server writes them', async () => {

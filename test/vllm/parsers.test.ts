@@ -44,8 +44,8 @@ describe('qwen3_coder for tools, deepseek_r1 for reasoning', () => {
     weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': vllmManifests([vllm]) } });
   });
   afterAll(async () => {
-    await weir.close();
     await vllm.close();
+    await weir.close();
   });
 
   it.each([false, true])('a call comes whole, stream: %s', async (stream) => {
@@ -62,8 +62,8 @@ describe('pythonic for tools, none for reasoning', () => {
     weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': vllmManifests([vllm], inline) } });
   });
   afterAll(async () => {
-    await weir.close();
     await vllm.close();
+    await weir.close();
   });
 
   it.each([false, true])('tags in the text are told from it, stream: %s', async (stream) => {

@@ -13,8 +13,8 @@ beforeAll(async () => {
   weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': vllmManifests([vllm]) } });
 });
 afterAll(async () => {
-  await weir.close();
   await vllm.close();
+  await weir.close();
 });
 
 const say = (index: number, tokens: number) =>

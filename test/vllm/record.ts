@@ -1,13 +1,15 @@
 /**
- * Records what a real vLLM answers, for `test/golden/engines`: `npm run record:vllm [-- CASE…]`. Prints for each case whether its framing
+ * Records what a real engine answers, for `test/golden/engines`: `npm run record:vllm [-- CASE…]` starts a vLLM;
+ * `-- --url URL --engine "NAME VERSION" --model MODEL CASE…` records a server that runs already. Prints for each case whether its framing
  * is that of the newest recording; the model's text is known by heart, so that what changed is the engine. Ids, times and the fingerprint
  * are no framing. Run `npm run golden:write` afterwards and review the difference.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { capture, type Capture, captureFile, readCaptures } from '../golden/captures.ts';
-import { endings, startVllm, type Vllm } from '../support/vllm.ts';
+import { endings, startVllm } from '../support/vllm.ts';
 import { getWeather } from '../support/vllm-catalog.ts';
 
 /** A request as Weir writes it to vLLM. */
@@ -83,11 +85,11 @@ const cases: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 
 async function record(
-  vllm: Vllm,
+  url: string,
   { engine, request }: { engine: string; request: Capture['request'] },
 ): Promise<Capture> {
   const startedAt = performance.now();
-  const response = await fetch(`${vllm.url}/v1/chat/completions`, {
+  const response = await fetch(`${url}/v1/chat/completions`, {
     ...{ method: 'POST', body: JSON.stringify(request), headers: { 'content-type': 'application/json' } },
   });
   const decoder = new TextDecoder('utf8', { fatal: true });
@@ -134,18 +136,58 @@ const flags = ['--structured-outputs-config', '{"backend": "xgrammar", "disable_
 
 const version = z.object({ version: z.string() });
 
-async function main(chosen: readonly string[]): Promise<void> {
-  const before = new Map(readCaptures().map((known) => [known.name, known]));
+interface Subject {
+  readonly url: string;
+  /** Program and version. */
+  readonly engine: string;
+  /** The request as this engine gets it. */
+  readonly adapt: (request: Capture['request']) => Capture['request'];
+  readonly close: () => Promise<void>;
+}
+
+async function startSubject(): Promise<Subject> {
   const vllm = await startVllm({ extra: flags });
+  const answer = await fetch(`${vllm.url}/version`);
+  const engine = `vllm ${version.parse(await answer.json()).version}`;
+  return { url: vllm.url, engine, adapt: (request) => request, close: vllm.close };
+}
+
+/** A server that runs already. Without the fields that only vLLM has. */
+const runningSubject = (url: string, engine: string, model: string): Subject => ({
+  url,
+  engine,
+  adapt: ({ chat_template_kwargs: _, stream_options: options, ...rest }) => ({
+    ...rest,
+    model,
+    ...(options === undefined ? {} : { stream_options: { include_usage: true } }),
+  }),
+  close: async () => {},
+});
+
+async function main(): Promise<void> {
+  const { values, positionals: chosen } = parseArgs({
+    options: { url: { type: 'string' }, engine: { type: 'string' }, model: { type: 'string', default: 'tiny' } },
+    allowPositionals: true,
+  });
+  const subject =
+    values.url === undefined
+      ? await startSubject()
+      : runningSubject(values.url, values.engine ?? 'unknown 0.0', values.model);
+  const { url, engine, adapt, close } = subject;
+  const [program = ''] = engine.split(' ');
+  const before = new Map(
+    readCaptures()
+      .filter(({ folder }) => folder.startsWith(`${program}-`))
+      .map((known) => [known.name, known]),
+  );
   try {
-    const answer = await fetch(`${vllm.url}/version`);
-    const engine = `vllm ${version.parse(await answer.json()).version}`;
     const folder = engine.replace(' ', '-').replace(/\.\d+$/, '');
-    for (const [name, request] of Object.entries(cases)) {
+    for (const [name, usual] of Object.entries(cases)) {
       if (chosen.length > 0 && !chosen.includes(name)) continue;
+      const request = adapt(usual);
       // The second time its prompt is cached.
-      if (name === 'cached-stream') await record(vllm, { engine, request });
-      const now = await record(vllm, { engine, request });
+      if (name === 'cached-stream') await record(url, { engine, request });
+      const now = await record(url, { engine, request });
       const known = before.get(name)?.capture;
       const file = captureFile(folder, name);
       mkdirSync(dirname(file), { recursive: true });
@@ -155,8 +197,8 @@ async function main(chosen: readonly string[]): Promise<void> {
       else console.log(`${name}: changed since ${known.engine}\n${firstDifference(framingOf(known), framingOf(now))}`);
     }
   } finally {
-    await vllm.close();
+    await close();
   }
 }
 
-await main(process.argv.slice(2));
+await main();
