@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { CancelTimer } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { checkRequest, type SettledRequest } from '../core/settled-request.ts';
 import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './databases/database.ts';
+import type { StoreTime } from './databases/machine.ts';
 import { findCredentials } from './accounts/find-credentials.ts';
 import type { Journal, JournalSegment } from './databases/journal/journal.ts';
 import { settleOrExplain, spendingOf } from './ledger/settle-batch.ts';
@@ -31,6 +33,7 @@ export interface WorkerLoopOptions {
   /** Requests are kept for at least so many days; 0: for good. */
   readonly retentionDays: number;
   readonly reply: (message: StoreReply) => void;
+  readonly time: StoreTime;
 }
 
 /**
@@ -39,7 +42,7 @@ export interface WorkerLoopOptions {
  * journal is settled first, oldest rows first, and new rows go to its end until it is empty.
  */
 export function createWorkerLoop(options: WorkerLoopOptions) {
-  const { journal, fullBytes, reply } = options;
+  const { journal, fullBytes, reply, time } = options;
   let database: OpenDatabase | undefined;
   let watching: { readonly stop: () => Promise<void> } | undefined;
   let upkeep: UpkeepRunner | undefined;
@@ -60,7 +63,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   /** When this thread has last removed what replicas left that are gone. */
   let forgotAt = 0;
   let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
-  let retry: NodeJS.Timeout | undefined;
+  let retry: CancelTimer | undefined;
   let working: Promise<void> | undefined;
   let hasSentSecret = false;
   let closing = false;
@@ -83,10 +86,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     logged.add(reason);
     setStatus('down', isLogged ? undefined : reason, reason);
     if (closing) return;
-    retry ??= setTimeout(() => {
+    retry ??= time.after(retryMs, () => {
       retry = undefined;
       void work();
-    }, retryMs);
+    });
   }
 
   async function settle(outcomes: readonly SettledRequest[]): Promise<void> {
@@ -151,7 +154,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       return;
     }
     try {
-      const found = await findCredentials(database.queries, hashes, Date.now());
+      const found = await findCredentials(database.queries, hashes, time.now());
       reply({ kind: 'found', found: hashes.map((hash) => [hash, found.get(hash)] as const) });
     } catch (error) {
       if (database.classify(error) === 'away') isAway(messageOf(error));
@@ -163,7 +166,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   async function reportReserved(now: Reserved): Promise<void> {
     if (database === undefined || status.database !== 'up') return;
     try {
-      const reportedAt = Date.now();
+      const reportedAt = time.now();
       await writeReservations(database.queries, { replica: options.replica, reserved: now, now: reportedAt });
       hasReserved = now.size > 0;
       if (Math.abs(reportedAt - forgotAt) < goneAfterMs) return;
@@ -187,7 +190,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   /** One step of a recovery: opens or probes the database, and settles some rows of the journal. */
   async function comeBack(): Promise<void> {
     // SQLite's calls are synchronous: messages that arrived meanwhile are handled now.
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => time.nextTurn(resolve));
     if (journal.fault() !== undefined) journal.tryAgain();
     try {
       if (database === undefined) {
@@ -212,7 +215,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     if (next === undefined) {
       upkeep ??= startUpkeep(database, {
         retentionDays: options.retentionDays,
-        now: Date.now,
+        clock: time,
         // While the database is down, its status says so.
         report: (message) => status.database === 'up' && setStatus('up', message),
         wake: () => void work(),
@@ -298,7 +301,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     /** Finishes all requests, then closes everything. Rows in the journal stay there. */
     close: async (): Promise<void> => {
       closing = true;
-      clearTimeout(retry);
+      retry?.();
       retry = undefined;
       // All requests have ended.
       if (hasReserved) reserved = new Map();

@@ -48,6 +48,8 @@ export interface UpkeepOptions {
 /** An open database, SQLite or PostgreSQL: the query layer that both share, and the functions in which they differ. */
 export interface OpenDatabase {
   readonly queries: Kysely<Schema>;
+  /** Wall clock of this process, milliseconds since the Unix epoch. */
+  readonly now: () => number;
   readonly writes: LedgerWrites;
   /**
    * Prepares rows before the transaction that writes them: numbers their names, and makes room for their time if the

@@ -1,4 +1,5 @@
 import { messageOf } from '../../core/failure.ts';
+import type { Clock } from '../../core/clock.ts';
 import type { OpenDatabase, UpkeepOptions } from './database.ts';
 
 /** Pause when there is nothing to do, or a step failed. */
@@ -18,16 +19,19 @@ export interface UpkeepRunner {
  */
 export function startUpkeep(
   database: Pick<OpenDatabase, 'beginUpkeep'>,
-  options: UpkeepOptions & {
+  options: Omit<UpkeepOptions, 'now'> & {
+    readonly clock: Clock;
     readonly wake: () => void;
     /** Called when nothing is left to do for now, and when a step failed. */
     readonly rested: (result: 'done' | 'failed') => void;
   },
 ): UpkeepRunner {
-  let upkeep = database.beginUpkeep(options);
+  const { clock } = options;
+  const begin = () => database.beginUpkeep({ ...options, now: clock.now });
+  let upkeep = begin();
   let phase: 'paused' | 'due' | 'stopped' = 'paused';
   let underWay: Promise<void> | undefined;
-  let timer = setTimeout(due, 0);
+  let cancel = clock.after(0, due);
 
   function due(): void {
     phase = 'due';
@@ -37,21 +41,21 @@ export function startUpkeep(
 
   async function step(): Promise<void> {
     phase = 'paused';
-    const begun = performance.now();
+    const begun = clock.elapsed();
     let pauseMs = quietMs;
     try {
       const { value } = await upkeep.steps.next();
-      if (value === 'more') pauseMs = performance.now() - begun;
+      if (value === 'more') pauseMs = clock.elapsed() - begun;
       else options.rested('done');
     } catch (error) {
       if (isStopped()) return;
       options.rested('failed');
       options.report(`the upkeep of the ledger failed, and goes on in a minute: ${messageOf(error)}`);
       const failed = upkeep;
-      upkeep = database.beginUpkeep(options);
+      upkeep = begin();
       await failed.stop();
     }
-    if (!isStopped()) timer = setTimeout(due, pauseMs);
+    if (!isStopped()) cancel = clock.after(pauseMs, due);
   }
 
   function isStopped(): boolean {
@@ -63,7 +67,7 @@ export function startUpkeep(
     step,
     stop: async () => {
       phase = 'stopped';
-      clearTimeout(timer);
+      cancel();
       await upkeep.stop();
       await underWay;
     },

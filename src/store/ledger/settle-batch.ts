@@ -25,7 +25,7 @@ export interface Spending {
 }
 
 /** A database as far as settling needs it. */
-export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
+export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'now' | 'writes' | 'prepare'>;
 
 /**
  * Requests that started within this time cannot have been deleted, because they are kept for at least a day, unless a
@@ -47,7 +47,7 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Set
     .transaction()
     .setIsolationLevel('read committed')
     .execute(async (transaction) => {
-      if (!writes.refuseDropped || oldest < Date.now() - surelyKeptMs) {
+      if (!writes.refuseDropped || oldest < database.now() - surelyKeptMs) {
         const kept = await keptSince(transaction);
         if (oldest < kept) throw droppedBefore(kept);
       }

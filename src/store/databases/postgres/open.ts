@@ -87,6 +87,7 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   const prepare = preparing(names, partitions);
   return {
     queries,
+    now: Date.now,
     writes: {
       ...postgresWrites,
       insertRequests: async (connection, entries) => {
