@@ -20,6 +20,8 @@ export interface SharedLimitsOptions {
   readonly replicas: () => number;
   /** For tests: the time, in place of the server's. */
   readonly timeMs: (() => number) | undefined;
+  /** Runs a function at the end of this turn of the event loop. */
+  readonly nextTurn: (run: () => void) => void;
 }
 
 /** Reservations that grow are reported this often; requests that end are reported at once. */
@@ -58,7 +60,10 @@ interface Report {
  * Limits that hold for the sum of all replicas. While the server is away, each replica keeps to its share: the limit divided
  * by the replicas that were last seen.
  */
-export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }: SharedLimitsOptions): SharedLimits {
+export function createSharedLimits(
+  link: ValkeyLink,
+  { clock, replicas, timeMs, nextTurn }: SharedLimitsOptions,
+): SharedLimits {
   const tallies = createTallies(changed);
   const here = createMemoryLimits(clock, tallies);
   /** Requests under way that the server counts, by workspace. */
@@ -88,7 +93,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
   function scheduleReport(change: TallyChange): void {
     if (change === 'released' && nextReport !== 'soon') {
       nextReport = 'soon';
-      setImmediate(reportNow);
+      nextTurn(reportNow);
     } else if (nextReport === 'none') {
       nextReport = 'later';
       clock.after(reportEveryMs, reportNow);
