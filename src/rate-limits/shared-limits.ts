@@ -71,6 +71,8 @@ export function createSharedLimits(
   /** Which workspaces and keys have to be reported to the server. */
   const workspaces = new Map<string, Report>();
   const keys = new Map<string, Report>();
+  /** Keys of which the server may hold an amount. A key can get its budget, or lose it, while a request of it is under way. */
+  const keysAtServer = new Set<string>();
   /** Makes the next reports the first ones under a new name. */
   let isNewName = false;
   let nextReport: 'none' | 'later' | 'soon' = 'none';
@@ -81,7 +83,7 @@ export function createSharedLimits(
     const found = left?.();
     const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
     owe(workspaces, ask.workspaceId, balance);
-    if (ask.funds.budget !== undefined) owe(keys, ask.keyId, budget);
+    if (ask.funds.budget !== undefined || keysAtServer.has(ask.keyId)) owe(keys, ask.keyId, budget);
     scheduleReport(change);
   }
 
@@ -122,7 +124,12 @@ export function createSharedLimits(
       if (inFlight === 0) counted.delete(id);
       else counted.set(id, inFlight);
     }
-    for (const [id, { left }] of keys) send('key', id, 0, tallies.ofKey(id).reserved, left);
+    for (const [id, { left }] of keys) {
+      const { reserved } = tallies.ofKey(id);
+      send('key', id, 0, reserved, left);
+      if (reserved === 0n) keysAtServer.delete(id);
+      else keysAtServer.add(id);
+    }
     workspaces.clear();
     keys.clear();
     return Promise.all(sent);
@@ -227,6 +234,7 @@ export function createSharedLimits(
     // Reserved here before the server is asked, so that every later report includes this cost.
     const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
+    if (funds.budget !== undefined) keysAtServer.add(keyId);
     const reply = link.run(
       reserveScript,
       [`ws:${workspaceId}`, `key:${keyId}`, 'replicas'].map(link.key),
