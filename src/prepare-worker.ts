@@ -14,7 +14,7 @@ import type { PrepareAsk, PrepareReply } from './core/prepare-task.ts';
 import type { ThreadMessage } from './core/worker-thread.ts';
 import type { Request } from './core/request.ts';
 import { handedOver, promptOf, readBody, writeBody } from './request/prepare.ts';
-import type { SealFiles } from './cli/serve/web-search.ts';
+import type { SealFiles } from './core/web-search.ts';
 
 /** Most time one count may take, milliseconds. */
 const allowanceMs = 2_500;
@@ -27,7 +27,7 @@ const { tokenizerRoot, imageHosts, keepsBillingLines, sealFiles } = workerData a
   readonly tokenizerRoot: string;
   readonly imageHosts: ImageHosts;
   readonly keepsBillingLines: boolean;
-  readonly sealFiles?: SealFiles;
+  readonly sealFiles?: SealFiles | undefined;
 };
 const tokenizers = createTokenizerCache({ root: tokenizerRoot, now: () => Date.now() });
 const sealing = sealFiles && { seal: openSeal({ ...sealFiles, elapsed: () => performance.now() }) };

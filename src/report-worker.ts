@@ -1,9 +1,10 @@
 /** Reads reports for the portal in a thread of its own, with its own connection. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { ReportAsk, ReportReply, ReportWorkerData } from './cli/portal/reports.ts';
+import type { ReportAnswer, ReportAsk, ReportReply, ReportWorkerData } from './cli/portal/reports.ts';
 import { Refusal } from './core/administration.ts';
 import { messageOf } from './core/failure.ts';
 import type { ThreadMessage } from './core/worker-thread.ts';
+import type { AccountOperations, ReportName } from './store/account-operations.ts';
 import { type Accounts, openAccounts } from './store/open-accounts.ts';
 import { CannotOpen } from './store/databases/database.ts';
 
@@ -23,23 +24,20 @@ function accounts(): Promise<Accounts> {
 async function answer(ask: ReportAsk): Promise<ReportReply> {
   let isAway = (error: unknown): boolean => error instanceof CannotOpen && error.kind === 'away';
   try {
-    const { usageReport, pageOfRequests, findRequest, ...opened } = await accounts();
+    const opened = await accounts();
     isAway = opened.isAway;
-    switch (ask.kind) {
-      case 'usage':
-        return {
-          kind: 'usage',
-          lines: await usageReport(ask.filter, ask.dimensions, { measures: 'performance', ...ask.options }),
-        };
-      case 'requests':
-        return { kind: 'requests', page: await pageOfRequests(ask.filter, ask.page) };
-      case 'request':
-        return { kind: 'request', outcome: await findRequest(ask.id) };
-    }
+    return await run(opened, ask);
   } catch (error) {
     if (error instanceof Refusal) return { kind: 'refused', sentence: error.sentence, field: error.field };
     return { kind: isAway(error) ? 'away' : 'failed', message: messageOf(error) };
   }
+}
+
+async function run<Name extends ReportName>(
+  opened: AccountOperations<Name>,
+  { name, given }: ReportAsk<Name>,
+): Promise<ReportAnswer<Name>> {
+  return { kind: 'done', name, result: await opened[name](...given) };
 }
 
 parentPort?.on('message', ({ id, ask }: ThreadMessage<ReportAsk>) => {

@@ -8,7 +8,7 @@ import { fieldPath } from './core/failure.ts';
 import type { TraceSampling } from './core/trace.ts';
 
 const protocols = ['grpc', 'http/protobuf', 'http/json'] as const;
-export type OtlpProtocol = (typeof protocols)[number];
+type OtlpProtocol = (typeof protocols)[number];
 
 const samplerNames = [
   'always_on',

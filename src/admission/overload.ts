@@ -4,12 +4,12 @@ import type { Load, LoadMeter, ShedReason } from '../core/load.ts';
 import { type Clock, every } from '../core/clock.ts';
 
 /** Above `from` a rising share of new requests is refused, and from `to` on all of them. */
-export interface SheddingRange {
+interface SheddingRange {
   readonly from: number;
   readonly to: number;
 }
 
-export interface OverloadLimits {
+interface OverloadLimits {
   /** How long the request itself has waited for the service. Counts only while the queue is more than a burst. */
   readonly waitMs: SheddingRange;
   /** A queue that lasts longer than this is more than a burst. */
@@ -19,9 +19,9 @@ export interface OverloadLimits {
   readonly openRequests: SheddingRange;
 }
 
-export interface Arrival {
+interface Arrival {
   readonly head: RequestHead;
-  /** When it reached the service, milliseconds since the Unix epoch. */
+  /** When the request reached the service, milliseconds since the Unix epoch. */
   readonly startedAt: number;
   /** Requests under way, this one included. */
   readonly openRequests: number;
@@ -32,7 +32,7 @@ export interface LoadGuard extends LoadMeter {
   readonly limits: OverloadLimits;
 }
 
-export interface CheckLoadOptions extends LoadGuard {
+interface CheckLoadOptions extends LoadGuard {
   /** A number from 0 up to 1. */
   readonly random: () => number;
 }
@@ -50,8 +50,8 @@ const bytesPerRequest = 128 * 1024;
 const mostOpenRequests = 20_000;
 
 /**
- * With fewer open requests, a delay of the event loop counts only as far as the loop itself ran. A service whose cores
- * other programs use serves a few requests late. Refusing them would not help.
+ * With fewer open requests, only the event loop's own running time counts as its delay. If other programs use the cores of a
+ * service, it serves a few requests late, and refusing them would not help.
  */
 const fewRequests = 8;
 
@@ -72,7 +72,7 @@ export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
   };
 }
 
-/** Envoy's clock when it had read the request's head, in milliseconds since 1970 (envoy/edge-listener.ts). */
+/** Envoy's clock when it had read the request's head, in milliseconds since 1970 (src/envoy/config/edge-listener.ts). */
 const receivedHeader = 'x-weir-received';
 
 /** A longer wait means that the clock was set. */
@@ -172,7 +172,7 @@ export interface ShedWatch {
   readonly close: () => void;
 }
 
-export interface ShedWatchOptions {
+interface ShedWatchOptions {
   readonly clock: Clock;
   /** Share of new requests that are refused now, from 0 to 1. */
   readonly shedShare: () => number;

@@ -2,7 +2,7 @@ import type { CatalogObject, Model } from '../core/catalog.ts';
 import { isObject } from '../core/json.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
 
-export interface ClaimedAliases {
+interface ClaimedAliases {
   /** The id of a model by its alias. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly refused: readonly { readonly object: CatalogObject; readonly fault: SchemaFault }[];

@@ -15,10 +15,12 @@ export function secretsOf({ credentials, tls }: BackendSpec): readonly SecretRef
   return [credentials?.secretRef, tls.caSecretRef].filter((reference) => reference !== undefined);
 }
 
+/** Whether the Services that Backends name can be followed. `refused`: there is no cluster that has them. */
+export type ServiceSupport = 'followed' | 'refused';
+
 interface BackendSurroundings {
   readonly secrets: Secrets;
-  /** Whether Services can be followed. */
-  readonly services: 'followed' | 'refused';
+  readonly services: ServiceSupport;
 }
 
 /** Compiles a Backend that passed its schema. Fails when something that it refers to is missing or unusable. */

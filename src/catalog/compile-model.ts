@@ -1,4 +1,4 @@
-import type { Backend, CapabilityOverrides, Model, Route } from '../core/catalog.ts';
+import { type Backend, type CapabilityOverrides, modalities, type Model, type Route } from '../core/catalog.ts';
 import { parseUsd, type Prices } from '../core/money.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
 import { unixSeconds } from './resources/fields.ts';
@@ -85,7 +85,7 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
     added: unixSeconds(spec.added),
     contextLength: spec.contextLength,
     // The catalog publishes one of exactly two lists (docs/reference/api.md §2.1).
-    inputModalities: spec.inputModalities.includes('image') ? ['text', 'image'] : ['text'],
+    inputModalities: spec.inputModalities.includes('image') ? modalities : ['text'],
     prices,
     reasoning: { mode: spec.reasoning.mode, efforts: [...new Set(spec.reasoning.efforts)] },
     tokenizer: tokenizer && { path: tokenizer.path, tokensPerImage: tokenizer.tokensPerImage },

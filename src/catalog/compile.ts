@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { claimAliases, createdAt } from './aliases.ts';
-import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
+import { compileBackend, type CompiledBackend, secretsOf, type ServiceSupport } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
 import { isObject } from '../core/json.ts';
@@ -12,7 +12,7 @@ import { referredSecrets } from './secrets.ts';
  * The cause of a problem. `invalid`: the object breaks a rule of its kind. `name-conflict`: another object has the name or
  * id. `reference`: something that the object refers to is missing or cannot be used.
  */
-export type ProblemCause = 'invalid' | 'name-conflict' | 'reference';
+type ProblemCause = 'invalid' | 'name-conflict' | 'reference';
 
 export interface ObjectProblem {
   readonly cause: ProblemCause;
@@ -29,7 +29,7 @@ export interface ObjectResult {
   readonly problems: readonly ObjectProblem[];
 }
 
-export type ObjectResults = ReadonlyMap<CatalogObject, ObjectResult>;
+type ObjectResults = ReadonlyMap<CatalogObject, ObjectResult>;
 
 export interface Compilation {
   readonly snapshot: Snapshot;
@@ -40,11 +40,11 @@ export interface Compilation {
   readonly backends: ReadonlyMap<string, Backend>;
 }
 
-export interface CompileOptions {
+interface CompileOptions {
   /** An object that is still there but has turned bad keeps serving as it was here. Absent: there was none. */
   readonly previous?: Snapshot | undefined;
-  /** `refused`: there is no cluster whose Services could be followed. Default: followed. */
-  readonly services?: 'followed' | 'refused' | undefined;
+  /** Default: `followed`. */
+  readonly services?: ServiceSupport | undefined;
 }
 
 /**
@@ -165,7 +165,7 @@ function compileModels(
   const declared = new Map([...byId].map(([id, { object }]) => [id, object]));
   const { aliases, refused } = claimAliases({ models, owners, declared });
   const kept = new Set(broken.values());
-  // Of a kept object, an earlier version serves than the one that its author sees.
+  // A kept object serves in an earlier version, so a fault of that version is not reported to its author.
   for (const { object, fault } of refused) if (!kept.has(object)) report(object, [problemIn(object, fault)]);
   return { models: new Map([...models].sort(([a], [b]) => order(a, b))), aliases };
 }
@@ -286,7 +286,7 @@ interface ObjectContext {
 }
 
 interface BackendContext extends ObjectContext {
-  readonly services: 'followed' | 'refused';
+  readonly services: ServiceSupport;
 }
 
 interface ModelContext extends ObjectContext {

@@ -3,6 +3,7 @@ import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import type { Compilation, ObjectProblem } from './compile.ts';
 import type { Notice } from './notice.ts';
 import { type Condition, maxMessageLength } from './resources/status.ts';
+import { conditionStatuses } from '../core/live-catalog.ts';
 
 /** What the status of every object is computed from. */
 export interface StatusFacts {
@@ -76,7 +77,7 @@ function cut(message: string): string {
 }
 
 /** The status of an object as it was last written, as far as this version understands it. */
-export interface WrittenStatus {
+interface WrittenStatus {
   readonly conditions: readonly Condition[];
   /** The fields that Weir writes as one text, to compare two statuses. */
   readonly text: string;
@@ -84,7 +85,7 @@ export interface WrittenStatus {
 
 const condition = z.object({
   type: z.string(),
-  status: z.enum(['True', 'False', 'Unknown']),
+  status: z.enum(conditionStatuses),
   observedGeneration: z.number(),
   lastTransitionTime: z.string(),
   reason: z.string(),

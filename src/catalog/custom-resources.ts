@@ -6,7 +6,7 @@ import { type BackendConditionType, backendStatus, type ModelConditionType, mode
 import { isObject } from '../core/json.ts';
 
 /** A column of `kubectl get`. */
-export interface PrinterColumn {
+interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'date';
   readonly description: string;
@@ -24,7 +24,7 @@ export interface CustomResource {
   readonly description: string;
   readonly spec: z.ZodType;
   readonly status: z.ZodType;
-  /** What each condition of the status says, when it is True. */
+  /** The meaning of each condition of the status when it is True. */
   readonly conditions: Readonly<Record<string, string>>;
   readonly columns: readonly PrinterColumn[];
   /** Fields that `kubectl get --field-selector` and watches may filter by. */
@@ -87,22 +87,22 @@ const backend: CustomResource = {
   status: backendStatus,
   conditions: backendConditions,
   columns: [
-    { name: 'Engine', type: 'string', description: 'What runs there.', jsonPath: '.spec.engine' },
+    { name: 'Engine', type: 'string', description: 'Kind of the engine.', jsonPath: '.spec.engine' },
     {
       name: 'Host',
       type: 'string',
-      description: 'Where it listens: the host, the first one of several, or the Service.',
+      description: 'Host of the engine (of several the first), or the Service.',
       jsonPath: `${anySource}..['name','host']`,
     },
-    { name: 'Port', type: 'string', description: 'On which port.', jsonPath: `${anySource}..port` },
+    { name: 'Port', type: 'string', description: 'Port of the engine.', jsonPath: `${anySource}..port` },
     {
       name: 'Endpoints',
       type: 'string',
-      description: 'Endpoints that are well, of those that there are.',
+      description: 'Healthy endpoints, and all endpoints.',
       jsonPath: '.status.endpoints.summary',
     },
-    condition('Healthy', 'Whether it answers.'),
-    condition('Programmed', 'Whether every Envoy knows it.'),
+    condition('Healthy', 'Whether the engine answers.'),
+    condition('Programmed', 'Whether every Envoy has this version.'),
     condition('Accepted', 'Whether the object makes sense.', 1),
     {
       name: 'TLS',
@@ -129,7 +129,7 @@ const model: CustomResource = {
   status: modelStatus,
   conditions: modelConditions,
   columns: [
-    { name: 'Id', type: 'string', description: 'What callers pass as model.', jsonPath: '.spec.id' },
+    { name: 'Id', type: 'string', description: 'The id that callers pass as model.', jsonPath: '.spec.id' },
     condition('Listed', 'Whether the catalog shows it.'),
     {
       name: 'Routes',

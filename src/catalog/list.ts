@@ -4,7 +4,7 @@ import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
 import { formatUsd, type Money } from '../core/money.ts';
 import type { PerformanceFigure, ModelStatus } from '../core/observed-catalog.ts';
 
-export interface ModelListOptions {
+interface ModelListOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly snapshot: () => Snapshot;
   readonly statusOf: (model: Model) => ModelStatus;

@@ -74,7 +74,7 @@ function accepted({ result }: ModelFacts): ModelStatement {
   const type = 'Accepted';
   const own = ownProblems(result);
   if (own.length === 0) return { type, status: 'True', reason: 'Accepted', message: '' };
-  // A bad route or an alias that is taken costs that route or alias alone.
+  // Bad routes and taken aliases are left out. The Model is still accepted.
   if (result?.state === 'accepted') {
     const isAlias = own.every(({ problem: { field } }) => field.startsWith('spec.aliases'));
     const reason = isAlias ? 'SomeAliasesRefused' : 'SomeRoutesRefused';

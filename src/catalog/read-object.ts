@@ -3,8 +3,8 @@ import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { isObject } from '../core/json.ts';
 import { fieldPath } from '../core/failure.ts';
 import { expectation, faultsOf, type SchemaFault } from '../core/schema-faults.ts';
-import { type BackendObject, backendSchema } from './resources/backend.ts';
-import { maxRoutes, type ModelObject, modelSchema } from './resources/model.ts';
+import { type BackendResource, backendSchema } from './resources/backend.ts';
+import { maxRoutes, type ModelResource, modelSchema } from './resources/model.ts';
 import { type SecretObject, secretSchema } from './resources/secret.ts';
 
 /** An object that passed its schema, with what its author needs to find it. */
@@ -14,12 +14,12 @@ export interface Read<Value> {
 }
 
 /** A Model of which single routes may have been left out: `routeIndexes` says which of the author's these are. */
-export interface ReadModel extends Read<ModelObject> {
+interface ReadModel extends Read<ModelResource> {
   readonly routeIndexes: readonly number[];
 }
 
 export type ReadResult =
-  | { readonly kind: 'Backend'; readonly read: Read<BackendObject>; readonly problems: readonly CatalogProblem[] }
+  | { readonly kind: 'Backend'; readonly read: Read<BackendResource>; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'Model'; readonly read: ReadModel; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'Secret'; readonly read: Read<SecretObject>; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'bad'; readonly object: CatalogObject; readonly problems: readonly CatalogProblem[] };
@@ -116,16 +116,16 @@ function stepInto(value: unknown, name: PropertyKey): unknown {
 }
 
 interface ParsedModel {
-  readonly value?: ModelObject;
+  readonly value?: ModelResource;
   readonly routeIndexes: readonly number[];
   readonly faults: readonly SchemaFault[];
 }
 
-/** A fault inside one route costs that route only; any other fault, or no route left, costs the Model. */
+/** A fault inside one route removes that route only. Any other fault, or no route left, refuses the Model. */
 function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
   const spec = value['spec'];
   const all: readonly unknown[] = isObject(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
-  // One route more than is allowed is enough to refuse the list: thousands would each be validated first.
+  // Keeps one route more than is allowed: enough for the schema to refuse the list, without validating thousands.
   const routes = all.slice(0, maxRoutes + 1);
   const faults: SchemaFault[] = [];
   let kept = [...routes.keys()];

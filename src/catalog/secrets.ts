@@ -4,7 +4,7 @@ import { isObject } from '../core/json.ts';
 
 export type Secrets = ReadonlyMap<string, SecretObject>;
 
-export type SecretValue =
+type SecretValue =
   | { readonly ok: true; readonly value: string }
   /** `field` is the part of the reference at fault. */
   | { readonly ok: false; readonly field: 'name' | 'key'; readonly message: string };

@@ -1,7 +1,7 @@
 import type { Cluster, Snapshot } from '../core/catalog.ts';
 
 /** A request's hold on the snapshot it was planned with. */
-export interface SnapshotHold {
+interface SnapshotHold {
   readonly snapshot: Snapshot;
   /** Ends the hold. Call once. */
   readonly release: () => void;

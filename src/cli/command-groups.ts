@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 
 /** A word of the command line. Only the one that was asked for is loaded: most of what `serve` needs, `key list` does not. */
-export interface CommandGroup {
+interface CommandGroup {
   readonly name: string;
   readonly summary: string;
   readonly load:

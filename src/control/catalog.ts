@@ -41,7 +41,7 @@ export function ownConditions(
 /** Envoy answers within milliseconds. A collector of metrics waits ten seconds at most, and wants the other metrics, too. */
 const envoyTimeoutMs = 1_000;
 
-export interface CatalogOptions
+interface CatalogOptions
   extends Omit<CatalogSourceOptions, 'onChange'>, Pick<CatalogFacts, 'isServing' | 'ejected' | 'record' | 'answerOf'> {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -4,6 +4,7 @@ import { problemIn, readObject } from '../catalog/read-object.ts';
 import type { CatalogProblem } from '../core/catalog.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
 import { readManifests } from '../manifests/read.ts';
+import type { ServiceSupport } from '../catalog/compile-backend.ts';
 
 /** One line for people: `where: field: message`, without the field when the problem is the whole document. */
 export function problemLine({ where, field, message }: CatalogProblem): string {
@@ -20,7 +21,7 @@ export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'problems
  * Reads and compiles a manifest folder once. Never throws; a missing or empty folder is a problem that names it. Services are
  * `followed` where the folder may be meant for `kubectl apply`, and `refused` where a gateway is to serve it.
  */
-export async function checkManifests(dir: string, services: 'followed' | 'refused'): Promise<ManifestReport> {
+export async function checkManifests(dir: string, services: ServiceSupport): Promise<ManifestReport> {
   const { objects, problems } = await readManifests(dir);
   const { snapshot, problems: found } = compile(objects, { services });
   const isEmpty = objects.length + problems.length === 0;

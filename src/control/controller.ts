@@ -16,7 +16,7 @@ export interface CompiledObjects {
 }
 
 /** The API server, as the controller writes to it. */
-export interface StatusWriter {
+interface StatusWriter {
   /** Merges into the status. Rejects with the API server's refusal. */
   readonly status: (object: KubeObject, status: object) => Promise<void>;
   /** Replaces the finalizers of exactly this version of the object. */
@@ -26,7 +26,7 @@ export interface StatusWriter {
   readonly isGoneOrChanged: (error: unknown) => boolean;
 }
 
-export interface ControllerOptions {
+interface ControllerOptions {
   readonly clock: Clock;
   /** Undefined until the cluster has been read. */
   readonly latest: () => CompiledObjects | undefined;
@@ -38,7 +38,7 @@ export interface ControllerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Controller {
+interface Controller {
   /** Call when something that conditions depend on has changed: the next pass begins soon. */
   readonly changed: () => void;
   /** Resolves when no pass is under way any more. */
@@ -54,7 +54,9 @@ const concurrency = 8;
 const lagMs = 30_000;
 /** A pass makes way for requests after so long. */
 const sliceMs = 5;
-/** Time alone can make an event due, that of a lagging Envoy, so an unchanged pass is repeated after so long. */
+/**
+ * Time alone can make one event due: that of a lagging Envoy. So a pass without changes is repeated after this time.
+ */
 const repeatMs = 30_000;
 
 /** The inputs of one pass. */
@@ -63,7 +65,10 @@ interface Pass extends CompiledObjects {
   readonly at: number;
 }
 
-/** A status that was written, for use until the watch shows a newer version than the one that it was written over. */
+/**
+ * The status that was written last. It counts until the watch shows a version of the object that is newer than the one
+ * it replaced.
+ */
 interface Overlay {
   readonly over: string;
   readonly status: object;

@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Money } from '../core/money.ts';
 import type { ModelStatus } from '../core/observed-catalog.ts';
+import type { ServiceSupport } from '../catalog/compile-backend.ts';
 
 /** The objects of a catalog at one moment, as their source has them. */
 export interface CatalogReading {
@@ -14,7 +15,7 @@ export interface CatalogReading {
   readonly problems: readonly CatalogProblem[];
 }
 
-export interface Listing {
+interface Listing {
   readonly clock: Pick<Clock, 'elapsed'>;
   /** Whether a model is listed, and with what figures. */
   readonly statusOf: (model: Model) => ModelStatus;
@@ -22,12 +23,11 @@ export interface Listing {
   readonly searchPrice: Money | undefined;
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly first: CatalogReading;
   /** The snapshot before the first reading: an object that has turned bad keeps serving as it was there. */
   readonly previous: Snapshot | undefined;
-  /** Whether Services can be followed. */
-  readonly services: 'followed' | 'refused';
+  readonly services: ServiceSupport;
   /** What the list of models shows besides the catalog. */
   readonly listing: Listing;
   /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have those that are known. */
@@ -41,7 +41,7 @@ export interface FollowOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Catalog {
+interface Catalog {
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
   readonly modelList: (models: ModelPatterns | undefined) => string;

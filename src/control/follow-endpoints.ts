@@ -87,12 +87,12 @@ export function createEndpointTable(options: {
         rows.delete(name);
         discovery.drop(name);
       }
-      // Those before have been waited for already.
+      // Waits only for the clusters that begin now: earlier ones have been waited for.
       const begun: Followed[] = [];
       for (const [name, cluster] of wanted) {
         const before = followed.get(name);
         if (before !== undefined && hasSameSource(before.cluster, cluster)) continue;
-        // Those of the source before are used until the new one is known.
+        // The endpoints of the earlier source are used until those of the new one are known.
         before?.stop();
         const now = start(cluster, find);
         followed.set(name, now);

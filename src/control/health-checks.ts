@@ -7,7 +7,7 @@ import { checkEndpoint } from '../egress/check-endpoint.ts';
 import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
 import { envoyEndpoints, unreachableBy } from './observe-endpoints.ts';
 
-export interface HealthChecksOptions {
+interface HealthChecksOptions {
   readonly clock: Pick<Clock, 'after' | 'elapsed'>;
   readonly envoy: Pick<ClusterPublisher, 'look'>;
   readonly endpoints: Endpoints;
@@ -17,7 +17,7 @@ export interface HealthChecksOptions {
   readonly check?: typeof checkEndpoint;
 }
 
-export interface HealthChecks {
+interface HealthChecks {
   /**
    * Whether Envoy sends requests to an endpoint of a backend, as far as its health checks say: false once Envoy has found the endpoint,
    * or all endpoints of the backend, unhealthy at two looks in a row. True where no health check is declared, and until the first result.

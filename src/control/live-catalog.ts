@@ -9,7 +9,7 @@ import type { LiveHealth } from '../routing/health/health.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
 import { type CatalogView, ownConditions } from './catalog.ts';
 
-export interface LiveCatalogOptions {
+interface LiveCatalogOptions {
   /** As `createStories` has it. */
   readonly process: string;
   readonly now: () => number;
@@ -61,7 +61,7 @@ function ofKind({ objects, compilation }: CatalogView, kind: KubeObject['kind'])
 async function* list(
   name: string,
   objects: readonly KubeObject[],
-  render: (object: KubeObject) => object | undefined,
+  render: (object: KubeObject) => LiveModel | LiveBackend | undefined,
 ): AsyncGenerator<string> {
   yield `,"${name}":[`;
   let isFirst = true;

@@ -60,7 +60,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
 /** Announcements by the name of the Model. */
 export type Announcements = ReadonlyMap<string, Announcement>;
 
-export interface ManifestCatalogOptions {
+interface ManifestCatalogOptions {
   /** Begins to follow the folder. Resolves with the first reading; `onChange` has the later ones. */
   readonly open: (onChange: (reading: CatalogReading) => void) => Promise<Omit<FollowedFolder, 'announced'>>;
   /** Manifests have no status, so announcements are kept in a file of their own. */
@@ -78,7 +78,7 @@ export interface ManifestCatalogOptions {
 }
 
 /** A folder that is being followed, and what it held when it was opened. */
-export interface FollowedFolder {
+interface FollowedFolder {
   readonly first: CatalogReading;
   readonly announced: () => Announcements;
   readonly close: () => Promise<void>;

@@ -22,7 +22,7 @@ import { type CatalogView, ownConditions, type ServedCatalog } from './catalog.t
 import { idOf } from './live-catalog.ts';
 import { type ProblemWatch, watchProblems } from './watch-problems.ts';
 
-export interface ObservedParts {
+interface ObservedParts {
   readonly clock: Clock;
   /** Figures that the metrics show, too. */
   readonly figures: Pick<ServiceFigures, 'store' | 'sharing' | 'disk' | 'discovery' | 'catalogAgeMs'>;

@@ -5,7 +5,7 @@ import { type LoadShedderOptions, shedAtEnvoy } from '../envoy/runtime/load-shed
 import { takeLock } from '../process/lock.ts';
 
 /** What differs between a service that has its Envoy for itself and one of several behind one Envoy. */
-export interface PlaceAtEnvoy {
+interface PlaceAtEnvoy {
   readonly extprocSocket: string;
   readonly discoverySocket: string;
   readonly tracesSocket: string;

@@ -15,7 +15,7 @@ export interface ReplicaParts {
   readonly observe: () => Promise<ObservedCatalog>;
 }
 
-export interface ReplicaOptions extends ReplicaParts {
+interface ReplicaOptions extends ReplicaParts {
   readonly client: KubeClient;
   readonly namespace: string;
   /** Name of this replica's pod. */

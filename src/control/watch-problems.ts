@@ -6,7 +6,7 @@ import { createSlices } from '../process/turns.ts';
 import { createProblemTracker } from '../problems/track-problems.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 
-export interface ProblemWatchOptions {
+interface ProblemWatchOptions {
   readonly clock: Clock;
   readonly observe: () => Promise<Observed>;
   /** The catalog that is served. */

@@ -3,9 +3,12 @@ import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
 import type { SettledRequest } from './settled-request.ts';
 
-export type AccountStatus = 'active' | 'suspended';
-export type KeyStatus = 'active' | 'suspended' | 'revoked';
-export type BudgetPeriod = 'day' | 'week' | 'month' | 'total';
+export const accountStatuses = ['active', 'suspended'] as const;
+export type AccountStatus = (typeof accountStatuses)[number];
+export const keyStatuses = [...accountStatuses, 'revoked'] as const;
+export type KeyStatus = (typeof keyStatuses)[number];
+export const budgetPeriods = ['day', 'week', 'month', 'total'] as const;
+export type BudgetPeriod = (typeof budgetPeriods)[number];
 
 /** A customer that pays for its keys' requests from one balance. */
 export interface Workspace {
@@ -36,9 +39,9 @@ export interface Credential {
   readonly key: Key;
   readonly workspace: Workspace;
   /**
-   * The amount settled with the key in the current period of its budget (`periodStart` of store/budget-period.ts), for
-   * requests that started in that period. Settlements of other replicas can be up to a second late. 0 when a period
-   * begins, and for a key without a budget.
+   * The amount settled with the key in the current period of its budget (`periodStart` of
+   * src/store/accounts/budget-period.ts), for requests that started in that period. Settlements of other replicas can
+   * be up to a second late. 0 when a period begins, and for a key without a budget.
    */
   readonly spent: Money;
 }

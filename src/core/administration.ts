@@ -6,10 +6,12 @@ import type { Money } from './money.ts';
 
 // What operators, the command line and the portal do with accounts and the ledger, and the results.
 
+/** `command-line`: a user of the operating system. */
+export const actorKinds = ['command-line', 'admin-token', 'portal-user'] as const;
+
 /** Who changes an account. */
 export interface Actor {
-  /** `command-line`: a user of the operating system. */
-  readonly kind: 'command-line' | 'admin-token' | 'portal-user';
+  readonly kind: (typeof actorKinds)[number];
   /** Of the user or of the token; never the token itself. */
   readonly name: string;
 }
@@ -47,7 +49,7 @@ export interface AuditEntry extends AuditedChange {
 
 export interface AuditFilter {
   readonly workspaceId?: string | undefined;
-  /** From this moment on, and before that one. */
+  /** Only entries from `since` on and before `until`. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
   /** Only entries with a lower id: those that come after it in the list. */
@@ -62,9 +64,9 @@ export interface PageRequest {
 
 /** Which lines of a report are wanted. */
 export interface LinesOfPage {
-  /** Lines before those. */
+  /** The number of lines to leave out before the wanted ones. */
   readonly offset: number;
-  /** Most lines. */
+  /** The largest number of lines. */
   readonly limit: number;
 }
 
@@ -181,7 +183,9 @@ export class DatabaseAway extends Error {
   override readonly name = 'DatabaseAway';
 }
 
-export type UsageDimension = 'workspace' | 'key' | 'model' | 'surface' | 'day' | 'hour';
+/** What usage can be summed by. */
+export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
+export type UsageDimension = (typeof usageDimensions)[number];
 
 /**
  * One line of a report. Dimensions that were not requested are undefined, and so are those of the group "all others"
@@ -218,11 +222,13 @@ export interface UsagePerformance {
   readonly firstTokenP95Ms: number | undefined;
 }
 
+export const sessionRoles = ['admin', 'member', 'key'] as const;
+
 /** Who is signed in to the portal. */
 export interface Session {
   /** SHA-256 of the cookie's secret, lowercase hex. */
   readonly hash: string;
-  readonly role: 'admin' | 'member' | 'key';
+  readonly role: (typeof sessionRoles)[number];
   /** For the audit trail and the page. */
   readonly name: string;
   /** Ids of the workspaces of a member, and of the one of a key. */
@@ -242,9 +248,11 @@ export interface Session {
   readonly expiresAt: number;
 }
 
+type RefusalKind = 'invalid' | 'not-found' | 'conflict';
+
 /** An operator's command that cannot be done as asked. The message is a sentence for the operator. */
 export class Refusal extends Error {
-  readonly kind: 'invalid' | 'not-found' | 'conflict';
+  readonly kind: RefusalKind;
   /** The sentence without the part that only the command line can use. */
   readonly sentence: string;
   /** The field at fault as the admin API names it, where it is one. */
@@ -257,7 +265,7 @@ export class Refusal extends Error {
       hint,
       field,
     }: {
-      readonly kind?: 'invalid' | 'not-found' | 'conflict';
+      readonly kind?: RefusalKind;
       /** What the command line adds to the sentence. */
       readonly hint?: string;
       readonly field?: string;

@@ -1,6 +1,6 @@
 import { type Clock, waitFor } from './clock.ts';
 
-export interface BackOff {
+interface BackOff {
   /** Waits longer with every call, with jitter, so that replicas do not all come back at once. Resolves early when aborted. */
   readonly wait: () => Promise<void>;
   /** An attempt succeeded: the next wait is a short one. */

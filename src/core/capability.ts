@@ -1,15 +1,19 @@
 import type { EngineName } from './engine-name.ts';
-import type { ParameterName } from './parameters.ts';
-import type { Message, ReasoningEffort } from './request.ts';
+import { type ParameterName, parameterNames } from './parameters.ts';
+import { type Message, type ReasoningEffort, toolChoiceWords } from './request.ts';
 
-export type ToolChoiceForm = 'auto' | 'none' | 'required' | 'named';
-export type StructuredFormat = 'json_object' | 'json_schema';
+export const toolChoiceForms = [...toolChoiceWords, 'named'] as const;
+export type ToolChoiceForm = (typeof toolChoiceForms)[number];
+export const structuredFormats = ['json_object', 'json_schema'] as const;
+export type StructuredFormat = (typeof structuredFormats)[number];
 
 /** Parts of a request that an engine may take alone, but not together with another. */
-export type Feature = ParameterName | 'tools' | 'tool_choice' | 'response_format' | 'reasoning';
+export const features = [...parameterNames, 'tools', 'tool_choice', 'response_format', 'reasoning'] as const;
+export type Feature = (typeof features)[number];
 
 /** Where an engine takes system messages: at the beginning, or wherever they stand. */
-export type SystemMessages = 'Leading' | 'Anywhere';
+export const systemMessagePlaces = ['Leading', 'Anywhere'] as const;
+export type SystemMessages = (typeof systemMessagePlaces)[number];
 
 /** How the conversation is written for a model that cannot take it in its original form. */
 export interface MessageForm {
@@ -18,22 +22,24 @@ export interface MessageForm {
   readonly images: 'sent' | 'described';
 }
 
+export const continuationMarks = [
+  /** `continue_final_message: true`, `add_generation_prompt: false`. */
+  'flag',
+  /** `prefix: true` on the message. */
+  'prefix',
+  /** `partial: true` on the message. */
+  'partial',
+  /** No mark at all. */
+  'trailing',
+  /** No mark; the answer repeats the partial one first. */
+  'echo',
+] as const;
+
 /**
  * How an engine is made to continue a partial answer, sent as a trailing assistant message. docs/reference/engines.md
  * §5.
  */
-export type ContinuationMark =
-  | 'none'
-  /** `continue_final_message: true`, `add_generation_prompt: false`. */
-  | 'flag'
-  /** `prefix: true` on the message. */
-  | 'prefix'
-  /** `partial: true` on the message. */
-  | 'partial'
-  /** No mark at all. */
-  | 'trailing'
-  /** How the conversation is written for a model that cannot take it in its original form. */
-  | 'echo';
+export type ContinuationMark = 'none' | (typeof continuationMarks)[number];
 
 /** Which reasoning controls an engine supports. docs/reference/api.md §4.1.1. */
 export interface ReasoningControl {
@@ -163,6 +169,9 @@ export const tagSets = {
 } as const satisfies Readonly<Record<string, TagSet>>;
 
 export type TagSetName = keyof typeof tagSets;
+
+// oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
+export const tagSetNames = Object.keys(tagSets) as readonly TagSetName[];
 
 /**
  * How a route marks reasoning inside its text. Absent for a route that reports reasoning in a field or not at all. The

@@ -3,16 +3,18 @@ import type {
   Feature,
   InlineReasoningNames,
   ReasoningControl,
+  StructuredFormat,
   SystemMessages,
   ToolChoiceForm,
 } from './capability.ts';
 import type { EndpointSource } from './endpoint.ts';
-import type { EngineName } from './engine-name.ts';
+import { type EngineName, providerEngines } from './engine-name.ts';
 import type { Prices } from './money.ts';
 import type { ParameterName } from './parameters.ts';
 import type { ReasoningEffort } from './request.ts';
 
-export type Modality = 'text' | 'image';
+export const modalities = ['text', 'image'] as const;
+type Modality = (typeof modalities)[number];
 
 /**
  * The data that Envoy needs to reach a backend. The name is a digest of the content without the endpoints: a cluster
@@ -51,14 +53,18 @@ export interface Backend {
   readonly maxConcurrentRequestsPerEndpoint?: number | undefined;
 }
 
+/** Whether all addresses of a backend lead to one service: that of a provider, whose certificate is a public one. */
+export const isProvider = ({ engine, cluster }: Pick<Backend, 'engine' | 'cluster'>): boolean =>
+  providerEngines.has(engine) || (engine === 'openai' && cluster.tls.mode === 'System');
+
 /** What an operator may override of an engine's capability table, per route. */
 export interface CapabilityOverrides {
   readonly tools?: boolean;
-  readonly responseFormats?: readonly ('json_object' | 'json_schema')[];
+  readonly responseFormats?: readonly StructuredFormat[];
   /** On a stream, where that differs from `tools`. */
   readonly streamedTools?: boolean;
   /** On a stream, where that differs from `responseFormats`. */
-  readonly streamedResponseFormats?: readonly ('json_object' | 'json_schema')[];
+  readonly streamedResponseFormats?: readonly StructuredFormat[];
   readonly parameters?: readonly ParameterName[];
   readonly toolChoice?: readonly ToolChoiceForm[];
   readonly conflicts?: readonly (readonly Feature[])[];
@@ -83,6 +89,9 @@ export interface Route {
 /** Whether the route is asked only where no route with a weight can take the request. */
 export const isStandby = ({ weight }: Pick<Route, 'weight'>): boolean => weight === 0;
 
+/** Whether a model reasons, and whether reasoning can be switched off. */
+export const reasoningModes = ['None', 'Optional', 'Always'] as const;
+
 /** An entry of the catalog, compiled. docs/reference/api.md §2.1. */
 export interface Model {
   /** Lowercase `<org>/<model>`. */
@@ -96,7 +105,7 @@ export interface Model {
   readonly inputModalities: readonly Modality[];
   readonly prices: Prices;
   readonly reasoning: {
-    readonly mode: 'None' | 'Optional' | 'Always';
+    readonly mode: (typeof reasoningModes)[number];
     readonly efforts: readonly ReasoningEffort[];
   };
   readonly tokenizer?:

@@ -80,7 +80,7 @@ export function estimatePromptText({
 }
 
 /** Estimates the tokens of output for which no exact count exists. */
-export interface OutputEstimate {
+interface OutputEstimate {
   readonly take: (event: RelayedEvent) => void;
   /** One token for each of the engine's own deltas, or the estimate of the text if a delta has much of it. */
   readonly tokens: () => number;

@@ -19,10 +19,10 @@ const imageBytes = 1024;
 /** Kinds of text. */
 const marks = { model: 10, tools: 11, text: 12, image: 13, reasoning: 14, callName: 15, callArguments: 16 } as const;
 
-/** What has been looked at of a prompt. */
+/** The part of a prompt that has been digested. */
 interface Beginning {
   text: string;
-  /** Bytes of what it says. */
+  /** Bytes of its texts, without the marks. */
   bytes: number;
 }
 

@@ -53,6 +53,8 @@ export interface FoundEndpoints {
   readonly trouble: string | undefined;
 }
 
+export type Scheme = 'http' | 'https';
+
 /**
  * Follows the endpoints of a source. `onFound` is called once they are known and whenever they have changed, also before
  * this function returns. What cannot be found out now is looked for again, and what was found last is kept meanwhile. The result
@@ -62,13 +64,13 @@ export type FollowEndpoints<Source = EndpointSource> = (
   source: Source,
   options: {
     /** Which port an endpoint's `authority` leaves out. */
-    readonly scheme: 'http' | 'https';
+    readonly scheme: Scheme;
     readonly onFound: (found: FoundEndpoints) => void;
   },
 ) => () => void;
 
 /** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
-export function authorityOf({ host, port }: HostPort, scheme: 'http' | 'https'): string {
+export function authorityOf({ host, port }: HostPort, scheme: Scheme): string {
   return port === (scheme === 'http' ? 80 : 443) ? hostInUrl(host) : `${hostInUrl(host)}:${port}`;
 }
 

@@ -1,16 +1,8 @@
+/** Engines that are a provider's service: all of its addresses lead to the same service. */
+const providerNames = ['deepseek', 'dashscope', 'moonshot', 'zai', 'fireworks', 'together'] as const;
+
 /** The engines that Weir knows how to speak to. */
-export const engineNames = [
-  'openai',
-  'vllm',
-  'sglang',
-  'llamacpp',
-  'ollama',
-  'tgi',
-  'deepseek',
-  'dashscope',
-  'moonshot',
-  'zai',
-  'fireworks',
-  'together',
-] as const;
+export const engineNames = ['openai', 'vllm', 'sglang', 'llamacpp', 'ollama', 'tgi', ...providerNames] as const;
 export type EngineName = (typeof engineNames)[number];
+
+export const providerEngines: ReadonlySet<EngineName> = new Set(providerNames);

@@ -21,7 +21,7 @@ export interface TextEvent {
   readonly text: string;
   readonly deltas: number;
   readonly logprobs?: Logprobs | undefined;
-  /** What the whole of this text stands on. Only where the service searched for it: never out of a reader. */
+  /** The sources of this whole text. Only the service's own web search sets them; readers of engines never do. */
   readonly citations?: readonly Citation[] | undefined;
 }
 
@@ -79,7 +79,7 @@ export function deltasOf(event: RelayedEvent): number {
     case 'tool-start':
     case 'tool-delta':
       return 1;
-    // The model's words for it were counted when it said them.
+    // The words with which the model asked for the search were counted when it wrote them.
     case 'search-call':
     case 'search-result':
     case 'usage':
@@ -89,20 +89,22 @@ export function deltasOf(event: RelayedEvent): number {
 }
 
 /** Why an attempt is no good. Never shown to a caller as it is. */
-export type FaultKind =
-  | 'connect'
-  | 'status'
-  | 'content-type'
-  | 'malformed'
+export const faultKinds = [
+  'connect',
+  'status',
+  'content-type',
+  'malformed',
   /** Whole, but not of the form that was asked for: no JSON, not of its schema, no call where one was required. */
-  | 'structure'
+  'structure',
   /** It does not go on where the answer broke off. */
-  | 'disjoint'
-  | 'engine-error'
-  | 'truncated'
-  | 'reset'
-  | 'stalled'
-  | 'too-large';
+  'disjoint',
+  'engine-error',
+  'truncated',
+  'reset',
+  'stalled',
+  'too-large',
+] as const;
+type FaultKind = (typeof faultKinds)[number];
 
 /**
  * What an engine's own error says, in our words.
@@ -110,15 +112,17 @@ export type FaultKind =
  * key, balance or permission. `not-found`: no such model or path, so the operator's route is wrong. `bad-request`: the
  * engine does not take the request as it is. `content-policy`: a provider does not let the prompt through.
  */
-export type EngineError =
-  | 'context-length'
-  | 'rate-limit'
-  | 'overloaded'
-  | 'account'
-  | 'not-found'
-  | 'bad-request'
-  | 'content-policy'
-  | 'other';
+export const engineErrors = [
+  'context-length',
+  'rate-limit',
+  'overloaded',
+  'account',
+  'not-found',
+  'bad-request',
+  'content-policy',
+  'other',
+] as const;
+export type EngineError = (typeof engineErrors)[number];
 
 /** An engine's error, with all that is kept of it: its text may quote the prompt. */
 export interface EngineErrorReading {
@@ -132,7 +136,8 @@ export interface EngineErrorReading {
  * had the structure asked for; `repeated-failure`: engines failed on the same prompt shortly before, too; `disputed`: some
  * routes found fault with the request, the others failed.
  */
-export type RefusedFor = EngineError | 'structure' | 'repeated-failure' | 'disputed';
+export const refusalCauses = [...engineErrors, 'structure', 'repeated-failure', 'disputed'] as const;
+export type RefusedFor = (typeof refusalCauses)[number];
 
 export interface Fault {
   readonly kind: FaultKind;

@@ -6,7 +6,7 @@ export interface RequestHead {
   /** With the query, if any. */
   readonly path: string;
   /** The client's IP address, from trusted proxies where there are any. Absent when it is not known. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   /** First value of a header, by lowercase name. */
   readonly header: (name: string) => string | undefined;
   /**
@@ -28,9 +28,9 @@ export interface Exchange {
   /** Aborts when the caller leaves before the answer is complete. */
   readonly signal: AbortSignal;
   /**
-   * Whole request body. Rejects with `body_too_large` as soon as more than `limitBytes` have come, with what the account of
-   * the upload says when it refuses what has come or ends the wait, and with the signal's reason when the caller leaves. What
-   * was held is free then.
+   * The whole request body. Rejects with `body_too_large` as soon as more than `limitBytes` have come, with the
+   * upload's own refusal when its bound or its time is exceeded, and with the signal's reason when the caller leaves. A
+   * rejection frees the memory.
    */
   readonly body: (limitBytes: number, upload?: Upload) => Promise<Uint8Array>;
   /** Answers at once with a whole body. */
@@ -44,7 +44,7 @@ export interface Exchange {
   /** Sends the last piece, which may be empty. */
   readonly end: (text: string) => void;
   /**
-   * Of an exchange that has not ended well: whether it broke on our side, so that its caller did not leave. Takes a moment, in
+   * Whether an exchange that did not end well broke on our side: then its caller did not leave. Takes a moment, in
    * which a connection loss that has only begun becomes visible.
    */
   readonly lost: () => Promise<boolean>;

@@ -4,13 +4,16 @@ import type { LimitName, UploadBound } from './limits.ts';
 import type { ShedReason } from './load.ts';
 
 /** Whose fault a failure is: it decides what is logged and what is held against a route. */
-export type Blame = 'caller' | 'service' | 'upstream';
+type Blame = 'caller' | 'service' | 'upstream';
+
+export const errorTypes = ['invalid_request_error', 'service_error'] as const;
+export type ErrorType = (typeof errorTypes)[number];
 
 interface FailureRow {
   /** HTTP status when nothing was sent yet. */
   readonly status: number;
   /** `error.type` of the envelope. */
-  readonly type: 'invalid_request_error' | 'service_error';
+  readonly type: ErrorType;
   /** Whether `error.code` is shown to the caller (docs/reference/api.md §7). */
   readonly shown: boolean;
   readonly blame: Blame;
@@ -93,7 +96,7 @@ export class Failure extends Error {
 }
 
 /** The error object of the envelope (docs/reference/api.md §2.5). */
-export interface ErrorBody {
+interface ErrorBody {
   readonly message: string;
   readonly type: string;
   readonly code?: string;

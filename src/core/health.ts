@@ -79,7 +79,7 @@ export interface Health {
    * takes it: all are avoided, full or ejected, or a single probe of each is already under way. Take the next route.
    */
   readonly begin: (route: Route, options: BeginOptions) => AttemptRecord | undefined;
-  /** At how many places engines failed on this prompt lately by themselves, while none has answered it. */
+  /** The number of endpoints whose engines failed on this prompt lately; 0 once an engine has answered it. */
   readonly failedOn: (prompt: number) => number;
   /** How many endpoints a route has besides the avoided ones, healthy or not. */
   readonly endpointsLeft: (others: OtherEndpoints) => number;

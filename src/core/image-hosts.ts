@@ -4,7 +4,7 @@
  */
 export type ImageHosts = 'any' | readonly ImageHost[];
 
-export interface ImageHost {
+interface ImageHost {
   /** As `URL` writes it: lowercase, an IPv6 address in brackets. */
   readonly name: string;
   /** Empty for the usual port of either scheme. */

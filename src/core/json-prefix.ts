@@ -1,5 +1,5 @@
 /** Reads JSON text piece by piece (RFC 8259): a synchronous machine that takes time and room in proportion to the text. */
-export interface JsonPrefix {
+interface JsonPrefix {
   /** Whether what was pushed so far can still become JSON. Once false, always false. */
   readonly push: (text: string) => boolean;
   /** Whether what was pushed so far is JSON. */
@@ -167,7 +167,7 @@ export function createJsonPrefix(): JsonPrefix {
 }
 
 /** Parts of a number in JSON (RFC 8259 §6), named after what has been read last. */
-export type NumberPart =
+type NumberPart =
   | 'minus'
   | 'zero'
   | 'integer'

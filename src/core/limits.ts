@@ -8,7 +8,7 @@ export interface Funds {
   readonly budget?: Money | undefined;
 }
 
-/** What one request is held against. */
+/** The limits that one request is checked against. */
 export interface LimitsAsk {
   readonly keyId: string;
   readonly workspaceId: string;
@@ -32,8 +32,11 @@ export interface UnderWay {
 }
 
 /** Which fund is exhausted. */
-export type Shortage = 'balance' | 'budget';
-export type LimitName = 'rate' | 'concurrency' | Shortage;
+export const shortages = ['balance', 'budget'] as const;
+export type Shortage = (typeof shortages)[number];
+
+export const limitNames = ['rate', 'concurrency', ...shortages] as const;
+export type LimitName = (typeof limitNames)[number];
 
 /** The first limit that refuses a request, in the order of refusals (docs/reference/architecture.md §2.2); undefined when it is admitted. */
 export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
@@ -44,7 +47,8 @@ export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined
 
 /**
  * The fund that the reservations exhaust; undefined when both have something left. The rest need not be enough for one
- * more request: at most the last answer is overspent, and the amounts by which others exceed their expected cost.
+ * more request. So an account can be overspent by its last answer, and by the amounts by which other answers exceed
+ * their expected cost.
  */
 export function shortOf(
   { balance, budget }: Funds,
@@ -86,4 +90,5 @@ export interface Limits {
 }
 
 /** Which bound ended an upload: its owner's bytes, all bytes, or its time. */
-export type UploadBound = 'workspace' | 'address' | 'total' | 'time';
+export const uploadBounds = ['workspace', 'address', 'total', 'time'] as const;
+export type UploadBound = (typeof uploadBounds)[number];

@@ -4,16 +4,21 @@
  */
 import * as z from 'zod';
 import { endpointFaults } from './observed-catalog.ts';
+import { modalities, reasoningModes } from './catalog.ts';
 
 const count = z.number().int().min(0);
 const ms = z.number().min(0);
 const share = z.number().min(0).max(1);
 
+/** The statuses that Kubernetes has for a condition. */
+export const conditionStatuses = ['True', 'False', 'Unknown'] as const;
+export type ConditionStatus = (typeof conditionStatuses)[number];
+
 /** As in the status of a custom resource. Objects from a folder have the same conditions. */
 const conditionSchema = z
   .object({
     type: z.string(),
-    status: z.enum(['True', 'False', 'Unknown']),
+    status: z.enum(conditionStatuses),
     reason: z.string(),
     message: z.string(),
   })
@@ -78,8 +83,8 @@ export const liveModelSchema = z
     }),
     owned_by: z.string().nullable(),
     context_length: count.nullable(),
-    input_modalities: z.array(z.enum(['text', 'image'])),
-    reasoning: z.object({ mode: z.enum(['None', 'Optional', 'Always']), efforts: z.array(z.string()) }).nullable(),
+    input_modalities: z.array(z.enum(modalities)),
+    reasoning: z.object({ mode: z.enum(reasoningModes), efforts: z.array(z.string()) }).nullable(),
     pricing: z
       .object({ prompt: z.string(), completion: z.string(), input_cache_read: z.string() })
       .nullable()

@@ -1,5 +1,6 @@
 /** Why a request was refused: which of the service's own resources ran short. */
-export type ShedReason = 'queue' | 'event-loop' | 'memory' | 'open-requests';
+export const shedReasons = ['queue', 'event-loop', 'memory', 'open-requests'] as const;
+export type ShedReason = (typeof shedReasons)[number];
 
 /** How busy the service itself is. Measured on a timer, not for each request. */
 export interface Load {

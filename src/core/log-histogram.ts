@@ -2,7 +2,7 @@
  * Histograms whose buckets grow by a constant factor: the relative error of a quantile is the same everywhere.
  * Histograms of one scale can be added bucket by bucket.
  */
-export interface LogScale {
+interface LogScale {
   readonly bucketCount: number;
   /** Values below the lowest, and above the highest bound, count in the bucket at that end. */
   readonly bucketOf: (value: number) => number;

@@ -75,7 +75,8 @@ export const endpointFaults = ['health-check', 'requests'] as const;
 export type EndpointFault = (typeof endpointFaults)[number];
 
 /** Why a backend cannot be reached. `no-address`: it has no endpoint. `unhealthy`: no endpoint passes the health check. */
-export type Unreachable = 'no-address' | 'unhealthy';
+export const unreachableReasons = ['no-address', 'unhealthy'] as const;
+export type Unreachable = (typeof unreachableReasons)[number];
 
 /** A short part of a cluster's name that differs from that of any other: the name ends in a digest of the cluster's content. */
 export function clusterMark(name: string): string {

@@ -13,7 +13,10 @@ export interface Plan {
   readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
   /** How many further routes could serve it, but are full or ejected now. Absent: none. */
   readonly leftOut?: number;
-  /** Name of how its prompt begins, for `UpstreamCall.affinity`; absent when that is too short to matter. */
+  /**
+   * Digest of the beginning of its prompt, for `UpstreamCall.affinity`; absent when the beginning is too short to
+   * matter.
+   */
   readonly affinity?: string | undefined;
 }
 
@@ -30,12 +33,15 @@ export interface Ranking {
  * `only`: nothing else was left. `standby`: no route with a weight was left. `probe`: to find out whether it is well again.
  * `affinity`: it is the route of this conversation. `chance`: by its score.
  */
-export type FirstReason = 'only' | 'standby' | 'probe' | 'affinity' | 'chance';
+export const firstReasons = ['only', 'standby', 'probe', 'affinity', 'chance'] as const;
+export type FirstReason = (typeof firstReasons)[number];
+
+export const routeStates = ['available', 'probe', 'invalid-structure', 'structure-probe', 'last-resort'] as const;
 
 /** A route as it was when it was ranked. */
 export interface RankedRoute {
   readonly routeId: string;
-  readonly state: 'available' | 'probe' | 'invalid-structure' | 'structure-probe' | 'last-resort';
+  readonly state: (typeof routeStates)[number];
   /** Its chance to be tried first, relative to the others. */
   readonly chance: number;
   readonly success: number;
@@ -46,14 +52,16 @@ export interface RankedRoute {
   readonly firstOutputMs: number | undefined;
 }
 
+/**
+ * `cannot-serve`: it lacks a needed capability. `full`: all its slots are taken. `ejected`: requests to it failed.
+ * `invalid-structure`: its answers have lacked the requested structure.
+ */
+export const leftOutReasons = ['cannot-serve', 'full', 'ejected', 'invalid-structure'] as const;
+
 /** A route that was not planned. */
 export interface LeftOutRoute {
   readonly routeId: string;
-  /**
-   * `cannot-serve`: it lacks a needed capability. `full`: all its slots are taken. `ejected`: requests to it failed.
-   * `invalid-structure`: its answers have lacked the requested structure.
-   */
-  readonly why: 'cannot-serve' | 'full' | 'ejected' | 'invalid-structure';
+  readonly why: (typeof leftOutReasons)[number];
   /** What it cannot serve. */
   readonly lacks: readonly Feature[];
 }

@@ -55,7 +55,7 @@ export const problemReportSchema = z.object({
 export type ProblemReport = Readonly<z.infer<typeof problemReportSchema>>;
 
 /** One service that was asked for its problems. */
-export interface ReportingService {
+interface ReportingService {
   /** Its address, or its number. */
   readonly name: string;
   readonly report: ProblemReport;

@@ -2,7 +2,7 @@ import type { MessageForm, RequestTarget, SystemMessages } from './capability.ts
 import type { Message, Request, Tool } from './request.ts';
 import type { Model } from './catalog.ts';
 
-/** What of a request becomes its prompt. */
+/** The parts of a request that become its prompt. */
 export interface Prompt {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
@@ -19,7 +19,7 @@ export interface PromptCountOptions {
   /** Most tokens that would still be accepted. */
   readonly limit: number;
   /** Tokens an image adds to what the template writes for it. */
-  readonly tokensPerImage?: number;
+  readonly tokensPerImage?: number | undefined;
 }
 
 /** The number of tokens of a prompt, as far as it had to be counted. */
@@ -161,7 +161,7 @@ export function promptCounting(
 ): PromptCounting | undefined {
   if (tokenizer === undefined) return undefined;
   const { path: tokenizerPath, tokensPerImage } = tokenizer;
-  return { tokenizerPath, templateArguments, form, ...(tokensPerImage === undefined ? {} : { tokensPerImage }) };
+  return { tokenizerPath, templateArguments, form, tokensPerImage };
 }
 
 /** A request that has been read and checked. Large messages may be held in a worker. */

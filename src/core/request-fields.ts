@@ -122,7 +122,7 @@ export const shownRequestSchema: z.ZodObject<ShownShape> = z.object(
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the type of the shape is made of the same table
   Object.fromEntries(requestFields.map(({ name, schema }) => [name, schema])) as unknown as ShownShape,
 );
-export type ShownRequest = Readonly<z.infer<typeof shownRequestSchema>>;
+type ShownRequest = Readonly<z.infer<typeof shownRequestSchema>>;
 
 /** Makes the public form without checking it. Its readers check it, so that one odd request does not spoil a list. */
 export function shownRequest(named: NamedRequest): ShownRequest {

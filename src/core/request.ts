@@ -1,18 +1,23 @@
 import type { Sampling } from './parameters.ts';
 import type { Source, WebSearchAsk } from './web-search.ts';
 
-export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
+/** The depths of reasoning, the least first. */
+export const reasoningEfforts = ['low', 'medium', 'high', 'max'] as const;
+export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
 export interface TextPart {
   readonly type: 'text';
   readonly text: string;
 }
 
+/** How closely a model should look at an image. */
+export const imageDetails = ['auto', 'low', 'high'] as const;
+
 export interface ImagePart {
   readonly type: 'image';
   /** An https URL or a data URL. */
   readonly url: string;
-  readonly detail?: 'auto' | 'low' | 'high';
+  readonly detail?: (typeof imageDetails)[number];
   /**
    * The text that a model without image input gets in its place, for an image that a tool returned. Absent: the caller's own image,
    * and such a model refuses the request.
@@ -49,7 +54,8 @@ export interface Tool {
   readonly strict?: boolean;
 }
 
-export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+export const toolChoiceWords = ['auto', 'none', 'required'] as const;
+export type ToolChoice = (typeof toolChoiceWords)[number] | { readonly name: string };
 
 export type ResponseFormat =
   | { readonly type: 'text' }

@@ -6,12 +6,13 @@
  */
 import * as z from 'zod';
 import { surfaces } from './dialect.ts';
-import type { EngineError, FaultKind, RefusedFor } from './event.ts';
+import { engineErrors, faultKinds, refusalCauses } from './event.ts';
 import { failures } from './failure.ts';
-import type { FirstReason } from './plan.ts';
+import { firstReasons, leftOutReasons, routeStates } from './plan.ts';
 import { shownRequestSchema } from './request-fields.ts';
 import { outcomeKinds } from './settled-request.ts';
-import type { AttemptReason, AttemptStep, SearchRecord } from './telemetry.ts';
+import { attemptReasons, attemptSteps } from './telemetry.ts';
+import { searchErrors } from './web-search.ts';
 
 const count = z.number().int().min(0);
 const ms = z.number().min(0);
@@ -20,39 +21,14 @@ const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
   // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
   z.enum(Object.keys(table) as Name[]);
 
-/** An enumeration. The compiler checks that it has every name of the service's own type. */
-const oneOf = <Name extends string>(names: Readonly<Record<Name, true>>) => namesOf(names);
-
 const outcomeKind = z.enum([...outcomeKinds, 'refused']);
-
-const engineErrors = {
-  'context-length': true,
-  'rate-limit': true,
-  overloaded: true,
-  account: true,
-  'not-found': true,
-  'bad-request': true,
-  'content-policy': true,
-  other: true,
-} as const;
 
 const faultSchema = z
   .object({
-    kind: oneOf<FaultKind>({
-      connect: true,
-      status: true,
-      'content-type': true,
-      malformed: true,
-      structure: true,
-      disjoint: true,
-      'engine-error': true,
-      truncated: true,
-      reset: true,
-      stalled: true,
-      'too-large': true,
-    }),
+    kind: z.enum(faultKinds),
     status: z.number().int().nullable().meta({ description: 'HTTP status of the engine, where there was one' }),
-    engine_error: oneOf<EngineError>(engineErrors)
+    engine_error: z
+      .enum(engineErrors)
       .nullable()
       .meta({ description: 'what the engine’s own error says, in the gateway’s words' }),
     about: z.string().nullable().meta({ description: 'the part of the request that the engine’s error names' }),
@@ -71,8 +47,8 @@ const attemptSchema = z.object({
   route: z.string(),
   backend: z.string(),
   endpoint: z.string().meta({ description: 'address:port' }),
-  reason: oneOf<AttemptReason>({ first: true, failover: true, hedge: true, resume: true }),
-  step: oneOf<AttemptStep>({ first: true, endpoint: true, route: true }).meta({
+  reason: z.enum(attemptReasons),
+  step: z.enum(attemptSteps).meta({
     description: 'seen from the attempt before: on another endpoint of the same backend, or on another route',
   }),
   began_ms: ms,
@@ -86,13 +62,10 @@ const attemptSchema = z.object({
   output_tokens: count.nullable().meta({ description: 'as far as the engine has counted them' }),
 });
 
-/** Why a route of the model is not in the plan. */
-const leftOutReasons = ['cannot-serve', 'full', 'ejected', 'invalid-structure'] as const;
-
 const plannedRouteSchema = z
   .object({
     route: z.string(),
-    state: z.enum(['available', 'probe', 'invalid-structure', 'structure-probe', 'last-resort']),
+    state: z.enum(routeStates),
     chance: z.number().min(0).max(1).meta({ description: 'its share of the chances to be tried first, by its score' }),
     success: z.number().min(0).max(1).meta({ description: 'share of its attempts that succeeded lately' }),
     validity: z.number().min(0).max(1).meta({ description: 'share of its answers that had the structure asked for' }),
@@ -115,12 +88,10 @@ const leftOutSchema = z
 
 const planSchema = z
   .object({
-    first: oneOf<FirstReason>({ only: true, standby: true, probe: true, affinity: true, chance: true })
-      .nullable()
-      .meta({
-        description:
-          'why the first route is the first: the only one; no route with a weight was left; to find out whether it is well again; it is the route of this conversation; by its chance. null: no route was left',
-      }),
+    first: z.enum(firstReasons).nullable().meta({
+      description:
+        'why the first route is the first: the only one; no route with a weight was left; to find out whether it is well again; it is the route of this conversation; by its chance. null: no route was left',
+    }),
     routes: z.array(plannedRouteSchema).meta({ description: 'in the order in which they are tried' }),
     left_out: z.array(leftOutSchema),
   })
@@ -129,15 +100,7 @@ const planSchema = z
 const searchSchema = z
   .object({
     provider: z.string(),
-    result: oneOf<SearchRecord['result']>({
-      found: true,
-      invalid_tool_input: true,
-      unavailable: true,
-      max_uses_exceeded: true,
-      too_many_requests: true,
-      query_too_long: true,
-      request_too_large: true,
-    }),
+    result: z.enum(['found', ...searchErrors]),
     began_ms: ms,
     duration_ms: ms,
   })
@@ -188,7 +151,8 @@ export const storySchema = z.object({
   duration_ms: ms.nullable().meta({ description: 'null while the request runs' }),
   outcome: outcomeKind.nullable().meta({ description: 'null while the request runs' }),
   failure: failureSchema.nullable(),
-  refused_for: oneOf<RefusedFor>({ ...engineErrors, structure: true, 'repeated-failure': true, disputed: true })
+  refused_for: z
+    .enum(refusalCauses)
     .nullable()
     .meta({ description: 'why no route answered, where the routes report a reason' }),
   route: z.string().nullable().meta({ description: 'the route that delivered last' }),
@@ -211,11 +175,13 @@ export type Story = Readonly<z.infer<typeof storySchema>>;
  */
 export const foundStoriesSchema = z.object({ requests: z.array(storySchema).min(1) });
 
-/** A request that has ended, as the ledger has it, with the id of its workspace for the name. Null: nothing was settled. */
+/**
+ * An ended request as the ledger has it, with the id of its workspace in place of the name. Null: nothing was settled.
+ */
 const endedStorySchema = storySchema.extend({ settled: shownRequestSchema.nullable() });
 export type EndedStory = Readonly<z.infer<typeof endedStorySchema>>;
 
-/** The same with its number: each that ends gets the next one, from 1 on, as long as the process lives. */
+/** An ended request with its number: each one that ends in this process gets the next number, from 1 on. */
 export const numberedStorySchema = endedStorySchema.extend({ seq: count });
 export type NumberedStory = Readonly<z.infer<typeof numberedStorySchema>>;
 

@@ -2,13 +2,16 @@ import type { Route } from './catalog.ts';
 import type { AnswerEvent } from './event.ts';
 import type { StructuralCapability } from './health.ts';
 
+/** The type of a JSON value itself. */
+export type TopType = 'object' | 'any';
+
 /** A text that must be JSON of a certain form. */
 export interface StructureAsk {
   readonly text: string;
   /** Absent: any JSON value will do. */
   readonly schema?: Readonly<Record<string, unknown>> | undefined;
   /** The required type of the value itself. Default: `object`. */
-  readonly top?: 'object' | 'any';
+  readonly top?: TopType;
 }
 
 /**

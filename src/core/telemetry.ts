@@ -1,20 +1,21 @@
 import type { Outcome } from './account.ts';
-import type { OutcomeKind } from './settled-request.ts';
 import type { EngineName } from './engine-name.ts';
 import type { Surface } from './dialect.ts';
 import type { FinishReason } from './event.ts';
-import type { Failure, FailureCode } from './failure.ts';
+import type { Failure } from './failure.ts';
 import type { AttemptEnd } from './health.ts';
 import type { Usage } from './money.ts';
 import type { Ranking } from './plan.ts';
 import type { RequestTrace } from './trace.ts';
 import type { SearchError } from './web-search.ts';
 
-/** Why an attempt is made. `resume`: to go on with an answer that broke off elsewhere. */
-export type AttemptReason = 'first' | 'failover' | 'hedge' | 'resume';
+/** Why an attempt is made. `resume`: to continue an answer that broke off on another endpoint. */
+export const attemptReasons = ['first', 'failover', 'hedge', 'resume'] as const;
+export type AttemptReason = (typeof attemptReasons)[number];
 
-/** Where an attempt is made, seen from the attempt before: on another endpoint of the same backend, or on another route. */
-export type AttemptStep = 'first' | 'endpoint' | 'route';
+/** Where an attempt is made, compared with the last one: on another endpoint of the same backend, or on another route. */
+export const attemptSteps = ['first', 'endpoint', 'route'] as const;
+export type AttemptStep = (typeof attemptSteps)[number];
 
 /** An attempt whose call goes out next. */
 export interface AttemptStart {
@@ -28,13 +29,13 @@ export interface AttemptStart {
   readonly endpoint: string;
   readonly reason: AttemptReason;
   readonly step: AttemptStep;
-  /** Of its span. Undefined: the request is not traced. */
+  /** Id of its span. Undefined: the request is not traced. */
   readonly spanId: string | undefined;
 }
 
-/** What an engine has said of its answer, as far as the answer has come. */
+/** The facts in an engine's answer so far. */
 export interface AnswerFacts {
-  /** What the answer calls its model. */
+  /** The model's name in the answer. */
   readonly model: string | undefined;
   readonly usage: Usage | undefined;
   /** One entry per ended choice, in the order of their ends. */
@@ -43,33 +44,15 @@ export interface AnswerFacts {
 
 /** Watches one attempt. Not called for each chunk. */
 export interface AttemptWatch {
-  /** Goes with the call: the span of the attempt, as W3C `traceparent`. Absent: tracing is off. */
+  /** The span of the attempt, as W3C `traceparent`. The call carries it. Absent: tracing is off. */
   readonly traceparent?: string | undefined;
-  /** The first output has come: of an answer that does not stream, a part of it. Further calls are harmless. */
+  /** The first output has come, or the first part of an answer that does not stream. Later calls change nothing. */
   readonly output: () => void;
-  /** Another endpoint answers, by its name. */
+  /** Another endpoint answers. Called with its name. */
   readonly movedTo: (endpoint: string) => void;
-  /** The first call counts. `facts`: undefined where there is no answer. */
+  /** The first call counts. `facts`: undefined if there is no answer. */
   readonly ended: (end: AttemptEnd, facts: AnswerFacts | undefined) => void;
 }
-
-/** How far a request has come on its way. */
-export type RequestProgress =
-  /** Its key is known. */
-  | { readonly kind: 'authenticated'; readonly workspaceId: string; readonly keyId: string }
-  /** Limits, balance and budget let it pass. */
-  | { readonly kind: 'admitted' }
-  /** Its whole body has arrived. */
-  | { readonly kind: 'arrived' }
-  /** Its body has been read. `modelId`: the model, if the catalog has it. */
-  | { readonly kind: 'read'; readonly modelId: string | undefined; readonly stream: boolean }
-  | { readonly kind: 'ranked'; readonly ranking: Ranking }
-  /** Its cost is reserved, and the first attempt is made next. */
-  | { readonly kind: 'dispatched' }
-  /** The engines have said their last word. */
-  | { readonly kind: 'answered' }
-  /** Its row in the ledger is durable. */
-  | { readonly kind: 'recorded' };
 
 /** How one search of the web went. */
 export interface SearchRecord {
@@ -78,71 +61,64 @@ export interface SearchRecord {
   readonly durationMs: number;
   /** What went wrong, safe to log. */
   readonly detail?: string;
-  /** Of its span. Undefined: the request is not traced. */
+  /** Id of its span. Undefined: the request is not traced. */
   readonly spanId: string | undefined;
 }
 
-/** How a request ended, as its caller saw it. Reported once for each request for an answer, and for each other refused request. */
-export interface RequestEnd {
-  readonly requestId: string;
-  /** The caller's or Envoy's `x-request-id`; empty where it is too long or not plain. */
-  readonly correlationId: string;
-  /** Of the trace that it is recorded in. Undefined: in none. */
-  readonly traceId: string | undefined;
-  readonly surface: Surface;
-  /** A model of the catalog. Undefined: the request ended before its model was found there. */
-  readonly modelId: string | undefined;
-  /** `refused`: nothing was dispatched. */
-  readonly kind: OutcomeKind | 'refused';
-  /** The error that the caller got. Undefined: no error. */
-  readonly code: FailureCode | undefined;
-  /** The failure behind `code`, for its cause and its blame. */
-  readonly failure: Failure | undefined;
-  readonly durationMs: number;
-  /** Undefined: nothing was settled. */
-  readonly outcome: Outcome | undefined;
-  /** The service's own share of the time, milliseconds, not rounded. Undefined: the request was not completed. */
-  readonly added: AddedLatency | undefined;
-  /** Attempts that replaced one which had failed: before any output, and to go on with an answer that broke off. */
-  readonly failovers: { readonly beforeOutput: number; readonly midStream: number };
-}
+/** One step of a request, reported when it is done. Attempts are reported to `RequestWatch.attempt`. */
+export type RequestProgress =
+  /** Its key is known. */
+  | { readonly kind: 'authenticated'; readonly workspaceId: string; readonly keyId: string }
+  /** Limits, balance and budget let it pass. */
+  | { readonly kind: 'admitted' }
+  /** Its whole body has arrived, after this wait. */
+  | { readonly kind: 'arrived'; readonly waitedMs: number }
+  /** Its body has been read. `modelId`: the model, if the catalog has it. */
+  | { readonly kind: 'read'; readonly modelId: string | undefined; readonly stream: boolean }
+  /** The routes of its model have been ranked, also where none is left. */
+  | { readonly kind: 'ranked'; readonly ranking: Ranking }
+  /** No route of its model has room. */
+  | { readonly kind: 'unavailable' }
+  /** Its cost is reserved, and the first attempt is made next. */
+  | { readonly kind: 'dispatched' }
+  /** From now on the answer is that of this attempt. */
+  | { readonly kind: 'won'; readonly routeId: string; readonly reason: AttemptReason }
+  /** An engine reported impossible token counts, and the service counted in its place. */
+  | { readonly kind: 'implausible-usage'; readonly routeId: string }
+  /** The web was searched. */
+  | { readonly kind: 'searched'; readonly search: SearchRecord }
+  /** The engines have sent their last piece of the answer. */
+  | { readonly kind: 'answered' }
+  /** Its bill is made, and its row is written next. */
+  | { readonly kind: 'settled'; readonly outcome: Outcome }
+  /** Its row in the ledger is durable. */
+  | { readonly kind: 'recorded' }
+  /** It is over. No failure and no outcome: its caller left before it was complete. */
+  | { readonly kind: 'ended'; readonly failure: Failure | undefined };
 
-/** What the service adds to the time of a completed request. */
-export interface AddedLatency {
-  /** From the head of the request to the first call of an engine, without the wait for the caller's body. */
-  readonly beforeMs: number;
-  /** From the last word of the engine to the last word of the service: the settlement is in it. */
-  readonly afterMs: number;
-}
-
-/** A request for an answer that has come. */
+/** A request that has come. */
 export interface BegunRequest {
-  readonly surface: Surface;
+  readonly requestId: string;
   readonly correlationId: string;
-  /** Wall clock, milliseconds. */
-  readonly startedAt: number;
+  readonly surface: Surface;
   /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
+  /** When it came, milliseconds: of the wall clock, and monotonic. */
+  readonly startedAt: number;
+  readonly begun: number;
+}
+
+/** Watches one request for an answer. Not called for each chunk. */
+export interface RequestWatch {
+  readonly progress: (progress: RequestProgress) => void;
+  /** Called right before each call of an engine. The result receives the progress of that attempt. */
+  readonly attempt: (start: AttemptStart) => AttemptWatch;
 }
 
 /** Receives the facts about requests: counts, ids, names and times. No field can carry content. */
 export interface Telemetry {
-  /** A request for an answer has come. `over` follows once nothing more happens to it. */
-  readonly began: (requestId: string, request: BegunRequest) => void;
-  readonly progress: (requestId: string, progress: RequestProgress) => void;
-  readonly over: (requestId: string) => void;
-  /** A request that was dispatched has ended. */
-  readonly outcome: (outcome: Outcome) => void;
-  /** A request has ended, dispatched or not. */
-  readonly ended: (end: RequestEnd) => void;
-  /** A request was refused because no route of its model had room. */
-  readonly unavailable: (modelId: string) => void;
-  /** An attempt is made, why and where. The result receives its progress. */
-  readonly attempt: (requestId: string, start: AttemptStart) => AttemptWatch;
-  /** The answer is that of this attempt from now on. */
-  readonly won: (requestId: string, routeId: string, reason: AttemptReason) => void;
-  /** An engine counted what cannot be true, so that we counted in its place. */
-  readonly implausibleUsage: (requestId: string, routeId: string) => void;
-  /** The web was searched. */
-  readonly searched: (requestId: string, search: SearchRecord) => void;
+  /** A request for an answer has come. `ended` is reported to the result once, as its last step. */
+  readonly begin: (request: BegunRequest) => RequestWatch;
+  /** A request for anything else was refused. */
+  readonly refused: (request: BegunRequest, failure: Failure) => void;
 }

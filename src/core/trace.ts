@@ -4,7 +4,7 @@
  */
 
 /** A span, as the header `traceparent` names it. */
-export interface SpanPlace {
+interface SpanPlace {
   /** 32 lowercase hex digits, not all of them zero. */
   readonly traceId: string;
   /** 16 lowercase hex digits, not all of them zero. */
@@ -25,7 +25,7 @@ export interface RequestTrace {
 
 /** Which traces are recorded, as OTEL_TRACES_SAMPLER says. */
 export interface TraceSampling {
-  /** Whether a caller that has decided for its own trace has decided for ours. */
+  /** Whether the decision of a caller about its own trace holds here, too. */
   readonly followsCaller: boolean;
   /** Share of the other traces, from 0 to 1. */
   readonly ratio: number;

@@ -14,8 +14,8 @@ export interface UpstreamCall {
   /** Authorization header. */
   readonly authorization?: string | undefined;
   /**
-   * Digest of what begins the prompt. Calls that name no endpoint, or one that is gone, go to the same endpoint as others
-   * with the same digest while it has room. It stays inside the gateway.
+   * Digest of the beginning of the prompt. Calls that name no endpoint, or one that is gone, go to the same endpoint as
+   * others with the same digest while it has room. It stays inside the gateway.
    */
   readonly affinity?: string | undefined;
   /** W3C `traceparent`: the parent span of the call, which is sent to the engine. Absent: tracing is off. */

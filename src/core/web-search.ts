@@ -11,7 +11,10 @@ export interface UserLocation {
   readonly timezone?: string | undefined;
 }
 
-/** Which sites may be found. `example.com` is its subdomains too; `example.com/blog` only what is below that path. */
+/**
+ * Which sites may be found. `example.com` includes its subdomains; `example.com/blog` includes only what is below that
+ * path.
+ */
 export interface SearchDomains {
   readonly kind: 'allowed' | 'blocked';
   readonly names: readonly string[];
@@ -37,7 +40,7 @@ export interface Source {
 }
 
 /** A source as the caller gets it and sends it back: `sealed` holds all of it, and only this deployment can open it. */
-export interface SealedSource {
+interface SealedSource {
   readonly url: string;
   readonly title: string;
   readonly sealed: string;
@@ -60,7 +63,7 @@ export type SearchResult =
   | { readonly kind: 'found'; readonly sources: readonly SealedSource[] }
   | { readonly kind: 'error'; readonly code: SearchError };
 
-/** That a piece of text stands on a source. */
+/** A source that supports a piece of text. */
 export interface Citation {
   readonly url: string;
   readonly title: string;
@@ -83,6 +86,14 @@ export interface SearchSeal {
   /** For a citation: the number of its source. */
   readonly sealNumber: (number: number) => string;
   readonly openNumber: (token: string) => number | undefined;
+}
+
+/** The files of the keys that seal search results. */
+export interface SealFiles {
+  /** Undefined: no file was named. */
+  readonly keyFile: string | undefined;
+  /** Where a key is made and stored if no file was named. */
+  readonly ownFile: string;
 }
 
 /** One search, as a provider is asked for it. */

@@ -43,8 +43,8 @@ export interface ThreadOptions {
   readonly maxHeapMb?: number;
   /**
    * Longest silence of a thread with open questions and a processor. A pattern that never ends cannot be interrupted,
-   * but its thread can be ended. If other programs have the processors, the thread may be silent for eight times as
-   * long more, and for at most ten seconds more.
+   * but its thread can be ended. If other programs have the processors, the limit is nine times as long, but at most
+   * ten seconds longer.
    */
   readonly silenceMs: number;
   /** Longest silence of a thread that has just been started; `silenceMs` by default. */

@@ -1,6 +1,13 @@
 import type { Clock } from '../core/clock.ts';
-import { type AnswerEvent, type Fault, type FinishReason, isOutput, type ResponseReader } from '../core/event.ts';
-import type { AttemptPlace, AttemptRecord, Health } from '../core/health.ts';
+import {
+  type AnswerEvent,
+  type Fault,
+  type FinishReason,
+  isOutput,
+  type ReadStep,
+  type ResponseReader,
+} from '../core/event.ts';
+import type { AttemptRecord } from '../core/health.ts';
 import type { Usage } from '../core/money.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { AnswerFacts } from '../core/telemetry.ts';
@@ -12,9 +19,9 @@ export interface AttemptOptions {
   readonly planned: PlannedRoute;
   /** How many choices the engine is asked for. */
   readonly choices: number;
-  /** Undefined: the answer is asked for from its beginning. */
+  /** How the attempt continues a choice that broke off. Undefined: it asks for the answer from its beginning. */
   readonly continuation: ChoiceContinuation | undefined;
-  /** The endpoint's health hears of the first output and of the end here. */
+  /** Receives the first output and the end, for the health of the endpoint. */
   readonly record: AttemptRecord;
   readonly protocol: EngineProtocol;
   readonly upstream: Upstream;
@@ -25,242 +32,300 @@ export interface AttemptOptions {
 
 /** Receives the progress of an attempt. `over` or `crashed` comes once and last, and neither comes after `abandon` or `leave`. */
 export interface AttemptListener {
-  /** The request has been written, and the call goes out next. Returns the `traceparent` that goes with it, if any does. */
+  /**
+   * The request has been written, and the call goes out next. Returns the `traceparent` of the call. Undefined: the call has none.
+   */
   readonly calling: () => string | undefined;
-  /** Another endpoint answers than was chosen, by its name. */
+  /** Called with the name of the endpoint that answers, if it is not the chosen one. */
   readonly movedTo: (endpoint: string) => void;
-  /** What is new in the answer, in order; never empty. */
+  /** New output, in order. Never empty. */
   readonly events: (events: readonly AnswerEvent[]) => void;
   readonly over: (end: 'complete' | Fault) => void;
-  /** The request could not be written. */
+  /** The request could not be written, or the call could not be made. */
   readonly crashed: (error: unknown) => void;
 }
 
 /** One call to one endpoint of a route. */
 export interface Attempt extends UpstreamStream {
-  /** Ends the attempt for the sake of another one, unless it is over. `beaten`: one that began later was faster. */
+  /**
+   * Ends the attempt, if it is not over, because the race does not need it any more. `beaten`: an attempt that began later was
+   * faster.
+   */
   readonly abandon: (why: 'aborted' | 'beaten') => void;
-  /** Ends the attempt because its caller left. The call stays open until `abort`, so that `reached` can be asked. */
+  /** Ends the attempt because its caller left. The call stays open until `abort`, so that `reached` can still be called. */
   readonly leave: () => void;
   /** Whether the call has gone out. */
   readonly isCalled: () => boolean;
   /** Whether the engine has begun to answer with a success. */
   readonly hasHead: () => boolean;
-  /** What the engine has said of its answer so far. */
+  /** What the engine has reported about its answer so far. */
   readonly facts: () => AnswerFacts;
 }
 
 /** Most bytes of an error's body that are read. */
 const maxErrorBytes = 64 * 1024;
-/** Longest wait for an error's body, milliseconds: the next route waits with it. */
+/** Longest wait for an error's body, milliseconds. The attempt on the next route starts only after this wait. */
 const maxErrorMs = 1000;
 /** Longest wait for the end of the exchange after a whole answer, milliseconds. */
 const maxLingerMs = 1000;
 
+/** An attempt under way. */
+interface RunningAttempt {
+  readonly options: AttemptOptions;
+  readonly listener: AttemptListener;
+  /** Undefined until the call goes out. */
+  stream: UpstreamStream | undefined;
+  /** Undefined until the engine answers with a success. */
+  reader: ResponseReader | undefined;
+  /** Undefined unless the engine answers with an error. */
+  error: EngineErrorBody | undefined;
+  hasOutput: boolean;
+  usage: Usage | undefined;
+  readonly finishReasons: FinishReason[];
+  /** Time of the last payload, by `Clock.elapsed`. */
+  lastPayload: number;
+  cancelTimer: () => void;
+  isPaused: boolean;
+  isOver: boolean;
+}
+
+/** The body of an engine's error, as far as it has been read. */
+interface EngineErrorBody {
+  readonly status: number;
+  readonly wait: Pick<Fault, 'retryAfterSeconds'>;
+  readonly decoder: TextDecoder;
+  text: string;
+  /** How many more bytes of the body may be read. */
+  leftBytes: number;
+}
+
 /**
- * Starts an attempt: writes its request, makes the call, reads the answer and takes off what had been delivered before. Throws
- * what `EngineProtocol.request` throws.
+ * Starts an attempt: writes its request, makes the call, reads the answer and removes what was delivered before. Throws what
+ * `EngineProtocol.request` throws.
  */
 export function startAttempt(options: AttemptOptions, listener: AttemptListener): Attempt {
-  const { planned, choices, continuation, record, protocol, upstream, clock, idleMs } = options;
-  const merge = continuation?.merge;
-  const answerBegun = continuation?.answerBegun ?? false;
-  let stream: UpstreamStream | undefined;
-  let reader: ResponseReader | undefined;
-  let isOver = false;
-  let isPaused = false;
-  let hasOutput = false;
-  let usage: Usage | undefined;
-  const finishReasons: FinishReason[] = [];
-  let lastPayload = 0;
-  let cancelTimer = (): void => undefined;
-  /** Called with each piece of an error's body, and without one at its end. */
-  let takeErrorBody: ((bytes?: Uint8Array) => void) | undefined;
-
-  function call(request: UpstreamCall): void {
-    if (isOver) return;
-    const traceparent = listener.calling();
-    lastPayload = clock.elapsed();
-    watchSilence(idleMs);
-    const traced = traceparent === undefined ? request : { ...request, traceparent };
-    const called = upstream.call(traced, { movedTo, head, data, ended, failed });
-    stream = called;
-    if (isOver) called.abort();
-    else if (isPaused) called.pause();
-  }
-
-  function movedTo(endpoint: string): void {
-    record.movedTo(endpoint);
-    listener.movedTo(endpoint);
-  }
-
-  /** One timer per attempt, moved when it fires and not with every chunk. */
-  function watchSilence(delayMs: number): void {
-    cancelTimer = clock.after(delayMs, () => {
-      const leftMs = lastPayload + idleMs - clock.elapsed();
-      if (isPaused) watchSilence(idleMs);
-      else if (leftMs > 0) watchSilence(leftMs);
-      else finish({ kind: 'stalled', detail: `no payload for ${idleMs} ms` });
-    });
-  }
-
-  function head(status: number, header: (name: string) => string | undefined): void {
-    if (status !== 200) {
-      readError(status, retryAfter(header('retry-after')));
-      return;
-    }
-    reader = protocol.reader(planned, { contentType: header('content-type') ?? '', choices, answerBegun });
-    if (reader === undefined) finish({ kind: 'content-type', detail: 'unexpected content type' });
-  }
-
-  function data(bytes: Uint8Array): void {
-    if (isOver) return;
-    if (reader !== undefined) take(reader.push(bytes));
-    else takeErrorBody?.(bytes);
-  }
-
-  function ended(): void {
-    if (isOver) cancelTimer();
-    else if (takeErrorBody !== undefined) takeErrorBody();
-    else if (reader === undefined) finish({ kind: 'truncated', detail: 'ended without an answer' });
-    else {
-      take(reader.end());
-      finish({ kind: 'truncated', detail: 'ended in the middle' });
-      // The exchange is over: nothing is left to wait for.
-      cancelTimer();
-    }
-  }
-
-  function failed(reason: string): void {
-    if (isOver) cancelTimer();
-    else if (takeErrorBody !== undefined) takeErrorBody();
-    else finish({ kind: reader === undefined ? 'connect' : 'reset', detail: reason });
-  }
-
-  /** Reads the body of an error as far as it is of use, and ends the attempt with it. */
-  function readError(status: number, wait: Pick<Fault, 'retryAfterSeconds'>): void {
-    const { errors } = protocol;
-    const decoder = new TextDecoder();
-    let text = '';
-    let left = maxErrorBytes;
-    takeErrorBody = (bytes) => {
-      text += bytes === undefined ? decoder.decode() : decoder.decode(bytes.subarray(0, left), { stream: true });
-      left -= bytes?.length ?? left;
-      if (left > 0) return;
-      finish({ kind: 'status', status, detail: 'engine answered', ...errors.read(status, text), ...wait });
-    };
-    cancelTimer();
-    if (errors.needsBody(status)) cancelTimer = clock.after(maxErrorMs, () => takeErrorBody?.());
-    else takeErrorBody();
-  }
-
-  function take({ events, state }: ReturnType<ResponseReader['push']>): void {
-    if (events.length > 0) {
-      lastPayload = clock.elapsed();
-      for (const event of events) {
-        if (event.type === 'usage') ({ usage } = event);
-        else if (event.type === 'finish') finishReasons.push(event.reason);
-      }
-      if (!hasOutput && events.some(isOutput)) {
-        hasOutput = true;
-        record.output();
-      }
-      const fresh = merge === undefined ? events : merge.push(events);
-      if (fresh === undefined) finish({ kind: 'disjoint', detail: 'does not go on where the answer broke off' });
-      else if (fresh.length > 0) listener.events(fresh);
-    }
-    if (state !== 'open') finish(state);
-  }
-
-  function finish(end: 'complete' | Fault): void {
-    if (isOver) return;
-    isOver = true;
-    cancelTimer();
-    // After a whole answer the connection can be used again, unless the engine never ends the exchange.
-    if (end === 'complete') cancelTimer = clock.after(maxLingerMs, () => stream?.abort());
-    else stream?.abort();
-    record.ended(
-      end === 'complete' ? { kind: 'complete', tokens: usage?.completionTokens } : { kind: 'failed', fault: end },
-    );
-    listener.over(end);
-  }
-
-  function abort(): void {
-    isOver = true;
-    cancelTimer();
-    stream?.abort();
-  }
-
-  function abandon(why: 'aborted' | 'beaten'): void {
-    if (isOver) return;
-    record.ended({ kind: why });
-    abort();
-  }
-
+  const { protocol, planned, record, continuation } = options;
+  const running = newRunningAttempt(options, listener);
   try {
     const request = protocol.request(planned, record.endpoint, continuation?.ask);
-    if (request instanceof Promise) request.then(call, listener.crashed);
-    else call(request);
+    if (request instanceof Promise)
+      request.then((written) => call(running, written)).catch((error: unknown) => crashed(running, error));
+    else call(running, request);
   } catch (error) {
-    abandon('aborted');
+    abandon(running, 'aborted');
     throw error;
   }
   return {
-    abort,
-    abandon,
-    leave: () => {
-      if (isOver) return;
-      isOver = true;
-      record.ended({ kind: 'aborted' });
-    },
-    isCalled: () => stream !== undefined,
-    hasHead: () => reader !== undefined,
-    facts: () => ({ model: reader?.model?.(), usage, finishReasons }),
-    reached: () => stream?.reached() ?? Promise.resolve(false),
-    pause: () => {
-      isPaused = true;
-      stream?.pause();
-    },
-    resume: () => {
-      isPaused = false;
-      lastPayload = clock.elapsed();
-      stream?.resume();
-    },
+    abort: () => abort(running),
+    abandon: (why) => abandon(running, why),
+    leave: () => leave(running),
+    isCalled: () => running.stream !== undefined,
+    hasHead: () => running.reader !== undefined,
+    facts: () => factsOf(running),
+    reached: () => running.stream?.reached() ?? Promise.resolve(false),
+    pause: () => pause(running),
+    resume: () => resume(running),
   };
 }
+
+function newRunningAttempt(options: AttemptOptions, listener: AttemptListener): RunningAttempt {
+  return {
+    options,
+    listener,
+    stream: undefined,
+    reader: undefined,
+    error: undefined,
+    hasOutput: false,
+    usage: undefined,
+    finishReasons: [],
+    lastPayload: 0,
+    cancelTimer: () => undefined,
+    isPaused: false,
+    isOver: false,
+  };
+}
+
+function call(running: RunningAttempt, request: UpstreamCall): void {
+  if (running.isOver) return;
+  const { options, listener } = running;
+  const { upstream, clock, idleMs } = options;
+  const traceparent = listener.calling();
+  running.lastPayload = clock.elapsed();
+  watchSilence(running, idleMs);
+  const stream = upstream.call(traceparent === undefined ? request : { ...request, traceparent }, {
+    movedTo: (endpoint) => movedTo(running, endpoint),
+    head: (status, header) => takeHead(running, status, header),
+    data: (bytes) => takeData(running, bytes),
+    ended: () => ended(running),
+    failed: (reason) => failed(running, reason),
+  });
+  running.stream = stream;
+  // The call may have failed before `upstream.call` returned.
+  if (running.isOver) stream.abort();
+  else if (running.isPaused) stream.pause();
+}
+
+function crashed({ isOver, listener }: RunningAttempt, error: unknown): void {
+  if (!isOver) listener.crashed(error);
+}
+
+function movedTo({ options, listener }: RunningAttempt, endpoint: string): void {
+  options.record.movedTo(endpoint);
+  listener.movedTo(endpoint);
+}
+
+/** Watches for silence with one timer for each attempt. The timer is set again when it fires, not after each chunk. */
+function watchSilence(running: RunningAttempt, delayMs: number): void {
+  const { clock, idleMs } = running.options;
+  running.cancelTimer = clock.after(delayMs, () => {
+    const leftMs = running.lastPayload + idleMs - clock.elapsed();
+    if (running.isPaused) watchSilence(running, idleMs);
+    else if (leftMs > 0) watchSilence(running, leftMs);
+    else finish(running, { kind: 'stalled', detail: `no payload for ${idleMs} ms` });
+  });
+}
+
+function takeHead(running: RunningAttempt, status: number, header: (name: string) => string | undefined): void {
+  const { protocol, planned, choices, continuation } = running.options;
+  if (status !== 200) {
+    readError(running, status, retryAfter(header('retry-after')));
+    return;
+  }
+  const contentType = header('content-type') ?? '';
+  const answerBegun = continuation?.answerBegun ?? false;
+  running.reader = protocol.reader(planned, { contentType, choices, answerBegun });
+  if (running.reader === undefined) finish(running, { kind: 'content-type', detail: 'unexpected content type' });
+}
+
+function takeData(running: RunningAttempt, bytes: Uint8Array): void {
+  if (running.isOver) return;
+  const { reader, error } = running;
+  if (reader !== undefined) take(running, reader.push(bytes));
+  else if (error !== undefined) takeErrorBody(running, error, bytes);
+}
+
+function ended(running: RunningAttempt): void {
+  const { reader, error } = running;
+  if (running.isOver) running.cancelTimer();
+  else if (error !== undefined) endErrorBody(running, error);
+  else if (reader === undefined) finish(running, { kind: 'truncated', detail: 'ended without an answer' });
+  else {
+    take(running, reader.end());
+    finish(running, { kind: 'truncated', detail: 'ended in the middle' });
+    // The exchange is over, and nothing else is awaited.
+    running.cancelTimer();
+  }
+}
+
+function failed(running: RunningAttempt, reason: string): void {
+  const { reader, error } = running;
+  if (running.isOver) running.cancelTimer();
+  else if (error !== undefined) endErrorBody(running, error);
+  else finish(running, { kind: reader === undefined ? 'connect' : 'reset', detail: reason });
+}
+
+/** Reads the body of an error if it can say more than the status. Ends the attempt with the error. */
+function readError(running: RunningAttempt, status: number, wait: Pick<Fault, 'retryAfterSeconds'>): void {
+  const { protocol, clock } = running.options;
+  const error: EngineErrorBody = { status, wait, decoder: new TextDecoder(), text: '', leftBytes: maxErrorBytes };
+  running.error = error;
+  running.cancelTimer();
+  if (protocol.errors.needsBody(status))
+    running.cancelTimer = clock.after(maxErrorMs, () => endErrorBody(running, error));
+  else endErrorBody(running, error);
+}
+
+function takeErrorBody(running: RunningAttempt, error: EngineErrorBody, bytes: Uint8Array): void {
+  error.text += error.decoder.decode(bytes.subarray(0, error.leftBytes), { stream: true });
+  error.leftBytes -= bytes.length;
+  if (error.leftBytes <= 0) finishWithError(running, error);
+}
+
+function endErrorBody(running: RunningAttempt, error: EngineErrorBody): void {
+  error.text += error.decoder.decode();
+  finishWithError(running, error);
+}
+
+function finishWithError(running: RunningAttempt, { status, text, wait }: EngineErrorBody): void {
+  const reading = running.options.protocol.errors.read(status, text);
+  finish(running, { kind: 'status', status, detail: 'engine answered', ...reading, ...wait });
+}
+
+/** Passes each piece of the answer from the engine's reader to the race. */
+function take(running: RunningAttempt, { events, state }: ReadStep): void {
+  if (events.length > 0) {
+    const { options, listener } = running;
+    const { continuation } = options;
+    note(running, events);
+    const fresh = continuation === undefined ? events : continuation.merge.push(events);
+    if (fresh === undefined) finish(running, { kind: 'disjoint', detail: 'does not go on where the answer broke off' });
+    else if (fresh.length > 0) listener.events(fresh);
+  }
+  if (state !== 'open') finish(running, state);
+}
+
+function note(running: RunningAttempt, events: readonly AnswerEvent[]): void {
+  const { clock, record } = running.options;
+  running.lastPayload = clock.elapsed();
+  for (const event of events) {
+    if (event.type === 'usage') running.usage = event.usage;
+    else if (event.type === 'finish') running.finishReasons.push(event.reason);
+  }
+  if (running.hasOutput || !events.some(isOutput)) return;
+  running.hasOutput = true;
+  record.output();
+}
+
+function finish(running: RunningAttempt, end: 'complete' | Fault): void {
+  if (running.isOver) return;
+  const { options, listener, usage, stream } = running;
+  running.isOver = true;
+  running.cancelTimer();
+  // After a whole answer, waits for the end of the exchange, so that the connection can be used again. Some engines never end it.
+  if (end === 'complete') running.cancelTimer = options.clock.after(maxLingerMs, () => running.stream?.abort());
+  else stream?.abort();
+  options.record.ended(
+    end === 'complete' ? { kind: 'complete', tokens: usage?.completionTokens } : { kind: 'failed', fault: end },
+  );
+  listener.over(end);
+}
+
+function abort(running: RunningAttempt): void {
+  running.isOver = true;
+  running.cancelTimer();
+  running.stream?.abort();
+}
+
+function abandon(running: RunningAttempt, why: 'aborted' | 'beaten'): void {
+  if (running.isOver) return;
+  running.options.record.ended({ kind: why });
+  abort(running);
+}
+
+function leave(running: RunningAttempt): void {
+  if (running.isOver) return;
+  running.isOver = true;
+  running.options.record.ended({ kind: 'aborted' });
+}
+
+function pause(running: RunningAttempt): void {
+  running.isPaused = true;
+  running.stream?.pause();
+}
+
+/** The time of the pause does not count as silence. */
+function resume(running: RunningAttempt): void {
+  running.isPaused = false;
+  running.lastPayload = running.options.clock.elapsed();
+  running.stream?.resume();
+}
+
+const factsOf = ({ reader, usage, finishReasons }: RunningAttempt): AnswerFacts => ({
+  model: reader?.model?.(),
+  usage,
+  finishReasons,
+});
 
 function retryAfter(value: string | undefined): Pick<Fault, 'retryAfterSeconds'> {
   return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterSeconds: Number(value) } : {};
-}
-
-/** An attempt that was under way when its caller left. */
-export interface LeftAttempt {
-  readonly attempt: Pick<Attempt, 'hasHead' | 'reached' | 'abort'>;
-  readonly at: AttemptPlace;
-  readonly waitedMs: number;
-}
-
-/**
- * Looks for evidence that an engine had the request of a caller who left before any output, and then closes the calls. Only with
- * evidence is the prompt billed (decision 0028): an engine's success has begun to arrive, or the request is on a connection to
- * an engine that is most likely at work on it. Calls `answer` at once unless Envoy has to be asked.
- */
-export function lookForEvidence(
-  left: readonly LeftAttempt[],
-  { health, stream }: { readonly health: Pick<Health, 'isAnswering'>; readonly stream: boolean },
-  answer: (heard: boolean) => void,
-): void {
-  const close = (heard: boolean): void => {
-    for (const { attempt } of left) attempt.abort();
-    answer(heard);
-  };
-  const likely = left.filter(({ at, waitedMs }) => health.isAnswering(at, { stream, waitedMs }));
-  if (left.some(({ attempt }) => attempt.hasHead())) close(true);
-  else if (likely.length === 0) close(false);
-  else {
-    Promise.all(likely.map(({ attempt }) => attempt.reached())).then(
-      (reached) => close(reached.includes(true)),
-      () => close(false),
-    );
-  }
 }

@@ -1,6 +1,6 @@
 /**
- * The rules of a race: which attempt is made, kept and given up while one is looked for that delivers. A pure reducer; attempts
- * are numbered in the order in which they begin.
+ * The rules of a race, as a pure reducer: when an attempt starts, wins or is given up. Attempts are numbered in the order in
+ * which they begin.
  */
 export interface RaceState {
   /** How many attempts have begun. */
@@ -9,26 +9,26 @@ export interface RaceState {
   readonly running: readonly number[];
   /** No further attempt is to be made. */
   readonly isClosed: boolean;
-  /** The attempt whose output is delivered. All others have been given up. */
+  /** The attempt whose output is delivered. The race has given up all others. */
   readonly winner?: number;
 }
 
 export type RaceEvent =
   | { readonly kind: 'begin' }
-  /** Nothing takes the attempt that was to start: all routes have been tried, have no room, or cannot serve what is asked now. */
+  /** No endpoint can accept the attempt that was to start. Each was tried, has no room, or cannot serve the request. */
   | { readonly kind: 'unavailable'; readonly attempt: number }
-  /** The attempt has output to deliver: of a whole answer, all of it, checked. */
+  /** The attempt has output to deliver. An answer that does not stream is complete by then, and has been checked. */
   | { readonly kind: 'output'; readonly attempt: number }
   /** `isLast`: no further attempt is to be made. */
   | { readonly kind: 'failed'; readonly attempt: number; readonly isLast?: boolean }
-  /** The newest attempt has been silent for so long that a second one is worth its cost. */
+  /** The newest attempt is so late that a second one is worth its cost. */
   | { readonly kind: 'hedge' };
 
-type StartReason = 'first' | 'failover' | 'hedge';
+export type StartReason = 'first' | 'failover' | 'hedge';
 
 export type Action =
   | { readonly kind: 'start'; readonly attempt: number; readonly why: StartReason }
-  /** `beaten`: an attempt that started later was faster; otherwise this one is merely not needed any more. */
+  /** `beaten`: an attempt that started later was faster. False: the race does not need this attempt any more. */
   | { readonly kind: 'abandon'; readonly attempt: number; readonly beaten: boolean }
   | { readonly kind: 'commit'; readonly attempt: number }
   /** The attempt failed after its output had been delivered. */
@@ -43,7 +43,7 @@ export interface Decision {
 
 export const newRace: RaceState = { begun: 0, running: [], isClosed: false };
 
-/** What follows from an event. An event that comes too late to matter changes nothing. */
+/** Decides what follows from an event. An event that comes too late to matter changes nothing. */
 export function decide(race: RaceState, event: RaceEvent): Decision {
   const { running, winner } = race;
   const nothing: Decision = { race, actions: [] };
@@ -74,7 +74,7 @@ export function decide(race: RaceState, event: RaceEvent): Decision {
       if (!running.includes(attempt)) return nothing;
       const left = { ...without(race, attempt), isClosed: race.isClosed || isLast };
       if (winner === attempt) return { race: left, actions: [{ kind: 'broken', attempt }] };
-      // An attempt that started later is the failover already; those that started earlier are known to be slow.
+      // A later attempt is the failover already. An earlier one is known to be slow, so the race does not wait for it alone.
       return left.running.some((other) => other > attempt) ? { race: left, actions: [] } : startNext(left, 'failover');
     }
   }

@@ -1,9 +1,9 @@
 import type { Clock } from '../core/clock.ts';
 import type { AttemptPlace, Health, OtherEndpoints } from '../core/health.ts';
 
-/** Waits for the first output of the newest attempt, and starts another attempt when it takes too long. */
+/** Watches the newest attempt. Starts another one when the first output is late. */
 export interface HedgeWatch {
-  /** Watches an attempt in place of the one before. */
+  /** Watches this attempt from now on, and the previous one no longer. */
   readonly watch: (at: AttemptPlace, hedge: PossibleHedge) => void;
   readonly stop: () => void;
 }
@@ -23,7 +23,10 @@ interface HedgeWatchOptions {
   readonly stream: boolean;
 }
 
-/** How often the endpoint's health is looked at again, and a hedge that was not allowed is asked for again, milliseconds. */
+/**
+ * Milliseconds between two checks of the endpoint's health. At each check, the watch also asks again for a hedge that was not
+ * allowed.
+ */
 const lookEveryMs = 250;
 
 /** Has one timer, for one attempt at a time. */
@@ -36,11 +39,11 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
       cancelTimer();
       if (others.length === 0) return;
       const begunAt = clock.elapsed();
-      // An endpoint of last resort is asked although it is ejected.
+      // An endpoint of last resort is called although it is ejected.
       const wasOut = health.isOut(at);
 
       function look(): void {
-        // On an endpoint that has been ejected meanwhile this is failover, which no budget limits.
+        // If the endpoint was ejected meanwhile, the second attempt is a failover, which no budget limits.
         if (!wasOut && health.isOut(at)) {
           start();
           return;
@@ -56,17 +59,17 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
   };
 }
 
-/** Limits the extra attempts of hedging, over all requests of this replica. */
+/** Limits the extra attempts of hedging over all requests of this replica. */
 export interface HedgeBudget {
-  /** Call it with each request that is dispatched: it earns a share of an attempt. */
+  /** Call it once for each dispatched request. The request earns a share of an extra attempt. */
   readonly earn: () => void;
-  /** Takes one extra attempt. False: none is left. */
+  /** Spends one extra attempt. False: none is left. */
   readonly spend: () => boolean;
 }
 
 /** Extra attempts per request in the long run. */
 const share = 0.1;
-/** Most attempts that are saved up: what a sudden stall of one route may cost at once. */
+/** Most extra attempts that can be saved up. A sudden stall of one route may use them all at once. */
 const mostSaved = 10;
 
 export function createHedgeBudget(): HedgeBudget {

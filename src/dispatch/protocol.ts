@@ -4,10 +4,10 @@ import type { Endpoint } from '../core/endpoint.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
 
-/** How dispatch talks to engines: what is sent to a route, and how its answer is read. One protocol serves one call to a model. */
+/** Writes the calls of dispatch to engines and reads their answers. One protocol serves one call to a model. */
 export interface EngineProtocol {
   /**
-   * Writes the call to an endpoint of a route; with `continuation`, a call that goes on with one choice. A promise where a
+   * Writes the call to an endpoint of a route. With `continuation`, the call continues one choice. Returns a promise where a
    * worker writes the body. Throws, or rejects, when the request cannot be written.
    */
   readonly request: (
@@ -15,14 +15,14 @@ export interface EngineProtocol {
     endpoint: Endpoint,
     continuation?: Continuation,
   ) => UpstreamCall | Promise<UpstreamCall>;
-  /** The reader of a successful answer; undefined when its content type is not one that was asked for. */
+  /** Makes the reader of a successful answer. Undefined: the request did not ask for an answer of this content type. */
   readonly reader: (planned: PlannedRoute, answer: ExpectedAnswer) => ResponseReader | undefined;
   readonly errors: ErrorReader;
   readonly continuation: (planned: PlannedRoute) => ContinuationAbility;
 }
 
 export interface ExpectedAnswer {
-  /** As the engine declares it. */
+  /** The content type that the engine declares. */
   readonly contentType: string;
   /** How many choices the engine was asked for. */
   readonly choices: number;
@@ -40,6 +40,6 @@ export interface ErrorReader {
 /** What a route can do with a partial answer. */
 export interface ContinuationAbility {
   readonly mark: ContinuationMark;
-  /** Whether it also continues reasoning. */
+  /** Whether the route also continues reasoning. */
   readonly reasoning: boolean;
 }

@@ -1,344 +1,280 @@
-import type { Clock } from '../core/clock.ts';
-import { type AnswerEvent, type Fault, isOutput } from '../core/event.ts';
-import type { AttemptEnd, AttemptPlace, AttemptRecord, Health } from '../core/health.ts';
+import type { AnswerEvent, Fault } from '../core/event.ts';
+import type { AttemptRecord } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
-import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
-import type { Upstream } from '../core/upstream.ts';
-import { type Attempt, type LeftAttempt, startAttempt } from './attempt.ts';
-import type { ChoiceContinuation } from './continuation/continuation.ts';
-import { type Action, decide, newRace, type RaceEvent } from './decide.ts';
-import { createHedgeWatch, type HedgeBudget } from './hedge.ts';
-import type { EngineProtocol } from './protocol.ts';
-import { type AttemptRefusal, refusalOf } from './retries.ts';
-import { openRoutes, placesLeft, type Tried } from './tried.ts';
-
-/** What attempts are made with; it outlives the request. */
-export interface DispatchServices {
-  readonly upstream: Upstream;
-  readonly health: Health;
-  readonly hedges: HedgeBudget;
-  readonly clock: Clock;
-  /** Longest silence of an attempt, milliseconds. */
-  readonly idleMs: number;
-}
-
-export interface RaceOptions {
-  /** In the order in which they are tried: the endpoints of one before the next one. */
-  readonly routes: readonly PlannedRoute[];
-  /** Where the request has been tried already. */
-  readonly tried: Tried;
-  /** The route whose answer broke off. Undefined: nothing was delivered. */
-  readonly brokenOn: PlannedRoute | undefined;
-  /** `Plan.affinity`. */
-  readonly affinity: string | undefined;
-  readonly protocol: EngineProtocol;
-  /** How many choices the engines are asked for. */
-  readonly choices: number;
-  /** How a route continues what was delivered, undefined if it cannot. Undefined: nothing was, and all begin at the beginning. */
-  readonly continueOn: ((planned: PlannedRoute) => ChoiceContinuation | undefined) | undefined;
-  readonly stream: boolean;
-  /** Digest of the prompt, for the health of its routes. */
-  readonly prompt: number | undefined;
-  readonly hedging: boolean;
-}
-
-/** Receives the progress of a race, and has a say in it. */
-export interface RaceListener {
-  readonly attempting: (at: AttemptPlace, reason: AttemptReason, step: AttemptStep) => AttemptWatch | undefined;
-  /** The race has a winner, which was made for this reason. */
-  readonly won: (planned: PlannedRoute, reason: AttemptReason) => void;
-  readonly failed: (planned: PlannedRoute, fault: Fault) => void;
-  /** Whether another attempt may follow this fault. */
-  readonly mayRetry: (fault: Fault) => boolean;
-  /** Checks a whole answer before anything of it is delivered. Undefined: none is to be checked. */
-  readonly validate:
-    | ((events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>)
-    | undefined;
-  /** Output in order. The first call commits the answer to one attempt. */
-  readonly deliver: (events: readonly AnswerEvent[], from: Winner) => void;
-  /** Called once and last, but not after `abort` or `leave`. */
-  readonly over: (end: RaceEnd) => void;
-}
-
-/** The attempt whose output is delivered. */
-export interface Winner {
-  readonly planned: PlannedRoute;
-  readonly continuation: ChoiceContinuation | undefined;
-}
-
-/** How a race ended. `planned` is the route that delivered. */
-export type RaceEnd =
-  | { readonly kind: 'complete'; readonly planned: PlannedRoute }
-  /** The winner failed after output had been delivered. */
-  | { readonly kind: 'broken'; readonly planned: PlannedRoute }
-  /** No route delivered. `isPartial`: not every route of the plan was asked. */
-  | ({ readonly kind: 'exhausted'; readonly isPartial: boolean } & AttemptRefusal)
-  | { readonly kind: 'crashed'; readonly error: unknown };
+import { startAttempt } from './attempt.ts';
+import { type Action, decide, type RaceEvent, type StartReason } from './decide.ts';
+import type { DispatchServices } from './dispatch-services.ts';
+import { beginInFirstPlace, type BegunPlace, openRoutes, placesLeft } from './places.ts';
+import { endOfExhausted, type RaceEnd } from './race-end.ts';
+import { leaveCalled, type LeftAttempt } from './left-attempts.ts';
+import { hold, newRunner, reasonOf, reportEnd, type Runner, stepOf, takeHeld } from './runner.ts';
+import { newRunningRace, type RaceListener, type RaceOptions, type RunningRace } from './running-race.ts';
 
 export interface AttemptRace {
+  /** Ends the race and its calls. No effect after the end. */
   readonly abort: () => void;
-  /** Ends the race because the caller left. The calls stay open until each of the attempts is aborted. */
+  /** Ends the race because the caller left. Returns the attempts whose calls have gone out. Abort each to close its call. */
   readonly leave: () => readonly LeftAttempt[];
+  /** Pauses the reading from engines, including those that are called later. */
   readonly pause: () => void;
   readonly resume: () => void;
 }
 
-/** An attempt of this race. */
-interface Runner extends Winner {
-  readonly number: number;
-  readonly at: AttemptPlace;
-  readonly why: AttemptReason;
-  readonly begunAt: number;
-  attempt: Attempt | undefined;
-  /** Receives the progress of the attempt. Undefined until the call goes out. */
-  watch: AttemptWatch | undefined;
-  /** Output that is not delivered yet. */
-  held: AnswerEvent[];
+/**
+ * Races attempts for an answer, or for one choice that has to be continued. Tries one endpoint after the other until one
+ * delivers. The caller sees neither a failure before the first output nor the loser of a hedge. `decide` has the rules, and the
+ * functions below act on its decisions.
+ */
+export function startRace(options: RaceOptions, services: DispatchServices, listener: RaceListener): AttemptRace {
+  const race = newRunningRace(options, services, listener);
+  take(race, { kind: 'begin' });
+  return {
+    abort: () => stop(race),
+    leave: () => leave(race),
+    pause: () => pause(race),
+    resume: () => resume(race),
+  };
+}
+
+/** Acts on an event. An event that follows from it waits until this one has been dealt with. */
+function take(race: RunningRace, event: RaceEvent): void {
+  const { waiting } = race;
+  waiting.push(event);
+  if (race.isDeciding) return;
+  race.isDeciding = true;
+  try {
+    for (let next = waiting.shift(); next !== undefined && !race.isOver; next = waiting.shift()) {
+      const decision = decide(race.decided, next);
+      race.decided = decision.race;
+      for (const action of decision.actions) act(race, action);
+    }
+  } catch (error) {
+    crash(race, error);
+  } finally {
+    race.isDeciding = false;
+  }
+}
+
+function act(race: RunningRace, action: Action): void {
+  if (race.isOver) return;
+  switch (action.kind) {
+    case 'start':
+      start(race, action.attempt, action.why);
+      return;
+    case 'abandon':
+      abandon(race, action.attempt, action.beaten ? 'beaten' : 'aborted');
+      return;
+    case 'commit':
+      commit(race, action.attempt);
+      return;
+    case 'broken':
+      if (race.winner !== undefined) end(race, { kind: 'broken', planned: race.winner.planned });
+      return;
+    case 'exhausted':
+      exhaust(race);
+      return;
+  }
+}
+
+function start(race: RunningRace, number: number, why: StartReason): void {
+  const place = nextPlace(race);
+  if (place === undefined) take(race, { kind: 'unavailable', attempt: number });
+  else startRunner(race, newRunner(place, { number, why, begunAt: race.services.clock.elapsed() }), place.record);
+}
+
+function nextPlace(race: RunningRace): BegunPlace | undefined {
+  const { tried, broken, stream, prompt, affinity } = race.options;
+  const { health } = race.services;
+  return beginInFirstPlace(openNow(race), {
+    tried,
+    health,
+    continueOn: broken?.continueOn,
+    attempt: { stream, prompt, affinity },
+  });
+}
+
+function openNow({ runners, options, services }: RunningRace): readonly PlannedRoute[] {
+  const running = [...runners.values()].map(({ at }) => at);
+  return openRoutes(options.routes, running, services.health);
+}
+
+function startRunner(race: RunningRace, runner: Runner, record: AttemptRecord): void {
+  const { options, services, runners } = race;
+  const { planned, continuation } = runner;
+  options.tried.began(planned, record.endpoint);
+  runners.set(runner.number, runner);
+  const attempt = startAttempt(
+    {
+      ...{ planned, continuation, record, choices: options.choices, protocol: options.protocol },
+      ...{ upstream: services.upstream, clock: services.clock, idleMs: services.idleMs },
+    },
+    {
+      calling: () => calling(race, runner),
+      movedTo: (name) => runner.watch?.movedTo(name),
+      events: (output) => takeOutput(race, runner, output),
+      over: (result) => (result === 'complete' ? complete(race, runner) : fail(race, runner, result)),
+      crashed: (error) => crash(race, error),
+    },
+  );
+  runner.attempt = attempt;
+  // The attempt may have failed at once, and may have ended the race.
+  if (race.isOver) attempt.abandon('aborted');
+  else if (race.isPaused) attempt.pause();
+}
+
+/** Reports the attempt whose call goes out next. From now on a hedge may follow. */
+function calling(race: RunningRace, runner: Runner): string | undefined {
+  const { options, listener, asked } = race;
+  const { planned, at, why } = runner;
+  const reason = reasonOf(why, { isContinued: options.broken !== undefined });
+  runner.watch = listener.attempting(at, reason, stepOf(planned, race.previous));
+  race.previous = planned;
+  asked.add(planned);
+  if (options.hedging) watchForHedge(race, runner);
+  return runner.watch?.traceparent;
+}
+
+function watchForHedge(race: RunningRace, { at }: Runner): void {
+  const { routes, tried } = race.options;
+  race.hedging.watch(at, {
+    others: placesLeft(routes, { tried, health: race.services.health }),
+    isRoom: () => race.decided.running.length < 2,
+    start: () => take(race, { kind: 'hedge' }),
+  });
+}
+
+function takeOutput(race: RunningRace, runner: Runner, output: readonly AnswerEvent[]): void {
+  if (race.decided.winner === runner.number) {
+    deliver(race, output, runner);
+    return;
+  }
+  const { stream } = race.options;
+  const isFirst = hold(runner, output, stream);
+  // An answer that does not stream is checked before any of it is delivered.
+  if (stream && isFirst) take(race, { kind: 'output', attempt: runner.number });
+}
+
+function deliverHeld(race: RunningRace, runner: Runner): void {
+  const held = takeHeld(runner);
+  if (held.length > 0) deliver(race, held, runner);
+}
+
+function deliver(race: RunningRace, output: readonly AnswerEvent[], runner: Runner): void {
+  try {
+    race.listener.deliver(output, runner);
+  } catch (error) {
+    crash(race, error);
+  }
+}
+
+function commit(race: RunningRace, number: number): void {
+  race.hedging.stop();
+  const winner = race.runners.get(number);
+  race.winner = winner;
+  if (winner === undefined) return;
+  race.listener.won(winner.planned, winner.why);
+  deliverHeld(race, winner);
+}
+
+function abandon({ runners, options }: RunningRace, number: number, why: 'beaten' | 'aborted'): void {
+  const runner = runners.get(number);
+  if (runner === undefined) return;
+  runner.attempt?.abandon(why);
+  reportEnd(runner, { kind: why });
+  options.tried.abandoned(runner.planned, runner.at.endpoint);
+  runners.delete(number);
+}
+
+/** Reports the fault of an attempt. Another attempt follows, if one may be made. */
+function fail(race: RunningRace, runner: Runner, fault: Fault): void {
+  const { runners, faults, options, services, listener } = race;
+  const { number, planned } = runner;
+  runners.delete(number);
+  reportEnd(runner, { kind: 'failed', fault });
+  faults.push(fault);
+  options.tried.failed(planned, fault);
+  listener.failed(planned, fault);
+  const left = placesLeft(openNow(race), { tried: options.tried, health: services.health });
+  // `mayRetry` counts each permission as used. So the race asks only if an endpoint is left to try.
+  const isLast = left.length > 0 && !listener.mayRetry(fault);
+  take(race, { kind: 'failed', attempt: number, isLast });
+}
+
+function complete(race: RunningRace, runner: Runner): void {
+  const { validate } = race.listener;
+  if (validate === undefined || race.decided.winner === runner.number) accept(race, runner);
+  else {
+    validate(runner.held, runner.planned).then(
+      (defect) => takeCheck(race, runner, defect),
+      (error: unknown) => crash(race, error),
+    );
+  }
+}
+
+/** Receives the result of the check of a whole answer. Ignores it if the attempt has been given up. */
+function takeCheck(race: RunningRace, runner: Runner, defect: StructuralDefect | undefined): void {
+  if (race.isOver || race.runners.get(runner.number) !== runner) return;
+  if (defect === undefined) {
+    accept(race, runner);
+    return;
+  }
+  if (defect.isTolerable) race.tolerable ??= runner;
+  // The fault is logged, so it leaves out the defect's text, which quotes the caller's schema.
+  fail(race, runner, { kind: 'structure', detail: defect.capability });
+}
+
+function accept(race: RunningRace, runner: Runner): void {
+  const { number, planned } = runner;
+  reportEnd(runner, { kind: 'complete' });
+  if (race.decided.winner !== number) take(race, { kind: 'output', attempt: number });
+  if (race.decided.winner === number) end(race, { kind: 'complete', planned });
+}
+
+function exhaust(race: RunningRace): void {
+  const { options, asked, faults, tolerable } = race;
+  if (tolerable !== undefined) deliverHeld(race, tolerable);
+  end(race, endOfExhausted({ routes: options.routes, asked, faults, tolerable: tolerable?.planned }));
 }
 
 /**
- * Races attempts for an answer, or for one choice that has to be continued. Tries one endpoint after the other until one delivers; the caller sees
- * neither a failure before the first output nor the loser of a hedge. `decide` has the rules, and this function acts on them.
+ * Ends the race with an error that its own code or its listener has thrown. If the error were thrown on, it would reach the code
+ * that reads an engine's answer. After the end of the race, the error is thrown on, because nothing else can report it.
  */
-export function startRace(options: RaceOptions, services: DispatchServices, listener: RaceListener): AttemptRace {
-  const { routes, tried, stream, prompt, affinity, protocol, choices, continueOn } = options;
-  const { upstream, health, clock, idleMs } = services;
-  const hedging = createHedgeWatch({ ...services, stream });
-  const runners = new Map<number, Runner>();
-  const faults: Fault[] = [];
-  const events: RaceEvent[] = [];
-  let race = newRace;
-  /** A whole answer of the wrong structure: better than none, when no route gives a better one. */
-  let tolerable: Runner | undefined;
-  let winning: Runner | undefined;
-  /** The routes that calls went out to, and the last one of them. */
-  const asked = new Set<PlannedRoute>();
-  let previous = options.brokenOn;
-  let isDeciding = false;
-  let isOver = false;
-  let isPaused = false;
+function crash(race: RunningRace, error: unknown): void {
+  if (race.isOver) throw error;
+  end(race, { kind: 'crashed', error });
+}
 
-  /** An event may lead to the next before it has been dealt with: they are taken in turn. */
-  function take(event: RaceEvent): void {
-    events.push(event);
-    if (isDeciding) return;
-    isDeciding = true;
-    for (let next = events.shift(); next !== undefined && !isOver; next = events.shift()) {
-      const decision = decide(race, next);
-      ({ race } = decision);
-      for (const action of decision.actions) act(action);
-    }
-    isDeciding = false;
+function end(race: RunningRace, result: RaceEnd): void {
+  if (race.isOver) return;
+  stop(race);
+  race.listener.over(result);
+}
+
+function stop(race: RunningRace): void {
+  if (race.isOver) return;
+  race.isOver = true;
+  race.hedging.stop();
+  for (const runner of race.runners.values()) {
+    runner.attempt?.abandon('aborted');
+    reportEnd(runner, { kind: 'aborted' });
   }
+  race.runners.clear();
+}
 
-  function act(action: Action): void {
-    if (isOver) return;
-    switch (action.kind) {
-      case 'start':
-        start(action.attempt, action.why);
-        return;
-      case 'abandon':
-        abandon(action.attempt, action.beaten ? 'beaten' : 'aborted');
-        return;
-      case 'commit': {
-        hedging.stop();
-        winning = runners.get(action.attempt);
-        if (winning === undefined) return;
-        listener.won(winning.planned, winning.why);
-        deliverHeld(winning);
-        return;
-      }
-      case 'broken':
-        if (winning !== undefined) end({ kind: 'broken', planned: winning.planned });
-        return;
-      case 'exhausted':
-        if (tolerable === undefined) {
-          end({ kind: 'exhausted', isPartial: asked.size < routes.length, ...refusalOf(faults) });
-        } else {
-          deliverHeld(tolerable);
-          end({ kind: 'complete', planned: tolerable.planned });
-        }
-        return;
-    }
-  }
+function leave(race: RunningRace): readonly LeftAttempt[] {
+  const left = leaveCalled(race.runners.values(), race.services.clock);
+  stop(race);
+  return left;
+}
 
-  function abandon(number: number, why: 'beaten' | 'aborted'): void {
-    const runner = runners.get(number);
-    if (runner === undefined) return;
-    runner.attempt?.abandon(why);
-    report(runner, { kind: why });
-    tried.abandoned(runner.planned, runner.at.endpoint);
-    runners.delete(number);
-  }
+function pause(race: RunningRace): void {
+  race.isPaused = true;
+  for (const { attempt } of race.runners.values()) attempt?.pause();
+}
 
-  function start(number: number, why: AttemptReason): void {
-    try {
-      const place = nextPlace();
-      if (place === undefined) {
-        take({ kind: 'unavailable', attempt: number });
-        return;
-      }
-      const { planned, continuation, record } = place;
-      const { endpoint } = record;
-      tried.began(planned, endpoint);
-      const begunAt = clock.elapsed();
-      const runner: Runner = {
-        ...{ number, planned, at: { route: planned.route, endpoint }, continuation, why, begunAt },
-        ...{ attempt: undefined, watch: undefined, held: [] },
-      };
-      runners.set(number, runner);
-      const attempt = startAttempt(
-        { planned, choices, continuation, record, protocol, upstream, clock, idleMs },
-        {
-          calling: () => calling(runner),
-          movedTo: (name) => runner.watch?.movedTo(name),
-          events: (output) => takeOutput(runner, output),
-          over: (result) => (result === 'complete' ? complete(runner) : fail(runner, result)),
-          crashed: crash,
-        },
-      );
-      runner.attempt = attempt;
-      // It may have failed at once, and the race with it.
-      if (isOver) attempt.abandon('aborted');
-      else if (isPaused) attempt.pause();
-    } catch (error) {
-      // Thrown from here, the error would reach the code that reported the fault of the attempt before.
-      crash(error);
-    }
-  }
-
-  /** Begins an attempt in the first place that takes one: on the route that is planned first, as long as an endpoint is left there. */
-  function nextPlace(): (Pick<Runner, 'planned' | 'continuation'> & { readonly record: AttemptRecord }) | undefined {
-    for (const planned of openNow()) {
-      const avoid = tried.on(planned);
-      const continuation = continueOn?.(planned);
-      if (avoid === 'all' || (continueOn !== undefined && continuation === undefined)) continue;
-      const record = health.begin(planned.route, { stream, prompt, affinity, avoid });
-      if (record !== undefined) return { planned, continuation, record };
-    }
-    return undefined;
-  }
-
-  const openNow = (): readonly PlannedRoute[] => {
-    const running = [...runners.values()].map(({ at }) => at);
-    return openRoutes(routes, running, health);
-  };
-
-  function report({ watch, attempt }: Runner, end: AttemptEnd): void {
-    watch?.ended(end, attempt?.facts());
-  }
-
-  function calling(runner: Runner): string | undefined {
-    const { planned, at, why } = runner;
-    const beginning = continueOn === undefined ? 'first' : 'resume';
-    const step = previous === undefined ? 'first' : previous === planned ? 'endpoint' : 'route';
-    runner.watch = listener.attempting(at, asked.size === 0 ? beginning : why, step);
-    previous = planned;
-    asked.add(planned);
-    if (options.hedging) {
-      const isRoom = (): boolean => race.running.length < 2;
-      const others = placesLeft(routes, { tried, health });
-      hedging.watch(at, { others, isRoom, start: () => take({ kind: 'hedge' }) });
-    }
-    return runner.watch?.traceparent;
-  }
-
-  function takeOutput(runner: Runner, output: readonly AnswerEvent[]): void {
-    const { number } = runner;
-    if (race.winner === number) {
-      listener.deliver(output, runner);
-      return;
-    }
-    const isFirst = stream ? output.some(isOutput) : runner.held.length === 0;
-    if (isFirst) runner.watch?.output();
-    runner.held.push(...output);
-    // An answer that does not stream is checked before anything of it is delivered.
-    if (stream && isFirst) take({ kind: 'output', attempt: number });
-  }
-
-  function deliverHeld(runner: Runner): void {
-    const { held } = runner;
-    runner.held = [];
-    if (held.length > 0) listener.deliver(held, runner);
-  }
-
-  /** The attempt is no good: another one is to be made. */
-  function fail(runner: Runner, fault: Fault): void {
-    const { number, planned } = runner;
-    runners.delete(number);
-    report(runner, { kind: 'failed', fault });
-    faults.push(fault);
-    tried.failed(planned, fault);
-    listener.failed(planned, fault);
-    // Permission is spent when it is given: it is not asked for where nothing is left to try.
-    const isLast = placesLeft(openNow(), { tried, health }).length > 0 && !listener.mayRetry(fault);
-    take({ kind: 'failed', attempt: number, isLast });
-  }
-
-  function complete(runner: Runner): void {
-    const { number, planned, held } = runner;
-    const accept = (): void => {
-      report(runner, { kind: 'complete' });
-      if (race.winner !== number) take({ kind: 'output', attempt: number });
-      if (race.winner === number) end({ kind: 'complete', planned });
-    };
-    if (listener.validate === undefined || race.winner === number) {
-      accept();
-      return;
-    }
-    listener.validate(held, planned).then((defect) => {
-      if (isOver || runners.get(number) !== runner) return;
-      if (defect === undefined) accept();
-      else {
-        if (defect.isTolerable) tolerable ??= runner;
-        // The defect's own words quote the caller's schema: the fault, which is logged, has none of them.
-        fail(runner, { kind: 'structure', detail: defect.capability });
-      }
-    }, crash);
-  }
-
-  const crash = (error: unknown): void => end({ kind: 'crashed', error });
-
-  function end(result: RaceEnd): void {
-    if (isOver) return;
-    stop();
-    listener.over(result);
-  }
-
-  function stop(): void {
-    if (isOver) return;
-    isOver = true;
-    hedging.stop();
-    for (const runner of runners.values()) {
-      runner.attempt?.abandon('aborted');
-      report(runner, { kind: 'aborted' });
-    }
-    runners.clear();
-  }
-
-  function leave(): readonly LeftAttempt[] {
-    const left: LeftAttempt[] = [];
-    for (const { attempt, at, begunAt } of runners.values()) {
-      if (attempt === undefined || !attempt.isCalled()) continue;
-      attempt.leave();
-      left.push({ attempt, at, waitedMs: clock.elapsed() - begunAt });
-    }
-    stop();
-    return left;
-  }
-
-  take({ kind: 'begin' });
-  return {
-    leave,
-    abort: stop,
-    pause: () => {
-      isPaused = true;
-      for (const { attempt } of runners.values()) attempt?.pause();
-    },
-    resume: () => {
-      isPaused = false;
-      for (const { attempt } of runners.values()) attempt?.resume();
-    },
-  };
+function resume(race: RunningRace): void {
+  race.isPaused = false;
+  for (const { attempt } of race.runners.values()) attempt?.resume();
 }

@@ -2,24 +2,24 @@ import type { Feature } from '../core/capability.ts';
 import type { Clock } from '../core/clock.ts';
 import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type RefusedFor } from '../core/event.ts';
 
-/** Decides whether a request that failed on one route is tried on another: always, unless the request itself may be to blame. */
+/** Decides whether another route is tried after a fault. Another route is tried unless the request itself may be the cause. */
 export interface RetryPolicy {
-  /** Call it once for each fault that another route could follow: a permission is counted. */
+  /** Call it once for each fault after which another route could be tried. It counts each permission. */
   readonly mayRetry: (fault: Fault) => boolean;
-  /** The reason of a failed request, where the policy knows more than its attempts do. */
+  /** Returns the reason of a failed request, which may be that the same prompt has failed before. */
   readonly explain: (refusedFor: RefusedFor | undefined) => RefusedFor | undefined;
 }
 
 export interface RetryPolicyOptions {
-  /** In how many places engines failed on the same prompt lately, with nothing that answered it. */
+  /** On how many endpoints engines failed on the same prompt lately. An answer to the prompt resets this to 0. */
   readonly failedOn: number;
   /** How many endpoints there are, over all routes. */
   readonly places: number;
-  /** Takes one of the caller's retries of answers with the wrong structure. False: none is left. */
+  /** Spends one of the caller's retries of answers with the wrong structure. False: none is left. */
   readonly spendStructureRetry: () => boolean;
 }
 
-/** A prompt on which engines failed in so many places is tried in no more places than that when it comes again. */
+/** A prompt that has failed on this number of endpoints is tried on no more than this number when it is sent again. */
 const enoughPlaces = 2;
 
 export function createRetryPolicy({ failedOn, places, spendStructureRetry }: RetryPolicyOptions): RetryPolicy {
@@ -35,7 +35,7 @@ export function createRetryPolicy({ failedOn, places, spendStructureRetry }: Ret
   };
 }
 
-/** What the faults of a request's attempts say of the request itself. */
+/** Whether the request itself is the reason of the faults of its attempts. */
 export interface AttemptRefusal {
   readonly refusedFor?: RefusedFor | undefined;
   /** The part of the request that the engines' errors name. */
@@ -43,9 +43,9 @@ export interface AttemptRefusal {
 }
 
 /**
- * Reads the faults of all attempts of a request that no route answered. A reason that all of them share is the reason. Different
- * reasons that all lie in the request make it a bad request. Where some routes refused the request and others failed, the
- * refusal is disputed: what the failed routes would have said is not known.
+ * Derives from the faults of its attempts why no route answered a request. If all faults have the same reason, this is the reason.
+ * If they have different reasons that all lie in the request, it is a bad request. If some routes refused the request and others
+ * failed, the refusal is disputed, because the failed routes might have answered.
  */
 export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
   const reasons = new Set(faults.map(({ kind, engineError }) => (kind === 'structure' ? kind : engineError)));
@@ -59,23 +59,23 @@ export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
 }
 
 /**
- * Limits what one caller's answers with the wrong structure cost: how many of them are tried again on another route. A caller is
- * the id of an API key.
+ * Limits how many of a caller's answers with the wrong structure are tried again on another route. A caller is the id of an API
+ * key.
  */
 export interface StructureRetries {
-  /** Call it for an answer with the right structure: its caller earns a share of a retry. */
+  /** Call it for an answer with the right structure. Its caller earns a share of a retry. */
   readonly earn: (caller: string) => void;
-  /** Takes one retry. False: the caller has none left. */
+  /** Spends one retry. False: the caller has none left. */
   readonly spend: (caller: string) => boolean;
 }
 
-/** Most retries that are saved up. That is enough: a route whose answers have turned bad is left out after a few. */
+/** Most retries that can be saved up. More are not needed: routing leaves a route out after a few bad answers. */
 const mostSaved = 10;
-/** Retries for each valid answer: when one answer in three is invalid, each of them is tried again. */
+/** Retries for each valid answer. If one answer in three is invalid, every invalid answer is tried again. */
 const share = 0.5;
 /** A caller without valid answers gets a retry each minute. */
 const perMs = 1 / 60_000;
-/** The caller that was not seen for longest is forgotten first, and begins anew. */
+/** Above this number, the caller that was seen least recently is forgotten, and begins with all its retries. */
 const mostCallers = 10_000;
 
 interface Saved {
@@ -88,7 +88,7 @@ export function createStructureRetries({ clock }: { readonly clock: Pick<Clock, 
 
   function save(caller: string, retries: number): void {
     saved.delete(caller);
-    // A caller that has all its retries is like one that was never seen.
+    // A caller with all its retries needs no entry.
     if (retries < mostSaved) saved.set(caller, { retries, at: clock.elapsed() });
     const [oldest] = saved.keys();
     if (saved.size > mostCallers && oldest !== undefined) saved.delete(oldest);

@@ -1,25 +1,23 @@
-import { isStandby } from '../core/catalog.ts';
 import { type Fault, isOfTheRequest } from '../core/event.ts';
 import type { Endpoint } from '../core/endpoint.ts';
-import type { AttemptPlace, Health, OtherEndpoints } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 
-/** Where a request has been tried, and is not to be tried again. */
+/** Remembers where a request has been tried, so that it is not tried there again. */
 export interface Tried {
-  /** Names of the endpoints of a route that are not to be tried; `all`: the route as a whole is not. */
+  /** Names of the route's endpoints that must not be tried. `all`: the whole route must not be tried. */
   readonly on: (planned: PlannedRoute) => ReadonlySet<string> | 'all';
-  /** An attempt is made on the endpoint: the next one is made elsewhere, whether this one still runs or has failed. */
+  /** Call it when an attempt begins on the endpoint. The next attempt goes elsewhere, even while this one runs. */
   readonly began: (planned: PlannedRoute, endpoint: Endpoint) => void;
-  /** The attempt is not needed any more. What breaks off elsewhere may go on there. */
+  /** Call it when the attempt is not needed any more. An answer that breaks off elsewhere may be continued on this endpoint. */
   readonly abandoned: (planned: PlannedRoute, endpoint: Endpoint) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
-  /** What one more race of the same request begins with. */
+  /** Copies the memory for another race of the same request. */
   readonly fork: () => Tried;
 }
 
-/** A prompt may be what makes engines fail: it is shown to no more endpoints of one backend. */
+/** Most failures on one route. The prompt may be the cause, and must not fail on every endpoint. */
 const mostFailures = 3;
-/** Endpoints that cannot be reached cost little, but each may cost a connection's timeout. */
+/** Most attempts on one route. An endpoint that cannot be reached may cost a connection's timeout. */
 const mostAttempts = 8;
 
 interface TriedRoute {
@@ -30,7 +28,7 @@ interface TriedRoute {
 
 const none: ReadonlySet<string> = new Set();
 
-/** `earlier`: what an earlier race of the same request has left. */
+/** `earlier`: the memory of an earlier race of the same request. */
 export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new Map()): Tried {
   const routes = new Map(
     [...earlier].map(([planned, tried]) => [planned, { ...tried, endpoints: new Set(tried.endpoints) }]),
@@ -52,41 +50,11 @@ export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new
     abandoned: (planned, { name }) => of(planned).endpoints.delete(name),
     failed: (planned, fault) => {
       const tried = of(planned);
-      // What lies in the request, or in the account with the provider, is the same on every endpoint.
+      // A fault of the request, or of the account with the provider, is the same on every endpoint.
       if (isOfTheRequest(fault) || fault.engineError === 'account') tried.isOver = true;
       if (fault.kind !== 'connect') tried.failures += 1;
       if (tried.failures >= mostFailures) tried.isOver = true;
     },
     fork: () => createTried(routes),
   };
-}
-
-/**
- * The routes that may get another attempt beside those under way. A standby gets none while an attempt runs on a route with a
- * weight whose endpoint is well, however slow it is: something else is left then.
- */
-export function openRoutes(
-  routes: readonly PlannedRoute[],
-  running: readonly AttemptPlace[],
-  health: Pick<Health, 'isOut' | 'isProbed'>,
-): readonly PlannedRoute[] {
-  const isSpared = running.some((at) => !isStandby(at.route) && !health.isOut(at) && !health.isProbed(at));
-  return isSpared ? routes.filter(({ route }) => !isStandby(route)) : routes;
-}
-
-interface PlacesOptions {
-  readonly tried: Tried;
-  readonly health: Pick<Health, 'endpointsLeft'>;
-}
-
-/** The endpoints of these routes that have not been tried. */
-export function placesLeft(
-  routes: readonly PlannedRoute[],
-  { tried, health }: PlacesOptions,
-): readonly OtherEndpoints[] {
-  return routes.flatMap((planned) => {
-    const avoid = tried.on(planned);
-    const left = avoid === 'all' ? undefined : { route: planned.route, avoid };
-    return left !== undefined && health.endpointsLeft(left) > 0 ? [left] : [];
-  });
 }

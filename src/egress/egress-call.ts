@@ -48,7 +48,7 @@ type Step =
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** What a call asks of the egress that made it. */
-export interface CallOwner {
+interface CallOwner {
   readonly over: () => void;
   readonly reached: () => Promise<boolean>;
   /** The listener is notified at the end of the turn of the event loop in which something arrived. */

@@ -11,9 +11,7 @@ const idleMs = 20_000;
 const largestHeadBytes = 128 * 1024;
 
 /** Calls to a backend that wait for a connection, and that have one; undefined when unknown. */
-export type CountUpstream = (
-  backend: string,
-) => Promise<{ readonly active: number; readonly pending: number } | undefined>;
+type CountUpstream = (backend: string) => Promise<{ readonly active: number; readonly pending: number } | undefined>;
 
 export interface Egress extends Upstream {
   readonly close: () => Promise<void>;

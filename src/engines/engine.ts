@@ -1,5 +1,5 @@
-import type { Capabilities, ReasoningSetting } from '../core/capability.ts';
-import type { ResponseFormat } from '../core/request.ts';
+import { type Capabilities, type ReasoningSetting, structuredFormats, toolChoiceForms } from '../core/capability.ts';
+import { reasoningEfforts, type ResponseFormat } from '../core/request.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -58,10 +58,8 @@ export function byTemplate(setting: ReasoningSetting): Fields {
   return { chat_template_kwargs: kwargs, ...effort };
 }
 
-const bothFormats = ['json_object', 'json_schema'] as const;
-
-export const everyFormat: Capabilities['responseFormats'] = { json: bothFormats, stream: bothFormats };
+export const everyFormat: Capabilities['responseFormats'] = { json: structuredFormats, stream: structuredFormats };
 export const objectFormat: Capabilities['responseFormats'] = { json: ['json_object'], stream: ['json_object'] };
-export const everyToolChoice: Capabilities['toolChoice'] = ['auto', 'none', 'required', 'named'];
+export const everyToolChoice: Capabilities['toolChoice'] = toolChoiceForms;
 export const bothTransports: Capabilities['tools'] = { json: true, stream: true };
-export const everyEffort: Capabilities['reasoning']['efforts'] = ['low', 'medium', 'high', 'max'];
+export const everyEffort: Capabilities['reasoning']['efforts'] = reasoningEfforts;

@@ -50,7 +50,7 @@ export function capabilitiesOf(route: Route): Capabilities {
       json: responseFormats ?? table.responseFormats.json,
       stream: streamedResponseFormats ?? responseFormats ?? table.responseFormats.stream,
     },
-    ...(toolChoice === undefined ? {} : { toolChoice }),
+    toolChoice: toolChoice ?? table.toolChoice,
     parameters: parameters ?? parametersOf(route.backend.engine),
     ...(conflicts === undefined ? {} : { conflicts }),
     reasoning: { ...table.reasoning, ...reasoning },

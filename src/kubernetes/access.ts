@@ -6,7 +6,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { messageOf } from '../core/failure.ts';
 
 /** Where the API server is, and the credentials and connections for it. */
-export interface Access {
+export interface KubeAccess {
   readonly server: string;
   /** Namespace that the configuration names, if it does. */
   readonly namespace: string | undefined;
@@ -26,7 +26,7 @@ const freshMs = 10_000;
  * In a pod its service account, else the file of KUBECONFIG, else `~/.kube/config`. Throws an Error that says which of
  * them was used and what is wrong with it.
  */
-export function findAccess(environment: Readonly<Record<string, string | undefined>>): Access {
+export function findAccess(environment: Readonly<Record<string, string | undefined>>): KubeAccess {
   const config = new KubeConfig();
   const kubeconfig = environment['KUBECONFIG'] ?? '';
   const isPod = existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token');
@@ -68,7 +68,7 @@ interface Credentials {
  * Makes all requests share one dispatcher while the certificates stay the same. `KubeConfig` itself makes a dispatcher,
  * and so a connection, for every request.
  */
-function shareConnections(config: KubeConfig): Pick<Access, 'authentication' | 'close'> {
+function shareConnections(config: KubeConfig): Pick<KubeAccess, 'authentication' | 'close'> {
   let current: Credentials | undefined;
 
   async function read(): Promise<Credentials> {

@@ -19,7 +19,7 @@ import {
 import { type Dispatcher, errors, request } from 'undici';
 import * as z from 'zod';
 import { messageOf } from '../core/failure.ts';
-import type { Access } from './access.ts';
+import type { KubeAccess } from './access.ts';
 
 /** The API server. Every call rejects with `ApiError` when it is refused, and with another Error when there is no answer in time. */
 export interface KubeClient {
@@ -32,12 +32,12 @@ export interface KubeClient {
    * Follows a watch and hands over every line of it. Resolves when the server or the signal ends the watch; rejects when it
    * is refused, cut or silent, or when `onLine` throws.
    */
-  readonly watch: (path: string, options: WatchOptions) => Promise<void>;
+  readonly watch: (path: string, options: KubeWatch) => Promise<void>;
   /** Ends the calls that are under way, too. */
   readonly close: () => Promise<void>;
 }
 
-export interface WatchOptions {
+export interface KubeWatch {
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
   readonly onLine: (line: string) => void;
@@ -80,7 +80,7 @@ export function sentenceOf(error: unknown): string {
 }
 
 export function createKubeClient(
-  access: Pick<Access, 'server' | 'authentication' | 'close'>,
+  access: Pick<KubeAccess, 'server' | 'authentication' | 'close'>,
   { callMs = 15_000, silentMs = 150_000, longestLine = 8 * 1024 * 1024 }: ClientLimits = {},
 ): KubeClient {
   const over = new AbortController();

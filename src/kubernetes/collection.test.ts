@@ -153,7 +153,7 @@ it('does not tell of an event that changes nothing', async () => {
   await collection.close();
 });
 
-it('tells of trouble once a try has failed, not while the first connection is being made', async () => {
+it('reports trouble once a try has failed, not while the first connection is being made', async () => {
   const told: unknown[] = [];
   const tell = reportTroubleChanges((troubles) => told.push(troubles), undefined);
   const [ready, away] = [begin([listOf(5, [])]), begin([new Error('away')])];

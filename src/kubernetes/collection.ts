@@ -11,7 +11,7 @@ export interface ListPage {
 }
 
 /** A kind of object, as the API server has it. */
-export interface WatchedKind {
+interface WatchedKind {
   /** Where it is watched, such as `/apis/weir.dev/v1alpha1/namespaces/a/models`. */
   readonly path: string;
   readonly list: (page: ListPage, signal: AbortSignal) => Promise<unknown>;

@@ -1,6 +1,13 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { authorityOf, type Endpoint, endpointName, type FoundEndpoints, type ServiceSource } from '../core/endpoint.ts';
+import {
+  authorityOf,
+  type Endpoint,
+  endpointName,
+  type FoundEndpoints,
+  type Scheme,
+  type ServiceSource,
+} from '../core/endpoint.ts';
 
 /** The stored part of an EndpointSlice (discovery.k8s.io/v1): some of the pods of one Service at one moment. */
 export interface Slice {
@@ -99,7 +106,7 @@ export function readSlice(raw: unknown, known: ReadonlyMap<string, Slice>): Know
 /** The addresses of one endpoint all lead to the same pod, and Kubernetes itself uses the first one only. */
 function readEndpoint({ addresses: [address], conditions, zone }: RawEndpoint): readonly SliceEndpoint[] {
   if (address === undefined || !ipaddr.isValid(address)) return [];
-  // What an absent condition means is said in the API: ready unless the condition is false, serving as ready, not terminating.
+  // The API defines absent conditions: `ready` counts as true, `serving` as `ready`, `terminating` as false.
   const ready = conditions?.ready ?? true;
   const serving = conditions?.serving ?? ready;
   const state = conditions?.terminating === true ? (serving ? 'draining' : 'out') : ready ? 'ready' : 'out';
@@ -132,9 +139,9 @@ export function readService(raw: unknown, known: ReadonlyMap<string, Service>): 
   return { name, item };
 }
 
-export interface ServiceFacts {
+interface ServiceFacts {
   readonly source: ServiceSource;
-  readonly scheme: 'http' | 'https';
+  readonly scheme: Scheme;
   readonly namespace: string;
   /** Undefined: there is none of that name, or Services cannot be read. */
   readonly service: Service | undefined;

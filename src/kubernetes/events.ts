@@ -4,7 +4,7 @@ import { type BucketSize, hasToken, takeToken } from '../core/token-bucket.ts';
 import { type KubeClient, mergePatch } from './client.ts';
 import { microTime } from './leases.ts';
 
-export interface EventsOptions {
+interface EventsOptions {
   readonly client: { readonly events: Pick<KubeClient['events'], 'createNamespacedEvent' | 'patchNamespacedEvent'> };
   readonly namespace: string;
   /** Name of this replica's pod. */

@@ -19,7 +19,7 @@ export interface KubeReading {
   readonly secrets: readonly CatalogObject[];
 }
 
-export interface FollowClusterOptions {
+interface FollowClusterOptions {
   readonly client: Pick<KubeClient, 'objects' | 'core' | 'watch'>;
   readonly namespace: string;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface FollowClusterOptions {
   readonly onTroubles: (troubles: readonly Trouble[]) => void;
 }
 
-export interface ClusterFollower {
+interface ClusterFollower {
   /** When the last reading was known to be complete (`Clock.now`); undefined: never. */
   readonly inStepAt: () => number | undefined;
   readonly close: () => Promise<void>;
@@ -128,7 +128,7 @@ function sorted(collection: Collection<KubeObject>): readonly KubeObject[] {
 }
 
 /** The Secrets that Backends refer to, each with its wanted keys. */
-export type WantedKeys = ReadonlyMap<string, ReadonlySet<string>>;
+type WantedKeys = ReadonlyMap<string, ReadonlySet<string>>;
 
 interface SecretsOptions extends Pick<CollectionOptions<never>, 'clock' | 'random' | 'onChange'> {
   readonly client: Pick<KubeClient, 'core' | 'watch'>;

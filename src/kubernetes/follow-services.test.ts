@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { FoundEndpoints, ServiceSource } from '../core/endpoint.ts';
-import type { KubeClient, WatchOptions } from './client.ts';
+import type { KubeClient, KubeWatch } from './client.ts';
 import { type EndpointsByService, followServices } from './follow-services.ts';
 
 type Say = (type: string, object: object) => void;
@@ -40,7 +40,7 @@ function begin(
   const client = {
     discovery: { listNamespacedEndpointSlice: () => list('slices') },
     core: { listNamespacedService: () => list('services') },
-    watch: (path: string, { signal, onOpen, onLine }: WatchOptions) =>
+    watch: (path: string, { signal, onOpen, onLine }: KubeWatch) =>
       new Promise<void>((resolve) => {
         const of = path.includes('endpointslices') ? 'slices' : 'services';
         calls.push(`watch ${of}`);

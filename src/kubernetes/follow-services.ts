@@ -4,6 +4,7 @@ import {
   type FollowEndpoints,
   type FoundEndpoints,
   isSameEndpoints,
+  type Scheme,
   type ServiceSource,
 } from '../core/endpoint.ts';
 import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
@@ -13,7 +14,7 @@ import { endpointsOf, readService, readSlice, type Service, type Slice } from '.
 /** Endpoints by what was followed (`keyOf`). */
 export type EndpointsByService = ReadonlyMap<string, readonly Endpoint[]>;
 
-export interface FollowServicesOptions {
+interface FollowServicesOptions {
   readonly client: Pick<KubeClient, 'core' | 'discovery' | 'watch'>;
   readonly namespace: string;
   readonly clock: Clock;
@@ -52,7 +53,7 @@ const gatheredTogether = 1_000;
 
 interface Followed {
   readonly source: ServiceSource;
-  readonly scheme: 'http' | 'https';
+  readonly scheme: Scheme;
   readonly onFound: (found: FoundEndpoints) => void;
   /** What the endpoints were computed from. */
   from: { readonly slices: readonly Slice[]; readonly service: Service | undefined } | undefined;
@@ -109,7 +110,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   }
 
   function changed(): void {
-    // A watch that is being closed may have something to say yet.
+    // A watch may still report while it is being closed.
     if (watched === undefined) return;
     cancelTroubles ??= clock.after(quietMs, reportTroubles);
     byService = undefined;

@@ -4,14 +4,14 @@ import type { CatalogObject } from '../core/catalog.ts';
 import type { EndpointsByService } from './follow-services.ts';
 
 /** The objects that were served when the API server last answered. */
-export interface KeptObjects {
+interface KeptObjects {
   readonly objects: readonly CatalogObject[];
   /** When the objects were last known to be those of the API server, milliseconds since the epoch. */
   readonly inStepAt: number;
 }
 
 /** The last catalog on disk, for a start without an API server. It holds credentials, so only the service's user may read the file. */
-export interface KeptCatalog {
+interface KeptCatalog {
   /** Undefined when there is no file of this namespace, or none that can be read. */
   readonly load: () => Promise<KeptObjects | undefined>;
   /** Replaces the whole file; of several calls under way the last one wins. Rejects when the file cannot be written. */
@@ -54,7 +54,7 @@ export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
 }
 
 /** The endpoints of Services on disk, beside the catalog: without them a start without an API server could reach no pod. */
-export interface KeptEndpoints {
+interface KeptEndpoints {
   /** Empty when there is no file of this namespace, or none that can be read. */
   readonly load: () => Promise<EndpointsByService>;
   /** As `KeptCatalog.save`. */

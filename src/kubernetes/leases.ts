@@ -15,7 +15,7 @@ export function durationMsOf({ spec }: V1Lease): number {
   return (spec?.leaseDurationSeconds ?? 0) * 1000;
 }
 
-export interface RenewalWatch {
+interface RenewalWatch {
   /**
    * Milliseconds for which the lease was certainly not renewed: from the moment at which its last renewal was seen here
    * to the question to the API server (`askedAt`, monotonic); 0 for a new lease. The time of the answer does not count:

@@ -6,11 +6,12 @@ import {
   type ObservedBackend,
   type ObservedCatalog,
   type ObservedEndpoints,
+  unreachableReasons,
 } from '../core/observed-catalog.ts';
 import { isRefusal, type KubeClient, mergePatch } from './client.ts';
 import { durationMsOf, microTime, watchRenewals } from './leases.ts';
 
-export interface ReplicaLeasesOptions {
+interface ReplicaLeasesOptions {
   readonly client: Pick<KubeClient, 'leases'>;
   readonly namespace: string;
   /** Name of this replica's pod. */
@@ -20,7 +21,7 @@ export interface ReplicaLeasesOptions {
 }
 
 /** The replicas of a namespace exchange what each observes: each writes a Lease of its own, which ends with it. */
-export interface ReplicaLeases {
+interface ReplicaLeases {
   /** Writes what this replica observes if it has changed, and at times to show that this replica is alive. Never rejects. */
   readonly publish: (own: ObservedCatalog) => Promise<void>;
   /** What the other replicas that are alive observe. Rejects when the API server does not answer. */
@@ -47,7 +48,7 @@ const writtenCatalog = z.object({
   hasEnvoy: z.boolean(),
   clusters: z.array(z.string()),
   refused: z.record(z.string(), z.string()),
-  unreachable: z.record(z.string(), z.enum(['no-address', 'unhealthy'])),
+  unreachable: z.record(z.string(), z.enum(unreachableReasons)),
   out: z.array(z.string()),
   failing: z.record(z.string(), z.object({ status: z.number().optional() })).default({}),
   unlisted: z.array(z.string()),

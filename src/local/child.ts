@@ -4,7 +4,7 @@ import { pause } from '../process/clock.ts';
 import { openLog, tailLog } from '../process/log-file.ts';
 
 /** How a child ended, in words: `ended with code 1`, `was killed by SIGKILL`, `could not be started: …`. */
-export type ChildEnding = string;
+type ChildEnding = string;
 
 /** A program that this process has started. */
 export interface Child {
@@ -21,7 +21,7 @@ export interface Child {
   readonly send: (message: string) => void;
 }
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
   /** Added to our own environment; undefined removes a variable. */
@@ -100,7 +100,7 @@ export function signalGroup(leader: number, signal: NodeJS.Signals): void {
 }
 
 /** How a short command ended. `code` is undefined when it could not be started or a signal ended it. */
-export interface CommandResult {
+interface CommandResult {
   readonly code: number | undefined;
   /** Standard output and standard error, in the order they came; the last 64 KiB. */
   readonly output: string;

@@ -6,23 +6,24 @@ import type { TraceSampling } from '../core/trace.ts';
 import { envoyArguments, renderBootstrap } from '../envoy/config/bootstrap.ts';
 import { renderClusters } from '../envoy/config/clusters.ts';
 import { type ConnectionLimits, connectionsModule } from '../envoy/config/connection-limits.ts';
-import { type EdgeCertificate, renderEdgeCertificate } from '../envoy/config/edge-listener.ts';
+import { type EdgeCertificateFiles, renderEdgeCertificate } from '../envoy/config/edge-listener.ts';
 import { runFolder, type RunFolder } from '../envoy/config/run-folder.ts';
 import { machineMemoryBytes } from '../process/machine.ts';
 import { type Environment, readSome } from '../read-settings.ts';
 import { type EnvoySettings, envoySettingsSchema } from '../settings.ts';
 import { readTracingSettings } from '../tracing-settings.ts';
 import { StartRefusal } from './refusal.ts';
+import type { Scheme } from '../core/endpoint.ts';
 
-export interface EnvoyFiles {
+interface EnvoyFiles {
   readonly files: RunFolder;
   readonly args: readonly string[];
-  readonly scheme: 'http' | 'https';
+  readonly scheme: Scheme;
 }
 
 const gibibyte = 1024 ** 3;
 
-export interface EnvoyFilesOptions {
+interface EnvoyFilesOptions {
   readonly run: string;
   readonly port: number;
   readonly edge: EdgeSettings;
@@ -42,7 +43,8 @@ export interface EnvoyFilesOptions {
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
-  // The command names the port of a container, which others reach; the variable that of a machine.
+  // The option names the port of a container, which other hosts reach. The setting names that of a machine, for
+  // programs there.
   const variables = readVariables(env);
   const ownOpsPort = variables.WEIR_ENVOY_OPS_PORT;
   const ops =
@@ -99,7 +101,7 @@ function quarterOfMachine(): number {
   return Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, machineMemoryBytes() / 4)));
 }
 
-function readTls(variables: EnvoySettings): EdgeCertificate | undefined {
+function readTls(variables: EnvoySettings): EdgeCertificateFiles | undefined {
   const { WEIR_TLS_CERTIFICATE_FILE: certificateFile = '', WEIR_TLS_KEY_FILE: keyFile = '' } = variables;
   if (certificateFile === '' && keyFile === '') return undefined;
   const cert = readPem('WEIR_TLS_CERTIFICATE_FILE', certificateFile);
@@ -127,7 +129,7 @@ function readPem(name: string, file: string): Buffer {
 }
 
 /** The edge's settings from the environment, for `weir start` and `weir envoy bootstrap` alike. */
-export interface EdgeSettings {
+interface EdgeSettings {
   /** The address that the edge listens on. */
   readonly host: string;
   readonly trustedHops: number;

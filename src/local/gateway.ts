@@ -26,7 +26,7 @@ export interface StartContext {
 export type Own = (supervised: Pick<Supervised, 'stop'>) => void;
 
 /** The name of a program of the gateway: at the beginning of messages, in the record of processes, and of its log. */
-export interface PartNames {
+interface PartNames {
   readonly name: string;
   readonly recordedAs: string;
   readonly log: string;

@@ -5,7 +5,7 @@ import { messageOf } from '../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** The facts that are printed when everything is up. */
-export interface Greeting {
+interface Greeting {
   /** With `/v1`. */
   readonly baseUrl: string;
   /** Of each service. */

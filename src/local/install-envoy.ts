@@ -7,7 +7,7 @@ import { systemClock } from '../process/clock.ts';
 import { takeLock } from '../process/lock.ts';
 import { runCommand } from './child.ts';
 
-export interface InstallOptions {
+interface InstallOptions {
   /** The environment of the installers. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly report: (line: string) => void;

@@ -12,7 +12,7 @@ const portalMessage = z.object({ type: z.literal('ready'), port: z.int() });
 
 const names = { name: 'The portal', recordedAs: 'the portal', log: 'portal.log' } as const;
 
-export interface PortalPlace {
+interface PortalPlace {
   /** Addresses of the services' ops ports. */
   readonly services: readonly string[];
   /** Where clients call the models, with `/v1`. */

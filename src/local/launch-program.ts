@@ -13,7 +13,7 @@ const programMessage = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('alive') }),
 ]);
 
-export interface ProgramLaunch {
+interface ProgramLaunch {
   readonly nodeFlags?: readonly string[];
   /** Of `weir`. */
   readonly command: 'serve' | 'portal';
@@ -27,7 +27,7 @@ export interface ProgramLaunch {
   readonly onMessage: (message: unknown) => void;
 }
 
-export interface LaunchedProgram {
+interface LaunchedProgram {
   readonly child: Child;
   /** Asks the program for its state. Resolves when its event loop answers, and never if it does not. */
   readonly ask: () => Promise<object>;
@@ -55,7 +55,7 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
       switch (message?.type) {
         case 'fatal':
           gaveUp = message.message;
-          // Something open may keep it running, and while it runs it is not started again.
+          // An open resource may keep the program running, and a program that runs is not started again.
           void child.stop(lastWordsMs);
           return;
         case 'log-level':
@@ -71,7 +71,8 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
     },
   });
   return {
-    // The reason that the program gave is what the operator must read: neither its exit code nor the same words in its log.
+    // The operator must read the reason that the program gave. Its exit code, and the same words from its log, add
+    // nothing.
     child: {
       ...child,
       ended: child.ended.then((ending) => (gaveUp === undefined ? ending : `gave up: ${gaveUp.replace(/\.$/, '')}`)),

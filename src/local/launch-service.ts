@@ -8,6 +8,8 @@ import type { CatalogPlace } from './catalog-place.ts';
 import { launchProgram, secretsOfStart } from './launch-program.ts';
 import type { ServiceUse } from './needed-services.ts';
 import type { Launched } from './supervise.ts';
+import { readSome, type Environment } from '../read-settings.ts';
+import { settingsSchema } from '../settings.ts';
 
 /** Messages of the service to the program that started it, besides those of every program. */
 const serviceMessage = z.discriminatedUnion('type', [
@@ -60,7 +62,7 @@ export interface ServicePlace {
 }
 
 /** What a service reports of itself when it is asked. */
-export interface ServiceLook {
+interface ServiceLook {
   /** Streams of Envoy's that are open; undefined while the service starts. */
   readonly open: number | undefined;
   /** Whether it refuses half of the new requests, or more. */
@@ -77,7 +79,7 @@ export interface LaunchedService extends Launched {
   readonly look: () => Promise<ServiceLook>;
 }
 
-export interface ServiceLaunch {
+interface ServiceLaunch {
   readonly data: string;
   readonly run: string;
   readonly catalog: CatalogPlace;
@@ -96,11 +98,9 @@ export interface ServiceLaunch {
   readonly onProblems: (report: ProblemReport) => void;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 function catalogSettings({ catalog, data, place }: ServiceLaunch): Environment {
   if (catalog.kind === 'folder') return { WEIR_KUBERNETES_NAMESPACE: undefined };
-  const name = process.env['WEIR_POD_NAME'] ?? replicaName(data);
+  const name = readSome(process.env, settingsSchema.pick({ WEIR_POD_NAME: true })).WEIR_POD_NAME ?? replicaName(data);
   return {
     WEIR_KUBERNETES_NAMESPACE: catalog.namespace,
     WEIR_POD_NAME: place === undefined ? name : `${name}-${place.number}`,
@@ -110,7 +110,8 @@ function catalogSettings({ catalog, data, place }: ServiceLaunch): Environment {
 /** At least as many replicas as here share the limits. */
 function placeSettings(place: ServicePlace | undefined): Environment {
   if (place === undefined) return { WEIR_SERVICE_NUMBER: undefined };
-  const replicas = Math.max(place.of, Number(process.env['WEIR_REPLICAS'] ?? 1));
+  const { WEIR_REPLICAS: elsewhere } = readSome(process.env, settingsSchema.pick({ WEIR_REPLICAS: true }));
+  const replicas = Math.max(place.of, elsewhere);
   return { WEIR_SERVICE_NUMBER: String(place.number), WEIR_REPLICAS: String(replicas) };
 }
 

@@ -4,12 +4,12 @@ import * as z from 'zod';
 const list = z.object({ data: z.array(z.object({ id: z.string() })) });
 
 /** The answer of a gateway on this machine to the question for its models. */
-export type ModelsAnswer =
+type ModelsAnswer =
   | { readonly kind: 'listed'; readonly ids: readonly string[] }
   | { readonly kind: 'refused'; readonly status: number };
 
 /** Asks gateways on this machine for their models. Close it when it is not needed any more. */
-export interface ModelsClient {
+interface ModelsClient {
   /** `baseUrl`: with `/v1`. Rejects if no gateway answers there. */
   readonly ask: (baseUrl: string, signal: AbortSignal) => Promise<ModelsAnswer>;
   readonly close: () => Promise<void>;

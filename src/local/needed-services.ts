@@ -10,7 +10,7 @@ export interface ServiceUse {
   readonly filled: number;
 }
 
-/** With less processor time of all event loops together, in cores, their number does not matter. */
+/** Processor time of all event loops together, in cores. Below this, the number of services does not matter. */
 const worthCores = 0.3;
 /** Above the first share of time in which loops wait for a core, cores are short. Below the second one they are not. */
 const shortShare = 1 / 3;

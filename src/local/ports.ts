@@ -10,7 +10,7 @@ export interface PortClaim {
 }
 
 /** Why a port cannot be had. */
-export type PortRefusal = 'in-use' | 'forbidden' | 'no-address';
+type PortRefusal = 'in-use' | 'forbidden' | 'no-address';
 
 const attempts = 20;
 

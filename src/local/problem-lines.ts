@@ -2,14 +2,14 @@ import { mergeProblems, type Problem, type ProblemReport } from '../core/problem
 import type { Clock } from '../core/clock.ts';
 
 /** Prints the problems of the services on the terminal: each once when it appears, and once when it ends. */
-export interface ProblemLines {
+interface ProblemLines {
   /** Takes the report of a service. A service that has ended keeps its last report until it is started again. */
   readonly take: (service: number, report: ProblemReport) => void;
   /** Evaluates the taken reports again: a service that lags behind the others sends nothing new. */
   readonly look: () => void;
 }
 
-export interface ProblemLinesOptions {
+interface ProblemLinesOptions {
   readonly print: (line: string) => void;
   readonly clock: Pick<Clock, 'now'>;
 }

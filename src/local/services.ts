@@ -26,7 +26,7 @@ export interface Services {
   readonly replaceAll: () => Promise<void>;
 }
 
-export interface ServicesOptions {
+interface ServicesOptions {
   readonly catalog: CatalogPlace;
   readonly count: number;
   readonly files: RunFolder;
@@ -39,7 +39,7 @@ export interface ServicesOptions {
 }
 
 const stepMs = 100;
-/** As often as each service is asked (`src/local/supervise.ts`). */
+/** Services are compared as often as each of them is asked (`src/local/supervise.ts`). */
 const lookMs = 1_000;
 
 /** Starts the services on a catalog. Resolves when all of them serve, or when the operator wants the gateway to end. */
@@ -267,7 +267,7 @@ function startService(
     opsPort: () => opsPort,
     state,
     replace: async (confirmed) => {
-      // One that is away or has just come back has nothing to finish.
+      // A service that is away or has just come back has nothing to finish.
       if (phase === 'up' && current !== undefined) {
         enter('draining');
         await confirmed();

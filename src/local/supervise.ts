@@ -1,4 +1,4 @@
-import { type Clock, type CancelTimer, waitFor } from '../core/clock.ts';
+import { type Clock, type CancelTimer, every, waitFor } from '../core/clock.ts';
 import type { Child } from './child.ts';
 
 /** A child that is started again whenever it ends by itself. */
@@ -19,7 +19,7 @@ export interface Launched {
   readonly isAnswering?: () => Promise<boolean>;
 }
 
-export interface SuperviseOptions {
+interface SuperviseOptions {
   /** The child's name at the beginning of a message, with the article: `The service`. */
   readonly name: string;
   /** Starts the child. The signal is aborted when this run ends. Stop waiting for the child to start then. */
@@ -36,7 +36,7 @@ export interface SuperviseOptions {
  * so is the first restart after a short run: a crash should cost callers as little as possible.
  */
 const pausesMs = [0, 200, 500, 1_000, 2_000, 5_000] as const;
-/** A run is short if it ends before the child is up, or sooner than this after that. */
+/** A run is short if it ends before the child is up, or within this time afterwards. */
 const shortRunMs = 1_000;
 
 export function supervise(options: SuperviseOptions): Supervised {
@@ -142,7 +142,7 @@ function seconds(ms: number): string {
   return (ms / 1000).toFixed(1);
 }
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   /** Asks the program once. Resolves to whether it answered; can take long, or never resolve. Never rejects. */
   readonly ask: () => Promise<boolean>;
   /** Resolves when the program is up, if it ever is. From then on its silence counts, as after its first answer. */
@@ -168,7 +168,6 @@ export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: Watchdog
   let timeoutMs = Math.max(startMs, silenceMs);
   let silentMs = 0;
   let isAsking = false;
-  let cancel: CancelTimer = () => undefined;
 
   const askOnce = async (): Promise<void> => {
     isAsking = true;
@@ -181,17 +180,13 @@ export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: Watchdog
     timeoutMs = silenceMs;
   };
   void isUp.then(heard);
-  const step = (): void => {
+  void askOnce();
+  const cancel = every(clock, stepMs, () => {
+    silentMs += stepMs;
     if (silentMs >= timeoutMs) {
+      cancel();
       onSilent();
-      return;
-    }
-    if (!isAsking) void askOnce();
-    cancel = clock.after(stepMs, () => {
-      silentMs += stepMs;
-      step();
-    });
-  };
-  step();
-  return () => cancel();
+    } else if (!isAsking) void askOnce();
+  });
+  return cancel;
 }

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { modelAliases } from '../catalog/resources/model.ts';
-import { contextLengthOf, type Upstream, type UpstreamEntry } from './upstream.ts';
+import { contextLengthOf, type ProbedEngine, type UpstreamEntry } from './upstream.ts';
+import { modalities } from '../core/catalog.ts';
 
 /** USD per token, decimals as the manifest has them. */
 export interface UpstreamPrice {
@@ -12,14 +13,11 @@ export interface UpstreamPrice {
 }
 
 const apiVersion = 'weir.dev/v1alpha1';
-/**
- * Says how far a database is behind its mark; undefined if it is not. The connection is read-only, because any other
- * would clean up the WAL.
- */
+/** Name of the Backend and of the Secret. */
 const upstreamName = 'upstream';
 const note = '# Written by `weir start --upstream` at each start. To keep changes, copy it and use --manifests.\n';
 
-export interface UpstreamCatalog {
+interface UpstreamCatalog {
   readonly folder: string;
   readonly key: string | undefined;
   readonly price: UpstreamPrice;
@@ -40,7 +38,7 @@ export interface NamedEntry {
  * with the names of the models.
  */
 export async function writeUpstreamManifests(
-  upstream: Upstream,
+  upstream: ProbedEngine,
   catalog: UpstreamCatalog,
 ): Promise<readonly NamedEntry[]> {
   const { folder, key } = catalog;
@@ -63,7 +61,7 @@ function secretObject(token: string): unknown {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name: upstreamName }, stringData: { token } };
 }
 
-async function backendObject({ engine, base }: Upstream, hasKey: boolean): Promise<unknown> {
+async function backendObject({ engine, base }: ProbedEngine, hasKey: boolean): Promise<unknown> {
   const isTls = base.protocol === 'https:';
   const port = base.port === '' ? (isTls ? 443 : 80) : Number(base.port);
   const path = base.pathname.replace(/\/+$/, '');
@@ -95,7 +93,7 @@ function modelObjects(models: readonly NamedEntry[], { price, now }: UpstreamCat
         ownedBy: id.slice(0, id.indexOf('/')),
         added: new Date(addedAt(entry, now)).toISOString(),
         contextLength: contextLengthOf(entry),
-        inputModalities: hasImages ? ['text', 'image'] : ['text'],
+        inputModalities: hasImages ? modalities : ['text'],
         pricing: { prompt: price.prompt, completion: price.completion },
         routes: [{ backend: upstreamName, upstreamModel: entry.id }],
       },

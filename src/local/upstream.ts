@@ -3,7 +3,7 @@ import type { EngineName } from '../core/engine-name.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** An engine, by its own account. */
-export interface Upstream {
+export interface ProbedEngine {
   readonly engine: EngineName;
   /** The address before `/models` and `/chat/completions`. */
   readonly base: URL;
@@ -21,7 +21,7 @@ const timeoutMs = 15_000;
  * Asks an engine for its models, at `<url>/models` and at `<url>/v1/models`.
  * Throws StartRefusal with the reason when it is unreachable, refuses the key or does not answer with a model list.
  */
-export async function probeUpstream(url: URL, options: AskOptions): Promise<Upstream> {
+export async function probeUpstream(url: URL, options: AskOptions): Promise<ProbedEngine> {
   const reasons: string[] = [];
   for (const base of basesOf(url)) {
     const answer = await ask(`${base}/models`, options);

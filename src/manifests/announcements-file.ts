@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Announcement } from '../core/catalog.ts';
 
 /** Keeps the announced retirements of a manifest folder's models over a restart. */
-export interface AnnouncementsFile {
+interface AnnouncementsFile {
   /** Announcements by the name of the Model; empty when there is no file, or none that can be read. */
   readonly load: () => Promise<ReadonlyMap<string, Announcement>>;
   /** Replaces the whole file. Rejects when it cannot be written. */

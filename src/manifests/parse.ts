@@ -95,7 +95,7 @@ function parsedOf({ where, document, lineAt }: Parsed & { readonly where: string
 }
 
 /** One document of a file, to be parsed by itself. */
-export interface Piece {
+interface Piece {
   readonly text: string;
   /** Its place in the file, from 1; documents that hold nothing count too. */
   readonly number: number;
@@ -109,7 +109,7 @@ export interface Piece {
  */
 function splitDocuments(text: string): readonly Piece[] {
   const marks = [...text.matchAll(/^(?:%.*\r?\n)*---(?=\s|$)/gm)].map(({ index }) => index);
-  // The text before the first mark is a document only when it holds something, be it a faulty line.
+  // The text before the first mark is a document only if it holds something, even if that is a faulty line.
   const starts = isBlank(text.slice(0, marks[0])) ? marks : [0, ...marks];
   let linesBefore = countLines(text.slice(0, starts[0] ?? 0));
   const pieces = starts.map((start, index): Piece => {

@@ -12,7 +12,7 @@ export interface Manifests {
 }
 
 /** One file as it was last read. */
-export interface KnownFile extends SettledFile {
+interface KnownFile extends SettledFile {
   /** Undefined when it could not be read. */
   readonly text: string | undefined;
 }
@@ -120,7 +120,7 @@ async function readText(path: string): Promise<ReadText> {
 /** Returns the problems of one object by itself, references to others aside. */
 export type CheckObject = (object: CatalogObject) => readonly CatalogProblem[];
 
-export interface SettledFile {
+interface SettledFile {
   /** The objects that the file adds to the catalog now. */
   readonly objects: readonly CatalogObject[];
   /** The objects to fall back on when the file turns bad. */

@@ -5,7 +5,7 @@ import type { Clock, CancelTimer } from '../core/clock.ts';
 import type { ParseManifest } from './parse.ts';
 import { type Walk, walk } from './walk.ts';
 
-export interface ManifestSource extends ManifestWatch {
+interface ManifestSource extends ManifestWatch {
   /** What the folder held when it was opened. */
   readonly first: Manifests;
 }
@@ -25,7 +25,7 @@ export function openManifests(options: WatchOptions): Promise<ManifestSource> {
   });
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly dir: string;
   readonly clock: Clock;
   readonly parse: ParseManifest;
@@ -42,7 +42,7 @@ export interface WatchOptions {
   readonly pollMs?: number;
 }
 
-export interface ManifestWatch {
+interface ManifestWatch {
   /** Resolves when nothing is left open; onChange is not called any more. */
   readonly close: () => Promise<void>;
 }
@@ -137,7 +137,7 @@ function differs(a: Manifests, b: Manifests): boolean {
   );
 }
 
-export interface FolderWatch {
+interface FolderWatch {
   /**
    * Watches these folders (and only these) from now on; true when all of them could be watched.
    * Every watch is made anew: a watch on a folder that was replaced by another of the same path sees nothing.

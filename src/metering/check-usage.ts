@@ -14,7 +14,7 @@ const overCap = (cap: number): number => Math.ceil(cap / 10);
  */
 const unseenTokens = 64;
 
-export interface UsageBounds {
+interface UsageBounds {
   readonly model: Pick<Model, 'contextLength' | 'reasoning'>;
   /** Output cap of a choice, tokens. */
   readonly cap: number | undefined;

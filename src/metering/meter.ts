@@ -3,7 +3,7 @@ import { countRuns, createOutputEstimate, createRuns } from '../core/count-token
 import type { RelayedEvent } from '../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/money.ts';
 
-export interface Metered {
+interface Metered {
   readonly usage: Usage;
   readonly countedBy: CountedBy;
 }

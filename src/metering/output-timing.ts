@@ -3,7 +3,7 @@ import { deltasOf, type RelayedEvent } from '../core/event.ts';
 import type { Usage } from '../core/money.ts';
 
 /** Notes when the pieces of an answer are delivered. */
-export interface OutputWatch {
+interface OutputWatch {
   readonly take: (events: readonly RelayedEvent[], elapsedMs: number) => void;
   /** The timing of the whole answer, given its count. Undefined without output, with several choices, and after a search. */
   readonly timing: (usage: Usage) => OutputTiming | undefined;

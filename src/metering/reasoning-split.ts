@@ -12,7 +12,7 @@ const maxKept = 4 * 1024 * 1024;
 const unseenPerChoice = 12;
 
 /** Finds how much of a completion was reasoning, where the engine does not report it (docs/reference/api.md §2.4). */
-export interface ReasoningSplit {
+interface ReasoningSplit {
   readonly take: (events: readonly RelayedEvent[]) => void;
   /** Returns the usage with its reasoning tokens where they could be found, else the usage as it is. */
   readonly complete: (usage: Usage) => Promise<Usage>;

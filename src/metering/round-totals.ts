@@ -15,7 +15,7 @@ type UsageEvent = AnswerEvent & { readonly type: 'usage' };
  * Adds up the usage of several rounds. The engine reads the whole prompt again in each round, with all results so far, and is paid
  * for it, so the usage of the answer is the sum.
  */
-export interface RoundTotals {
+interface RoundTotals {
   /** Takes events of the round. Returns the totals so far when its engine has reported counts. */
   readonly take: (events: readonly AnswerEvent[]) => UsageEvent | undefined;
   /** Ends the round and returns the totals with it. The tokenizer counts, or the count is an estimate, when the engine reported none. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
-import { silentTelemetry } from '../../test/support/silent-telemetry.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeStore } from '../../test/support/fake-store.ts';
 import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
@@ -28,19 +27,20 @@ function begin(options: BeginOptions = {}) {
   const told: Outcome[] = [];
   const body = { model: 'demo/tiny', user: canary, messages: [{ role: 'user', content: canary }], ...options.fields };
   const route = routeOf('a');
-  const settlement = createSettlement({
-    ...{ store, clock, requestId: 'chatcmpl-1', surface: 'chat', credential: credentialOf() },
-    telemetry: {
-      ...silentTelemetry,
-      outcome: (outcome) => told.push(outcome),
+  const settlement = createSettlement(
+    {
+      ...{ requestId: 'chatcmpl-1', surface: 'chat', credential: credentialOf() },
+      watch: { progress: (progress) => progress.kind === 'settled' && told.push(progress.outcome) },
+      correlationId: correlationIdOf({ header: (name) => options.headers?.[name] }),
+      prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), {
+        ...{ surface: 'chat', countPrompt: uncounted },
+      }),
+      plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
+      ...{ startedAt: clock.now(), begun: clock.elapsed() },
+      ...{ counters: undefined, searchPrice: undefined, accrue: options.accrue },
     },
-    correlationId: correlationIdOf({ header: (name) => options.headers?.[name] }),
-    prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), { surface: 'chat', countPrompt: uncounted }),
-    plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
-    ...{ startedAt: clock.now(), begun: clock.elapsed() },
-    ...{ counters: undefined, searchPrice: undefined },
-    ...{ accrue: options.accrue, answerLengths: options.answerLengths },
-  });
+    { store, clock, answerLengths: options.answerLengths },
+  );
   return { store, clock, told, settlement, route };
 }
 

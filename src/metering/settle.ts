@@ -7,34 +7,37 @@ import type { RefusedFor, RelayedEvent } from '../core/event.ts';
 import { costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
-import type { Telemetry } from '../core/telemetry.ts';
+import type { RequestWatch } from '../core/telemetry.ts';
 import { type AnswerLengths, expectOutput, expectUsage, lengthOf } from './expected-output.ts';
 import { createMeter, type AnswerEnding, type TokenCounters } from './meter.ts';
 import { estimatePrompt } from './estimate-prompt.ts';
 import { createOutputWatch } from './output-timing.ts';
 import { createReasoningSplit } from './reasoning-split.ts';
 
-export interface SettlementOptions {
-  readonly store: Store;
-  readonly telemetry: Telemetry;
-  readonly clock: Clock;
+interface SettlementOptions {
   readonly requestId: string;
   readonly surface: Surface;
   readonly correlationId: string;
   readonly credential: Credential;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
-  /** The model's tokenizer, where it has one: it counts what no engine reports. */
+  /** The model's own counts, for what no engine reports. Undefined: the model has no tokenizer. */
   readonly counters: TokenCounters | undefined;
-  /** The price of one web search; undefined where the request cannot search. */
+  /** The price of one web search. Undefined: the request cannot search. */
   readonly searchPrice: Money | undefined;
-  /** How long the answers of models are. Undefined: no output is expected before it is delivered. */
-  readonly answerLengths: AnswerLengths | undefined;
-  /** Called now and then while output is delivered, with what the request is expected to cost by its end. */
+  /** Called every `accrueEveryMs` while output is delivered, with the expected cost of the request by its end. */
   readonly accrue: ((cost: Money) => void) | undefined;
   /** When the request came, milliseconds: of the wall clock, and monotonic. */
   readonly startedAt: number;
   readonly begun: number;
+  readonly watch: Pick<RequestWatch, 'progress'>;
+}
+
+export interface SettlementServices {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** How long the answers of models are. Undefined: no output is expected before it is delivered. */
+  readonly answerLengths: AnswerLengths | undefined;
 }
 
 /** The account of one request, from its dispatch to its row in the ledger. */
@@ -60,7 +63,7 @@ interface SettledEnd {
   readonly routes?: number;
   readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
-  /** Of a request whose caller left: whether an engine had it. Absent: it had. */
+  /** Whether an engine had the request, if its caller left. Absent: an engine had it. */
   readonly heard?: boolean;
 }
 
@@ -69,26 +72,27 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): An
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
 
-/** Least time between two calls of `accrue`, milliseconds: the sum takes more time than a chunk. */
+/** Least time between two calls of `accrue`, milliseconds. The sum takes longer than a chunk. */
 const accrueEveryMs = 100;
 
-export function createSettlement(options: SettlementOptions): Settlement {
-  const { store, telemetry, clock, requestId, surface, correlationId, credential, prepared, plan, startedAt, begun } =
-    options;
-  const { searchPrice, answerLengths } = options;
+export function createSettlement(
+  options: SettlementOptions,
+  { store, clock, answerLengths }: SettlementServices,
+): Settlement {
+  const { requestId, surface, correlationId, credential, prepared, plan, startedAt, begun } = options;
+  const { searchPrice, counters, accrue } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
-  const meter = createMeter(estimatePrompt(prepared.shape, plan.model), options.counters);
+  const meter = createMeter(estimatePrompt(prepared.shape, plan.model), counters);
   const { stream, includeUsage } = prepared.request;
-  // A stream without a usage chunk shows its split to no caller.
-  const { counters, accrue } = options;
+  // The split is computed only if the caller sees it: a stream may have no usage chunk.
   const split =
     counters !== undefined && (!stream || includeUsage) ? createReasoningSplit(counters.countText) : undefined;
-  const watch = createOutputWatch();
+  const delivered = createOutputWatch();
   let firstTokenMs: number | undefined;
   let accruedAtMs = 0;
   const expectedOutput = answerLengths === undefined ? 0 : expectOutput(prepared.request, plan.model, answerLengths);
 
-  /** Before an engine has counted, the prompt is an estimate. */
+  /** The prompt is an estimate until an engine has counted it. */
   const expectedCost = (): Money => costOf(expectUsage(meter.soFar(), prepared.request, expectedOutput), prices);
 
   return {
@@ -96,7 +100,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
     take: (events) => {
       const elapsedMs = clock.elapsed() - begun;
       firstTokenMs ??= Math.round(elapsedMs);
-      watch.take(events, elapsedMs);
+      delivered.take(events, elapsedMs);
       meter.take(events);
       split?.take(events);
       if (elapsedMs < accruedAtMs + accrueEveryMs) return;
@@ -107,11 +111,11 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const { attempts, routes, route, refusedFor } = end;
       const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';
-      // A search that was offered and not made counts as zero; without the offer there is no count.
+      // No search was made, but one was possible: the count is zero. Without web search there is no count.
       const searches = prepared.request.webSearch === undefined ? {} : { webSearches: 0 };
       const usage = { ...searches, ...(splits && split !== undefined ? await split.complete(metered) : metered) };
       const cost = costOf(usage, prices);
-      const output = watch.timing(usage);
+      const output = delivered.timing(usage);
       const outcome: Outcome = {
         ...{ requestId, surface, kind, usage, countedBy, cost, attempts, startedAt },
         correlationId,
@@ -126,7 +130,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
         output,
         refusedFor,
       };
-      telemetry.outcome(outcome);
+      options.watch.progress({ kind: 'settled', outcome });
       const length = lengthOf(prepared.request, outcome);
       if (length !== undefined) answerLengths?.learn(plan.model.id, length);
       await store.settle(outcome);

@@ -1,5 +1,7 @@
+import type { Role } from './api/session.ts';
+
 /** Which callers may use a route. The route itself limits the objects: a member sees its workspaces, a key sees itself. */
-export type Access =
+type Access =
   /** Without signing in. */
   | 'everyone'
   /** Admins, members and keys. */
@@ -47,7 +49,7 @@ export function accessTo(route: string): Access | undefined {
 }
 
 /** Whether the role may use the route. */
-export function admits(access: Exclude<Access, 'everyone'>, role: 'admin' | 'member' | 'key'): boolean {
+export function admits(access: Exclude<Access, 'everyone'>, role: Role): boolean {
   switch (access) {
     case 'signed-in':
       return true;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
 import type { LiveCatalog, LiveModel, LiveRoute } from '../core/live-catalog.ts';
-import type { Model, ModelList } from './api/catalog.ts';
+import type { ModelObject, ModelListObject } from './api/catalog.ts';
 import { modelsOf } from './catalog-view.ts';
 import type { Answers } from './services.ts';
 
@@ -59,7 +59,7 @@ function answers(...catalogs: readonly Partial<LiveCatalog>[]): Answers<LiveCata
 }
 
 describe('the catalog of several services', () => {
-  it.each<readonly [string, readonly (readonly LiveModel[])[], Pick<Model, 'listed' | 'state' | 'reason'>]>([
+  it.each<readonly [string, readonly (readonly LiveModel[])[], Pick<ModelObject, 'listed' | 'state' | 'reason'>]>([
     ['all is well', [[model()], [model()]], { listed: true, state: 'available', reason: null }],
     ['a route is full', [[model({ routes: [route('full')] })]], { listed: true, state: 'available', reason: null }],
     [
@@ -100,7 +100,7 @@ describe('the catalog of several services', () => {
 it('shows members no route, backend, endpoint or service', async () => {
   const sample = await samplePortal({ catalog: answers({ models: [model({ routes: [route('ejected')] })] }) });
   const { server, workspace } = sample;
-  const all = (await call(server, { url: '/api/v1/models' })).body as ModelList;
+  const all = (await call(server, { url: '/api/v1/models' })).body as ModelListObject;
   expect(all.data[0]?.routes).toMatchObject([
     { service: 'http://127.0.0.1:9090', backend: 'vllm-a', state: 'ejected' },
   ]);

@@ -11,7 +11,7 @@ const badWhenTrue = new Set(['Retiring']);
 const unused: ReadonlySet<string> = new Set(['ejected', 'invalid-structure', 'last-resort']);
 
 /** The catalog of all services: each model once, merged from the services that have it. */
-export function modelsOf({ data }: Answers<LiveCatalog>): api.Model[] {
+export function modelsOf({ data }: Answers<LiveCatalog>): api.ModelObject[] {
   const seen = new Map<string, { readonly service: string; readonly model: LiveModel }[]>();
   for (const { service, said } of data) {
     for (const model of said.models) seen.set(model.id, [...(seen.get(model.id) ?? []), { service, model }]);
@@ -19,7 +19,7 @@ export function modelsOf({ data }: Answers<LiveCatalog>): api.Model[] {
   return [...seen.values()].map(modelOf).toSorted((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-function modelOf(views: readonly { readonly service: string; readonly model: LiveModel }[]): api.Model {
+function modelOf(views: readonly { readonly service: string; readonly model: LiveModel }[]): api.ModelObject {
   const models = views.map(({ model }) => model);
   // Services may serve different catalogs for a moment. A view with prices describes the model.
   const [first] = models.toSorted((one, other) => Number(other.pricing !== null) - Number(one.pricing !== null));
@@ -48,7 +48,7 @@ function routeReason(routes: readonly { readonly route: string; readonly state: 
 }
 
 /** The view of a member: without routes, conditions and names of backends. */
-export function forMembers(model: api.Model): api.Model {
+export function forMembers(model: api.ModelObject): api.ModelObject {
   const reasons = {
     available: null,
     degraded: 'Some of its capacity is unavailable.',
@@ -57,11 +57,11 @@ export function forMembers(model: api.Model): api.Model {
   return { ...model, conditions: [], routes: null, reason: reasons[model.state] };
 }
 
-export function backendsOf({ data }: Answers<LiveCatalog>): api.Backend[] {
+export function backendsOf({ data }: Answers<LiveCatalog>): api.BackendObject[] {
   return data.flatMap(({ service, said }) => said.backends.map((backend) => ({ service, ...backend })));
 }
 
-export function servicesOf(services: readonly ServiceAnswer[]): api.ModelList['services'] {
+export function servicesOf(services: readonly ServiceAnswer[]): api.ModelListObject['services'] {
   return services.map((one) => ({ ...one }));
 }
 

@@ -7,12 +7,12 @@ import { toOneLine } from '../core/one-line.ts';
 export const callbackPath = '/api/v1/oidc/callback';
 
 /** An admin, named by one kind of claim: a subject in the form of an address is not matched as an address. */
-export interface OidcAdmin {
+interface OidcAdmin {
   readonly kind: 'sub' | 'email' | 'group';
   readonly value: string;
 }
 
-export interface OidcOptions {
+interface OidcOptions {
   readonly issuer: URL;
   readonly clientId: string;
   /** Undefined: a public client, protected by PKCE alone. */

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { DatabaseAway, Refusal } from '../core/administration.ts';
 import { fieldPath, messageOf } from '../core/failure.ts';
 import { faultsOf } from '../core/schema-faults.ts';
-import type { ErrorAnswer } from './api/values.ts';
+import type { ErrorObject } from './api/values.ts';
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 500 | 502 | 503;
 
@@ -16,7 +16,11 @@ export class PortalError extends Error {
   constructor(
     status: ErrorStatus,
     message: string,
-    options: { readonly field?: string; readonly retryAfterSeconds?: number; readonly cause?: unknown } = {},
+    options: {
+      readonly field?: string | undefined;
+      readonly retryAfterSeconds?: number;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = 'PortalError';
@@ -38,7 +42,7 @@ export function asPortalError(error: unknown): PortalError {
   if (error instanceof PortalError) return error;
   if (error instanceof Refusal) {
     const { kind, sentence, field } = error;
-    return new PortalError(refusalStatus[kind], sentence, field === undefined ? {} : { field });
+    return new PortalError(refusalStatus[kind], sentence, { field });
   }
   if (error instanceof DatabaseAway) {
     const message = 'The database does not answer now. Try again in a moment.';
@@ -70,7 +74,7 @@ function statusOf(error: unknown): ErrorStatus | undefined {
 /** Answers with the envelope of the service (docs/reference/api.md §2.5). */
 export async function answerError(reply: FastifyReply, { status, message, field, retryAfterSeconds }: PortalError) {
   const type = [400, 404, 409, 413, 415].includes(status) ? 'invalid_request_error' : 'service_error';
-  const body: ErrorAnswer = { error: { message, type, field } };
+  const body: ErrorObject = { error: { message, type, field } };
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   // Errors have one form, so they skip the schema of the route.
   return reply

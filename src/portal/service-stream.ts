@@ -13,7 +13,7 @@ export interface ServicesListener {
   readonly missed: (requests: number) => void;
 }
 
-export interface ServiceStreamOptions {
+interface ServiceStreamOptions {
   /** Origin of the service, with its address. */
   readonly service: string;
   /** The page after which the stream begins. Undefined: report what ends from now on. */

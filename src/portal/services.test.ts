@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock, type FakeClock } from '../../test/support/fake-clock.ts';
+import { recordStory } from '../../test/support/record-story.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { sampleProblem, sampleReport } from '../../test/support/sample-problem.ts';
 import { systemClock } from '../process/clock.ts';
@@ -32,7 +33,7 @@ async function live(
   process: string,
   { host = '127.0.0.1', port = 0, clock = systemClock }: { host?: string; port?: number; clock?: Clock } = {},
 ): Promise<Life> {
-  const stories = createStories({ clock, process });
+  const stories = createStories({ process });
   const head = { process, taken_at: '2026-07-01T12:00:00.000Z', ready: true };
   let current: LogLevel = 'info';
   const problems = [sampleProblem({ since: `2026-07-01T12:00:0${process.slice(1, 2)}.000Z` })];
@@ -51,9 +52,9 @@ async function live(
   });
   opened.push(ops);
   const complete = (requestId: string, correlationId = ''): void => {
-    stories.began(requestId, { surface: 'chat', correlationId, startedAt: clock.now(), trace: undefined });
-    stories.outcome(sampleOutcome({ requestId }));
-    stories.over(requestId);
+    const request = recordStory(stories, clock, { requestId, correlationId });
+    request.progress({ kind: 'settled', outcome: sampleOutcome({ requestId }) });
+    request.progress({ kind: 'ended', failure: undefined });
   };
   return { ops, stories, level, problems, complete };
 }

@@ -9,7 +9,7 @@ import { foundStoriesSchema, type Story } from '../core/story.ts';
 import { type ServiceReply, createServiceCalls, reasonOf, type ServiceCallOptions } from './service-calls.ts';
 import { fromBeginning, openServiceStream, type ServiceStream, type ServicesListener } from './service-stream.ts';
 
-export interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
+interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
   /** Ops ports, `http://host:port`. A host name means each of its addresses. Read again for each question. */
   readonly origins: () => readonly string[];
   /** Jitter between attempts to connect, from 0 to 1. */

@@ -5,7 +5,7 @@ import type { PortalStore } from './store-port.ts';
 type UsageReport = PortalStore['usageReport'];
 
 /** Recent reports, shared by all pages that show the same. */
-export interface SharedReports {
+interface SharedReports {
   /** Like the store's. A failure is not kept: the next call asks the store again. */
   readonly usageReport: UsageReport;
   /** Drops cached reports. Call after each settlement. */

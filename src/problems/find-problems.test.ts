@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createSlices } from '../process/turns.ts';
 import type { ErrorFigure } from './error-rates.ts';
 import { findProblems, type Observed } from './find-problems.ts';
-import { type Finding, type FoundKind, paces } from './kinds.ts';
+import { type Finding, type FoundKind, listingDelays } from './kinds.ts';
 import type { ObservedCondition, ObservedObject } from './object-problems.ts';
 import type { ObservedService, ObservedStore } from './service-problems.ts';
 
@@ -223,7 +223,7 @@ describe('the rules', () => {
   });
 
   it('are shown for every kind', () => {
-    expect(Object.keys(paces).filter((kind) => !table.some(([, , shown]) => shown === kind))).toEqual([]);
+    expect(Object.keys(listingDelays).filter((kind) => !table.some(([, , shown]) => shown === kind))).toEqual([]);
   });
 
   it('take a reason that they do not know for one of its kind, and leave out what another problem says', async () => {

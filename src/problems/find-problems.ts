@@ -13,7 +13,7 @@ export interface Observed {
   readonly errors: readonly ErrorFigure[];
 }
 
-export interface FindOptions {
+interface FindOptions {
   readonly isListed: ProblemTracker['isListed'];
   readonly inSlices: InSlices;
 }

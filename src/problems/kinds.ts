@@ -17,7 +17,7 @@ export interface Finding {
 }
 
 /** How soon a kind of problem is listed, and how soon it leaves the list. */
-export interface Pace {
+export interface ListingDelays {
   /** A problem is listed once it has been seen for so long. */
   readonly afterMs: number;
   /** A problem leaves the list once it has not been seen for so long. If it comes back earlier, it has not ended. */
@@ -25,18 +25,18 @@ export interface Pace {
 }
 
 /** Mistakes of an author do not pass by themselves: list and clear them at once. */
-const certain: Pace = { afterMs: 0, clearMs: 0 };
+const certain: ListingDelays = { afterMs: 0, clearMs: 0 };
 /** Health checks and connections fail for a moment now and then. */
-const flickering: Pace = { afterMs: 3_000, clearMs: 10_000 };
+const flickering: ListingDelays = { afterMs: 3_000, clearMs: 10_000 };
 /** The share of failures changes with each request. */
-const rates: Pace = { afterMs: 0, clearMs: 60_000 };
+const rates: ListingDelays = { afterMs: 0, clearMs: 60_000 };
 /** Figures that rise slowly. They have a second threshold at which the problem ends. */
-const levels: Pace = { afterMs: 0, clearMs: 5_000 };
+const levels: ListingDelays = { afterMs: 0, clearMs: 5_000 };
 /** Every change takes some seconds to reach all replicas. */
-const lag: Pace = { afterMs: 30_000, clearMs: 5_000 };
+const lag: ListingDelays = { afterMs: 30_000, clearMs: 5_000 };
 
-/** The pace of each kind. */
-export const paces: Readonly<Record<FoundKind, Pace>> = {
+/** The delays of each kind. */
+export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'envoy-silent': { afterMs: 10_000, clearMs: 0 },
   'database-down': { afterMs: 0, clearMs: 5_000 },
   'database-damaged': certain,

@@ -1,6 +1,7 @@
 /** The problems of the catalog's objects: what their authors wrote, and what their conditions say. */
 import type { CatalogProblem } from '../core/catalog.ts';
 import type { Finding } from './kinds.ts';
+import type { ConditionStatus } from '../core/live-catalog.ts';
 
 /** A mistake in the catalog, with the object that it was found in. */
 export interface CatalogMistake extends CatalogProblem {
@@ -11,7 +12,7 @@ export interface CatalogMistake extends CatalogProblem {
 /** A condition as the status of an object has it. */
 export interface ObservedCondition {
   readonly type: string;
-  readonly status: 'True' | 'False' | 'Unknown';
+  readonly status: ConditionStatus;
   readonly reason: string;
   readonly message: string;
 }

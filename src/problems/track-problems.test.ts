@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleProblem } from '../../test/support/sample-problem.ts';
 import { problemKinds, problemSchema } from '../core/problem.ts';
-import { type Finding, type FoundKind, type Pace, paces } from './kinds.ts';
+import { type Finding, type FoundKind, type ListingDelays, listingDelays } from './kinds.ts';
 import { createProblemTracker } from './track-problems.ts';
 
 const finding = (changes: Partial<Finding> = {}): Finding => ({
@@ -11,7 +11,7 @@ const finding = (changes: Partial<Finding> = {}): Finding => ({
 });
 const refused = finding({ kind: 'object-refused', detail: 'spec.engine: expected one' });
 
-function setUp(options: { readonly paces?: Readonly<Record<FoundKind, Pace>> } = {}) {
+function setUp(options: { readonly listingDelays?: Readonly<Record<FoundKind, ListingDelays>> } = {}) {
   const clock = createFakeClock(Date.parse('2026-07-01T12:00:00Z'));
   const tracker = createProblemTracker({ clock, kept: [], ...options });
   const look = (...findings: readonly Finding[]): boolean => tracker.look({ findings, unknown: new Set() });
@@ -83,7 +83,7 @@ describe('the list of problems', () => {
 
   it('has a flickering error rate once, and would change with every look without the time that it takes to end', () => {
     expect(changes({})).toBe(1);
-    expect(changes({ paces: { ...paces, 'backend-failing': { afterMs: 0, clearMs: 0 } } })).toBe(100);
+    expect(changes({ listingDelays: { ...listingDelays, 'backend-failing': { afterMs: 0, clearMs: 0 } } })).toBe(100);
   });
 
   it('ends a flickering problem once it has been gone for long enough', () => {
@@ -138,7 +138,7 @@ describe('the list of problems', () => {
   });
 });
 
-it('every kind that a service finds has a pace, and no other', () => {
+it('every kind that a service finds has delays, and no other', () => {
   const own = problemKinds.filter((kind) => kind !== 'service-silent' && kind !== 'not-shown');
-  expect(Object.keys(paces).toSorted()).toEqual(own.toSorted());
+  expect(Object.keys(listingDelays).toSorted()).toEqual(own.toSorted());
 });

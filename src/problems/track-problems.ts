@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { byUrgency, cutProblems, type Problem, problemId } from '../core/problem.ts';
-import { type Finding, type FoundKind, type Pace, paces as usualPaces } from './kinds.ts';
+import { type Finding, type FoundKind, type ListingDelays, listingDelays as usualDelays } from './kinds.ts';
 
 /** What one look at the service found. */
 export interface Look {
@@ -18,12 +18,12 @@ export interface ProblemTracker {
   readonly isListed: (problem: Pick<Finding, 'object' | 'kind' | 'detail'>) => boolean;
 }
 
-export interface TrackerOptions {
+interface TrackerOptions {
   readonly clock: Pick<Clock, 'now' | 'elapsed'>;
   /** The problems that were listed when the previous process ended. */
   readonly kept: readonly Problem[];
   /** Default: those of the kinds. */
-  readonly paces?: Readonly<Record<FoundKind, Pace>>;
+  readonly listingDelays?: Readonly<Record<FoundKind, ListingDelays>>;
 }
 
 /** One problem with its times: `since` by the wall clock, for people; the others monotonic. */
@@ -41,14 +41,14 @@ const leastClearOfKeptMs = 15_000;
 const mostListed = 500;
 
 /** Gives problems their times. A problem has the same `since` from the first look that finds it to its end, whatever its figures do. */
-export function createProblemTracker({ clock, kept, paces = usualPaces }: TrackerOptions): ProblemTracker {
+export function createProblemTracker({ clock, kept, listingDelays = usualDelays }: TrackerOptions): ProblemTracker {
   const startedAt = clock.elapsed();
   let tracked: ReadonlyMap<string, Tracked> = new Map(kept.flatMap((problem) => trackedOf(problem, startedAt)));
   const isKept = new Set(tracked.keys());
   let listed = listOf(tracked);
 
   /** How long a problem may go unseen before it ends. */
-  const clearMs = (id: string, { clearMs: usual }: Pace): number =>
+  const clearMs = (id: string, { clearMs: usual }: ListingDelays): number =>
     isKept.has(id) ? Math.max(usual, leastClearOfKeptMs) : usual;
 
   function next({ findings, unknown }: Look): ReadonlyMap<string, Tracked> {
@@ -57,7 +57,7 @@ export function createProblemTracker({ clock, kept, paces = usualPaces }: Tracke
     for (const finding of findings) {
       const id = problemId(finding);
       const { firstSeen = at, since = clock.now(), isListed = false } = tracked.get(id) ?? {};
-      const isDue = at - firstSeen >= paces[finding.kind].afterMs;
+      const isDue = at - firstSeen >= listingDelays[finding.kind].afterMs;
       after.set(id, { finding, since, firstSeen, lastSeen: at, isListed: isListed || isDue });
       isKept.delete(id);
     }
@@ -65,7 +65,7 @@ export function createProblemTracker({ clock, kept, paces = usualPaces }: Tracke
       if (after.has(id)) continue;
       const { kind } = one.finding;
       if (unknown.has(kind)) after.set(id, { ...one, lastSeen: at });
-      else if (one.isListed && at - one.lastSeen < clearMs(id, paces[kind])) after.set(id, one);
+      else if (one.isListed && at - one.lastSeen < clearMs(id, listingDelays[kind])) after.set(id, one);
     }
     return after;
   }

@@ -30,7 +30,7 @@ export interface LogStream {
   readonly writeNow: () => void;
 }
 
-export interface LogStreamOptions {
+interface LogStreamOptions {
   readonly sink: LogSink;
   readonly clock: Clock;
   readonly format: LogFormat;

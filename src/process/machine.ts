@@ -1,6 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { randomFillSync } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { setPriority, totalmem } from 'node:os';
 
 /** Memory of the container, or else of the machine. */
@@ -95,4 +96,12 @@ export function newRequestId(): string {
   pool.writeUIntBE(Date.now(), at, timeBytes);
   at += idBytes;
   return pool.toString('base64url', at - idBytes, at);
+}
+
+/** The disk of a folder; undefined where its file system does not report it. */
+export function diskOf(folder: string): Promise<{ readonly free: number; readonly size: number } | undefined> {
+  return statfs(folder).then(
+    ({ bavail, blocks, bsize }) => ({ free: bavail * bsize, size: blocks * bsize }),
+    () => undefined,
+  );
 }

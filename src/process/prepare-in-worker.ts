@@ -1,3 +1,4 @@
+import type { SealFiles } from '../core/web-search.ts';
 import type { Surface } from '../core/dialect.ts';
 import { Failure } from '../core/failure.ts';
 import type { ImageHosts } from '../core/image-hosts.ts';
@@ -18,8 +19,7 @@ export function startPrepareWorker(options: {
   readonly tokenizerRoot: string;
   readonly imageHosts: ImageHosts;
   readonly keepsBillingLines: boolean;
-  /** Where the keys are that open what searches found. */
-  readonly sealFiles?: { readonly keyFile: string | undefined; readonly ownFile: string };
+  readonly sealFiles?: SealFiles | undefined;
 }): PrepareWorker {
   const { script, ...workerData } = options;
   const thread = startThread<PrepareAsk, PrepareReply>({ script, workerData, silenceMs });

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { type Problem, problemSchema } from '../core/problem.ts';
 
 /** Keeps the listed problems over a restart, so that each keeps its time. */
-export interface ProblemsFile {
+interface ProblemsFile {
   /** Empty when there is no file, or none that can be read. */
   readonly load: () => Promise<readonly Problem[]>;
   /** Replaces the whole file. Rejects when it cannot be written. */

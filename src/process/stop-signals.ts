@@ -1,4 +1,4 @@
-import type { CancelTimer } from '../core/clock.ts';
+import { every } from '../core/clock.ts';
 import { systemClock } from './clock.ts';
 
 /** How the operator asks a long-running command to end. */
@@ -15,7 +15,8 @@ const sameKeystrokeMs = 1_000;
 
 const parentPollMs = 500;
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** The signals that ask a program to end. */
+export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Listens for Ctrl-C, SIGTERM and SIGHUP, and for the end of the parent process, if that gave us a channel or is npm: npm's shell
@@ -33,20 +34,19 @@ export function listenForStop(env: Readonly<Record<string, string | undefined>>)
   };
   const onOrphaned = (): void => drain.abort();
   const parent = process.ppid;
-  let cancel: CancelTimer = () => undefined;
-  const watchParent = (): void => {
-    if (process.ppid === parent) cancel = systemClock.after(parentPollMs, watchParent);
-    else onOrphaned();
-  };
-  for (const signal of signals) process.on(signal, onSignal);
+  for (const signal of endingSignals) process.on(signal, onSignal);
   if (process.connected) process.once('disconnect', onOrphaned);
-  if (env['npm_lifecycle_event'] !== undefined) watchParent();
+  const watchParent = (): void => {
+    if (process.ppid !== parent) onOrphaned();
+  };
+  const cancelWatch =
+    env['npm_lifecycle_event'] === undefined ? undefined : every(systemClock, parentPollMs, watchParent);
   return {
     drain: drain.signal,
     now: now.signal,
     dispose: () => {
-      cancel();
-      for (const signal of signals) process.off(signal, onSignal);
+      cancelWatch?.();
+      for (const signal of endingSignals) process.off(signal, onSignal);
       process.off('disconnect', onOrphaned);
     },
   };

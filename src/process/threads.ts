@@ -2,7 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import { postMessageToThread, type Worker } from 'node:worker_threads';
 
 /** One thread of this process. */
-export interface ThreadReading {
+interface ThreadReading {
   /** `requests` for the thread that serves them, else the name that the thread was given. */
   readonly thread: string;
   /** Time in which its event loop did not wait, since its start. */

@@ -21,7 +21,7 @@ export function createTurnEnd(later: (run: () => void) => void = setImmediate): 
 }
 
 /** Parts of the process that a test replaces. */
-export interface TurnSources {
+interface TurnSources {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
   /** Runs `run` in a later turn of the event loop, after what is ready by then. */

@@ -38,7 +38,7 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
 }
 
 /** Requests of a workspace or of a key in progress in this process, and the amount reserved for them. */
-export interface Tally {
+interface Tally {
   readonly inFlight: number;
   readonly reserved: Money;
 }

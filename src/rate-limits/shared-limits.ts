@@ -1,4 +1,14 @@
-import type { AdmitResult, FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
+import {
+  type AdmitResult,
+  type FindFunds,
+  type Funds,
+  type LimitName,
+  limitNames,
+  type Limits,
+  type LimitsAsk,
+  type Shortage,
+  type Slot,
+} from '../core/limits.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Money } from '../core/money.ts';
 import { rateStatus } from '../core/token-bucket.ts';
@@ -14,7 +24,7 @@ export interface SharedLimits extends Limits {
   readonly tellAll: () => void;
 }
 
-export interface SharedLimitsOptions {
+interface SharedLimitsOptions {
   readonly clock: Clock;
   /** The number of replicas that share the limits while the server is down. */
   readonly replicas: () => number;
@@ -27,12 +37,12 @@ export interface SharedLimitsOptions {
 /** Reservations that grow are reported this often; requests that end are reported at once. */
 const reportEveryMs = 100;
 
-const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency', 'balance', 'budget']);
+const refusals: ReadonlySet<unknown> = new Set<LimitName>(limitNames);
 const isRefusal = (result: unknown): result is LimitName => refusals.has(result);
 
 const isShortage = (result: unknown): result is Shortage => result === 'balance' || result === 'budget';
 
-/** Whether something of the funds would be left if the workspace had as many requests like this one as it may. */
+/** Whether some of the funds would be left if the workspace had as many requests like this one under way as its limit allows. */
 function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
   const most = cost * BigInt(maxInFlight);
   return most < funds.balance && (funds.budget === undefined || most < funds.budget);
@@ -57,8 +67,8 @@ interface Report {
 }
 
 /**
- * Limits that hold for the sum of all replicas. While the server is away, each replica keeps to its share: the limit divided
- * by the replicas that were last seen.
+ * Limits that hold for the sum of all replicas. While the server is down, each replica keeps to its share: the limit divided by the
+ * number of replicas that were last seen.
  */
 export function createSharedLimits(
   link: ValkeyLink,
@@ -73,12 +83,12 @@ export function createSharedLimits(
   const keys = new Map<string, Report>();
   /** Keys of which the server may hold an amount. A key can get its budget, or lose it, while a request of it is under way. */
   const keysAtServer = new Set<string>();
-  /** Makes the next reports the first ones under a new name. */
+  /** Whether the next reports are the first ones under a new name. */
   let isNewName = false;
   let nextReport: 'none' | 'later' | 'soon' = 'none';
 
   function changed(ask: LimitsAsk, change: TallyChange, left: FindFunds | undefined): void {
-    // While the server is away nothing is reported; everything is when it comes back.
+    // While the server is down, nothing is reported. When it is up again, everything is reported.
     if (!link.isUp()) return;
     const found = left?.();
     const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
@@ -155,7 +165,7 @@ export function createSharedLimits(
 
   async function admitShared(ask: LimitsAsk): Promise<AdmitResult> {
     const { keyId, workspaceId, rate, burst, maxInFlight, funds } = ask;
-    // The server has to hear which requests have ended before it counts.
+    // The server must know which requests have ended before it counts.
     if (workspaces.has(workspaceId)) reportNow();
     const name = link.name();
     const reply = link.run(
@@ -183,11 +193,14 @@ export function createSharedLimits(
     return alone;
   }
 
-  /** A slot whose reservations are checked over all replicas only if the funds left may be too low for all of them. */
+  /**
+   * Makes a slot. Its reservations are checked over all replicas only if the funds may be too low for all requests of the
+   * workspace.
+   */
   function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
     let reserved: Money = 0n;
     let isOpen = true;
-    /** A refused request has reserved nothing, so its slot is given back without waiting. */
+    /** Remembers the reserved cost. A refused request has reserved nothing, so its slot is released without waiting. */
     const keep = (cost: Money, short: Shortage | undefined): Shortage | undefined => {
       if (short === undefined) reserved = cost;
       return short;
@@ -210,7 +223,8 @@ export function createSharedLimits(
         if (!isOpen) return undefined;
         isOpen = false;
         const left = find?.();
-        // With plenty left, replicas that read the accounts again within a second need not hear of it sooner.
+        // With plenty of funds left, the release waits for no report, because other replicas read the accounts again within a
+        // second.
         if (!link.isUp() || isPlenty(ask, { cost: reserved, funds: ask.funds })) {
           return local.release(() => (left instanceof Promise ? undefined : left));
         }
@@ -226,12 +240,12 @@ export function createSharedLimits(
 
   async function reserveShared(ask: LimitsAsk, { local, cost, funds }: Reservation): Promise<Shortage | undefined> {
     const { keyId, workspaceId } = ask;
-    // Without this request, and with it.
+    // The amounts reserved for the workspace and for the key, each without and with this request.
     const reserved = [tallies.ofWorkspace(workspaceId), tallies.ofKey(keyId)].flatMap((tally) => [
       tally.reserved,
       tally.reserved + cost,
     ]);
-    // Reserved here before the server is asked, so that every later report includes this cost.
+    // The cost is reserved here before the server is asked, so that every later report includes this cost.
     const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
     if (funds.budget !== undefined) keysAtServer.add(keyId);

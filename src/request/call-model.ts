@@ -8,10 +8,11 @@ import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { Request } from '../core/request.ts';
 import type { StructureChecker } from '../core/structure.ts';
-import type { AttemptReason, Telemetry } from '../core/telemetry.ts';
+import type { RequestWatch } from '../core/telemetry.ts';
 import { type RequestTrace, writeTraceparent } from '../core/trace.ts';
-import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.ts';
-import type { DispatchServices } from '../dispatch/race.ts';
+import { type Dispatch, dispatch } from '../dispatch/dispatch.ts';
+import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
+import type { DispatchServices } from '../dispatch/dispatch-services.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
 import { createStructureValidator } from '../structured-output/structured-answer.ts';
 import type { TokenCounters } from '../metering/meter.ts';
@@ -23,14 +24,13 @@ export interface ModelServices extends DispatchServices {
   readonly structureRetries: StructureRetries;
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly placement: SystemPlacement;
-  readonly telemetry: Telemetry;
   /** Letters and digits that cannot be guessed. */
   readonly newId: () => string;
 }
 
 /** One call to a model, over all the routes of its plan. */
 export interface ModelCall {
-  readonly requestId: string;
+  readonly watch: RequestWatch;
   /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
   readonly dialect: Pick<Dialect, 'idPrefixes'>;
@@ -43,17 +43,15 @@ export interface ModelCall {
   /** Undefined in the first call of an answer. */
   readonly round?: Round | undefined;
   readonly deliver: (events: readonly AnswerEvent[]) => void;
-  /** Called right before each call of an engine. */
-  readonly attempting: (reason: AttemptReason) => void;
 }
 
-/** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
+/** An engine sends nothing of a whole answer until it is complete, so its limit of silence is this many times longer. */
 const wholeAnswerIdleFactor = 10;
 
 /**
- * Calls a model. Where all engines refuse a request that has system messages in the middle, they are asked once more with leading
- * ones only. The routes that refused are remembered only when the request has an answer after all: what is refused in either
- * form has another fault, and one such request would change the form of all that follow.
+ * Calls a model. If all engines refuse a request that has system messages after its first message, calls them once more
+ * with all system messages at the start. Remembers the routes that refused only if the request is answered in the end: a
+ * request that is refused in both forms has another fault, and must not change the form of later requests.
  */
 export function callModel(call: ModelCall, services: ModelServices): Dispatch {
   const refusing = new Set<Route>();
@@ -94,10 +92,12 @@ export function callModel(call: ModelCall, services: ModelServices): Dispatch {
 
 const nowhere: ReadonlySet<string> = new Set();
 
-/** Dispatches a call. Adds to `refusing` the routes that refuse the request with its system messages where they are. */
+/**
+ * Dispatches a call. Adds to `refusing` the routes that may have refused the request because of the places of its system messages.
+ */
 function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>): Dispatch {
-  const { requestId, trace, prepared, plan, counters, signal, round, deliver } = call;
-  const { health, structureRetries, structures, telemetry, idleMs } = services;
+  const { watch, trace, prepared, plan, counters, signal, round, deliver } = call;
+  const { health, structureRetries, structures, idleMs } = services;
   const { shape, request } = prepared;
   const { sampling, stream, responseFormat } = request;
   const caller = call.credential.key.id;
@@ -131,16 +131,15 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       deliver,
       observer: {
         attempting: ({ route, endpoint }, reason, step) => {
-          call.attempting(reason);
           const { backend, upstreamModel } = route;
           const span = trace?.child();
-          const watch = telemetry.attempt(requestId, {
+          const attempt = watch.attempt({
             ...{ routeId: route.id, backend: backend.name, engine: backend.engine, upstreamModel },
             ...{ endpoint: endpoint.name, reason, step, spanId: span?.spanId },
           });
-          return span === undefined ? watch : { ...watch, traceparent: writeTraceparent(span) };
+          return span === undefined ? attempt : { ...attempt, traceparent: writeTraceparent(span) };
         },
-        won: (route, reason) => telemetry.won(requestId, route.id, reason),
+        won: (route, reason) => watch.progress({ kind: 'won', routeId: route.id, reason }),
         failed: (route, fault) => {
           if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);
         },
@@ -150,20 +149,20 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
   );
 }
 
-/** Whether a route may have refused the request for system messages in its middle. */
+/** Whether a route may have refused the request because a system message comes after the first message. */
 function mayRefuseSystemMessages(fault: Fault, route: Route, { plan, prepared }: ModelCall): boolean {
   if (fault.engineError !== 'bad-request' || !prepared.shape.hasLaterSystem) return false;
   const sent = plan.routes.find((planned) => planned.route === route)?.target.form?.systemMessages;
   return sent !== 'Leading';
 }
 
-/** What of a request an engine's error may be about. */
+/** The parts of a request that an engine's error can be about. */
 type AskedParts = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'reasoning' | 'sampling'>;
 
 /**
- * The error for a caller when no attempt delivered anything. A refusal that every route of the model would repeat is the
- * request's own, and a 400; as long as another route might take the request it is worth another try, and a 502. The engines' own
- * words are not passed on: they name the engine, and may quote the prompt.
+ * The error for a caller when no attempt delivered anything: a 400 if every route of the model would refuse the request
+ * again, a 502 if another try may succeed. The engine's own message is not passed on, because it names the engine and may
+ * quote the prompt.
  */
 export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, request: AskedParts): Failure {
   if (end.attempts === 0) return new Failure('no_capacity', `No capacity for ${model.id} right now.`);
@@ -172,7 +171,7 @@ export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, r
   const isEveryRoute = !end.isPartial && leftOut === 0;
   switch (end.refusedFor) {
     case 'context-length':
-      // Where no tokenizer counted the prompt, the engines' word on its length is final.
+      // Without a tokenizer, the engines' count of the prompt is final.
       return contextOverflow(model);
     case 'bad-request': {
       if (!isEveryRoute) return retry;
@@ -211,7 +210,7 @@ export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, r
   }
 }
 
-/** Whether a request asks for a part: an engine's error may name one that the service itself has set. */
+/** Whether the caller has set a part of a request. An engine's error may name a part that the service has set. */
 function hasPart({ tools, toolChoice, responseFormat, reasoning, sampling }: AskedParts, part: Feature): boolean {
   if (part === 'tools') return tools.length > 0;
   if (part === 'tool_choice') return toolChoice !== undefined;

@@ -10,8 +10,8 @@ import { contextOverflow } from '../routing/plan.ts';
 import { credentialOf } from '../../test/support/credential-of.ts';
 
 /**
- * How agents and libraries find out what happened: each in its own words, as their sources have them. Some look at the
- * message, some at the whole body.
+ * The patterns by which agents and libraries recognize an error, from their sources. Some are tested against the message,
+ * some against the whole body.
  */
 const lookFor: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   overflow: {
@@ -35,7 +35,7 @@ const lookFor: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   overload: { pi: /overloaded/i, Continue: /overloaded/i },
 };
 
-/** What the same clients must not take an overflow for: they would wait and send it again, and again. */
+/** Errors that these clients must not mistake an overflow for: they would send the request again and again. */
 const mistakes: Readonly<Record<string, RegExp>> = {
   Cline: /rate[\s_-]?limit|per[\s_-]?minute\b/i,
   LiteLLM: /rate[\s_-]*limit|\b429\b/i,
@@ -51,7 +51,7 @@ async function refusedBy(by: LimitName): Promise<Failure> {
   return refused.then(() => expect.unreachable(), asFailure);
 }
 
-/** The refusal of a service that has as many requests under way as it can bear. */
+/** The refusal of a service with as many requests under way as it can serve. */
 function shedNow(): Failure {
   const head = { method: 'POST', path: '/', header: () => undefined };
   const idle = { eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 };
@@ -77,7 +77,7 @@ const failures: Readonly<Record<string, () => Failure | Promise<Failure>>> = {
   overload: shedNow,
 };
 
-/** The rows of docs/clients.md, by what happened. */
+/** The rows of the table in docs/clients.md. */
 const [, section = ''] = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'utf8').split(
   '## Phrases that clients look for',
 );
@@ -98,7 +98,7 @@ const whatOf: Readonly<Record<string, string>> = {
 describe.each(Object.keys(lookFor))('what clients look for: %s', (kind) => {
   const row = rows.find(({ what }) => what === whatOf[kind]);
 
-  it('is what docs/clients.md says, with the clients that do', () => {
+  it('has the same clients in docs/clients.md', () => {
     expect(row?.clients.toSorted()).toEqual(Object.keys(lookFor[kind] ?? {}).toSorted());
   });
 
@@ -113,7 +113,7 @@ describe.each(Object.keys(lookFor))('what clients look for: %s', (kind) => {
       for (const phrase of row?.phrases ?? []) expect(message).toMatch(phrase);
       for (const [client, pattern] of Object.entries(lookFor[kind] ?? {})) expect(body, client).toMatch(pattern);
       if (kind !== 'overflow') return;
-      // One sentence: some clients show or look at the first alone.
+      // One sentence, because some clients read only the first.
       expect(message.match(/\.(?:\s|$)/g)).toHaveLength(1);
       for (const [client, pattern] of Object.entries(mistakes)) expect(body, client).not.toMatch(pattern);
     },

@@ -2,7 +2,7 @@ import type { Round } from '../core/capability.ts';
 import type { Dialect } from '../core/dialect.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
-import type { Telemetry } from '../core/telemetry.ts';
+import type { RequestWatch } from '../core/telemetry.ts';
 import { chatErrors } from '../dialects/engine/read-error.ts';
 import { readResponseAs } from '../dialects/engine/read-response.ts';
 import type { EngineProtocol } from '../dispatch/protocol.ts';
@@ -11,7 +11,7 @@ import { checkUsage } from '../metering/check-usage.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 
 export interface ChatProtocolOptions {
-  readonly requestId: string;
+  readonly watch: Pick<RequestWatch, 'progress'>;
   readonly dialect: Pick<Dialect, 'idPrefixes'>;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
@@ -21,10 +21,10 @@ export interface ChatProtocolOptions {
   readonly cap: number | undefined;
 }
 
-/** The chat format, in which all engines are asked, for one call to a model. */
+/** Writes requests and reads answers of one call to a model. All engines get the chat format. */
 export function chatProtocol(
-  { requestId, dialect, prepared, plan, round, cap }: ChatProtocolOptions,
-  { telemetry, newId }: { readonly telemetry: Pick<Telemetry, 'implausibleUsage'>; readonly newId: () => string },
+  { watch, dialect, prepared, plan, round, cap }: ChatProtocolOptions,
+  { newId }: { readonly newId: () => string },
 ): EngineProtocol {
   const { model, affinity } = plan;
   const { tools, sampling, stream } = prepared.request;
@@ -56,7 +56,7 @@ export function chatProtocol(
       const reading = { ...readOptions, choices, answerBegun, reasoning: inlineReasoningOf(planned) };
       const reader = readResponseAs(contentType, reading);
       if (reader === undefined) return undefined;
-      const implausible = (): void => telemetry.implausibleUsage(requestId, planned.route.id);
+      const implausible = (): void => watch.progress({ kind: 'implausible-usage', routeId: planned.route.id });
       return checkUsage(reader, { model, cap, choices, promptEstimate, implausible });
     },
     continuation: ({ route }) => {

@@ -12,12 +12,12 @@ import { createFakeClock, type FakeClock } from '../../test/support/fake-clock.t
 import { quantile } from '../../test/support/quantile.ts';
 import { endpointsOf, modelOf, plannedOfAll } from '../../test/support/route-of.ts';
 
-/** Time to first token of an engine that is usually quick, and now and then takes seconds: milliseconds. */
+/** Time to first token, milliseconds, of an engine that is usually fast and sometimes takes seconds. */
 function heavyTail(chance: Chance): number {
   return chance.is(0.04) ? 1500 + 6000 * chance.next() : 80 + 120 * chance.next();
 }
 
-/** Engines that begin to answer after a time of their own, and are whole at once. */
+/** Engines that each wait for their own time, and then send the whole answer at once. */
 function engines(clock: FakeClock, delayMs: (cluster: string) => number | undefined): Upstream {
   return {
     inFlight: () => 0,
@@ -39,7 +39,7 @@ function engines(clock: FakeClock, delayMs: (cluster: string) => number | undefi
   };
 }
 
-/** Whatever comes is the whole answer. */
+/** Takes the first bytes for the whole answer. */
 const readAnything = (): ResponseReader => ({
   push: () => ({
     events: [
@@ -58,7 +58,7 @@ interface Outcome {
   readonly attempts: Readonly<Record<AttemptReason, number>>;
 }
 
-/** Sends requests at a steady pace to two routes by turns. */
+/** Sends requests at a steady pace, each first to the other of two routes. */
 async function simulate(options: {
   readonly hedging: 'Disabled' | 'Auto';
   readonly requests: number;
@@ -137,7 +137,7 @@ describe('hedging, over engines with a heavy tail', () => {
 });
 
 describe('a route that accepts and never answers', () => {
-  it('holds nobody up for long, and is soon asked no more', async () => {
+  it('delays no request for long, and soon gets hardly any', async () => {
     const chance = chanceFrom(5);
     const asked = { dead: 0 };
     const { firstTokenMs, failed } = await simulate({

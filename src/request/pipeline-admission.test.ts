@@ -109,14 +109,14 @@ describe('a refusal', () => {
     await expectClean(run, 0);
   });
 
-  it('of a stranger comes before any of the body is read', async () => {
+  it('of a request without a key comes before any of the body is read', async () => {
     const run = begin();
     const exchange = run.send({ headers: { 'content-length': '99999999' }, body: undefined });
     await exchange.answered;
     expect(exchange.status()).toBe(401);
   });
 
-  it('of something unexpected is a 503 that tells nothing', async () => {
+  it('of an unexpected error is a 503 without its text', async () => {
     const run = begin({ prepare: () => Promise.reject(new TypeError('CANARY is not a function')) });
     const exchange = run.send();
     await exchange.answered;
@@ -127,7 +127,7 @@ describe('a refusal', () => {
 });
 
 describe('the other paths', () => {
-  it('serve the catalog to everybody, a preflight for it, and the liveness check', () => {
+  it('serve the list of models without a key, its preflight, and the liveness check', () => {
     const run = begin();
     const get = (method: string, path: string): FakeExchange => run.send({ method, path, headers: {} });
     const list = get('GET', '/v1/models?x=1');

@@ -38,7 +38,7 @@ describe('an engine that refuses system messages in the middle', () => {
   };
   const answer = '{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}';
 
-  it('is asked once more with leading ones, and remembered', async () => {
+  it('is called once more with all system messages at the start, and remembered', async () => {
     const run = begin();
     const first = run.send(request);
     const refusing = await run.upstream.called(0);
@@ -60,7 +60,7 @@ describe('an engine that refuses system messages in the middle', () => {
     await expectClean(run, 2);
   });
 
-  it('is asked no third time: what it refuses in that form, too, is the caller’s', async () => {
+  it('is not called a third time: a request that it refuses in both forms is the caller’s fault', async () => {
     const run = begin();
     const exchange = run.send(request);
     refuse(await run.upstream.called(0));
@@ -68,12 +68,12 @@ describe('an engine that refuses system messages in the middle', () => {
     await exchange.answered;
     expect(exchange.status()).toBe(400);
     expect(run.upstream.calls).toHaveLength(2);
-    // The fault was another one: the next request goes out as it is.
+    // The request had another fault: the next one is sent unchanged.
     run.send(request);
     expect(sentTo(await run.upstream.called(2))).toEqual(messages);
   });
 
-  it('is not asked twice for a request without one', async () => {
+  it('is not called twice for a request without system messages', async () => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify({ ...ask, model: 'demo/anywhere' }) });
     refuse(await run.upstream.called(0));
@@ -112,7 +112,7 @@ describe('when every engine says that the prompt is too long', () => {
     await expectClean(run, 1);
   });
 
-  it.each([askStream, ask])('inside a 200 too (%j)', async (body) => {
+  it.each([askStream, ask])('a request gets the same 400 if engines say so with status 200 (%j)', async (body) => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify(body) });
     (await run.upstream.called(0)).answer('application/json', tooLong);
@@ -124,7 +124,7 @@ describe('when every engine says that the prompt is too long', () => {
     });
   });
 
-  it('but not when one of them failed otherwise: it might have had the room', async () => {
+  it('a request gets a 502 if one of them failed otherwise: that engine might have had the room', async () => {
     const run = begin();
     const exchange = run.send();
     (await run.upstream.called(0)).answer('application/json', tooLong);

@@ -33,7 +33,7 @@ describe('a caller who leaves', () => {
     ],
   ];
   it.each(stages)(
-    '%s: the engine is let go, and input and delivered output are billed once',
+    '%s: the engine’s call is aborted, and input and delivered output are billed once',
     async (_, body, prepare, billed) => {
       const run = begin();
       const text = JSON.stringify(body);
@@ -87,7 +87,7 @@ describe('a caller who leaves', () => {
     expect(run.store.outcomes).toMatchObject([{ kind: 'cancelled', usage: { promptTokens: 3 } }]);
   });
 
-  it('with the service’s own connection does not leave: what was delivered is billed, and no prompt', async () => {
+  it('whose connection broke at the service has not left: the delivered output is billed, and no prompt', async () => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify(askStream) });
     const engine = await run.upstream.called(0);

@@ -28,7 +28,7 @@ describe('limits (docs/reference/api.md §8)', () => {
   const answerJson = async (run: Run, call: number): Promise<void> =>
     (await run.upstream.called(call)).answer('application/json', wholeJson);
 
-  it('of the rate are told with every success, stream or not, and with 429, and with nothing else', async () => {
+  it('of the rate are in the headers of every success, stream or not, and of 429, and of no other answer', async () => {
     const run = begin({ credential: credentialOf({ key: { rate: 1, burst: 3 } }) });
     const whole = run.send();
     await answerJson(run, 0);
@@ -54,7 +54,7 @@ describe('limits (docs/reference/api.md §8)', () => {
     expect(again.status()).toBe(200);
   });
 
-  it('of concurrency free a place on every exit, before the caller hears of it', async () => {
+  it('of concurrency free the slot on every exit, before the answer ends', async () => {
     const run = begin({ credential: credentialOf({ workspace: { maxInFlight: 1 } }) });
     const exits: readonly (() => Promise<unknown>)[] = [
       async () => {
@@ -100,7 +100,7 @@ describe('limits (docs/reference/api.md §8)', () => {
     }
   });
 
-  it('of uploads refuse with what 429 tells, and every exit gives the memory back', async () => {
+  it('of uploads refuse with the headers of 429, and every exit frees the memory', async () => {
     const uploadLimits = { workspaceBytes: 128 * 1024, addressBytes: 128 * 1024, totalBytes: 1024 ** 2 };
     const prepared = Promise.withResolvers<PreparedRequest>();
     const run = begin({ uploadLimits, prepare: () => prepared.promise });
@@ -131,7 +131,7 @@ describe('limits (docs/reference/api.md §8)', () => {
     await expectClean(run, 0);
   });
 
-  it('of money count what is under way, until it is settled', async () => {
+  it('of money count requests under way until they are settled', async () => {
     const run = begin({ credential: credentialOf({ key: { budget: { limit: 1_000_000n, period: 'day' } } }) });
     const exchange = run.send({ body: JSON.stringify(askStream) });
     const engine = await run.upstream.called(0);
@@ -151,7 +151,7 @@ describe('limits (docs/reference/api.md §8)', () => {
     expect(next.status()).toBe(400);
   });
 
-  it('of money let one of 64 that come side by side on a budget for one reach an engine, and the others cost nothing', async () => {
+  it('of money let one of 64 simultaneous requests reach an engine if the budget is for one, and the others cost nothing', async () => {
     const run = begin({ credential: credentialOf({ key: { budget: { limit: 400_000n, period: 'day' } } }) });
     const exchanges = Array.from({ length: 64 }, () => run.send());
     const engine = await run.upstream.called(0);
@@ -165,7 +165,7 @@ describe('limits (docs/reference/api.md §8)', () => {
     await expectClean(run, 1);
   });
 
-  it('of failed authentication shut out an address before its key is looked at, but not from the catalog', async () => {
+  it('of failed authentication block an address before its key is read, but not from the list of models', async () => {
     const run = begin();
     const from = (address: string, more: FakeExchangeOptions = {}): FakeExchange => run.send({ address, ...more });
     const stranger = '203.0.113.7';

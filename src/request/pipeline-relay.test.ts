@@ -87,7 +87,7 @@ describe('a streamed answer', () => {
     await expectClean(run, 1);
   });
 
-  it('that nobody can continue ends in the terminal chunk and [DONE], and bills what was delivered', async () => {
+  it('that no route can continue ends in the terminal chunk and [DONE], and bills what was delivered', async () => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify(askStream) });
     const engine = await run.upstream.called(0);

@@ -1,10 +1,8 @@
 // @suite apart
 /** What traces and stories keep of a request. */
 import { describe, expect, it } from 'vitest';
-import type { RequestEnd } from '../core/telemetry.ts';
 import { type EndedSpan, readTraceparent, type RequestTrace, writeTraceparent } from '../core/trace.ts';
-import { createStories, type Stories } from '../telemetry/stories.ts';
-import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { createStories } from '../telemetry/stories.ts';
 import { keptHeap } from '../../test/support/kept-heap.ts';
 import { authorized, askStream, events, wholeStream, begin, settle } from '../../test/support/pipeline-run.ts';
 
@@ -15,24 +13,18 @@ describe('a trace', () => {
   /** A run whose spans have the ids 1, 2, … */
   function traced(isSampled: boolean) {
     const spans: EndedSpan[] = [];
-    const clock = createFakeClock();
-    const stories = createStories({ clock, process: 'p', tellSpans: (told) => spans.push(...told) });
+    const stories = createStories({ process: 'p', tellSpans: (told) => spans.push(...told) });
     let made = 1;
     const place = span(1, isSampled);
     const child = () => (isSampled ? span((made += 1), isSampled) : place);
-    const ends: RequestEnd[] = [];
-    const ended: Stories['ended'] = (end) => {
-      ends.push(end);
-      stories.ended(end);
-    };
     const traceOf = (): RequestTrace => ({ place, parentId: 'edge', child });
-    const run = begin({ stories: { ...stories, ended }, traceOf });
+    const run = begin({ stories, traceOf });
     const sent = (number: number) => readTraceparent(run.upstream.calls[number]?.call.traceparent ?? '');
-    return { run, spans, sent, ends };
+    return { run, spans, sent };
   }
 
   it('that is sampled goes on to each engine under the span of its attempt, and is named in the record of its end', async () => {
-    const { run, spans, sent, ends } = traced(true);
+    const { run, spans, sent } = traced(true);
     const exchange = run.send({ body: JSON.stringify(askStream) });
     (await run.upstream.called(0)).fail('ECONNREFUSED');
     (await run.upstream.called(1)).answer(events, wholeStream);
@@ -57,22 +49,22 @@ describe('a trace', () => {
       expect.arrayContaining(['admission', 'receive', 'read', 'plan', 'settle', 'commit']),
     );
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
-    expect(ends).toMatchObject([{ traceId }]);
+    expect(run.ends).toMatchObject([{ traceId }]);
     expect(JSON.stringify(spans)).not.toMatch(/CANARY|sk-weir/);
   });
 
   it('that is not sampled makes no span and goes on to engines as it came', async () => {
-    const { run, spans, ends } = traced(false);
+    const { run, spans } = traced(false);
     const exchange = run.send({ body: JSON.stringify(askStream) });
     (await run.upstream.called(0)).answer(events, wholeStream);
     await exchange.answered;
     await settle();
     expect(spans).toEqual([]);
     expect(run.upstream.calls[0]?.call.traceparent).toBe(writeTraceparent(span(1, false)));
-    expect(ends).toMatchObject([{ traceId: undefined }]);
+    expect(run.ends).toMatchObject([{ traceId: undefined }]);
   });
 
-  it('that nobody keeps leaves no header', async () => {
+  it('that is not made sends engines no header', async () => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify(askStream) });
     (await run.upstream.called(0)).answer(events, wholeStream);
@@ -83,7 +75,7 @@ describe('a trace', () => {
 
 describe('the stories of requests', () => {
   it('keep a few kilobytes of each request, and no body', async () => {
-    const stories = createStories({ clock: createFakeClock(), process: 'p1' });
+    const stories = createStories({ process: 'p1' });
     const bodies: string[] = [];
     /** Bytes of the heap that are needed after so many requests, each with a prompt of 200 KB. */
     async function heapAfter(requests: number, keep: (body: string) => void): Promise<number> {
@@ -100,11 +92,11 @@ describe('the stories of requests', () => {
       }
       return keptHeap();
     }
-    // What the test itself and the compiler keep is there after the first ones.
+    // The first requests fill what the test itself and the compiler keep.
     const before = await heapAfter(100, () => undefined);
     const after = await heapAfter(100, () => undefined);
     expect((after - before) / 100).toBeLessThan(16 * 1024);
-    // The twin: what is kept shows.
+    // The twin: bodies that are kept show.
     expect(((await heapAfter(100, (body) => bodies.push(body))) - after) / 100).toBeGreaterThan(150 * 1024);
     expect([bodies.length, stories.after(0, 1000).requests.length]).toEqual([100, 300]);
     expect(stories.find('corr-99')[0]).toMatchObject({

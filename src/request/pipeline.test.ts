@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { snapshotOf } from '../../test/support/route-of.ts';
 import { ask, wholeJson, begin, header, settle } from '../../test/support/pipeline-run.ts';
 
-it('names the fields it takes and does not act on, and keeps users from engines', async () => {
+it('names the fields that it accepts and ignores, and sends engines no user', async () => {
   const run = begin();
   const body = {
     ...ask,
@@ -21,7 +21,7 @@ it('names the fields it takes and does not act on, and keeps users from engines'
   expect(header(exchange, 'x-service-inert-params')).toBe('provider, transforms');
 });
 
-it('keeps the snapshot of a request while it runs, and lets go of it at the end', async () => {
+it('keeps the snapshot of a request while it runs, and releases it at the end', async () => {
   const run = begin();
   const exchange = run.send();
   const engine = await run.upstream.called(0);

@@ -30,13 +30,13 @@ describe('preparing a request', () => {
     });
   });
 
-  it('sees images in any message', () => {
+  it('counts images in any message', () => {
     const body =
       '{"model":"m/x","messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"image_url","image_url":"https://x"}]}]}';
     expect(prepareHere(encode(body), { surface: 'chat', countPrompt: uncounted }).shape.images).toBe(1);
   });
 
-  it('refuses an image that engines may not fetch by its field, wherever it stands', () => {
+  it('refuses an image that engines may not fetch, in a result of a tool too, and names its field', () => {
     const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/x.png' } };
     const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: 'x' }, image] };
     const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { url: 'http://10.0.0.1/x.png' } };
@@ -58,7 +58,7 @@ describe('preparing a request', () => {
     ['half of it', '{"model":"CANARY'],
     ['two of them', '{}{}'],
     ['a number that is none', bodyWith(',"n":NaN')],
-  ])('refuses %s as no JSON, without a word of it', (_, body) => {
+  ])('refuses %s as no JSON, without quoting it', (_, body) => {
     expect(() => prepareHere(encode(body), { surface: 'chat', countPrompt: uncounted })).toThrow(
       expect.objectContaining({ code: 'invalid_request', message: 'The request body is not valid JSON.' }) as Error,
     );
@@ -70,7 +70,7 @@ describe('preparing a request', () => {
     ).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
   });
 
-  it('takes a byte order mark', () => {
+  it('accepts a byte order mark', () => {
     expect(
       prepareHere(encode(`\u{FEFF}${bodyWith('')}`), { surface: 'chat', countPrompt: uncounted }).request.modelName,
     ).toBe('demo/tiny');
@@ -93,7 +93,7 @@ describe('preparing a request', () => {
     expect(() => prepareHere(encode(bodyWith(format)), { surface: 'chat', countPrompt: uncounted })).toThrow(
       refused('response_format.json_schema.schema'),
     );
-    // In a field that nobody reads, depth harms nobody.
+    // Depth does no harm in a field that is not read.
     expect(() =>
       prepareHere(encode(bodyWith(`,"unknown":${deep}`)), { surface: 'chat', countPrompt: uncounted }).bodyFor(
         targetOf('a'),
@@ -101,7 +101,7 @@ describe('preparing a request', () => {
     ).not.toThrow();
   });
 
-  it('takes a schema of 256 levels', () => {
+  it('accepts a schema of 256 levels', () => {
     const schema = `,"tools":[{"type":"function","function":{"name":"f","parameters":${'{"a":'.repeat(256)}1${'}'.repeat(256)}}}]`;
     expect(
       prepareHere(encode(bodyWith(schema)), { surface: 'chat', countPrompt: uncounted }).request.tools,
@@ -127,12 +127,12 @@ const request: Request = {
 };
 const large = { enum: Array.from({ length: 30_000 }, (_, index) => index) };
 
-it('hands over all of a usual request but its messages', () => {
+it('hands over all of a usual request except its messages', () => {
   const { messages: _, ...rest } = request;
   expect(handedOver(request)).toEqual(rest);
 });
 
-it('leaves large schemas behind, and what comes after them in the list too', () => {
+it('leaves large schemas behind, and all schemas after them', () => {
   const tools = [
     { name: 'small', parameters: { type: 'object' } },
     { name: 'large', parameters: large, strict: true },
@@ -145,12 +145,12 @@ it('leaves large schemas behind, and what comes after them in the list too', () 
   ]);
 });
 
-it('asks for any JSON where the schema of an answer is left behind: it may be no object', () => {
+it('asks for any JSON if the schema of an answer is left behind: the answer need not be an object', () => {
   const responseFormat = { type: 'json_schema', name: 's', schema: large, strict: true } as const;
   expect(handedOver({ ...request, responseFormat }).responseFormat).toEqual({ ...responseFormat, schema: {} });
 });
 
-it('tells that there are biases, and not a hundred thousand of them', () => {
+it('hands over one bias in place of a hundred thousand', () => {
   const biases = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [String(index), 1]));
   expect(
     Object.keys(handedOver({ ...request, sampling: { logit_bias: biases } }).sampling.logit_bias ?? {}),

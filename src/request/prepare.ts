@@ -1,5 +1,4 @@
 import type { RequestTarget } from '../core/capability.ts';
-import type { Model } from '../core/catalog.ts';
 import { estimatePromptText } from '../core/count-tokens.ts';
 import type { Surface } from '../core/dialect.ts';
 import { conversationDigest, promptDigest } from '../core/digests.ts';
@@ -14,7 +13,6 @@ import { writeRequest } from '../dialects/engine/write-request.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { createJsonScan, type JsonScan } from '../core/json-scan.ts';
-import type { TokenCounters } from '../metering/meter.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -27,11 +25,12 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Most values of a body, lists and objects included: a conversation as long as any model takes has a tenth of it. An object of
- * half a million fields takes a minute to be read and written: the thread that does it serves everybody.
+ * Most values of a body, lists and objects included. The longest conversation that a model accepts has a tenth of this
+ * number. Reading and writing an object of half a million fields takes a minute, and blocks a thread that all requests
+ * share.
  */
 const limits = { maxDepth: Infinity, maxValues: 250_000 };
-/** A shorter body cannot hold enough to do harm. */
+/** A body of at most so many characters cannot have too many values. */
 const harmlessLength = 128 * 1024;
 
 function parse(text: string): unknown {
@@ -41,17 +40,17 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message quotes the body, so it goes nowhere.
+    // The parser's own message quotes the body, so it is dropped.
     throw new Failure('invalid_request', 'The request body is not valid JSON.');
   }
 }
 
-/** How the bytes of a body are to be read. */
+/** How to read the bytes of a body. */
 interface ReadAs {
   readonly surface: Surface;
-  /** Absent: what searches found cannot be opened here. */
+  /** Absent: the results of earlier searches cannot be unsealed. */
   readonly seal?: SearchSeal;
-  /** From where engines may fetch images. Absent: from anywhere. */
+  /** The hosts that engines may fetch images from. Absent: all hosts. */
   readonly imageHosts?: ImageHosts;
   readonly keepsBillingLines?: boolean;
 }
@@ -60,7 +59,7 @@ type Size = Pick<PromptShape, 'bodyBytes' | 'isAscii'>;
 
 const encoder = new TextEncoder();
 
-/** The size of a body with what the service itself writes into the prompt: its search tool, and what is unsealed. */
+/** The size of a body with the service's own additions to the prompt: its search tool and unsealed results of searches. */
 function grown({ webSearch, sources, messages, tools }: Request, size: Size): Size {
   if (webSearch === undefined && sources === undefined) return size;
   const bodyBytes = encoder.encode(JSON.stringify([messages, tools])).length;
@@ -76,12 +75,12 @@ export function readBody(
   const body = parse(text);
   const request = dialects[surface].readRequest(body, { seal, keepsBillingLines });
   checkImages(body, request.messages, imageHosts);
-  // Every character beyond ASCII has more bytes than it has UTF-16 units.
+  // Each character outside ASCII has more bytes than UTF-16 units.
   const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };
   return { request, shape: shapeOf(request, grown(request, size)) };
 }
 
-/** What is known of its prompt. */
+/** Measures the prompt of a request. */
 function shapeOf(request: Request, size: Size): PromptShape {
   const { messages, tools } = request;
   let images = 0;
@@ -101,7 +100,7 @@ function shapeOf(request: Request, size: Size): PromptShape {
   return { ...size, ...counts, ...digests, hasLaterSystem, textTokens: estimatePromptText(request) };
 }
 
-/** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */
+/** Writes the body for an engine. Throws `invalid_request` when a part of it is nested too deeply to be written. */
 export function writeBody(request: Request, target: RequestTarget): string {
   try {
     return writeRequest(request, target);
@@ -121,7 +120,7 @@ export function promptOf(
   return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
 }
 
-/** Reads a body here and now. For small ones: a large one is read in a worker, so that it delays no other request. */
+/** Reads a body in this thread. A large body would delay other requests, so a worker reads large bodies. */
 export function prepareHere(
   bytes: Uint8Array,
   { countPrompt, ...how }: ReadAs & { readonly countPrompt: Tokenizers['countPrompt'] },
@@ -137,11 +136,14 @@ export function prepareHere(
   };
 }
 
-/** What schemas may hold in all to be copied from one thread to another: copying that takes a few milliseconds. */
+/**
+ * Limits for copying the schemas of a request to another thread, for all schemas together. The copy takes a few
+ * milliseconds.
+ */
 const copyLimits = { maxDepth: 300, maxValues: 20_000 };
 const mostCopiedCharacters = 1024 * 1024;
 
-/** Returns whether the next schema is still within the limits of them all. */
+/** Returns a function that returns whether a schema, together with the schemas before it, is within the limits. */
 function createCopyLimit(): (schema: object) => boolean {
   const bounds: JsonScan = createJsonScan(copyLimits);
   let left = mostCopiedCharacters;
@@ -153,9 +155,10 @@ function createCopyLimit(): (schema: object) => boolean {
 }
 
 /**
- * What the thread that answers a request needs of it, while its messages and the rest stay where they were read. That thread
- * has to copy it in one piece: a schema of 30 MB, or a million biases, would hold up everybody for a second. Answers are not
- * validated against schemas that are left behind, as against none that is too large to be compiled; engines get every schema.
+ * Returns the part of a request that a worker hands over to the thread that serves the request. That thread copies this
+ * part in one piece: a schema of 30 MB, or a million biases, would block all requests for a second. So the messages and
+ * large values stay in the worker. Answers are not validated against schemas that stay there, just as they are not
+ * validated against a schema that is too large to be compiled. Engines get every schema.
  */
 export function handedOver({ messages: _, ...rest }: Request): Omit<Request, 'messages'> {
   const { tools, responseFormat, sampling } = rest;
@@ -165,7 +168,7 @@ export function handedOver({ messages: _, ...rest }: Request): Omit<Request, 'me
 }
 
 function lightFormat(format: ResponseFormat, fits: (schema: object) => boolean): ResponseFormat {
-  // Any JSON will do for an empty one.
+  // An empty schema accepts any JSON.
   if (format.type !== 'json_schema' || format.schema === undefined || fits(format.schema)) return format;
   return { ...format, schema: {} };
 }
@@ -175,7 +178,10 @@ function lightTool(tool: Tool, fits: (schema: object) => boolean): Tool {
   return parameters === undefined || fits(parameters) ? tool : rest;
 }
 
-/** Whether a value is empty decides which routes can serve; its entries are for the engine alone. */
+/**
+ * Reduces a large value to one entry. Routing only needs to know that the value is not empty, and the worker writes all
+ * entries.
+ */
 function lightSampling(sampling: Sampling): Sampling {
   const cut = parameterNames.flatMap((name) => {
     const value = sampling[name];
@@ -183,23 +189,4 @@ function lightSampling(sampling: Sampling): Sampling {
     return isLarge ? [[name, Object.fromEntries(Object.entries(value).slice(0, 1))] as const] : [];
   });
   return { ...sampling, ...Object.fromEntries(cut) };
-}
-
-export interface CountersOptions {
-  readonly model: Model;
-  readonly tokenizers: Tokenizers;
-  readonly counting: PromptCounting | undefined;
-}
-
-/** The model's own counts of a request, for what no engine reports; undefined when it has no tokenizer. */
-export function countersFor(prepared: PreparedRequest, options: CountersOptions): TokenCounters | undefined {
-  const { model, tokenizers, counting } = options;
-  if (counting === undefined) return undefined;
-  return {
-    countPrompt: async () => {
-      const count = await prepared.countPrompt({ ...counting, want: 'count', limit: model.contextLength });
-      return count.kind === 'counted' ? count.tokens : undefined;
-    },
-    countText: (text) => tokenizers.countText(counting.tokenizerPath, text),
-  };
 }

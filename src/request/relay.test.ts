@@ -43,7 +43,7 @@ describe('keeping an answer alive', () => {
     expect({ armed: clock.armed(), spokeAt }).toEqual({ armed: 0, spokeAt: [1000] });
   });
 
-  it('may be stopped by what it says', () => {
+  it('can be stopped by `speak`', () => {
     const clock = createFakeClock();
     const alive = keepAlive({ clock, everyMs: 1000, speak: () => alive.stop() });
     clock.advance(5000);

@@ -9,16 +9,16 @@ import type { Request } from '../core/request.ts';
 import { eventStreamType } from '../dialects/sse.ts';
 import { requestIdHeaders } from './reply.ts';
 
-/** How an answer reaches its caller: as a stream, or whole. */
+/** Sends an answer to its caller, as a stream or whole. */
 export interface Relay {
-  /** False: the way to the caller is full. More is welcome after the exchange's `onDrain`. */
+  /** False: the connection to the caller is full. Push more after the exchange's `onDrain`. */
   readonly push: (events: readonly RelayedEvent[]) => boolean;
-  /** Sends bytes without meaning, so that no proxy takes the silence for an end. Commits the answer to its status. */
+  /** Sends bytes without meaning, so that no proxy closes the silent connection. The status is 200 from then on. */
   readonly keepAlive: () => void;
   readonly finish: (bill: Bill) => void;
   /**
-   * Ends an answer that was begun and cannot be completed, in words that its client knows (docs/reference/api.md §7.3).
-   * `reason`: what would have been answered, had nothing been sent yet.
+   * Ends an answer that has begun and cannot be completed, with an error in its client's format
+   * (docs/reference/api.md §7.3). `reason`: the error that the caller would get if nothing had been sent yet.
    */
   readonly fail: (reason?: Failure) => void;
 }
@@ -28,11 +28,11 @@ export interface RelayOptions {
   readonly dialect: Dialect;
   readonly identity: AnswerIdentity;
   readonly request: AskedAnswer & Pick<Request, 'stream' | 'inert'>;
-  /** What the answer's head says besides. */
+  /** Further headers of the answer. */
   readonly headers: Headers;
 }
 
-/** Relays an answer in the way its request asks for. */
+/** Relays an answer in the form that its request asks for: as a stream or whole. */
 export function relayAnswer(options: RelayOptions): Relay {
   const { stream, inert } = options.request;
   const named: Headers = inert.length === 0 ? [] : [['x-service-inert-params', inert.join(', ')]];
@@ -41,13 +41,16 @@ export function relayAnswer(options: RelayOptions): Relay {
   return stream ? relayStream({ ...options, headers }) : relayJson({ ...options, headers });
 }
 
-/** What ends an answer that was begun: where the reason is the request's own, the words for it, and no advice to retry. */
+/**
+ * The error that ends an answer that has begun. If the caller is to blame, the error has the reason's message, without
+ * advice to retry.
+ */
 function ending(code: FailureCode, usual: string, reason: Failure | undefined): Failure {
   if (reason?.row.blame !== 'caller') return new Failure(code, usual);
   return new Failure(code, reason.message, { about: reason.about });
 }
 
-/** As server-sent events. */
+/** Relays an answer as server-sent events. */
 function relayStream({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
   const writer = dialect.createStreamWriter(identity, request);
   const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
@@ -69,7 +72,7 @@ function relayStream({ exchange, dialect, identity, request, headers }: RelayOpt
   };
 }
 
-/** As one JSON object. */
+/** Relays an answer as one JSON object. */
 function relayJson({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
   const writer = dialect.createJsonWriter(identity, request);
   const typed: Headers = [['content-type', 'application/json'], ...headers];
@@ -93,14 +96,14 @@ function relayJson({ exchange, dialect, identity, request, headers }: RelayOptio
   };
 }
 
-/** Speaks up whenever an answer has been silent for a while. */
+/** Breaks the silence of an answer at intervals. */
 export interface KeepAlive {
-  /** Something was sent: the silence begins anew. */
+  /** Call when a piece of the answer is sent. The silence begins again. */
   readonly sent: () => void;
   readonly stop: () => void;
 }
 
-/** Runs `speak` after each `everyMs` of silence until it is stopped. One timer, moved when it fires and not with every chunk. */
+/** Runs `speak` after each `everyMs` of silence until it is stopped. Its one timer is set when it fires, not with each chunk. */
 export function keepAlive(options: {
   readonly clock: Clock;
   readonly everyMs: number;

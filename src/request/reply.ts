@@ -1,13 +1,24 @@
 import type { Dialect } from '../core/dialect.ts';
 import type { Exchange, RequestHead } from '../core/exchange.ts';
 import type { Headers } from '../core/headers.ts';
-import type { Failure } from '../core/failure.ts';
+import { asFailure, type Failure } from '../core/failure.ts';
+
+/**
+ * Answers an exchange with the failure behind an error, and returns that failure. Undefined: the caller left before the
+ * request was complete, and there is nothing to answer.
+ */
+export function replyRefusal(exchange: Exchange, error: unknown, dialect: Dialect): Failure | undefined {
+  if (exchange.signal.aborted && error === exchange.signal.reason) return undefined;
+  const failure = asFailure(error);
+  replyFailure(exchange, failure, dialect);
+  return failure;
+}
 
 /** Answers an exchange with a failure: its status, its headers, and the envelope of docs/reference/api.md §7.1. */
-export function replyFailure(exchange: Exchange, failure: Failure, dialect: Dialect): void {
+function replyFailure(exchange: Exchange, failure: Failure, dialect: Dialect): void {
   const { retryAfterSeconds, row, headers } = failure;
   const id = requestIdHeaders(dialect, exchange.head);
-  // docs/reference/api.md §4.1.3: this one status is plain text.
+  // The only error in plain text (docs/reference/api.md §4.1.3).
   if (failure.code === 'body_too_large') {
     exchange.reply(413, [['content-type', 'text/plain'], ...id], failure.message);
     return;
@@ -18,8 +29,8 @@ export function replyFailure(exchange: Exchange, failure: Failure, dialect: Dial
 }
 
 /**
- * The id of a request under the name by which its dialect's clients read it. Envoy answers with it as `x-request-id` on every
- * surface: the caller's own, or one that Envoy made.
+ * The request's `x-request-id`, the caller's own or Envoy's, in the header that clients of this dialect read. Envoy adds
+ * `x-request-id` itself to the answers of every surface.
  */
 export function requestIdHeaders({ requestIdHeader }: Dialect, head: RequestHead): Headers {
   const id = head.header('x-request-id');

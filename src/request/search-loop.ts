@@ -14,7 +14,8 @@ import {
   webSearchName,
 } from '../core/web-search.ts';
 import { type Citing, writeSearchError, writeSources } from '../dialects/search-words.ts';
-import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
+import type { Dispatch } from '../dispatch/dispatch.ts';
+import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import { createRoundTotals } from '../metering/round-totals.ts';
 import { createCiter, quote } from '../web-search/cite.ts';
@@ -26,9 +27,9 @@ import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 /** The web search of a deployment. */
 export interface WebSearch {
   readonly seal: SearchSeal;
-  /** Absent: what was found earlier can be sent back, and nothing is searched any more. */
-  readonly provider?: SearchProvider;
-  /** What a search costs. */
+  /** Absent: no search is made, and results of earlier searches can still be sent back. */
+  readonly provider?: SearchProvider | undefined;
+  /** The price of one search. */
   readonly price: Money;
 }
 
@@ -38,24 +39,24 @@ interface Found {
   readonly words: string;
 }
 
-/** Tokens that are kept for the answer when results are cut to what the model has room for. */
+/** Tokens that are kept free for the answer when results are cut to fit the context window. */
 const leastAnswer = 1024;
 
-/** Throws `web_search_unavailable` when a request wants to search where that cannot be done. */
+/** Throws `web_search_unavailable` for a request that may search, if the deployment has no provider. */
 export function checkSearch({ webSearch }: Omit<Request, 'messages'>, search: WebSearch | undefined): void {
   if (webSearch === undefined || search?.provider !== undefined) return;
   throw new Failure('web_search_unavailable', 'tools: web search is not enabled on this deployment');
 }
 
-/** Whether the answer to a request takes more than one call to its model. */
+/** Whether the search loop answers a request: the request may search, or sends back results of earlier searches. */
 export function takesRounds({ webSearch, sources = [] }: Omit<Request, 'messages'>): boolean {
   return webSearch !== undefined || sources.length > 0;
 }
 
 /**
- * Answers a request that may search the web: calls the model, makes the searches it asks for, and calls it again with what
- * was found, until it has answered. To its caller it is one answer: one stream, one usage, one end. What was sent back of
- * earlier searches may be cited without searching again.
+ * Answers a request that may search the web. Calls the model, makes the searches that the model asks for, and calls it
+ * again with the results, until it has answered. The caller gets one answer: one stream, one usage, one end. The model may
+ * also cite results of earlier searches that the request sends back.
  */
 export function runSearchLoop(
   ask: Omit<ModelCall, 'round' | 'deliver'> & { readonly deliver: (events: readonly RelayedEvent[]) => void },
@@ -94,7 +95,7 @@ export function runSearchLoop(
   let running: Dispatch | undefined;
   let isPaused = false;
 
-  /** Calls the model once. Resolves when it has said all it had to say. */
+  /** Calls the model once. Resolves when its output has ended. */
   async function call(round: Round | undefined): Promise<{ readonly end: DispatchEnd; readonly said: RoundOutput }> {
     const collector = collectRound({
       citer: citing === 'marks' ? citer : undefined,
@@ -119,13 +120,16 @@ export function runSearchLoop(
     routes = Math.max(routes, end.routes);
     if ('route' in end && end.route !== undefined) lastRoute = end.route;
     if (end.kind === 'completed') isContinued ||= end.isContinued;
-    // Of an answer that broke off, too: what came of its text has been paid for.
+    // The held text is sent even if the answer broke off, because the caller pays for all text that has arrived.
     const rest = end.kind === 'cancelled' ? [] : collector.flush();
     if (rest.length > 0) deliver(rest);
     return { end, said: collector.output() };
   }
 
-  /** How it ends when the model cannot be called again. A whole answer of which nothing was sent has merely failed. */
+  /**
+   * Returns the end of an answer that a later call could not complete. An answer that does not stream has failed, because nothing
+   * of it has been sent.
+   */
   function brokenOff(): DispatchEnd {
     return lastRoute === undefined || !request.stream
       ? { kind: 'failed', attempts, routes, isPartial: true }
@@ -139,7 +143,7 @@ export function runSearchLoop(
     let round: Round | undefined;
     for (let rounds = 1; ; rounds += 1) {
       const isFirst = round === undefined;
-      // What goes wrong before the first word is the request's failure; after it, the answer's.
+      // An error of the first call fails the request. An error of a later call ends the answer.
       const called = await call(round).catch((error: unknown) => {
         if (isFirst) throw error;
         return undefined;
@@ -147,7 +151,7 @@ export function runSearchLoop(
       if (called === undefined) return brokenOff();
       const { end, said } = called;
       if (end.kind === 'cancelled') {
-        // The prompt of this round was counted in advance.
+        // The prompt of this round was counted before its call, but no engine received it.
         if (!end.heard && !isFirst) deliver([totals.past()]);
         return cancelled(end.heard || !isFirst);
       }
@@ -177,7 +181,7 @@ export function runSearchLoop(
     }
   }
 
-  /** Makes the searches of a round side by side, and sends their events one after the other. Undefined: the caller left. */
+  /** Makes the searches of a round at the same time, and sends their events in order. Undefined: the caller left. */
   async function searchAll(steps: readonly ParsedQuery[]): Promise<readonly Found[] | undefined> {
     const conversation = totals.conversation() + Math.max(leastAnswer, Math.min(request.maxOutputTokens ?? 0, 4096));
     const roomTokens = (ask.plan.model.contextLength - conversation) / steps.length;
@@ -185,7 +189,7 @@ export function runSearchLoop(
     searchesLeft -= findings.filter((finding) => finding !== undefined).length;
     const found: Found[] = [];
     for (const [at, step] of steps.entries()) {
-      // This format's ids have no other sign than the underscore.
+      // Ids of this format have no special character except the underscore.
       const id = `srvtoolu_${options.newId().replaceAll('-', '_')}`;
       deliver([{ type: 'search-call', choice: 0, id, input: step.input }]);
       const finding = await findings[at];
@@ -205,11 +209,14 @@ export function runSearchLoop(
     const span = ask.trace?.child();
     const traceparent = span && writeTraceparent(span);
     const finding = await provider.search({ query, domains, location, traceparent }, signal);
-    options.telemetry.searched(ask.requestId, {
-      provider: provider.name,
-      durationMs: Math.round(options.clock.elapsed() - begun),
-      spanId: span?.spanId,
-      ...(finding.kind === 'found' ? { result: 'found' } : { result: finding.code, detail: finding.detail }),
+    ask.watch.progress({
+      kind: 'searched',
+      search: {
+        provider: provider.name,
+        durationMs: Math.round(options.clock.elapsed() - begun),
+        spanId: span?.spanId,
+        ...(finding.kind === 'found' ? { result: 'found' } : { result: finding.code, detail: finding.detail }),
+      },
     });
     return finding;
   }
@@ -252,7 +259,10 @@ export function runSearchLoop(
   };
 }
 
-/** What a round adds to the conversation: the same messages that are read when its blocks are sent back. */
+/**
+ * The messages that a round adds to the conversation. They equal the messages that are read when the caller sends the answer's
+ * blocks back.
+ */
 function turnsOf(said: RoundOutput, steps: readonly ParsedQuery[], found: readonly Found[]): readonly Message[] {
   const calls = steps.map((step, at) => ({
     id: found[at]?.event.id ?? '',
@@ -270,7 +280,7 @@ function turnsOf(said: RoundOutput, steps: readonly ParsedQuery[], found: readon
   ];
 }
 
-/** The plan with the route first that answered last: it has the conversation in its cache. */
+/** Returns the plan with the route that answered last in first place, because that route's cache has the conversation. */
 function withFirst(plan: Plan, route: Route | undefined): Plan {
   const [first, ...others] = plan.routes.toSorted((a, b) => Number(b.route === route) - Number(a.route === route));
   return first === undefined ? plan : { ...plan, routes: [first, ...others] };

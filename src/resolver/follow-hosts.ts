@@ -8,6 +8,7 @@ import {
   type FollowEndpoints,
   type HostPort,
   type HostsSource,
+  type Scheme,
 } from '../core/endpoint.ts';
 
 /** The addresses of a host name, IPv4 and IPv6; none for a name without any. Rejects if the look-up fails. */
@@ -175,7 +176,7 @@ export function createHostFollower(options: {
 
 function endpointsOf(
   hosts: readonly HostPort[],
-  options: { readonly scheme: 'http' | 'https'; readonly addressesOf: (host: string) => readonly string[] },
+  options: { readonly scheme: Scheme; readonly addressesOf: (host: string) => readonly string[] },
 ): readonly Endpoint[] {
   const endpoints = new Map<string, Endpoint>();
   for (const at of hosts) {

@@ -7,7 +7,7 @@ import type {
   SystemMessages,
 } from '../core/capability.ts';
 import type { Model, Route } from '../core/catalog.ts';
-import type { ReasoningAsk, ReasoningEffort, Request } from '../core/request.ts';
+import { type ReasoningAsk, type ReasoningEffort, reasoningEfforts, type Request } from '../core/request.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
 import { asksForDefault, type ParameterName, parameterNames, parameters } from '../core/parameters.ts';
 import type { PlannedRoute } from '../core/plan.ts';
@@ -17,14 +17,14 @@ export interface Candidate extends PlannedRoute {
   readonly honoured: number;
 }
 
-/** A route, with what it can do and what reasoning comes to on it. */
+/** A route, its capabilities, and the reasoning that a request gets on it. */
 interface Assessed {
   readonly route: Route;
   readonly capabilities: Capabilities;
   readonly reasoning: ReasoningSetting | undefined | 'impossible';
 }
 
-/** Features of the request that the route refuses together; undefined when there is no such pair. */
+/** Returns features of the request that the route refuses together. Undefined: there is no such pair. */
 function conflictOf(
   { capabilities, reasoning }: Assessed,
   features: ReadonlySet<Feature>,
@@ -36,9 +36,9 @@ function conflictOf(
 }
 
 /**
- * Returns the routes of a model that can serve this exact request, transport included. Throws the refusal that names what no
- * route can do, or `param_combination_not_supported` when some route can do each part, but none all of them. `placementOf` returns
- * where a route takes system messages, if more is known than the engine's table says.
+ * Returns the routes of a model that can serve this exact request, transport included. If no route can do some part of it, throws
+ * the refusal of that part. If each part has a route, but all parts together have none, throws `param_combination_not_supported`.
+ * `placementOf` returns where a route was observed to accept system messages. Undefined: the engine's table decides.
  */
 export function eligibleRoutes(
   asked: Asked,
@@ -85,7 +85,7 @@ export function eligibleRoutes(
   return able;
 }
 
-/** The reasons why a route cannot serve a request: the parts that it cannot do, else the parts that it refuses together. */
+/** Returns why a route cannot serve a request: the parts that it cannot do, else the parts that it refuses together. */
 export function lackOf(
   asked: Asked,
   route: Route,
@@ -100,7 +100,7 @@ export function lackOf(
   return conflictOf({ route, capabilities, reasoning }, new Set(needs.map(({ feature }) => feature))) ?? [];
 }
 
-/** Tools that must not be called are still sent to an engine that has a word for that: the prompt keeps its beginning, and its prefix cache. */
+/** Tools that must not be called are still sent to an engine with a parameter for that. The beginning of the prompt stays the same, and its prefix cache is used. */
 function withholdsTools({ toolChoice, stream }: Asked, { tools, toolChoice: can }: Capabilities): boolean {
   return toolChoice === 'none' && !(tools[stream ? 'stream' : 'json'] && can.includes('none'));
 }
@@ -117,14 +117,17 @@ export type Asked = Omit<Request, 'messages'>;
 /** Something that a route must be able to do for this exact request. */
 export interface Need {
   readonly feature: Feature;
-  /** The refusal when no route can. */
+  /** Code of the refusal if no route can meet the need. */
   readonly code: FailureCode;
   /** The message of the refusal. */
   readonly message: string;
   readonly met: (capabilities: Capabilities) => boolean;
 }
 
-/** The parameters that are sent: those that are there, have what they need, and change something. */
+/**
+ * Returns the parameters of the request that are sent. Leaves out parameters of tools if there are no tools, and parameters that
+ * ask for the default.
+ */
 function sentParameters({ sampling, tools }: Asked): readonly ParameterName[] {
   return parameterNames.filter((name) => {
     if (parameters[name].needs === 'tools' && tools.length === 0) return false;
@@ -134,7 +137,7 @@ function sentParameters({ sampling, tools }: Asked): readonly ParameterName[] {
 
 function toolNeeds({ tools, toolChoice, stream }: Asked): readonly Need[] {
   const transport = stream ? 'stream' : 'json';
-  // A model that must not call any tool needs none: they are left out.
+  // A model that must not call a tool needs none, so all are left out.
   if (tools.length === 0 || toolChoice === 'none') return [];
   const code = 'tools_not_supported';
   const needs: Need[] = [
@@ -166,7 +169,7 @@ function formatNeeds({ responseFormat, stream }: Asked): readonly Need[] {
   ];
 }
 
-/** Everything that a route must be able to do to serve this exact request, transport included. */
+/** Returns everything that a route must be able to do to serve this exact request, transport included. */
 function needsOf(asked: Asked): readonly Need[] {
   const demanded = sentParameters(asked).filter((name) => parameters[name].withoutIt === 'refused');
   return [
@@ -181,9 +184,7 @@ function needsOf(asked: Asked): readonly Need[] {
   ];
 }
 
-const ladder: readonly ReasoningEffort[] = ['low', 'medium', 'high', 'max'];
-
-/** The share of the output cap that a reasoning budget must reach to count as a level, and the tokens where there is no cap. */
+/** A reasoning budget counts as a level from this share of the output cap, or from this number of tokens if there is no cap. */
 const levels: readonly { readonly effort: ReasoningEffort; readonly share: number; readonly tokens: number }[] = [
   { effort: 'max', share: 0.9, tokens: 32_768 },
   { effort: 'high', share: 0.65, tokens: 12_288 },
@@ -191,7 +192,7 @@ const levels: readonly { readonly effort: ReasoningEffort; readonly share: numbe
   { effort: 'low', share: 0, tokens: 0 },
 ];
 
-/** The level nearest to a reasoning budget, for routes that take no budgets. */
+/** Returns the level nearest to a reasoning budget, for routes that accept no budgets. */
 export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | undefined): ReasoningEffort {
   const reached = levels.find(({ share, tokens }) =>
     maxOutputTokens === undefined ? budgetTokens >= tokens : budgetTokens >= share * maxOutputTokens,
@@ -199,16 +200,18 @@ export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | u
   return reached?.effort ?? 'low';
 }
 
-/** The deepest supported level that is not deeper than the level asked for; else the least one there is. */
+/**
+ * Returns the deepest supported level that is not deeper than the requested level. If all are deeper, returns the shallowest level.
+ */
 function clamp(asked: ReasoningEffort, supported: readonly ReasoningEffort[]): ReasoningEffort | undefined {
-  const wanted = ladder.indexOf(asked);
-  return supported.findLast((effort) => ladder.indexOf(effort) <= wanted) ?? supported[0];
+  const wanted = reasoningEfforts.indexOf(asked);
+  return supported.findLast((effort) => reasoningEfforts.indexOf(effort) <= wanted) ?? supported[0];
 }
 
 /**
- * Settles what reasoning comes to on a route (docs/reference/api.md §4.1.1). A request that says nothing gets the deepest level
- * that the route provably honours; a level is clamped to the levels of the route; a budget is passed on, or becomes a level.
- * Undefined for a model that does not reason. `impossible` when reasoning would have to be off and cannot be.
+ * Returns the reasoning of a request on a route (docs/reference/api.md §4.1.1). A request that names no level or budget gets the
+ * deepest level that the route provably honours. A level is limited to the levels of the route. A budget is passed on, or becomes a
+ * level. Undefined: the model does not reason. `impossible`: reasoning must be off, and the route cannot turn it off.
  */
 export function settleReasoning(
   ask: ReasoningAsk | undefined,
@@ -219,7 +222,7 @@ export function settleReasoning(
   if (mode === 'None') return undefined;
   if (ask?.enabled === false) return mode === 'Optional' && control.off ? { enabled: false } : 'impossible';
   if (ask?.budgetTokens !== undefined && control.budget) return { enabled: true, budgetTokens: ask.budgetTokens };
-  const supported = ladder.filter((effort) => control.efforts.includes(effort) && efforts.includes(effort));
+  const supported = reasoningEfforts.filter((effort) => control.efforts.includes(effort) && efforts.includes(effort));
   const asked =
     ask?.budgetTokens === undefined ? (ask?.effort ?? 'max') : effortOfBudget(ask.budgetTokens, maxOutputTokens);
   const effort = clamp(asked, supported);

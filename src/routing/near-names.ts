@@ -1,32 +1,32 @@
 import leven from 'leven';
 
-/** Longer names get no suggestions, characters: the length of the longest id. */
+/** Longest name that gets suggestions, characters: the length of the longest id. */
 const longestName = 128;
 /** Most suggestions. */
 const mostNames = 3;
-/** Pairs of characters that are compared at most for one name: some milliseconds, however long the catalog is. */
+/** Most pairs of characters that are compared for one name. Limits the time to some milliseconds, however long the catalog is. */
 const mostPairs = 500_000;
-/** Names that are looked at, at most. */
+/** Most names that are compared. */
 const mostLookedAt = 10_000;
-/** A name of so many characters or more is near the longer names that begin with it. */
+/** Least length of a name, characters, to be near the longer names that begin with it. */
 const leastPrefix = 3;
 
-/** The difference up to which two names are near: one character in four, and at least two for a whole id. */
+/** Returns the greatest difference of near names, characters: a quarter of the name's length, but at least `least`. */
 const allowance = (length: number, least: number): number => Math.max(least, Math.floor(length / 4));
 
-/** The part behind the organisation, which callers leave out or take for another one. */
+/** Returns the name without its organisation, which callers omit or confuse. */
 const tailOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1);
 
 const begins = (short: string, long: string): boolean => short.length >= leastPrefix && long.startsWith(short);
 
-/** The names that a caller may have meant, nearest first: misspelt, without their organisation, or cut short. */
+/** Returns the names that a caller may have meant, nearest first. The caller's name may be misspelt, cut short, or without the organisation. */
 export function nearNames(wanted: string, names: Iterable<string>): readonly string[] {
   if (wanted.length > longestName) return [];
   const tail = tailOf(wanted);
   const found: { readonly name: string; readonly distance: number }[] = [];
   let pairs = 0;
 
-  /** How many characters two names differ in; infinite where that is more than `most`. */
+  /** Returns in how many characters two names differ. Infinite: in more than `most`. */
   function difference(one: string, other: string, most: number): number {
     if (Math.abs(one.length - other.length) > most || pairs > mostPairs) return Infinity;
     pairs += one.length * other.length;
@@ -37,7 +37,7 @@ export function nearNames(wanted: string, names: Iterable<string>): readonly str
   for (const name of Iterator.from(names).take(mostLookedAt)) {
     const nameTail = tailOf(name);
     const whole = difference(wanted, name, allowance(wanted.length, 2));
-    // Another organisation weighs as much as one wrong character.
+    // Another organisation counts as one wrong character.
     const behind = difference(tail, nameTail, allowance(tail.length, 1)) + 1;
     const distance = Math.min(whole, behind, begins(tail, nameTail) || begins(nameTail, tail) ? 1.5 : Infinity);
     if (distance < Infinity) found.push({ name, distance });

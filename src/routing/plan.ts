@@ -20,24 +20,24 @@ export interface PlanOptions {
   /** Whether `GET /v1/models` lists a model. Messages to callers name listed models only. Absent: all are listed. */
   readonly isListed?: ((model: Model) => boolean) | undefined;
   readonly capabilitiesOf: (route: Route) => Capabilities;
-  /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
+  /** A random number, 0 ≤ turn < 1, that picks the first route by its chance. */
   readonly turn: number;
   /** Absent: nothing is known of any route. */
   readonly health?: RoutingView;
-  /** Absent: no conversation has a route of its own. */
+  /** Absent: no conversation has its own route. */
   readonly affinityOf?: AffinityOf;
-  /** What is known of a model's tokenizer, by its path. Absent: nothing is. */
+  /** What is known of a model's tokenizer, by its path. Absent: nothing is known. */
   readonly boundsOf?: Tokenizers['boundsOf'];
-  /** Where engines take system messages. Absent: nothing is known. */
+  /** Where engines accept system messages. Absent: nothing is known. */
   readonly placement?: Pick<SystemPlacement, 'of'>;
-  /** Called with the ranking of the routes, also where none is left. */
+  /** Called with the ranking of the routes, even if no route is left. */
   readonly ranked?: (ranking: Ranking) => void;
 }
 
 /**
- * Plans a request: the routes that can serve it now, in the order in which they are tried. Routes are filtered by what the catalog
- * says, scored by their health, and ordered. What the catalog rules out is refused whatever the health of the routes. Where all
- * routes that could serve the request are full or ejected, throws `no_capacity` at once: nothing waits.
+ * Plans a request: returns the routes that can serve it now, in the order in which they are tried. The catalog decides which routes
+ * can serve it, and their health decides the order. A request that the catalog rules out is refused, whatever the health of the
+ * routes. If all routes that could serve it are full or ejected, throws `no_capacity` at once. No request waits.
  */
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
   const { capabilitiesOf, turn, health: view = neverSeen, affinityOf, boundsOf, placement } = options;
@@ -86,7 +86,10 @@ function findModel(name: string, options: PlanOptions): Model {
   return model;
 }
 
-/** Repeats the name, which may be a caller's own secret: the text is for the caller alone, as every message of a failure is. */
+/**
+ * Repeats the model's name as the caller wrote it, which may be a secret. Like every message of a failure, the text is for the
+ * caller alone.
+ */
 function notFoundText(name: string, { snapshot, allowedModels, isListed = () => true }: PlanOptions): string {
   const allowed = [...snapshot.models.keys()].filter((id) => allowsModel(allowedModels, id));
   const near = nearNames(name, allowed).filter((id) => {
@@ -99,7 +102,7 @@ function notFoundText(name: string, { snapshot, allowedModels, isListed = () => 
   return `model: ${JSON.stringify(shown)} is not in the catalog.${meant} GET /v1/models lists ${lists}.`;
 }
 
-/** Longest name that is repeated whole, characters: that of the longest id. */
+/** Longest name that is repeated whole, characters: the length of the longest id. */
 const longestShown = 128;
 
 const none: readonly StructuralCapability[] = [];
@@ -121,11 +124,11 @@ export interface ContextOptions {
 
 /**
  * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3). Most requests
- * pass by their size alone; the others are counted exactly. Without a tokenizer, or where it has no count, the engine decides.
+ * pass by their size alone. The others are counted exactly. Without a tokenizer, or without its count, the engine decides.
  */
 export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
   const { model, tokenizers, counting } = options;
-  // Without a cap the rest of the window is the output's, and it needs room for one token.
+  // Without a cap, the output may use the rest of the window. It needs room for one token.
   const limit = model.contextLength - (prepared.request.maxOutputTokens ?? 1);
   if (limit < 1) throw contextOverflow(model);
   if (counting === undefined) return;
@@ -138,8 +141,7 @@ export async function checkContext(prepared: PreparedRequest, options: ContextOp
 
 /**
  * The refusal of a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3).
- * Agents shorten their conversation when they find one of a few known phrases in the message, so it holds those phrases
- * (docs/clients.md).
+ * Agents shorten their conversation when the message has one of a few known phrases, so this message has them (docs/clients.md).
  */
 export function contextOverflow({ contextLength }: Pick<Model, 'contextLength'>): Failure {
   return new Failure(

@@ -3,8 +3,8 @@ import type { Route } from '../core/catalog.ts';
 const keys = new WeakMap<Route, string>();
 
 /**
- * The name of a route across snapshots, which bring new objects for the same routes. A route whose backend got another cluster
- * has another key: nothing that was learned of the old backend holds for the new one.
+ * Names a route across snapshots, each of which has new objects for the same routes. When the backend of a route gets another
+ * cluster, the route gets another key, because the health of the old backend says nothing about the new one.
  */
 export function routeKey(route: Route): string {
   let key = keys.get(route);

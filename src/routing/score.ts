@@ -7,9 +7,9 @@ import { pull } from './affinity.ts';
 export interface OrderOptions {
   readonly view: RoutingView;
   readonly ask: StatusAsk;
-  /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
+  /** A random number, 0 ≤ turn < 1, that picks the first route by its chance. */
   readonly turn: number;
-  /** Name of the conversation (`AffinityOf`). Undefined: no route is its own. */
+  /** Name of the conversation (`AffinityOf`). Undefined: the request has no route of its own. */
   readonly affinity?: string | undefined;
   /** Called with the result and the reasons. */
   readonly ranked?: ((ranking: Ranking) => void) | undefined;
@@ -21,16 +21,16 @@ interface Entry {
   readonly score: Score;
 }
 
-/** A route keeps its conversations while it is worth a tenth of the best route … */
+/** Least worth of a route that keeps its conversations, as a share of the best route's worth. */
 const leastWorth = 0.1;
-/** … and its free share is a quarter of the freest route's. */
+/** Least free share of a route that keeps its conversations, as a share of the freest route's. */
 const leastRoom = 0.25;
 
 /**
- * Orders the candidates that can be asked now as they are to be tried; none when all are unavailable. Routes with a weight come
- * before standby routes. The routes that honour most of the optional parameters come first. Of these, a route that may be well
- * again is probed; else a conversation goes to its own route; else chance decides by score. The others follow by score. Routes
- * that fail at once come last: trying them is better than failing.
+ * Returns the available candidates in the order in which they are tried. Weighted routes come before standby routes. The routes
+ * that honour most of the optional parameters come first. Among equals, a route to be probed comes first, else the conversation's
+ * own route, else a route by chance and score. The others follow by score. Routes that fail at once come last: trying them is
+ * better than failing.
  */
 export function order(candidates: readonly Candidate[], options: OrderOptions): readonly Candidate[] {
   const { view, ask, turn, ranked } = options;
@@ -61,7 +61,7 @@ export function order(candidates: readonly Candidate[], options: OrderOptions): 
   return ordered.map(({ candidate }) => candidate);
 }
 
-/** The routes after the first one. A standby that is well comes before a route that may still be down. */
+/** Orders the routes after the first one. A healthy standby comes before a route that may still be down. */
 function followers(entries: readonly Entry[], first: Entry): readonly Entry[] {
   const others = entries.filter((entry) => entry !== first);
   if (!others.some(isStandbyEntry)) return others;
@@ -81,7 +81,7 @@ function rankedRoute({ candidate, status, score }: Entry, isInTurn: boolean): re
 
 interface Entries {
   readonly entries: Entry[];
-  /** The candidates that are none of the entries. */
+  /** The candidates that are not among the entries. */
   readonly leftOut: () => readonly LeftOutRoute[];
 }
 
@@ -94,11 +94,11 @@ function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions
   }));
   const statuses = all.filter(({ status }) => status.state !== 'unavailable');
   const valid = statuses.filter(({ status }) => status.state !== 'invalid-structure');
-  // Where all routes are known for defects, an answer that may be valid is better than none: one caller's schema that no answer
-  // can meet must not take a model from the other callers.
+  // If all routes have defects, an answer that may be valid is better than none. One caller's schema that no answer can meet
+  // must not make a model unavailable to the other callers.
   const able = valid.length > 0 ? valid : statuses;
   return {
-    // A route is compared with those that it takes turns with.
+    // A route is compared with the routes of its tier.
     entries: [
       ...scored(able.filter(({ candidate }) => !isStandby(candidate.route))),
       ...scored(able.filter(({ candidate }) => isStandby(candidate.route))),
@@ -130,10 +130,13 @@ const isProbe = ({ status }: Entry): boolean => status.state === 'probe' || stat
 
 const isStandbyEntry = ({ candidate }: Entry): boolean => isStandby(candidate.route);
 
-/** Routes take turns with those of their tier: with a weight, standby, and the two kinds again that fail at once. */
+/** Routes of the same tier take turns: weighted ones, standbys, and each of the two kinds that fail at once. */
 const tierOf = (entry: Entry): number => Number(isLast(entry)) * 2 + Number(isStandbyEntry(entry));
 
-/** By tier; then most honoured first, available before probes, by score, and by weight, which orders routes without load. */
+/**
+ * Sorts by tier, then most honoured parameters first, then probes last, then by chance, then by weight. Weight decides between
+ * routes without load.
+ */
 function byRank(a: Entry, b: Entry): number {
   return (
     tierOf(a) - tierOf(b) ||
@@ -146,7 +149,7 @@ function byRank(a: Entry, b: Entry): number {
 
 const probeIn = (group: readonly Entry[]): Entry | undefined => group.find(isProbe);
 
-/** The route that all turns of a conversation go to: a slow one, or one that is filling up, leaves them to the next. */
+/** Returns the route that all turns of a conversation go to. A route that is slow or nearly full is skipped. */
 function ownIn(group: readonly Entry[], { affinity }: OrderOptions): Entry | undefined {
   if (affinity === undefined) return undefined;
   let worth = 0;
@@ -169,21 +172,21 @@ function ownIn(group: readonly Entry[], { affinity }: OrderOptions): Entry | und
   return own;
 }
 
-/** The route whose turn it is, by its chance. A probe takes no turn while another route is available. */
+/** Picks a route at random, in proportion to the chances. A probe is not picked while another route is available. */
 function pick(group: readonly Entry[], turn: number): Entry | undefined {
   const inside = group.filter((entry) => !isProbe(entry));
   let point = turn * inside.reduce((sum, { score }) => sum + score.chance, 0);
   return inside.find(({ score }) => (point -= score.chance) < 0);
 }
 
-/** What of a route bears on its score. */
+/** The facts about a route that its score depends on. */
 export interface Scorable {
   readonly weight: number;
   readonly status: RouteStatus;
 }
 
 export interface Score {
-  /** Weight × success × speed × validity: what the route is worth, however full it is. */
+  /** Weight × success × speed × validity: the value of the route, however full it is. */
   readonly worth: number;
   /** Slots that are free. */
   readonly free: number;
@@ -192,20 +195,24 @@ export interface Score {
   /** Its chance to be tried first, relative to the others. */
   readonly chance: number;
   /**
-   * Its share of the conversations, relative to the others: weight × slots × speed to the nearest power of four. It does not
-   * follow each attempt, because a conversation that moves leaves its prompts behind, and replicas have to agree.
+   * Its share of the conversations, relative to the others: weight × slots × speed. The speed is rounded to a power of four, so
+   * that the share does not change with every attempt: a conversation that moves loses its prefix cache, and replicas have to
+   * agree.
    */
   readonly steady: number;
 }
 
-/** The capacity of a backend that names none, where no other names one either. */
+/** The assumed capacity of each backend if no backend declares a capacity. */
 const usualCapacity = 64;
 /** Length of an answer in tokens, for comparing the speed of routes. */
 const usualTokens = 256;
-/** A route up to so many times slower than the best is a slower machine; beyond that, something is wrong with it. */
+/**
+ * A route up to so many times slower than the best is assumed to have a slower machine. A route that is even slower is assumed to
+ * have a fault.
+ */
 const sickFactor = 5;
 
-/** The capacity of backends that name none: the mean of the others. */
+/** Returns the assumed capacity of backends that declare none: the mean of the others. */
 function neutralCapacity(candidates: readonly Scorable[]): number {
   let sum = 0;
   let known = 0;
@@ -229,8 +236,8 @@ function answerMs({ firstOutput, tokenMs }: RouteStatus, { tokens }: SpeedOption
 }
 
 /**
- * The speed of a route relative to the best, at most one. Few samples, or old ones, count for little, so that a route that was
- * slow is tried again in time.
+ * Returns the speed of a route relative to the best, at most one. Few or old samples count for little, so that a route that was slow
+ * is tried again.
  */
 function speed(status: RouteStatus, { best, ...options }: SpeedOptions & { readonly best: number }): number {
   const ms = answerMs(status, options);
@@ -252,7 +259,7 @@ export function scores(candidates: readonly Scorable[]): readonly Score[] {
   );
   let best = Infinity;
   for (const { status } of candidates) {
-    // A route of which only a lower bound is known can be the slowest, but not the fastest.
+    // A route with only a lower bound can be the slowest, but not the fastest.
     if (status.firstOutput?.isBound === false) best = Math.min(best, answerMs(status, { tokens }) ?? Infinity);
   }
   return candidates.map(({ weight, status }) => {

@@ -3,12 +3,12 @@ import type { Route } from '../core/catalog.ts';
 import type { Plan } from '../core/plan.ts';
 
 /**
- * Remembers where routes take system messages, as far as their engines have shown: a route that refused a request with a later
- * system message is sent leading ones only from then on, until the catalog changes the route.
+ * Remembers where routes accept system messages. A route that refused a system message in the middle of a conversation gets only
+ * leading ones from then on, until the catalog changes the route.
  */
 export interface SystemPlacement {
   readonly of: (route: Route) => SystemMessages | undefined;
-  /** Call it when an engine has refused a request for system messages in its middle. */
+  /** Call it when an engine has refused a request because of system messages in its middle. */
   readonly refused: (route: Route) => void;
 }
 
@@ -20,7 +20,7 @@ export function createSystemPlacement(): SystemPlacement {
   };
 }
 
-/** The plan with leading system messages only; undefined when the plan has no others. */
+/** Returns the plan with leading system messages only. Undefined: the plan sends no system messages elsewhere. */
 export function leadingPlan(plan: Plan): Plan | undefined {
   const lead = (planned: Plan['routes'][number]): Plan['routes'][number] => {
     const { form } = planned.target;

@@ -14,22 +14,23 @@ const rememberedKeys = 50_000;
 const maxWaitingRows = 10_000;
 const maxBatch = 1_000;
 /**
- * Least time between two commits. A commit costs ten times what a row in it does, so a busy service shares them; a row
- * that comes alone is not held back. With 4 ms, whole answers are a quarter fewer: each waits for its row.
+ * Least time between two commits. A commit costs ten times as much as a row in it, so rows of a busy service share
+ * commits. A row that comes alone does not wait. With 4 ms there are a quarter fewer whole answers, because each waits
+ * for its row.
  */
 const commitEveryMs = 2;
 
 /**
- * How long a credential is used after it was read. SQLite reports changes several times a second. PostgreSQL
- * reports them only without a pooler in between, so keys in use are read again before they are too old: a change then takes effect
- * within a second in any case.
+ * How long a credential is used after it was read. SQLite reports changes several times a second. PostgreSQL reports
+ * them only if no pooler is in between. So keys in use are read again in time, and every change takes effect within a
+ * second.
  */
 const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
 const readAgainEveryMs = 300;
 const readAgainAtMost = 5_000;
-/** A server of which nothing was asked for so long is asked whether it is there. SQLite's file does not go away. */
+/** After this time without a query, PostgreSQL is asked whether it is there. SQLite needs no such query. */
 const lookEveryMs = 5_000;
-/** How long a known key goes on working while the database is away, and an operator therefore cannot suspend it. */
+/** How long a known key works while the database is down. An operator cannot suspend it in that time. */
 const awayForMs = 30 * 60_000;
 
 /** Callbacks of a store, and what it was opened with. */
@@ -37,7 +38,7 @@ export interface StoreClientOptions {
   readonly kind: DatabaseLocation['kind'];
   readonly journalBytes: number;
   readonly retentionDays: number;
-  /** Called with every change: the database is away or back, the journal grows or shrinks, an error happened. */
+  /** Called with every change: of the state of the database, of the size of the journal, and with each error. */
   readonly onStatus?: ((status: StoreStatus) => void) | undefined;
   /** Called when rows have become durable together. `durationMs`: from the hand-over to the store's thread to its answer. */
   readonly onCommit?:
@@ -61,7 +62,7 @@ export interface StoreUpkeep {
   readonly journalLimitBytes: number;
   readonly retentionDays: number;
   readonly upkeep: {
-    /** When nothing was left to do, milliseconds since the Unix epoch; undefined: not yet. */
+    /** When upkeep last had nothing left to do, milliseconds since the Unix epoch. Undefined: not yet. */
     readonly doneAt: number | undefined;
     readonly failures: number;
   };
@@ -72,16 +73,17 @@ export interface OpenStore extends Store {
   readonly waiting: () => number;
   /** The current status, for gauges and readiness. */
   readonly status: () => StoreStatus;
-  /** What the journal may hold, for how long requests are kept, and how dropping them goes, for gauges. */
+  /** The limit of the journal, the retention, and the results of upkeep, for gauges. */
   readonly upkeep: () => StoreUpkeep;
   /**
-   * A secret that all processes with this database share, now and after a restart; the first of them made it. Until the database
-   * has answered for the first time, one of this process alone, so ask again each time it is used. Never to be logged.
+   * The secret that all processes with this database share, also after a restart. The first process made it. Until the
+   * database has answered once, it is a secret of this process alone, so call this again for each use. Never to be
+   * logged.
    */
   readonly secret: () => string;
   /**
-   * From now on writes the reservations of this process's requests into the database, once a second where they have changed, for
-   * commands that correct a balance. Called once.
+   * Begins to write the reservations of this process's requests into the database, at most once a second. Commands that
+   * correct a balance read them. Called once.
    */
   readonly reportReserved: (reserved: () => Reserved) => void;
   /** Resolves with the reason if the store ends before `close`: nothing more can be settled, and the process should end. */
@@ -147,7 +149,7 @@ export async function connectStore(
       case 'secret':
         secret = reply.secret;
         break;
-      // Before the waiting requests go on, so that the next reader of the balance sees it without this cost.
+      // The balance comes first: requests that `acknowledge` lets continue must see it without this cost.
       case 'settled':
         for (const [workspaceId, balance] of reply.balances) cache.setBalance(workspaceId, balance);
         for (const spending of reply.spendings) cache.spend(spending, moment());
@@ -217,7 +219,7 @@ export async function connectStore(
     if (phase === 'open') lost.resolve(reason);
   }
 
-  /** While the database is away, known keys are good for longer; an unknown key can be neither accepted nor refused. */
+  /** While the database is down, known keys are good for longer. An unknown key can be neither accepted nor refused. */
   function notSearched(hash: string, failure: Failure): void {
     const known = cache.get(hash, moment());
     if (known?.credential !== undefined && isWithin(known, awayForMs)) lookUps.answer(hash, known.credential);
@@ -246,7 +248,7 @@ export async function connectStore(
       const known = cache.get(keyHash, moment());
       if (known === undefined) return lookUp(keyHash);
       if (!known.isDoubted && isWithin(known, goodForMs[options.kind])) return known.credential;
-      // The database is known to be away, so asking it would be in vain.
+      // The database is down, so it is not asked.
       if (status.database !== 'up' && known.credential !== undefined && isWithin(known, awayForMs)) {
         return known.credential;
       }

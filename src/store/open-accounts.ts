@@ -2,113 +2,38 @@ import type { DatabaseLocation, OpenOptions } from './databases/database.ts';
 import { openDatabase } from './databases/open-database.ts';
 import { basename } from 'node:path';
 import { type Authorship, Refusal } from '../core/administration.ts';
-import { listAudit, recordChange } from './accounts/audit.ts';
-import { addCredit, creditWorkspace, pageOfCredits } from './accounts/credits.ts';
-import { findCredentials, spentBy } from './accounts/find-credentials.ts';
-import {
-  changeKey,
-  createKey,
-  findKey,
-  keyNames,
-  listKeys,
-  pageOfKeys,
-  setKeyBudget,
-  setKeyLimits,
-  setKeyStatus,
-  updateKey,
-} from './accounts/keys.ts';
-import { playgroundKey } from './accounts/playground-keys.ts';
-import { createSession, endSession, findSessions } from './accounts/sessions.ts';
-import { readSharedSecret } from './accounts/shared-secret.ts';
-import {
-  changeWorkspace,
-  createWorkspace,
-  findWorkspace,
-  listWorkspaces,
-  pageOfWorkspaces,
-  setWorkspaceLimits,
-  setWorkspaceStatus,
-} from './accounts/workspaces.ts';
+import { changes, operations, operationsOf } from './account-operations.ts';
+import { recordChange } from './accounts/audit.ts';
 import { exportRequests } from './ledger/export-requests.ts';
-import { keptSince } from './ledger/kept-since.ts';
-import { findRequest, listRequests, pageOfRequests } from './ledger/list-requests.ts';
-import { usageReport } from './ledger/usage-report.ts';
 import type { AcceptedLoss } from './databases/sqlite/lost-commits.ts';
-import { verifyLedger } from './ledger/verify-ledger.ts';
 import { messageOf } from '../core/failure.ts';
 
 const postgresBackup =
   'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: ' +
   'pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/accounts.md, "Backup and restore").';
 
-/** What an operator does with accounts, keys and the ledger. */
+/** The accounts, keys and ledger of one database. */
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
 /**
- * Opens the accounts in this thread, for commands that do one thing and end. Works beside running services, which see a change
- * within a second. A service, which must not wait for the disk, uses `openStore` instead. Rejects with a sentence that names the
- * database; each call throws a `Refusal` when it cannot be done as asked.
+ * Opens the accounts in this thread, for commands that do one thing and end. Running services see a change within a
+ * second. A service must not wait for the disk, so it uses `openStore` instead. Rejects with a sentence that names the
+ * database. An operation rejects with a `Refusal` if it cannot be done as asked.
  */
 export async function openAccounts(location: DatabaseLocation, options: OpenOptions) {
   const { queries, announce, classify, file, close } = await openDatabase(location, options);
 
-  /** Wraps a change so that running services are notified once it is made. */
-  function changing<Parameters extends readonly unknown[], Result>(
-    change: (database: typeof queries, ...parameters: Parameters) => Promise<Result>,
-  ): (...parameters: Parameters) => Promise<Result> {
-    return async (...parameters) => {
-      const result = await change(queries, ...parameters);
-      // The change is made even when this fails; a service that is not notified sees it a moment later.
-      await announce().catch(() => undefined);
-      return result;
-    };
-  }
-
   return {
-    createWorkspace: changing(createWorkspace),
-    listWorkspaces: listWorkspaces.bind(undefined, queries),
-    findWorkspace: findWorkspace.bind(undefined, queries),
-    pageOfWorkspaces: pageOfWorkspaces.bind(undefined, queries),
-    changeWorkspace: changing(changeWorkspace),
-    creditWorkspace: changing(creditWorkspace),
-    addCredit: changing(addCredit),
-    pageOfCredits: pageOfCredits.bind(undefined, queries),
-    setWorkspaceStatus: changing(setWorkspaceStatus),
-    setWorkspaceLimits: changing(setWorkspaceLimits),
-    createKey: changing(createKey),
-    listKeys: listKeys.bind(undefined, queries),
-    pageOfKeys: pageOfKeys.bind(undefined, queries),
-    keyNames: keyNames.bind(undefined, queries),
-    findKey: findKey.bind(undefined, queries),
-    changeKey: changing(changeKey),
-    spentBy: spentBy.bind(undefined, queries),
-    findCredentials: findCredentials.bind(undefined, queries),
-    setKeyStatus: changing(setKeyStatus),
-    setKeyBudget: changing(setKeyBudget),
-    setKeyLimits: changing(setKeyLimits),
-    updateKey: changing(updateKey),
-    playgroundKey: changing(playgroundKey),
-    listAudit: listAudit.bind(undefined, queries),
-    usageReport: usageReport.bind(undefined, queries),
-    listRequests: listRequests.bind(undefined, queries),
-    pageOfRequests: pageOfRequests.bind(undefined, queries),
-    findRequest: findRequest.bind(undefined, queries),
-    createSession: createSession.bind(undefined, queries),
-    findSessions: findSessions.bind(undefined, queries),
-    endSession: endSession.bind(undefined, queries),
-    /** Whether an error of one of these functions, other than a `Refusal`, means that the database is away. */
-    isAway: (error: unknown) => classify(error) === 'away',
-    /** As `readSharedSecret`. Never to be shown. */
-    sharedSecret: readSharedSecret.bind(undefined, queries),
+    ...operationsOf(operations, async (name, given) => {
+      const result = await operations[name](queries, ...given);
+      // The change is made even if this fails. A service that is not notified sees it a moment later.
+      if (name in changes) await announce().catch(() => undefined);
+      return result;
+    }),
     exportRequests: exportRequests.bind(undefined, queries),
-    keptSince: keptSince.bind(undefined, queries),
-    /** What workspaces are called, by their ids. */
-    workspaceNames: async () => {
-      const names = new Map((await listWorkspaces(queries)).map(({ id, name }) => [id, name]));
-      return (id: string) => names.get(id) ?? id;
-    },
-    verifyLedger: verifyLedger.bind(undefined, queries),
-    /** What is damaged in the file; undefined where a server keeps the data. */
+    /** Whether an error of one of these functions, other than a `Refusal`, means that the database is down. */
+    isAway: (error: unknown) => classify(error) === 'away',
+    /** The damage in the file. Undefined: a server keeps the data. */
     findDamage: () => file?.findDamage(),
     /** Makes the file as small as it can be. Throws a `Refusal` where a server keeps the data. */
     shrink: () => {
@@ -121,8 +46,9 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
 }
 
 /**
- * Copies an SQLite database into a new file, also beside running services, and returns the number of rows in its ledger. Rejects
- * with a sentence when the file exists, when the database cannot be copied, and for PostgreSQL, which has its own program.
+ * Copies an SQLite database into a new file, also while services run. Returns the number of rows in its ledger. Rejects
+ * with a sentence if the file exists or the database cannot be copied. PostgreSQL has a program of its own, so a
+ * PostgreSQL database is refused.
  */
 export async function backUp(location: DatabaseLocation, path: string): Promise<{ readonly rows: number }> {
   if (location.kind === 'postgres') throw new Refusal(postgresBackup);
@@ -136,8 +62,8 @@ export async function backUp(location: DatabaseLocation, path: string): Promise<
 }
 
 /**
- * Lets an SQLite ledger be used again that lost commits, and records that in its audit trail; undefined when nothing was lost. Rejects
- * when the files were set aside and the ledger still cannot be opened.
+ * Makes an SQLite ledger usable again after it lost commits, and records that in its audit trail. Undefined: nothing
+ * was lost. Rejects if the ledger cannot be opened although the files were set aside.
  */
 export async function acceptLossOf(location: DatabaseLocation, by: Authorship): Promise<AcceptedLoss | undefined> {
   if (location.kind === 'postgres') return undefined;

@@ -14,18 +14,18 @@ export interface StoreOptions extends Pick<StoreClientOptions, 'onStatus' | 'onC
   readonly journal: string;
   /** Locks a file; the lock ends with its process. */
   readonly tryLock: TryLock;
-  /** Most bytes that the journal may hold; above four fifths of it new requests are to be refused. */
+  /** Most bytes in the journal. Above four fifths of it, new requests are refused. */
   readonly journalBytes?: number;
-  /** Requests are kept for at least so many days; 0, as without it: for good. */
+  /** Requests are kept for at least this many days. Default: 0, which means for good. */
   readonly retentionDays?: number;
   /** Called with each path in the journal's folder that Weir has not made; the path is left alone. */
   readonly onForeignFile?: (path: string) => void;
 }
 
 /**
- * Opens the accounts and the ledger for a service, in a thread of their own; a missing SQLite file is made. While a PostgreSQL
- * server does not answer, the store is open with the status `down`. Rejects with a sentence that names the database when waiting
- * cannot help, and when there is no folder for the journal.
+ * Opens the accounts and the ledger for a service, in a thread of their own. Makes a missing SQLite file. While a
+ * PostgreSQL server does not answer, the store is open with the status `down`. Rejects with a sentence that names the
+ * database if waiting cannot help, and if the folder of the journal cannot be made.
  */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { location, journalBytes = usualJournalBytes, retentionDays = 0, onStatus, onCommit } = options;

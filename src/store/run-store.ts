@@ -20,8 +20,8 @@ export interface StorePort {
 }
 
 /**
- * Runs the store until a request closes it, usually in a thread of its own: calls of SQLite and of the journal block while
- * they wait for the disk, and there they block nothing else.
+ * Runs the store until a request closes it. Calls of SQLite and of the journal block their thread while they wait for
+ * the disk, so a service gives the store a thread of its own.
  */
 export async function runStore(
   worker: StoreWorkerData,
@@ -33,14 +33,14 @@ export async function runStore(
   try {
     const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes, machine });
     const loop = createWorkerLoop({
-      location,
       replica: randomUUID(),
       open: () => openDatabase(location, { missing: 'create', user: 'service' }, machine),
       journal,
       fullBytes: journalBytes * fullShare,
       retentionDays,
       reply,
-      time: machine.time,
+      clock: machine.time,
+      nextTurn: () => new Promise((resolve) => machine.time.nextTurn(resolve)),
     });
     port.listen((request) => {
       if (request.kind === 'close') void loop.close().finally(() => port.close());

@@ -28,7 +28,7 @@ interface Waiting {
 export function createSettleQueue(options: {
   /** Hands a batch to the store's thread. */
   readonly send: (outcomes: readonly Outcome[]) => void;
-  /** Runs a function a little later, so that rows which arrive until then share a batch. */
+  /** Runs a function a little later. Rows that arrive until then share a batch. */
   readonly defer: (run: () => void) => void;
   readonly maxWaiting: number;
   readonly maxBatch: number;

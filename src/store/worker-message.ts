@@ -12,13 +12,13 @@ export interface StoreWorkerData {
   readonly retentionDays: number;
 }
 
-/** What the service's thread asks of the store's thread. One batch is under way at a time. */
+/** A message from the service's thread to the store's thread. One batch is under way at a time. */
 export type StoreRequest =
   | { readonly kind: 'settle'; readonly outcomes: readonly Outcome[] }
   | { readonly kind: 'find'; readonly hashes: readonly string[] }
-  /** What the service's requests under way are expected to cost, for commands that correct a balance. */
+  /** The reservations of the service's requests, for commands that correct a balance. */
   | { readonly kind: 'reserved'; readonly reserved: Reserved }
-  /** Nothing was asked of the database for a while: asks whether it is there. */
+  /** Sent after a while without queries: checks that the database answers. */
   | { readonly kind: 'look' }
   | { readonly kind: 'close' };
 
@@ -39,17 +39,20 @@ export interface StoreStatus {
   readonly journalFault: string | undefined;
   /** Whether the journal can be written and has room for the rows of more requests. */
   readonly hasRoom: boolean;
-  /** Why the database is away, as it was last found. There as long as it is away. */
+  /** Why the last attempt to reach the database failed. Undefined unless it is down. */
   readonly reason: string | undefined;
   /** An error, for the log. Reported once. */
   readonly message?: string;
 }
 
-/** What the store's thread answers, in the order in which it read and wrote the database. */
+/** A message from the store's thread. Messages are in the order in which the thread read and wrote the database. */
 export type StoreReply =
   | { readonly kind: 'ready' }
   | { readonly kind: 'unusable'; readonly message: string }
-  /** What all processes with this database share. Comes once, as soon as the database has answered. Never to be logged. */
+  /**
+   * The secret that all processes with this database share. Sent once, when the database has answered for the first
+   * time. Never to be logged.
+   */
   | { readonly kind: 'secret'; readonly secret: string }
   | (Settled & { readonly kind: 'settled'; readonly faults: readonly SettleFault[] })
   /** The rows are durable in the journal. Balances read from the database do not include their cost until they are replayed. */
@@ -66,5 +69,5 @@ export type StoreReply =
   /** What was read before is still valid. */
   | { readonly kind: 'confirmed' }
   | { readonly kind: 'status'; readonly status: StoreStatus }
-  /** A round of upkeep is over: nothing that is too old is left, or it failed. */
+  /** A round of upkeep has ended: no request past its retention is left, or a step failed. */
   | { readonly kind: 'upkeep'; readonly result: 'done' | 'failed' };

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { sampleEnd } from '../../test/support/sample-end.ts';
+import { recordStory } from '../../test/support/record-story.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import type { Outcome } from '../core/account.ts';
 import { Failure } from '../core/failure.ts';
 import type { AttemptStart } from '../core/telemetry.ts';
 import type { EndedSpan, RequestTrace } from '../core/trace.ts';
@@ -27,10 +28,13 @@ const first: Omit<AttemptStart, 'spanId'> = {
 function begin(isSampled = true) {
   const clock = createFakeClock();
   const told: (readonly EndedSpan[])[] = [];
-  const stories = createStories({ clock, process: 'p', tellSpans: (spans) => told.push(spans) });
+  const stories = createStories({ process: 'p', tellSpans: (spans) => told.push(spans) });
   const trace = sampleTrace(isSampled);
   const startedAt = clock.now();
-  stories.began('r', { surface: 'chat', correlationId: 'c', startedAt, trace });
+  const { progress, attempt } = recordStory(stories, clock, { correlationId: 'c', trace });
+  const settled = (changes: Partial<Outcome> = {}): void =>
+    progress({ kind: 'settled', outcome: sampleOutcome({ requestId: 'r', ...changes }) });
+  const ended = (failure?: Failure): void => progress({ kind: 'ended', failure });
   /** Each span as `name from–to under PARENT`, milliseconds since the request. */
   const lines = (): readonly string[] =>
     told.flat().map(({ name, startedAt: from, endedAt: to, parentId, isError }) => {
@@ -38,24 +42,24 @@ function begin(isSampled = true) {
       return `${name} ${from - startedAt}–${to - startedAt} under ${parentId}${mark}`;
     });
   const named = (name: string) => told.flat().find((span) => span.name === name);
-  return { clock, stories, trace, told, lines, named };
+  return { clock, stories, progress, attempt, settled, ended, trace, told, lines, named };
 }
 
 describe('the spans of a request', () => {
   it('are its stages, its attempts, its searches and its commit, one after the other and under the right span', () => {
-    const { clock, stories, trace, lines, named } = begin();
-    stories.progress('r', { kind: 'authenticated', workspaceId: 'ws', keyId: 'key' });
+    const { clock, progress, attempt, settled, ended, trace, lines, named } = begin();
+    progress({ kind: 'authenticated', workspaceId: 'ws', keyId: 'key' });
     clock.advance(2);
-    stories.progress('r', { kind: 'admitted' });
+    progress({ kind: 'admitted' });
     clock.advance(3);
-    stories.progress('r', { kind: 'arrived' });
+    progress({ kind: 'arrived', waitedMs: 3 });
     clock.advance(1);
-    stories.progress('r', { kind: 'read', modelId: 'test/m', stream: true });
+    progress({ kind: 'read', modelId: 'test/m', stream: true });
     clock.advance(4);
-    stories.progress('r', { kind: 'dispatched' });
-    const loser = stories.attempt('r', { ...first, spanId: trace.child().spanId });
+    progress({ kind: 'dispatched' });
+    const loser = attempt({ ...first, spanId: trace.child().spanId });
     clock.advance(50);
-    const winner = stories.attempt('r', { ...first, reason: 'hedge', spanId: trace.child().spanId });
+    const winner = attempt({ ...first, reason: 'hedge', spanId: trace.child().spanId });
     clock.advance(20);
     winner.output();
     loser.ended({ kind: 'beaten' }, { model: undefined, usage: undefined, finishReasons: [] });
@@ -69,16 +73,17 @@ describe('the spans of a request', () => {
       },
     );
     clock.advance(10);
-    stories.searched('r', {
-      ...{ provider: 'brave', result: 'too_many_requests', durationMs: 8, spanId: trace.child().spanId },
+    progress({
+      kind: 'searched',
+      search: { provider: 'brave', result: 'too_many_requests', durationMs: 8, spanId: trace.child().spanId },
     });
-    stories.progress('r', { kind: 'answered' });
+    progress({ kind: 'answered' });
     clock.advance(1);
-    stories.outcome(sampleOutcome({ requestId: 'r', kind: 'completed', firstTokenMs: 80 }));
+    settled({ kind: 'completed', firstTokenMs: 80 });
     clock.advance(5);
-    stories.progress('r', { kind: 'recorded' });
+    progress({ kind: 'recorded' });
     clock.advance(1);
-    stories.over('r');
+    ended();
 
     expect(lines()).toEqual([
       'chat test/m 0–127 under envoy',
@@ -108,9 +113,9 @@ describe('the spans of a request', () => {
     expect(named('search the web')?.attributes).toMatchObject({ 'error.type': 'too_many_requests' });
   });
 
-  it('say of an attempt what the conventions have, and why it failed', () => {
-    const { clock, stories, trace, told } = begin();
-    const failed = stories.attempt('r', { ...first, spanId: trace.child().spanId });
+  it('have the conventional attributes of an attempt, and why it failed', () => {
+    const { clock, attempt, ended, trace, told } = begin();
+    const failed = attempt({ ...first, spanId: trace.child().spanId });
     clock.advance(10);
     failed.output();
     const fault = { kind: 'status', status: 503, engineError: 'overloaded', detail: 'CANARY' } as const;
@@ -122,7 +127,7 @@ describe('the spans of a request', () => {
         finishReasons: ['length', 'stop'],
       },
     );
-    stories.over('r');
+    ended();
     const span = told.flat().find(({ name }) => name === 'chat up/m');
     expect(span).toMatchObject({
       ...{ kind: 'client', isError: true, parentId: 'request' },
@@ -149,40 +154,39 @@ describe('the spans of a request', () => {
   it('of a refusal end where it was refused, and are an error only where the service is to blame', () => {
     const refused = begin();
     refused.clock.advance(2);
-    refused.stories.ended(sampleEnd({ requestId: 'r', failure: new Failure('rate_limited', 'Too many.') }));
-    refused.stories.over('r');
+    refused.ended(new Failure('rate_limited', 'Too many.'));
     expect(refused.lines()).toEqual(['chat 0–2 under envoy', 'admission 0–2 under request']);
     expect(refused.named('admission')?.attributes).toEqual({ 'error.type': 'rate_limited' });
 
     const broken = begin();
-    broken.stories.ended(sampleEnd({ requestId: 'r', failure: new Failure('internal', 'Sorry.') }));
-    broken.stories.over('r');
+    broken.ended(new Failure('internal', 'Sorry.'));
     expect(broken.lines()).toEqual(['chat 0–0 under envoy failed', 'admission 0–0 under request failed']);
   });
 
   it('of a commit that failed reach to the end and are errors', () => {
-    const { clock, stories, lines } = begin();
-    for (const kind of ['admitted', 'arrived', 'dispatched', 'answered'] as const) stories.progress('r', { kind });
-    stories.outcome(sampleOutcome({ requestId: 'r' }));
+    const { clock, progress, settled, ended, lines } = begin();
+    progress({ kind: 'arrived', waitedMs: 0 });
+    for (const kind of ['admitted', 'dispatched', 'answered'] as const) progress({ kind });
+    settled();
     clock.advance(7);
-    stories.over('r');
+    ended();
     expect(lines().slice(-2)).toEqual([
       'settle 0–7 under request failed',
       expect.stringMatching(/^commit 0–7 .*failed$/),
     ]);
   });
 
-  it('are told of a caller who left before its request was complete, whose story is not kept', () => {
-    const { stories, named } = begin();
-    stories.over('r');
+  it('are made for a request that its caller left before it was complete, though its story is not kept', () => {
+    const { stories, ended, named } = begin();
+    ended();
     expect(named('chat')?.attributes).toMatchObject({ 'weir.outcome': 'cancelled' });
     expect(stories.find('r')).toEqual([]);
   });
 
   it('are not made for a trace that is not sampled', () => {
-    const { stories, told } = begin(false);
-    stories.outcome(sampleOutcome({ requestId: 'r' }));
-    stories.over('r');
+    const { stories, settled, ended, told } = begin(false);
+    settled();
+    ended();
     expect(told).toEqual([]);
     expect(stories.find('r')).toHaveLength(1);
   });

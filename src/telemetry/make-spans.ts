@@ -2,7 +2,7 @@ import { isCounted } from '../core/account.ts';
 import type { AnswerFacts } from '../core/telemetry.ts';
 import { formatUsd, type Usage } from '../core/money.ts';
 import type { AttributeValue, EndedSpan, RequestTrace } from '../core/trace.ts';
-import type { AttemptNote, RequestRecord, SearchNote } from './request-record.ts';
+import type { AttemptNote, RequestRecord, SearchNote } from '../core/request-record.ts';
 
 type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 

@@ -4,9 +4,9 @@ import { shownRequest } from '../core/request-fields.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import type { Story } from '../core/story.ts';
 import type { AttemptReason } from '../core/telemetry.ts';
-import type { AttemptNote, RequestRecord } from './request-record.ts';
+import type { AttemptNote, RequestRecord } from '../core/request-record.ts';
 
-/** Renders the record of a request as its story. Made when it is asked for, not before. */
+/** Renders the record of a request as its story. Called when the story is read. */
 export function storyOf(record: RequestRecord): Story {
   const { requestId, correlationId, outcome, failure, attempts, overAt, begun } = record;
   return {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
-import { sampleEnd } from '../../test/support/sample-end.ts';
+import { recordStory } from '../../test/support/record-story.ts';
+import type { Outcome } from '../core/account.ts';
 import { Failure } from '../core/failure.ts';
 import type { Ranking } from '../core/plan.ts';
 import { storySchema } from '../core/story.ts';
@@ -40,38 +41,41 @@ const ranking: Ranking = {
 
 function begin() {
   const clock = createFakeClock();
-  const stories = createStories({ clock, process: 'p1' });
-  const began = (requestId: string, correlationId = ''): void =>
-    stories.began(requestId, { surface: 'chat', correlationId, startedAt: clock.now(), trace: undefined });
+  const stories = createStories({ process: 'p1' });
+  const began = (requestId: string, correlationId = '') => {
+    const { progress, attempt } = recordStory(stories, clock, { requestId, correlationId });
+    return {
+      ...{ progress, attempt },
+      settled: (changes: Partial<Outcome> = {}): void =>
+        progress({ kind: 'settled', outcome: sampleOutcome({ requestId, ...changes }) }),
+      ended: (failure?: Failure): void => progress({ kind: 'ended', failure }),
+    };
+  };
   const complete = (requestId: string, correlationId = '', workspaceId?: string): void => {
-    began(requestId, correlationId);
-    if (workspaceId !== undefined) stories.progress(requestId, { kind: 'authenticated', workspaceId, keyId: 'k' });
-    stories.outcome(sampleOutcome({ requestId }));
-    stories.over(requestId);
+    const { progress, settled, ended } = began(requestId, correlationId);
+    if (workspaceId !== undefined) progress({ kind: 'authenticated', workspaceId, keyId: 'k' });
+    settled();
+    ended();
   };
-  const refuse = (requestId: string): void => {
-    began(requestId);
-    stories.ended(sampleEnd({ requestId, failure: new Failure('rate_limited', 'CANARY') }));
-    stories.over(requestId);
-  };
+  const refuse = (requestId: string): void => began(requestId).ended(new Failure('rate_limited', 'CANARY'));
   return { clock, stories, began, complete, refuse };
 }
 
 describe('the story of a request', () => {
-  it('tells the plan, the attempts with their times, the searches, the waits and the bill', () => {
+  it('has the plan, the attempts with their times, the searches, the waits and the bill', () => {
     const { clock, stories, began } = begin();
-    began('r1', 'corr-1');
-    stories.progress('r1', { kind: 'authenticated', workspaceId: 'ws_1', keyId: 'key_1' });
+    const { progress, attempt, settled, ended } = began('r1', 'corr-1');
+    progress({ kind: 'authenticated', workspaceId: 'ws_1', keyId: 'key_1' });
     clock.advance(2);
-    stories.progress('r1', { kind: 'admitted' });
+    progress({ kind: 'admitted' });
     clock.advance(3);
-    stories.progress('r1', { kind: 'read', modelId: 'test/m', stream: true });
-    stories.progress('r1', { kind: 'ranked', ranking });
+    progress({ kind: 'read', modelId: 'test/m', stream: true });
+    progress({ kind: 'ranked', ranking });
     clock.advance(5);
-    stories.progress('r1', { kind: 'dispatched' });
-    const loser = stories.attempt('r1', first);
+    progress({ kind: 'dispatched' });
+    const loser = attempt(first);
     clock.advance(1000);
-    const winner = stories.attempt('r1', hedge);
+    const winner = attempt(hedge);
     winner.movedTo('10.0.0.3:80');
     clock.advance(100);
     winner.output();
@@ -79,12 +83,15 @@ describe('the story of a request', () => {
     winner.output();
     loser.ended({ kind: 'beaten' }, undefined);
     clock.advance(500);
-    stories.searched('r1', { provider: 'brave', result: 'found', durationMs: 400, spanId: undefined });
+    progress({
+      kind: 'searched',
+      search: { provider: 'brave', result: 'found', durationMs: 400, spanId: undefined },
+    });
     winner.ended({ kind: 'complete' }, counted(12));
     winner.ended({ kind: 'aborted' }, counted(99));
-    stories.outcome(sampleOutcome({ requestId: 'r1', routeId: 'm@b', durationMs: 1617 }));
+    settled({ routeId: 'm@b', durationMs: 1617 });
     clock.advance(4);
-    stories.over('r1');
+    ended();
     const [story] = stories.find('corr-1');
     expect(storySchema.parse(story)).toEqual(story);
     expect(story).toMatchObject({
@@ -111,10 +118,10 @@ describe('the story of a request', () => {
     });
   });
 
-  it('has of faults and refusals only what is classified', () => {
+  it('has only the classification of faults and refusals', () => {
     const { stories, began } = begin();
-    began('r1');
-    const attempt = stories.attempt('r1', first);
+    const { attempt, ended } = began('r1');
+    const made = attempt(first);
     const fault = {
       kind: 'status',
       status: 400,
@@ -122,14 +129,8 @@ describe('the story of a request', () => {
       about: 'tools',
       detail: 'CANARY',
     } as const;
-    attempt.ended({ kind: 'failed', fault }, undefined);
-    stories.ended(
-      sampleEnd({
-        requestId: 'r1',
-        failure: new Failure('attempts_failed', 'CANARY', { cause: new Error('CANARY'), about: ['tools'] }),
-      }),
-    );
-    stories.over('r1');
+    made.ended({ kind: 'failed', fault }, undefined);
+    ended(new Failure('attempts_failed', 'CANARY', { cause: new Error('CANARY'), about: ['tools'] }));
     const [story] = stories.find('r1');
     expect(story).toMatchObject({
       outcome: 'refused',
@@ -141,20 +142,20 @@ describe('the story of a request', () => {
     expect(JSON.stringify(story)).not.toContain('CANARY');
   });
 
-  it('is told of a request under way, and forgotten of one whose caller left before anything happened', () => {
+  it('is there while the request runs, and dropped if its caller left before anything happened', () => {
     const { stories, began } = begin();
-    began('r1', 'corr-1');
+    const { ended } = began('r1', 'corr-1');
     expect(stories.find('r1')[0]).toMatchObject({ outcome: null, duration_ms: null });
     expect(stories.find('corr-1')[0]).toMatchObject({ id: 'r1' });
-    stories.over('r1');
+    ended();
     expect(stories.find('r1')).toEqual([]);
     expect(stories.after(0, 10)).toMatchObject({ requests: [], next_after: 0 });
   });
 
   it('has a bounded number of attempts, and counts the others', () => {
     const { stories, began } = begin();
-    began('r1');
-    for (let made = 0; made < 100; made += 1) stories.attempt('r1', first).ended({ kind: 'aborted' }, undefined);
+    const { attempt } = began('r1');
+    for (let made = 0; made < 100; made += 1) attempt(first).ended({ kind: 'aborted' }, undefined);
     expect(stories.find('r1')[0]).toMatchObject({ attempt_count: 100 });
     expect(stories.find('r1')[0]?.attempts).toHaveLength(24);
   });
@@ -174,17 +175,16 @@ describe('the stories of a service', () => {
     ]);
     expect(stories.after(2, 2)).toMatchObject({ next_after: 3, has_more: false, requests: [{ id: 'r3', seq: 3 }] });
     expect(stories.after(3, 2)).toMatchObject({ next_after: 3, requests: [], missed: 0 });
-    // A reader that knows the process before asks for what this one has not come to yet.
+    // A reader of the previous process asks for a number that this one has not reached.
     expect(stories.after(99, 2)).toMatchObject({ next_after: 3, requests: [], missed: 0 });
   });
 
   it('come with what the ledger keeps of them, once they have ended', () => {
     const { stories, began, refuse } = begin();
-    began('r1');
-    const attempt = stories.attempt('r1', first);
-    attempt.ended({ kind: 'complete' }, counted(12));
-    stories.outcome(sampleOutcome({ requestId: 'r1', attempts: 2, routes: 1, output: undefined }));
-    stories.over('r1');
+    const { attempt, settled: settle, ended } = began('r1');
+    attempt(first).ended({ kind: 'complete' }, counted(12));
+    settle({ attempts: 2, routes: 1, output: undefined });
+    ended();
     refuse('r2');
     const [settled, refused] = stories.after(0, 2).requests;
     expect(settled?.settled).toMatchObject({ id: 'r1', workspace: 'ws_unknown', attempts: 2, routes: 1 });
@@ -192,7 +192,7 @@ describe('the stories of a service', () => {
     expect(stories.find('r1')[0]).not.toHaveProperty('settled');
   });
 
-  it('are the last thousand that were dispatched, however many are refused meanwhile', () => {
+  it('are of the last thousand settled requests, however many are refused meanwhile', () => {
     const { stories, complete, refuse } = begin();
     for (let at = 1; at <= 1001; at += 1) complete(`r${at}`);
     for (let at = 1; at <= 5000; at += 1) refuse(`refused${at}`);
@@ -216,9 +216,7 @@ describe('the stories of a service', () => {
     complete('mine', 'same', 'ws_1');
     for (let count = 1; count <= 100; count += 1) complete(`theirs${count}`, 'same', 'ws_2');
     for (let count = 1; count <= 100; count += 1) {
-      began(`stranger${count}`, 'same');
-      stories.ended(sampleEnd({ requestId: `stranger${count}`, failure: new Failure('unauthenticated', 'x') }));
-      stories.over(`stranger${count}`);
+      began(`stranger${count}`, 'same').ended(new Failure('unauthenticated', 'x'));
     }
     const found = stories.find('same').map(({ id }) => id);
     expect([found.length, found[0], found.at(-1)]).toEqual([41, 'stranger100', 'mine']);
@@ -226,7 +224,7 @@ describe('the stories of a service', () => {
     expect(found.slice(0, 20)).not.toContain('mine');
   });
 
-  it('find the request with an id alone, though later requests were sent with that id as x-request-id', () => {
+  it('find only the request with an id, though later requests were sent with that id as x-request-id', () => {
     const { stories, complete } = begin();
     complete('r1', 'corr-1');
     complete('r2', 'r1');

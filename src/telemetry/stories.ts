@@ -1,17 +1,16 @@
-import type { Clock } from '../core/clock.ts';
-import type { Ranking } from '../core/plan.ts';
+import type { RequestRecord } from '../core/request-record.ts';
 import { shownRequest } from '../core/request-fields.ts';
 import type { NumberedStory, Story, StoryPage } from '../core/story.ts';
-import type { AttemptWatch, Telemetry } from '../core/telemetry.ts';
 import type { EndedSpan } from '../core/trace.ts';
-import { type AttemptNote, mostEntries, type RequestRecord } from './request-record.ts';
 import { spansOf } from './make-spans.ts';
 import { storyOf } from './render-story.ts';
 
-type RequestEvents = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over';
-
 /** The stories of this process's requests: of those in progress, and of the last ones that have ended. */
-export interface Stories extends Pick<Telemetry, RequestEvents> {
+export interface Stories {
+  /** A request for an answer has come. Its record is read whenever its story is asked for. */
+  readonly began: (record: RequestRecord) => void;
+  /** The record of that request is complete. */
+  readonly ended: (record: RequestRecord) => void;
   /** Requests that ended after the one with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
   /** The process and the number of the request that ended last. */
@@ -25,28 +24,20 @@ export interface Stories extends Pick<Telemetry, RequestEvents> {
   readonly find: (id: string) => readonly Story[];
 }
 
-/**
- * Two lists: requests that were dispatched or cost something to look at, and requests that were refused before. Neither
- * displaces the other.
- */
+/** Settled and refused requests are in two lists: a flood of refusals displaces no story of a settled request. */
 const mostDispatched = 1000;
 const mostRefused = 250;
 /**
- * Requests with one correlation id, for each workspace and for those without a key: a flood of one hides no request of
- * another.
+ * Most requests that are found by one correlation id, for each workspace and for the requests without a key. A flood of
+ * one workspace hides no request of another.
  */
 const mostMatches = 20;
-/** The one form of a fault's detail that is a classification: Envoy's response flags for a call without an answer. */
-const envoyFlags = /^Envoy ([A-Z,]+)$/;
-const unwatched: AttemptWatch = { output: () => undefined, movedTo: () => undefined, ended: () => undefined };
 
 /** `process`: a name that no other process has, so that a reader notices a restart. */
 export function createStories({
-  clock,
   process,
   tellSpans,
 }: {
-  readonly clock: Pick<Clock, 'elapsed'>;
   readonly process: string;
   /** Receives the spans of each traced request, when it is over. */
   readonly tellSpans?: ((spans: readonly EndedSpan[]) => void) | undefined;
@@ -58,105 +49,30 @@ export function createStories({
   let lastSeq = 0;
 
   return {
-    began: (requestId, { surface, correlationId, startedAt, trace }) => {
-      running.set(requestId, {
-        ...{ requestId, surface, correlationId, startedAt, begun: clock.elapsed(), trace, seq: 0 },
-        ...{ workspaceId: undefined, keyId: undefined, modelId: undefined, stream: undefined },
-        ...{ admittedAt: undefined, arrivedAt: undefined, readAt: undefined, dispatchedAt: undefined },
-        ...{ answeredAt: undefined, settledAt: undefined, recordedAt: undefined },
-        ...{ overAt: undefined, ranking: undefined, attempts: [], attemptCount: 0, searches: [] },
-        ...{ outcome: undefined, failure: undefined },
-      });
-    },
-    progress: (requestId, progress) => {
-      const record = running.get(requestId);
-      if (record === undefined) return;
-      switch (progress.kind) {
-        case 'authenticated':
-          record.workspaceId = progress.workspaceId;
-          record.keyId = progress.keyId;
-          return;
-        case 'admitted':
-          record.admittedAt = clock.elapsed();
-          return;
-        case 'arrived':
-          record.arrivedAt = clock.elapsed();
-          return;
-        case 'read':
-          record.readAt = clock.elapsed();
-          record.modelId = progress.modelId;
-          record.stream = progress.stream;
-          return;
-        case 'ranked':
-          record.ranking = cut(progress.ranking);
-          return;
-        case 'dispatched':
-          record.dispatchedAt = clock.elapsed();
-          return;
-        case 'answered':
-          record.answeredAt = clock.elapsed();
-          return;
-        case 'recorded':
-          record.recordedAt = clock.elapsed();
-          return;
-      }
-    },
-    attempt: (requestId, start) => {
-      const record = running.get(requestId);
-      if (record === undefined) return unwatched;
-      record.attemptCount += 1;
-      if (record.attempts.length >= mostEntries) return unwatched;
-      const note: AttemptNote = {
-        ...start,
-        beganAt: clock.elapsed(),
-        ...{ outputAt: undefined, endedAt: undefined, end: undefined, fault: undefined, facts: undefined },
-      };
-      record.attempts.push(note);
-      return watchOf(note);
-    },
-    searched: (requestId, { provider, result, durationMs, spanId }) => {
-      const searches = running.get(requestId)?.searches;
-      if (searches === undefined || searches.length >= mostEntries) return;
-      searches.push({ provider, result, durationMs, spanId, endedAt: clock.elapsed() });
-    },
-    outcome: (outcome) => {
-      const record = running.get(outcome.requestId);
-      if (record === undefined) return;
-      record.outcome = outcome;
-      record.settledAt = clock.elapsed();
-    },
-    ended: ({ requestId, failure }) => {
-      const record = running.get(requestId);
-      if (record === undefined || failure === undefined) return;
-      const { code, row, about } = failure;
-      record.failure = { code, row, about };
-    },
-    over: (requestId) => {
-      const record = running.get(requestId);
-      if (record === undefined) return;
-      running.delete(requestId);
-      record.overAt = clock.elapsed();
+    began: (record) => void running.set(record.requestId, record),
+    ended: (record) => {
+      running.delete(record.requestId);
       if (record.trace?.place.isSampled === true) tellSpans?.(spansOf(record, record.trace));
-      // Its caller left before it was complete: nothing happened.
+      // The caller left before the request was complete: there is nothing to show.
       if (record.outcome === undefined && record.failure === undefined) return;
-      record.seq = lastSeq += 1;
-      (record.outcome === undefined ? refused : dispatched).add(record);
+      lastSeq += 1;
+      (record.outcome === undefined ? refused : dispatched).add({ seq: lastSeq, record });
       for (const listener of listeners) listener();
     },
     after: (seq, limit) => {
       const later = [...dispatched.after(seq), ...refused.after(seq)].sort((a, b) => a.seq - b.seq);
       const chosen = later.slice(0, limit);
-      const requests = chosen.map((record): NumberedStory => ({
+      const requests = chosen.map(({ seq: number, record }): NumberedStory => ({
         ...storyOf(record),
         settled:
           record.outcome === undefined
             ? null
             : shownRequest({ outcome: record.outcome, workspace: record.outcome.workspaceId }),
-        seq: record.seq,
+        seq: number,
       }));
       return {
         process,
-        // A number that is not there yet is of another life of the service: its reader begins anew.
+        // A reader with a higher number than the last one read from an earlier process. It starts again.
         next_after: chosen.at(-1)?.seq ?? Math.min(seq, lastSeq),
         has_more: later.length > chosen.length,
         missed: Math.max(0, lastSeq - seq - later.length),
@@ -166,7 +82,9 @@ export function createStories({
     latest: () => ({ process, seq: lastSeq }),
     onEnded: (listener) => void listeners.push(listener),
     find: (id) => {
-      const ended = [...dispatched.after(0), ...refused.after(0)].sort((a, b) => b.seq - a.seq);
+      const ended = [...dispatched.after(0), ...refused.after(0)]
+        .sort((a, b) => b.seq - a.seq)
+        .map(({ record }) => record);
       const exact = running.get(id) ?? ended.find(({ requestId }) => requestId === id);
       if (exact !== undefined) return [storyOf(exact)];
       const matches = [...[...running.values()].toReversed(), ...ended].filter(
@@ -175,26 +93,6 @@ export function createStories({
       return newestOfEachWorkspace(matches).map(storyOf);
     },
   };
-
-  function watchOf(note: AttemptNote): AttemptWatch {
-    return {
-      output: () => {
-        note.outputAt ??= clock.elapsed();
-      },
-      movedTo: (endpoint) => {
-        note.endpoint = endpoint;
-      },
-      ended: (end, facts) => {
-        if (note.endedAt !== undefined) return;
-        note.endedAt = clock.elapsed();
-        note.end = end.kind;
-        note.facts = facts;
-        if (end.kind !== 'failed') return;
-        const { kind, status, engineError, about, detail } = end.fault;
-        note.fault = { kind, status, ...(engineError && { engineError }), about, flags: envoyFlags.exec(detail)?.[1] };
-      },
-    };
-  }
 }
 
 function newestOfEachWorkspace(records: readonly RequestRecord[]): readonly RequestRecord[] {
@@ -206,23 +104,22 @@ function newestOfEachWorkspace(records: readonly RequestRecord[]): readonly Requ
   });
 }
 
-/** A model may have any number of routes. */
-function cut(ranking: Ranking): Ranking {
-  const { first, routes, leftOut } = ranking;
-  if (routes.length <= mostEntries && leftOut.length <= mostEntries) return ranking;
-  return { first, routes: routes.slice(0, mostEntries), leftOut: leftOut.slice(0, mostEntries) };
+/** The record of a request that has ended, with its number in the order of the ends. */
+interface NumberedRecord {
+  readonly seq: number;
+  readonly record: RequestRecord;
 }
 
 /** The last added records, in the order of their addition. */
 function createRing(size: number) {
-  const places: RequestRecord[] = [];
+  const places: NumberedRecord[] = [];
   let next = 0;
   return {
-    add: (record: RequestRecord): void => {
-      places[next] = record;
+    add: (numbered: NumberedRecord): void => {
+      places[next] = numbered;
       next = (next + 1) % size;
     },
-    /** Those with a higher number, in no order. */
-    after: (seq: number): readonly RequestRecord[] => places.filter((record) => record.seq > seq),
+    /** The records with a higher number, in no order. */
+    after: (seq: number): readonly NumberedRecord[] => places.filter((numbered) => numbered.seq > seq),
   };
 }

@@ -2,8 +2,8 @@ import type { Prompt, PromptCount, PromptCountOptions } from '../core/prompt.ts'
 import type { LoadedTokenizer } from './loaded-tokenizer.ts';
 
 /** A count under way, done in steps so that a long prompt can wait for short ones in between. */
-export interface PromptCounting {
-  /** Counts to the end, or until `stop` says to pause: then it returns undefined and is to be called again. */
+interface PromptCountRun {
+  /** Counts to the end, or until `stop` returns true. Then it returns undefined and has to be called again. */
   readonly step: (stop: () => boolean) => PromptCount | undefined;
 }
 
@@ -15,7 +15,7 @@ function imagesOf({ messages }: Prompt): number {
   );
 }
 
-const settled = (count: PromptCount): PromptCounting => ({ step: () => count });
+const settled = (count: PromptCount): PromptCountRun => ({ step: () => count });
 
 /**
  * Begins to count a prompt: renders it with the model's template, answers from its size alone if that is enough, and only
@@ -25,7 +25,7 @@ export function beginPromptCount(
   tokenizer: LoadedTokenizer,
   prompt: Prompt,
   options: PromptCountOptions,
-): PromptCounting {
+): PromptCountRun {
   const { want, limit, tokensPerImage } = options;
   const images = imagesOf(prompt);
   if (images > 0 && tokensPerImage === undefined) return settled({ kind: 'unknown', reason: 'tokenizer' });
@@ -37,7 +37,7 @@ export function beginPromptCount(
     return settled({ kind: 'unknown', reason: 'template' });
   }
   const { tokensPerByte } = tokenizer.counter.sizes;
-  // One more: a blank that the tokenizer puts before the whole.
+  // One token more, for a blank that the tokenizer puts before the whole text.
   const atMost =
     tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
   if (want === 'fit' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
@@ -60,17 +60,17 @@ export function beginPromptCount(
   };
 }
 
-export interface Allowance {
+interface TimeLimit {
   readonly milliseconds: number;
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
 }
 
-/** Counts a prompt at once, for a thread that may be held that long. Returns `unknown` once the allowance is used up. */
+/** Counts a prompt at once, for a thread that may be blocked that long. Returns `unknown` once the time is used up. */
 export function countPrompt(
   tokenizer: LoadedTokenizer,
   prompt: Prompt,
-  { milliseconds, elapsed, ...options }: PromptCountOptions & Allowance,
+  { milliseconds, elapsed, ...options }: PromptCountOptions & TimeLimit,
 ): PromptCount {
   const end = elapsed() + milliseconds;
   const counting = beginPromptCount(tokenizer, prompt, options);

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { fieldPath } from '../core/failure.ts';
 import type { TokenizerProblem } from '../core/prompt.ts';
 
-/** What a tokenizer folder holds. */
+/** The contents of a tokenizer folder. */
 export interface TokenizerFolder {
   readonly tokenizer: TokenizerFile;
   readonly config: TokenizerConfigFile;
@@ -49,7 +49,7 @@ export async function readTokenizerFolder(root: string, path: string): Promise<T
   const tokenizer = await readJson(root, `${path}/tokenizer.json`, tokenizerFile);
   const config = await readJson(root, configName, tokenizerConfigFile);
   const beside = await readText(root, templateName);
-  // The file beside wins over the field, as in transformers.
+  // The file `chat_template.jinja` wins over the field `chat_template`, like in transformers.
   if (beside !== undefined) {
     const template = { source: beside, file: templateName, field: '' };
     return { tokenizer, config, template, toolTemplate: undefined };
@@ -85,8 +85,10 @@ const behaviour = z.enum(['Removed', 'Isolated', 'MergedWithPrevious', 'MergedWi
 /** How the matches are treated when a text is split. */
 export type Behaviour = z.output<typeof behaviour>;
 
+const unicodeForms = ['NFC', 'NFD', 'NFKC', 'NFKD', 'Lowercase'] as const;
+export type UnicodeForm = (typeof unicodeForms)[number];
 const plainNormalizer = z.discriminatedUnion('type', [
-  z.object({ type: z.enum(['NFC', 'NFD', 'NFKC', 'NFKD', 'Lowercase']) }),
+  z.object({ type: z.enum(unicodeForms) }),
   z.object({ type: z.literal('Prepend'), prepend: z.string() }),
   z.object({ type: z.literal('Replace'), pattern, content: z.string() }),
   z.object({ type: z.literal('Strip'), strip_left: z.boolean(), strip_right: z.boolean() }),

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const ask = { model: 'test/model', messages: [{ role: 'user', content: 'hello' }] };
 
-it('a service tells of a damaged file and of foreign files in its journal, and serves', async () => {
+it('a service reports a damaged file and of foreign files in its journal, and serves', async () => {
   expect(await weir.metric('weir_ledger_damaged')).toBe(0);
 
   // A page that nobody needs but the check: whether the others are needed is for the unit tests.

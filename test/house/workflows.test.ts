@@ -77,7 +77,7 @@ describe('the workflows', () => {
   });
 });
 
-it('a release has one version, and the changelog tells of it', () => {
+it('a release has one version, and the changelog describes it', () => {
   const versioned = z.object({ version: z.string() });
   const { version } = versioned.parse(JSON.parse(read('package.json')));
   const chart = versioned.extend({ appVersion: z.string() }).parse(parse(read('charts/weir/Chart.yaml')));

@@ -72,6 +72,16 @@ const violations: readonly Planted[] = [
         "import '../../egress/pool.ts';",
       ],
       ['the portal imports the store', 'src/portal/a.ts', "import '../store/rows.ts';"],
+      [
+        'the portal imports a type of the store elsewhere',
+        'src/portal/b.ts',
+        "import type {} from '../store/rows.ts';",
+      ],
+      [
+        'the port imports code of the store',
+        'src/portal/store-port.ts',
+        "import { changes } from '../store/account-operations.ts';\nexport const all = changes;",
+      ],
       ['the objects of the admin API import a package', 'src/portal/api/a.ts', "import 'fastify';"],
       ['the objects of the admin API import the server', 'src/portal/api/b.ts', "import '../server.ts';"],
       ['what does I/O imports a stage', 'src/egress/b.ts', "import '../routing/plan.ts';"],
@@ -169,6 +179,7 @@ const allowed: Readonly<Record<string, string>> = {
   'src/store/rows.ts': 'export const rows = 1;',
   'src/store/inner/b.ts':
     "import { wait } from '../../core/plan.ts';\nimport { rows } from '../rows.ts';\nexport const both = [wait, rows];",
+  'src/store/account-operations.ts': 'export const changes = 1;\nexport type Operations = typeof changes;',
   'src/main.ts': "import { pool } from './egress/pool.ts';\nconsole.log(pool, process.pid);",
   'src/request/join.ts':
     "import { check } from '../catalog/check.ts';\nimport { wait } from '../core/plan.ts';\nimport { two } from './two.ts';\nexport const join = check + wait + two;",

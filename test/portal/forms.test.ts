@@ -1,8 +1,8 @@
 // What a form shows is not what it sends: a field goes out only where somebody changed it.
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import type { CreatedKey, Key } from '../../src/portal/api/keys.ts';
-import type { Workspace } from '../../src/portal/api/workspaces.ts';
+import type { CreatedKeyObject, KeyObject } from '../../src/portal/api/keys.ts';
+import type { WorkspaceObject } from '../../src/portal/api/workspaces.ts';
 import { heading, launchBrowser, openSignedIn } from './support/browser.ts';
 
 const { portal, token } = inject('gateway');
@@ -24,8 +24,8 @@ async function api<Answer>(method: string, path: string, body?: object): Promise
   return (await answer.json()) as Answer;
 }
 
-const makeKey = (body: object): Promise<CreatedKey> => api('POST', '/workspaces/demo/keys', body);
-const keyNow = ({ id }: Key): Promise<Key> => api('GET', `/keys/${id}`);
+const makeKey = (body: object): Promise<CreatedKeyObject> => api('POST', '/workspaces/demo/keys', body);
+const keyNow = ({ id }: KeyObject): Promise<KeyObject> => api('GET', `/keys/${id}`);
 
 /** A moment so many hours from now, with seconds that no field of a form shows. */
 const inHours = (hours: number): string =>
@@ -152,7 +152,7 @@ test('an expiry has a time in the zone of the reader, and the form says what tha
   await page.getByLabel('Expires').fill('2031-01-15T18:30');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('button', { name: 'Done' }).click();
-  const { data } = await api<{ data: readonly Key[] }>('GET', '/workspaces/demo/keys');
+  const { data } = await api<{ data: readonly KeyObject[] }>('GET', '/workspaces/demo/keys');
   expect(data.find(({ name }) => name === 'made here')).toMatchObject({
     ...{ expires_at: '2031-01-15T17:30:00.000Z', budget: null, models: null },
   });
@@ -161,7 +161,7 @@ test('an expiry has a time in the zone of the reader, and the form says what tha
 });
 
 test('the limit of a workspace that was only shown is not sent', async () => {
-  const { id, name } = await api<Workspace>('POST', '/workspaces', { name: 'zz-limit', max_in_flight: 10 });
+  const { id, name } = await api<WorkspaceObject>('POST', '/workspaces', { name: 'zz-limit', max_in_flight: 10 });
   const { page, expectQuiet } = await openSignedIn(browser, '/workspaces');
   await page.getByRole('button', { name: `Change the limit of ${name}` }).click();
   await api('PATCH', `/workspaces/${id}`, { max_in_flight: 77 });
@@ -177,7 +177,7 @@ test('a new workspace that comes first by name does not become the payer of a fo
   const made = ['zz-last'];
   await page.route('**/api/v1/workspaces?*', async (route) => {
     const response = await route.fetch();
-    const { data, ...rest } = (await response.json()) as { readonly data: readonly Workspace[] };
+    const { data, ...rest } = (await response.json()) as { readonly data: readonly WorkspaceObject[] };
     const more = made.flatMap((name) => data.slice(0, 1).map((one) => ({ ...one, id: `ws_${name}`, name })));
     const all = [...data, ...more].toSorted((one, other) => (one.name < other.name ? -1 : 1));
     await route.fulfill({ response, json: { ...rest, data: all } });
@@ -198,7 +198,7 @@ test('a new workspace that comes first by name does not become the payer of a fo
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('button', { name: 'Done' }).click();
   expect(await chosen.inputValue()).toBe('demo');
-  const { data } = await api<{ data: readonly Key[] }>('GET', '/workspaces/demo/keys');
+  const { data } = await api<{ data: readonly KeyObject[] }>('GET', '/workspaces/demo/keys');
   expect(data.map(({ name }) => name)).toContain('stays with demo');
   expectQuiet();
   await page.context().close();

@@ -28,7 +28,7 @@ import { validateText } from '../../src/structured-output/checker/validate-text.
 import { createStories } from '../../src/telemetry/stories.ts';
 import type { Chance } from '../programmable-engine/chance.ts';
 import { noTokenizers, uncounted } from '../support/uncounted.ts';
-import { silentTelemetry } from '../support/silent-telemetry.ts';
+import { recordStory } from '../support/record-story.ts';
 import type { Disk } from './disk.ts';
 import { createUpstream, type NetworkOptions } from './engines.ts';
 import type { Program } from './program.ts';
@@ -83,7 +83,7 @@ export function startService(options: ServiceOptions): SimulatedService {
   const snapshots = createSnapshots(options.snapshot, () => undefined);
   const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });
   const upstream = createUpstream(program, options.network);
-  const stories = createStories({ clock, process: program.name, tellSpans: undefined });
+  const stories = createStories({ process: program.name });
   const sharing =
     valkey &&
     createValkeyLimits({
@@ -128,16 +128,20 @@ export function startService(options: ServiceOptions): SimulatedService {
       abuseContact: 'abuse@example.com',
       prepare: (body, surface) => prepareHere(body, { surface, countPrompt: uncounted }),
       telemetry: {
-        ...silentTelemetry,
-        ...stories,
-        attempt: (requestId, attempt) => {
-          options.attempted(requestId, attempt);
-          return stories.attempt(requestId, attempt);
+        begin: (request) => {
+          const { progress, attempt } = recordStory(stories, clock, request);
+          return {
+            progress: (made) => {
+              progress(made);
+              if (made.kind === 'settled') options.settled(made.outcome);
+            },
+            attempt: (start) => {
+              options.attempted(request.requestId, start);
+              return attempt(start);
+            },
+          };
         },
-        outcome: (outcome) => {
-          stories.outcome?.(outcome);
-          options.settled(outcome);
-        },
+        refused: () => undefined,
       },
     });
     isReady = true;

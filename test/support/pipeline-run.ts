@@ -3,7 +3,8 @@ import type { Credential, Outcome } from '../../src/core/account.ts';
 import type { RequestHead } from '../../src/core/exchange.ts';
 import type { Failure } from '../../src/core/failure.ts';
 import type { PreparedRequest } from '../../src/core/prompt.ts';
-import type { RequestEnd } from '../../src/core/telemetry.ts';
+import { endOf, type RequestEnd } from '../../src/core/request-end.ts';
+import type { Telemetry } from '../../src/core/telemetry.ts';
 import type { RequestTrace } from '../../src/core/trace.ts';
 import { createAddressGate } from '../../src/admission/address-gate.ts';
 import { overloadLimits } from '../../src/admission/overload.ts';
@@ -25,7 +26,7 @@ import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from 
 import { createFakeStore } from './fake-store.ts';
 import { createFakeUpstream, type FakeCall } from './fake-upstream.ts';
 import { modelOf, routeOf, snapshotOf } from './route-of.ts';
-import { silentTelemetry } from './silent-telemetry.ts';
+import { recordStory } from './record-story.ts';
 import { steadyHealth } from './steady-health.ts';
 import { noTokenizers, uncounted } from './uncounted.ts';
 
@@ -106,6 +107,33 @@ export function begin(options: BeginOptions = {}) {
     ...prepared,
     release: () => (released += 1),
   });
+  const noStories = { began: () => undefined, ended: () => undefined };
+  const telemetry: Telemetry = {
+    begin: (request) => {
+      const { record, progress, attempt } = recordStory(options.stories ?? noStories, clock, request);
+      return {
+        progress: (made) => {
+          progress(made);
+          if (made.kind === 'settled') told.push(made.outcome);
+          if (made.kind === 'implausible-usage') faults.push(`${made.routeId} implausible usage`);
+          if (made.kind !== 'ended') return;
+          ends.push(endOf(record));
+          if (made.failure !== undefined) refusals.push(made.failure);
+        },
+        attempt: (start) => {
+          const watch = attempt(start);
+          return {
+            ...watch,
+            ended: (end, facts) => {
+              watch.ended(end, facts);
+              if (end.kind === 'failed') faults.push(`${start.routeId} ${end.fault.kind}`);
+            },
+          };
+        },
+      };
+    },
+    refused: (_, failure) => refusals.push(failure),
+  };
   const pipeline = createPipeline({
     ...{
       store,
@@ -137,22 +165,7 @@ export function begin(options: BeginOptions = {}) {
     abuseContact: 'abuse@example.com',
     prepare:
       options.prepare ?? ((body, surface) => countRelease(prepareHere(body, { surface, countPrompt: uncounted }))),
-    telemetry: {
-      ...silentTelemetry,
-      outcome: (outcome) => told.push(outcome),
-      ended: (end) => {
-        ends.push(end);
-        if (end.failure !== undefined) refusals.push(end.failure);
-      },
-      implausibleUsage: (_, route) => faults.push(`${route} implausible usage`),
-      attempt: (requestId, start) => ({
-        ...silentTelemetry.attempt(requestId, start),
-        ended: (end) => {
-          if (end.kind === 'failed') faults.push(`${start.routeId} ${end.fault.kind}`);
-        },
-      }),
-      ...options.stories,
-    },
+    telemetry,
   });
   const send = (given: FakeExchangeOptions = {}): FakeExchange => {
     const exchange = createFakeExchange({ headers: authorized, body: JSON.stringify(ask), ...given });

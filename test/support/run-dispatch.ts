@@ -4,23 +4,26 @@ import type { AnswerEvent, ReadStep, ResponseReader } from '../../src/core/event
 import type { Health } from '../../src/core/health.ts';
 import type { Plan, PlannedRoute } from '../../src/core/plan.ts';
 import type { StructureValidator } from '../../src/core/structure.ts';
-import { type AskedOfModel, dispatch, type DispatchEnd } from '../../src/dispatch/dispatch.ts';
+import { dispatch } from '../../src/dispatch/dispatch.ts';
+import type { DispatchEnd } from '../../src/dispatch/dispatch-end.ts';
 import { createHedgeBudget, type HedgeBudget } from '../../src/dispatch/hedge.ts';
 import type { EngineProtocol } from '../../src/dispatch/protocol.ts';
 import type { RetryPolicy } from '../../src/dispatch/retries.ts';
+import type { AskedOfModel } from '../../src/dispatch/running-dispatch.ts';
 import { createFakeClock, type FakeClock } from './fake-clock.ts';
 import { createFakeUpstream, type FakeCall } from './fake-upstream.ts';
 import { modelOf, plannedOfAll } from './route-of.ts';
 import { steadyHealth } from './steady-health.ts';
 
-const words = { 'content-type': 'text/words' };
+/** The content type of `readWords`. */
+export const words = { 'content-type': 'text/words' };
 const decoder = new TextDecoder();
 
 /**
  * A format of its own: `0:word` is text of choice 0, `0!` its end, `0?word` its reasoning, `=5/2` usage; pieces are parted by
  * blanks, the answer is whole when as many choices have ended as were asked for.
  */
-function readWords(choices: number): ResponseReader {
+export function readWords(choices: number): ResponseReader {
   let ended = 0;
   let state: ReadStep['state'] = 'open';
   return {

@@ -17,7 +17,6 @@ import { createServer } from '../../src/portal/server.ts';
 import type { ServicesListener } from '../../src/portal/service-stream.ts';
 import type { Answers, LiveServices } from '../../src/portal/services.ts';
 import { openAccounts } from '../../src/store/open-accounts.ts';
-import { hashKey } from '../../src/store/accounts/key-text.ts';
 import { createFakeClock } from './fake-clock.ts';
 import { sampleReport } from './sample-problem.ts';
 import { sampleDatabase, sampleNow, temporaryFolder } from './sample-database.ts';
@@ -84,12 +83,7 @@ export async function samplePortal(
   const events = createEventHub(clock);
   onTestFinished(() => events.close());
   const parts = {
-    store: {
-      ...accounts,
-      probe: accounts.sharedSecret,
-      findCredential: async (text: string, at: number) =>
-        (await accounts.findCredentials([hashKey(text)], at)).get(hashKey(text)),
-    },
+    store: accounts,
     ...{ services, catalog, problems, events, adminToken, log, oidc: options.oidc },
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     forgetReports: () => undefined,

@@ -1,4 +1,4 @@
-import type { ErrorAnswer } from '../../../src/portal/api/values.ts';
+import type { ErrorObject } from '../../../src/portal/api/values.ts';
 
 /** A page of a list. */
 export interface Page<Item> {
@@ -73,7 +73,7 @@ export async function call<Answer>(path: string, options: Call = {}): Promise<An
 async function errorOf(response: Response): Promise<ApiError> {
   const text = await response.text();
   try {
-    const { error } = JSON.parse(text) as ErrorAnswer;
+    const { error } = JSON.parse(text) as ErrorObject;
     return new ApiError(response.status, error.message, error.field);
   } catch {
     return new ApiError(response.status, `The portal answered ${response.status} ${response.statusText}`.trimEnd());

@@ -1,21 +1,26 @@
 import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, use } from 'react';
-import type { Session, SignedOut, SignIn, SignInWays } from '../../../src/portal/api/session.ts';
+import type {
+  SessionObject,
+  SignedOutObject,
+  SignInObject,
+  SignInWaysObject,
+} from '../../../src/portal/api/session.ts';
 import { ApiError, call, keepCsrfToken } from './api.ts';
 
 export const sessionKey = ['session'];
 const retryMs = 5_000;
 
-async function readSession(): Promise<Session | null> {
+async function readSession(): Promise<SessionObject | null> {
   try {
-    return remember(await call<Session>('/session'));
+    return remember(await call<SessionObject>('/session'));
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return null;
     throw error;
   }
 }
 
-function remember(session: Session): Session {
+function remember(session: SessionObject): SessionObject {
   keepCsrfToken(session.csrf_token);
   return session;
 }
@@ -34,17 +39,17 @@ export function useSessionQuery() {
   });
 }
 
-export const SessionContext = createContext<Session | undefined>(undefined);
+export const SessionContext = createContext<SessionObject | undefined>(undefined);
 
 /** The current session, on pages that need one. */
-export function useSession(): Session {
+export function useSession(): SessionObject {
   const session = use(SessionContext);
   if (session === undefined) throw new Error('useSession is called outside the signed-in pages');
   return session;
 }
 
-export function signIn(given: SignIn): Promise<Session> {
-  return call<Session>('/session', { method: 'POST', body: given }).then(remember);
+export function signIn(given: SignInObject): Promise<SessionObject> {
+  return call<SessionObject>('/session', { method: 'POST', body: given }).then(remember);
 }
 
 /** Why a sign-in failed. */
@@ -68,7 +73,7 @@ const providerFailures: Readonly<Record<string, string>> = {
  * the history first. Undefined when there is none.
  */
 export async function signInFromAddress(): Promise<
-  { readonly kind: 'session'; readonly session: Session } | FailedSignIn | undefined
+  { readonly kind: 'session'; readonly session: SessionObject } | FailedSignIn | undefined
 > {
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
   const query = new URLSearchParams(location.search);
@@ -88,14 +93,15 @@ export async function signInFromAddress(): Promise<
 }
 
 export function useSignInWays() {
-  return useQuery({ queryKey: ['sign-in'], queryFn: () => call<SignInWays>('/sign-in'), staleTime: Infinity });
+  return useQuery({ queryKey: ['sign-in'], queryFn: () => call<SignInWaysObject>('/sign-in'), staleTime: Infinity });
 }
 
 /** Ends the session in this browser, at the portal and at the identity provider, and drops all cached data. */
 export function useSignOut(): () => Promise<void> {
   const client = useQueryClient();
   return async () => {
-    const { log_out_url: elsewhere } = (await call<SignedOut | undefined>('/session', { method: 'DELETE' })) ?? {};
+    const { log_out_url: elsewhere } =
+      (await call<SignedOutObject | undefined>('/session', { method: 'DELETE' })) ?? {};
     keepCsrfToken(null);
     client.setQueryData(sessionKey, null);
     client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });

@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import type { UsageLine, UsageReport } from '../../../src/portal/api/usage.ts';
+import type { UsageLineObject, UsageReportObject } from '../../../src/portal/api/usage.ts';
 import { call, withQuery } from './api.ts';
 
 export const hourMs = 3_600_000;
@@ -39,7 +39,7 @@ export function periodsFrom(from: string, period: Period, now: number): readonly
 }
 
 /** The beginning of a line's hour or day, in the form of `periodsOf`. */
-export function periodOf({ hour, day }: UsageLine): string {
+export function periodOf({ hour, day }: UsageLineObject): string {
   return new Date(hour ?? `${day ?? ''}T00:00:00Z`).toISOString();
 }
 
@@ -54,7 +54,7 @@ export interface UsageQuestion {
 /** A report with its scope. While a newer one loads, the page shows this scope and not the selected one. */
 export interface Usage {
   readonly asked: UsageQuestion;
-  readonly lines: readonly UsageLine[];
+  readonly lines: readonly UsageLineObject[];
 }
 
 /** Most lines of a page of the API that a report with a top can have: 90 days of seven groups and the others. */
@@ -81,7 +81,7 @@ export function useUsage(filter: UsageFilter, by: UsageQuestion['by'] = [], top?
   const options = queryOptions({
     queryKey: ['usage', asked],
     queryFn: async ({ signal }): Promise<Usage> => {
-      const { data } = await call<UsageReport>(usagePath(asked), { signal });
+      const { data } = await call<UsageReportObject>(usagePath(asked), { signal });
       return { asked, lines: data };
     },
   });

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Workspace } from '../../../src/portal/api/workspaces.ts';
+import type { WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
 import { call, type Page } from './api.ts';
 import { useSession } from './session.ts';
 import { useAddress } from './address.ts';
@@ -16,7 +16,7 @@ export interface WorkspaceChoice {
 export function useWorkspacesQuery(enabled = true) {
   return useQuery({
     queryKey: ['workspaces'],
-    queryFn: () => call<Page<Workspace>>(`/workspaces?limit=${mostPerPage}`),
+    queryFn: () => call<Page<WorkspaceObject>>(`/workspaces?limit=${mostPerPage}`),
     enabled,
   });
 }

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../../src/portal/api/audit.ts';
+import type { AuditEntryObject } from '../../../src/portal/api/audit.ts';
 import { useList } from '../data/load-more.ts';
 import { useAskedWorkspace } from '../data/workspaces.ts';
 import { formatPreciseMoment, unknown } from '../format/format.ts';
@@ -8,13 +8,13 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 
-const actorKinds: Readonly<Record<AuditEntry['actor']['kind'], string>> = {
+const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = {
   'command-line': 'command line',
   'admin-token': 'admin token',
   'portal-user': 'portal',
 };
 
-const columns: readonly Column<AuditEntry>[] = [
+const columns: readonly Column<AuditEntryObject>[] = [
   { title: 'When', names: true, cell: ({ at }) => <span className="nowrap">{formatPreciseMoment(at)}</span> },
   {
     title: 'Who',
@@ -39,7 +39,7 @@ const columns: readonly Column<AuditEntry>[] = [
 ];
 
 /** The fields that differ, before and after. */
-function Change({ of: { before, after } }: { readonly of: AuditEntry }) {
+function Change({ of: { before, after } }: { readonly of: AuditEntryObject }) {
   const names = Object.keys(after).filter((name) => before === null || !isSame(before[name], after[name]));
   return (
     <ul className="change small">
@@ -63,7 +63,7 @@ function shown(value: unknown): string {
 /** All changes of accounts, newest first. */
 export function AuditPage() {
   const workspace = useAskedWorkspace();
-  const entries = useList<AuditEntry>({
+  const entries = useList<AuditEntryObject>({
     queryKey: ['audit'],
     path: '/audit',
     query: { workspace: workspace ?? undefined },

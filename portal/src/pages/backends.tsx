@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Backend, BackendList } from '../../../src/portal/api/catalog.ts';
+import type { BackendObject, BackendListObject } from '../../../src/portal/api/catalog.ts';
 import { call } from '../data/api.ts';
 import { formatCount, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -10,7 +10,7 @@ import { ServiceProblems } from './service-problems.tsx';
 
 const liveMs = 10_000;
 
-const columns: readonly Column<Backend>[] = [
+const columns: readonly Column<BackendObject>[] = [
   { title: 'Backend', names: true, cell: ({ name }) => name },
   { title: 'Engine', cell: ({ engine }) => engine ?? unknown },
   { title: 'Conditions', cell: ({ conditions }) => <Conditions of={conditions} /> },
@@ -25,7 +25,7 @@ const columns: readonly Column<Backend>[] = [
 ];
 
 /** How many of the endpoints get requests, and why the others do not. */
-function Endpoints({ of: { endpoints, failing } }: { readonly of: Backend }) {
+function Endpoints({ of: { endpoints, failing } }: { readonly of: BackendObject }) {
   if (endpoints === null) return <span className="muted">Unknown to the edge</span>;
   return (
     <span className="cell-name">
@@ -41,7 +41,7 @@ function Endpoints({ of: { endpoints, failing } }: { readonly of: Backend }) {
   );
 }
 
-function Conditions({ of }: { readonly of: Backend['conditions'] }) {
+function Conditions({ of }: { readonly of: BackendObject['conditions'] }) {
   return (
     <ul className="stack-tight">
       {of.map(({ type, status, reason, message }) => (
@@ -63,7 +63,7 @@ function Conditions({ of }: { readonly of: Backend['conditions'] }) {
 export function BackendsPage() {
   const backends = useQuery({
     queryKey: ['backends'],
-    queryFn: () => call<BackendList>('/backends'),
+    queryFn: () => call<BackendListObject>('/backends'),
     refetchInterval: liveMs,
   });
   return (

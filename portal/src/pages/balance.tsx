@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useMemo, useState } from 'react';
-import type { Credit, NewCredit, Workspace } from '../../../src/portal/api/workspaces.ts';
+import type { CreditObject, NewCreditObject, WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
 import { ApiError, call, newIdempotencyKey } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useList } from '../data/load-more.ts';
@@ -55,7 +55,7 @@ const recentDays = 30;
 function Left({ of }: { readonly of: WorkspaceChoice }) {
   const workspace = useQuery({
     queryKey: ['workspace', of.id],
-    queryFn: () => call<Workspace>(`/workspaces/${of.id}`),
+    queryFn: () => call<WorkspaceObject>(`/workspaces/${of.id}`),
   });
   useEvents({ balance: ({ workspace_id: id }) => (id === of.id ? void workspace.refetch() : undefined) });
   const now = useMinute();
@@ -104,8 +104,8 @@ function daysLeft(balance: number, spent: number): string {
 }
 
 function Credits({ of }: { readonly of: WorkspaceChoice }) {
-  const credits = useList<Credit>({ queryKey: ['credits', of.id], path: `/workspaces/${of.id}/credits` });
-  const columns: readonly Column<Credit>[] = [
+  const credits = useList<CreditObject>({ queryKey: ['credits', of.id], path: `/workspaces/${of.id}/credits` });
+  const columns: readonly Column<CreditObject>[] = [
     { title: 'When', names: true, cell: ({ created_at: at }) => <span className="nowrap">{formatMoment(at)}</span> },
     { title: 'Amount', end: true, cell: ({ amount }) => formatExactMoney(amount) },
     { title: 'Kind', cell: ({ amount }) => (amount.startsWith('-') ? 'Correction' : 'Credit') },
@@ -132,7 +132,8 @@ function AddCredit({ of, onClose }: { readonly of: WorkspaceChoice; readonly onC
   // The dialog adds one credit, also when it is sent again after a lost answer.
   const [idempotencyKey] = useState(newIdempotencyKey);
   const add = useMutation({
-    mutationFn: (body: NewCredit) => call(`/workspaces/${of.id}/credits`, { method: 'POST', body, idempotencyKey }),
+    mutationFn: (body: NewCreditObject) =>
+      call(`/workspaces/${of.id}/credits`, { method: 'POST', body, idempotencyKey }),
     onSuccess: async () => {
       onClose();
       for (const name of ['credits', 'workspace', 'workspaces']) await client.invalidateQueries({ queryKey: [name] });

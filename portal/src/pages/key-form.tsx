@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId, useState } from 'react';
-import type { ModelList } from '../../../src/portal/api/catalog.ts';
-import type { Key } from '../../../src/portal/api/keys.ts';
+import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
+import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { ApiError, call } from '../data/api.ts';
 import { formatUtcMoment, timeZone } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
@@ -11,7 +11,7 @@ import { Problem } from '../parts/states.tsx';
 interface KeyFormProps {
   readonly action: string;
   /** The key that is edited. */
-  readonly of?: Key;
+  readonly of?: KeyObject;
   readonly state: { readonly error: Error | null; readonly isPending: boolean };
   readonly onCancel: () => void;
   readonly onSubmit: (changed: KeyFields) => void;
@@ -25,7 +25,7 @@ export interface KeyFields {
   readonly models?: string[] | null;
 }
 
-type Period = NonNullable<Key['budget']>['period'];
+type Period = NonNullable<KeyObject['budget']>['period'];
 
 /** The values of the form. */
 interface Shown {
@@ -37,7 +37,7 @@ interface Shown {
   readonly models: string;
 }
 
-const shownOf = (of: Key | undefined): Shown => ({
+const shownOf = (of: KeyObject | undefined): Shown => ({
   name: of?.name ?? '',
   limit: of?.budget?.limit ?? '',
   period: of?.budget?.period ?? 'month',
@@ -167,7 +167,7 @@ const mostOffered = 12;
 /** Names of models, separated by commas. The models of the catalog can be clicked. */
 function ModelsField({ value, onChange, error }: ModelsFieldProps) {
   const offered = useId();
-  const catalog = useQuery({ queryKey: ['models'], queryFn: () => call<ModelList>('/models') });
+  const catalog = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
   const chosen = value.split(',').map((pattern) => pattern.trim());
   const ids = (catalog.data?.data ?? []).map(({ id }) => id).filter((id) => !chosen.includes(id));
   return (

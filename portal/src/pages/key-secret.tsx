@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef } from 'react';
-import type { CreatedKey } from '../../../src/portal/api/keys.ts';
+import type { CreatedKeyObject } from '../../../src/portal/api/keys.ts';
 import { Button } from '../parts/button.tsx';
 import { Copy } from '../parts/copy.tsx';
 
@@ -7,7 +7,7 @@ import { Copy } from '../parts/copy.tsx';
  * The text of a new key. It is on the page and not in a dialog, because a click outside closes a dialog. The field gets the text as a
  * property: an attribute would be part of the page's HTML.
  */
-export function KeySecret({ created, onDone }: { readonly created: CreatedKey; readonly onDone: () => void }) {
+export function KeySecret({ created, onDone }: { readonly created: CreatedKeyObject; readonly onDone: () => void }) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {

@@ -1,4 +1,4 @@
-import type { Key } from '../../../src/portal/api/keys.ts';
+import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import {
   formatAgo,
   formatMoney,
@@ -18,14 +18,14 @@ export type KeyAction = 'edit' | 'suspend' | 'resume' | 'revoke';
 const periods = { day: 'a day', week: 'a week', month: 'a month', total: 'in all' } as const;
 
 /** The state of a key as shown. An expired key is not active. */
-function stateOf({ status, expires_at }: Key): { readonly word: string; readonly tone: Tone } {
+function stateOf({ status, expires_at }: KeyObject): { readonly word: string; readonly tone: Tone } {
   if (status === 'revoked') return { word: 'Revoked', tone: 'none' };
   if (expires_at !== null && new Date(expires_at).getTime() < Date.now()) return { word: 'Expired', tone: 'warn' };
   return status === 'active' ? { word: 'Active', tone: 'good' } : { word: 'Suspended', tone: 'warn' };
 }
 
 /** The spent part of a key's budget. */
-export function BudgetBar({ of }: { readonly of: Pick<Key, 'budget' | 'spent'> }) {
+export function BudgetBar({ of }: { readonly of: Pick<KeyObject, 'budget' | 'spent'> }) {
   if (of.budget === null) return <span className="muted nowrap">{formatMoney(of.spent)}, no budget</span>;
   const limit = Number(of.budget.limit);
   return (
@@ -47,12 +47,12 @@ function Expiry({ at }: { readonly at: string | null }) {
 }
 
 interface KeyTableProps {
-  readonly keys: readonly Key[];
-  readonly onChoose: (action: KeyAction, of: Key) => void;
+  readonly keys: readonly KeyObject[];
+  readonly onChoose: (action: KeyAction, of: KeyObject) => void;
 }
 
 export function KeyTable({ keys, onChoose }: KeyTableProps) {
-  const columns: readonly Column<Key>[] = [
+  const columns: readonly Column<KeyObject>[] = [
     {
       title: 'Name',
       names: true,
@@ -92,7 +92,7 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
   return <Table label="Keys" columns={columns} rows={keys} rowKey={({ id }) => id} />;
 }
 
-function Actions({ of, onChoose }: { readonly of: Key; readonly onChoose: KeyTableProps['onChoose'] }) {
+function Actions({ of, onChoose }: { readonly of: KeyObject; readonly onChoose: KeyTableProps['onChoose'] }) {
   if (of.status === 'revoked') return null;
   const name = of.name ?? of.id;
   const actions: readonly (readonly [KeyAction, string])[] = [

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { CreatedKey, Key, KeyChange, NewKey } from '../../../src/portal/api/keys.ts';
+import type { CreatedKeyObject, KeyObject, KeyChangeObject, NewKeyObject } from '../../../src/portal/api/keys.ts';
 import { call } from '../data/api.ts';
 import { useList } from '../data/load-more.ts';
 import { useChosenWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
@@ -18,7 +18,7 @@ import { KeyTable } from './key-table.tsx';
 type Open =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'create' }
-  | { readonly kind: 'edit' | 'suspend' | 'resume' | 'revoke'; readonly of: Key };
+  | { readonly kind: 'edit' | 'suspend' | 'resume' | 'revoke'; readonly of: KeyObject };
 
 const nothing: Open = { kind: 'nothing' };
 
@@ -28,14 +28,14 @@ export function KeysPage() {
   const workspace = useChosenWorkspace();
   const client = useQueryClient();
   const [open, setOpen] = useState<Open>(nothing);
-  const [created, setCreated] = useState<CreatedKey>();
+  const [created, setCreated] = useState<CreatedKeyObject>();
   const path = `/workspaces/${workspace?.id ?? ''}/keys`;
-  const keys = useList<Key>({ queryKey: ['keys', workspace?.id], path, enabled: workspace !== undefined });
+  const keys = useList<KeyObject>({ queryKey: ['keys', workspace?.id], path, enabled: workspace !== undefined });
   const refresh = (): Promise<void> => client.invalidateQueries({ queryKey: ['keys'] });
   const create = useMutation({
     mutationFn: ({ name, ...given }: KeyFields) => {
-      const body: NewKey = { ...given, name: name ?? undefined };
-      return call<CreatedKey>(path, { method: 'POST', body });
+      const body: NewKeyObject = { ...given, name: name ?? undefined };
+      return call<CreatedKeyObject>(path, { method: 'POST', body });
     },
     onSuccess: (key) => {
       setOpen(nothing);
@@ -43,12 +43,12 @@ export function KeysPage() {
       return refresh();
     },
   });
-  const change = async (id: string, given: KeyChange): Promise<void> => {
-    await call<Key>(`/keys/${id}`, { method: 'PATCH', body: given });
+  const change = async (id: string, given: KeyChangeObject): Promise<void> => {
+    await call<KeyObject>(`/keys/${id}`, { method: 'PATCH', body: given });
     await refresh();
   };
   const revoke = async (id: string): Promise<void> => {
-    await call<Key>(`/keys/${id}/revoke`, { method: 'POST' });
+    await call<KeyObject>(`/keys/${id}/revoke`, { method: 'POST' });
     await refresh();
   };
   const openCreate = (): void => {
@@ -110,9 +110,9 @@ export function KeysPage() {
 }
 
 interface EditKeyProps {
-  readonly of: Key;
+  readonly of: KeyObject;
   readonly onClose: () => void;
-  readonly onChange: (id: string, given: KeyChange) => Promise<void>;
+  readonly onChange: (id: string, given: KeyChangeObject) => Promise<void>;
 }
 
 function EditKey({ of, onClose, onChange }: EditKeyProps) {
@@ -145,7 +145,7 @@ const questions = {
 
 interface AskFirstProps {
   readonly kind: keyof typeof questions;
-  readonly of: Key;
+  readonly of: KeyObject;
   readonly onClose: () => void;
   readonly onConfirm: () => Promise<void>;
 }

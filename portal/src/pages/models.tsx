@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Model, ModelList, ModelRoute } from '../../../src/portal/api/catalog.ts';
+import type { ModelObject, ModelListObject, ModelRouteObject } from '../../../src/portal/api/catalog.ts';
 import { call } from '../data/api.ts';
 import { formatCount, formatDecimal, formatMs, formatPricePerMillion, formatShare, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -16,7 +16,7 @@ import { ServiceProblems } from './service-problems.tsx';
 const liveMs = 10_000;
 
 export function useModels() {
-  return useQuery({ queryKey: ['models'], queryFn: () => call<ModelList>('/models'), refetchInterval: liveMs });
+  return useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models'), refetchInterval: liveMs });
 }
 
 /** The catalog: prices, limits, how fast each model answers now, and how to call it. */
@@ -54,7 +54,7 @@ export function ModelsPage() {
   );
 }
 
-const states: Readonly<Record<Model['state'], { readonly word: string; readonly tone: Tone }>> = {
+const states: Readonly<Record<ModelObject['state'], { readonly word: string; readonly tone: Tone }>> = {
   available: { word: 'Available', tone: 'good' },
   degraded: { word: 'Degraded', tone: 'warn' },
   unavailable: { word: 'Unavailable', tone: 'bad' },
@@ -62,7 +62,7 @@ const states: Readonly<Record<Model['state'], { readonly word: string; readonly 
 
 const modalityNames = { text: 'Text', image: 'Images' } as const;
 
-function ModelCard({ model }: { readonly model: Model }) {
+function ModelCard({ model }: { readonly model: ModelObject }) {
   const { word, tone } = states[model.state];
   return (
     <article className="card" aria-label={model.id}>
@@ -114,7 +114,7 @@ const orUnknown = (value: number | null, format: (value: number) => string): str
   value === null ? unknown : format(value);
 
 /** USD per million tokens. A model without a route has no prices. */
-function prices({ pricing }: Model): readonly Fact[] {
+function prices({ pricing }: ModelObject): readonly Fact[] {
   if (pricing === null) return [];
   return [
     { name: 'Prompt, per million tokens', value: formatPricePerMillion(pricing.prompt) },
@@ -123,7 +123,7 @@ function prices({ pricing }: Model): readonly Fact[] {
   ];
 }
 
-function reasoningOf({ reasoning }: Model): string {
+function reasoningOf({ reasoning }: ModelObject): string {
   if (reasoning === null) return unknown;
   const { mode, efforts } = reasoning;
   if (mode === 'None') return 'No';
@@ -132,7 +132,7 @@ function reasoningOf({ reasoning }: Model): string {
 }
 
 /** Explains a state of a route. */
-const routeStates: Readonly<Record<ModelRoute['state'], string>> = {
+const routeStates: Readonly<Record<ModelRouteObject['state'], string>> = {
   available: 'Available',
   full: 'Full: all its slots are taken',
   ejected: 'Ejected: its requests failed',
@@ -142,7 +142,7 @@ const routeStates: Readonly<Record<ModelRoute['state'], string>> = {
   'last-resort': 'Last resort: its requests failed, and there is no other',
 };
 
-const routeColumns: readonly Column<ModelRoute>[] = [
+const routeColumns: readonly Column<ModelRouteObject>[] = [
   { title: 'Backend', names: true, cell: ({ backend }) => backend },
   {
     title: 'State',
@@ -167,7 +167,7 @@ const routeColumns: readonly Column<ModelRoute>[] = [
   { title: 'Service', cell: ({ service }) => <code>{service}</code> },
 ];
 
-function RouteTable({ id, routes }: { readonly id: string; readonly routes: readonly ModelRoute[] }) {
+function RouteTable({ id, routes }: { readonly id: string; readonly routes: readonly ModelRouteObject[] }) {
   return (
     <Table
       label={`Routes of ${id}`}

@@ -1,8 +1,8 @@
-import type { Request } from '../../../src/portal/api/requests.ts';
+import type { RequestObject } from '../../../src/portal/api/requests.ts';
 import type { Tone } from '../parts/states.tsx';
 
 /** An outcome as a word. */
-export const outcomes: Readonly<Record<Request['outcome'], { readonly word: string; readonly tone: Tone }>> = {
+export const outcomes: Readonly<Record<RequestObject['outcome'], { readonly word: string; readonly tone: Tone }>> = {
   completed: { word: 'Completed', tone: 'good' },
   cancelled: { word: 'Cancelled', tone: 'none' },
   interrupted: { word: 'Interrupted', tone: 'bad' },

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
-import type { Key } from '../../../src/portal/api/keys.ts';
+import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { call } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useSession } from '../data/session.ts';
@@ -103,7 +103,7 @@ export function OverviewPage() {
 
 /** Limits and budget of the key of this session. */
 function OwnKey({ id }: { readonly id: string }) {
-  const key = useQuery({ queryKey: ['keys', id], queryFn: () => call<Key>(`/keys/${id}`) });
+  const key = useQuery({ queryKey: ['keys', id], queryFn: () => call<KeyObject>(`/keys/${id}`) });
   return (
     <Loaded query={key} lines={3}>
       {(own) => (

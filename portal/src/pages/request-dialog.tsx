@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Request, RequestDetail, RequestStory } from '../../../src/portal/api/requests.ts';
+import type { RequestObject, RequestDetailObject, RequestStoryObject } from '../../../src/portal/api/requests.ts';
 import { call } from '../data/api.ts';
 import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -13,7 +13,7 @@ import { outcomes } from './outcomes.ts';
 export function RequestDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const detail = useQuery({
     queryKey: ['request', id],
-    queryFn: () => call<RequestDetail>(`/requests/${encodeURIComponent(id)}`),
+    queryFn: () => call<RequestDetailObject>(`/requests/${encodeURIComponent(id)}`),
   });
   return (
     <Dialog title="Request" isOpen isWide onClose={onClose}>
@@ -43,7 +43,7 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
 /** `engine-error` is "engine error". */
 const faultWords = (kind: string): string => kind.replaceAll('-', ' ');
 
-type Attempt = NonNullable<RequestStory['attempts']>[number];
+type Attempt = NonNullable<RequestStoryObject['attempts']>[number];
 
 const reasons: Readonly<Record<Attempt['reason'], string>> = {
   first: 'First attempt',
@@ -60,7 +60,7 @@ const ends: Readonly<Record<NonNullable<Attempt['end']>, string>> = {
 };
 
 /** The requests that were sent with one `x-request-id`: the newest is shown below. */
-function Matches({ of }: { readonly of: RequestDetail['matches'] }) {
+function Matches({ of }: { readonly of: RequestDetailObject['matches'] }) {
   return (
     <section className="stack" aria-label="Requests with this x-request-id">
       <p>{of.length} requests were sent with this x-request-id. The newest is shown:</p>
@@ -76,7 +76,7 @@ function Matches({ of }: { readonly of: RequestDetail['matches'] }) {
 }
 
 interface TimeLineProps {
-  readonly story: RequestStory;
+  readonly story: RequestStoryObject;
   readonly attempts: readonly Attempt[];
 }
 
@@ -118,7 +118,7 @@ function TimeLine({ story, attempts }: TimeLineProps) {
 function Summary({
   of: { first_output_ms: firstMs, duration_ms: wholeMs, plan, failure },
 }: {
-  readonly of: RequestStory;
+  readonly of: RequestStoryObject;
 }) {
   const sentences = [
     firstMs !== null ? `First output to the caller after ${formatMs(firstMs)}.` : '',
@@ -143,11 +143,11 @@ function isCounted({
   prompt_tokens: prompt,
   completion_tokens: output,
   web_searches: searches,
-}: Request): boolean {
+}: RequestObject): boolean {
   return outcome === 'completed' || prompt + output + (searches ?? 0) > 0;
 }
 
-function Bill({ of }: { readonly of: Request }) {
+function Bill({ of }: { readonly of: RequestObject }) {
   const { word, tone } = outcomes[of.outcome];
   const count = (value: number | null): string => (value === null ? unknown : formatCount(value));
   return (

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { Link } from 'wouter';
-import type { ModelList } from '../../../src/portal/api/catalog.ts';
-import type { Key } from '../../../src/portal/api/keys.ts';
-import type { Request } from '../../../src/portal/api/requests.ts';
+import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
+import type { KeyObject } from '../../../src/portal/api/keys.ts';
+import type { RequestObject } from '../../../src/portal/api/requests.ts';
 import { useAddress } from '../data/address.ts';
 import { call, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
@@ -31,10 +31,15 @@ export function RequestsPage() {
   const workspace = useAskedWorkspace();
   const query = { workspace: workspace ?? undefined, key, model, outcome };
   const isWanted = useWanted(query);
-  const [live, setLive] = useState<readonly Request[]>([]);
-  const list = useList<Request>({ queryKey: ['requests'], path: '/requests', query, enabled: workspace !== null });
+  const [live, setLive] = useState<readonly RequestObject[]>([]);
+  const list = useList<RequestObject>({
+    queryKey: ['requests'],
+    path: '/requests',
+    query,
+    enabled: workspace !== null,
+  });
   // Many may end at once, and each one renders the whole table again.
-  const ended = useRef<Request[]>([]);
+  const ended = useRef<RequestObject[]>([]);
   const show = useThrottled(showMs, () => {
     const newer = ended.current.splice(0).toReversed();
     const ids = new Set(newer.map(({ id }) => id));
@@ -76,7 +81,7 @@ export function RequestsPage() {
 type Filter = Readonly<Record<'workspace' | 'key' | 'model' | 'outcome', string | undefined>>;
 
 /** Whether a request matches the filters. */
-function useWanted({ workspace, key, model, outcome }: Filter): (request: Request) => boolean {
+function useWanted({ workspace, key, model, outcome }: Filter): (request: RequestObject) => boolean {
   const choices = useWorkspaceChoices();
   const name = choices?.find(({ id }) => id === workspace)?.name ?? workspace;
   return (request) =>
@@ -87,7 +92,7 @@ function useWanted({ workspace, key, model, outcome }: Filter): (request: Reques
 }
 
 /** Merges both lists, newest first, each request once. */
-function merged(live: readonly Request[], stored: readonly Request[]): readonly Request[] {
+function merged(live: readonly RequestObject[], stored: readonly RequestObject[]): readonly RequestObject[] {
   if (live.length === 0) return stored;
   const known = new Set(live.map(({ id }) => id));
   const all = [...live, ...stored.filter(({ id }) => !known.has(id))];
@@ -98,9 +103,9 @@ function Filters() {
   const [{ workspace, key, model, outcome }, change] = useAddress();
   const choices = useWorkspaceChoices();
   const chosen = choices?.find(({ id, name }) => id === workspace || name === workspace) ?? onlyOne(choices);
-  const models = useQuery({ queryKey: ['models'], queryFn: () => call<ModelList>('/models') });
+  const models = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
   const path = `/workspaces/${chosen?.id ?? ''}/keys`;
-  const keys = useList<Key>({ queryKey: ['keys', chosen?.id], path, enabled: chosen !== undefined });
+  const keys = useList<KeyObject>({ queryKey: ['keys', chosen?.id], path, enabled: chosen !== undefined });
   const modelIds = (models.data?.data ?? []).map(({ id }) => id);
   const ofKeys = (keys.data ?? []).map(({ id, name }) => ({ value: id, label: name ?? id }));
   return (
@@ -151,7 +156,7 @@ function withChosen(
 }
 
 /** Opens a request and keeps the selection. */
-function OpenLink({ of }: { readonly of: Request }) {
+function OpenLink({ of }: { readonly of: RequestObject }) {
   const [selection] = useAddress();
   return (
     <Link href={withQuery('/requests', { ...selection, request: of.id })} className="nowrap">
@@ -160,7 +165,7 @@ function OpenLink({ of }: { readonly of: Request }) {
   );
 }
 
-const columns: readonly Column<Request>[] = [
+const columns: readonly Column<RequestObject>[] = [
   { title: 'Started', names: true, cell: (request) => <OpenLink of={request} /> },
   { title: 'Model', cell: ({ model }) => <span className="nowrap">{model}</span> },
   {

@@ -1,8 +1,8 @@
-import type { ModelList } from '../../../src/portal/api/catalog.ts';
+import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
 import { Notice } from '../parts/states.tsx';
 
 /** Names the services that did not answer: the page is incomplete. */
-export function ServiceProblems({ services }: { readonly services: ModelList['services'] }) {
+export function ServiceProblems({ services }: { readonly services: ModelListObject['services'] }) {
   const silent = services.filter(({ answers }) => !answers);
   if (silent.length === 0) return null;
   return (

@@ -1,5 +1,5 @@
 import { type ReactNode, useMemo, useState } from 'react';
-import type { UsageLine } from '../../../src/portal/api/usage.ts';
+import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import { type Grouping, type Period, periodOf, periodsFrom, type Usage } from '../data/usage.ts';
 import {
   formatCompact,
@@ -31,11 +31,11 @@ interface ChartsProps {
 }
 
 const measures = [
-  { title: 'Cost', of: (line: UsageLine) => Number(line.cost), format: formatMoney, axis: formatMoney },
-  { title: 'Requests', of: (line: UsageLine) => line.requests, format: formatCount, axis: formatCompact },
+  { title: 'Cost', of: (line: UsageLineObject) => Number(line.cost), format: formatMoney, axis: formatMoney },
+  { title: 'Requests', of: (line: UsageLineObject) => line.requests, format: formatCount, axis: formatCompact },
   {
     title: 'Tokens',
-    of: (line: UsageLine) => line.prompt_tokens + line.completion_tokens,
+    of: (line: UsageLineObject) => line.prompt_tokens + line.completion_tokens,
     format: formatCount,
     axis: formatCompact,
   },
@@ -84,7 +84,7 @@ function axisOf(
 }
 
 /** The name of a group in tables and charts. */
-export function groupName(line: UsageLine, by: Grouping): string {
+export function groupName(line: UsageLineObject, by: Grouping): string {
   if (by === 'model') return line.model ?? others;
   return line.key_name ?? line.key ?? others;
 }
@@ -95,7 +95,7 @@ const others = 'Others';
 interface Group {
   readonly name: string;
   /** By the beginning of their hour or day. */
-  readonly lines: ReadonlyMap<string, UsageLine>;
+  readonly lines: ReadonlyMap<string, UsageLineObject>;
 }
 
 /** The groups of a report, the most expensive first, the others last. */

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react';
-import type { UsageLine } from '../../../src/portal/api/usage.ts';
+import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import { send } from '../data/api.ts';
 import { useAddress } from '../data/address.ts';
 import { useSession } from '../data/session.ts';
@@ -114,7 +114,7 @@ function Narrowed({ keyId, model, onClear }: NarrowedProps) {
 
 function GroupCard({ usage: { asked, lines } }: { readonly usage: Usage }) {
   const by: Grouping = asked.by.includes('key') ? 'key' : 'model';
-  const columns: readonly Column<UsageLine>[] = [
+  const columns: readonly Column<UsageLineObject>[] = [
     { title: by === 'key' ? 'Key' : 'Model', names: true, cell: (line) => groupName(line, by) },
     { title: 'Cost', end: true, cell: ({ cost }) => formatMoney(cost) },
     { title: 'Requests', end: true, cell: ({ requests }) => formatCount(requests) },
@@ -129,7 +129,7 @@ function GroupCard({ usage: { asked, lines } }: { readonly usage: Usage }) {
     },
     { title: 'p95', end: true, cell: ({ first_token_p95_ms: ms }) => (ms === null ? unknown : formatMs(ms)) },
   ];
-  const rowKey = (line: UsageLine): string => line.key ?? line.model ?? '';
+  const rowKey = (line: UsageLineObject): string => line.key ?? line.model ?? '';
   return (
     <Card title={by === 'key' ? 'Keys' : 'Models'}>
       <Table label={by === 'key' ? 'Usage by key' : 'Usage by model'} columns={columns} rows={lines} rowKey={rowKey} />

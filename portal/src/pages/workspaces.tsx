@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { Link } from 'wouter';
-import type { NewWorkspace, Workspace, WorkspaceChange } from '../../../src/portal/api/workspaces.ts';
+import type { NewWorkspaceObject, WorkspaceObject, WorkspaceChangeObject } from '../../../src/portal/api/workspaces.ts';
 import { ApiError, call, withQuery } from '../data/api.ts';
 import { useWorkspacesQuery } from '../data/workspaces.ts';
 import { formatCount, formatMoney } from '../format/format.ts';
@@ -16,7 +16,7 @@ import { type Column, Table } from '../parts/table.tsx';
 type Open =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'create' }
-  | { readonly kind: 'limit' | 'suspend' | 'resume'; readonly of: Workspace };
+  | { readonly kind: 'limit' | 'suspend' | 'resume'; readonly of: WorkspaceObject };
 
 const nothing: Open = { kind: 'nothing' };
 
@@ -26,7 +26,11 @@ export function WorkspacesPage() {
   const client = useQueryClient();
   const [open, setOpen] = useState<Open>(nothing);
   const close = (): void => setOpen(nothing);
-  const send = async (path: string, method: 'POST' | 'PATCH', body: NewWorkspace | WorkspaceChange): Promise<void> => {
+  const send = async (
+    path: string,
+    method: 'POST' | 'PATCH',
+    body: NewWorkspaceObject | WorkspaceChangeObject,
+  ): Promise<void> => {
     await call(path, { method, body });
     await client.invalidateQueries({ queryKey: ['workspaces'] });
   };
@@ -90,9 +94,9 @@ export function WorkspacesPage() {
   );
 }
 
-type OpenOne = (kind: 'limit' | 'suspend' | 'resume', of: Workspace) => void;
+type OpenOne = (kind: 'limit' | 'suspend' | 'resume', of: WorkspaceObject) => void;
 
-function columnsOf(open: OpenOne): readonly Column<Workspace>[] {
+function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
   return [
     {
       title: 'Name',
@@ -168,7 +172,7 @@ interface FormProps<Given> {
   readonly onSubmit: (given: Given) => Promise<void>;
 }
 
-function CreateWorkspace({ onClose, onSubmit }: FormProps<NewWorkspace>) {
+function CreateWorkspace({ onClose, onSubmit }: FormProps<NewWorkspaceObject>) {
   const create = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -208,7 +212,7 @@ function CreateWorkspace({ onClose, onSubmit }: FormProps<NewWorkspace>) {
   );
 }
 
-function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChange> & { readonly of: Workspace }) {
+function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChangeObject> & { readonly of: WorkspaceObject }) {
   const change = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import type { PortalEvent } from '../../../src/portal/api/events.ts';
-import type { Workspace } from '../../../src/portal/api/workspaces.ts';
+import type { WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
 import type { Page } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { sessionKey } from '../data/session.ts';
@@ -39,7 +39,7 @@ export function useLiveData(): void {
   );
   useEvents({
     balance: ({ workspace_id, balance }) =>
-      client.setQueryData<Page<Workspace>>(['workspaces'], (page) =>
+      client.setQueryData<Page<WorkspaceObject>>(['workspaces'], (page) =>
         page === undefined
           ? page
           : { ...page, data: page.data.map((one) => (one.id === workspace_id ? { ...one, balance } : one)) },

@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useState } from 'react';
-import type { Session } from '../../../src/portal/api/session.ts';
+import type { SessionObject } from '../../../src/portal/api/session.ts';
 import { type FailedSignIn, signIn, useSignInWays } from '../data/session.ts';
 import { Button } from '../parts/button.tsx';
 import { TextField, textOf } from '../parts/fields.tsx';
@@ -12,7 +12,7 @@ const keyPrefix = 'sk-';
 interface SignInProps {
   /** Why the token in the address, or the identity provider, was not accepted. */
   readonly failed: FailedSignIn | undefined;
-  readonly onSignedIn: (session: Session) => void;
+  readonly onSignedIn: (session: SessionObject) => void;
 }
 
 export function SignInPage({ failed, onSignedIn }: SignInProps) {

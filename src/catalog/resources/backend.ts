@@ -22,7 +22,7 @@ const hostPort = {
 const endpoint = z.strictObject({
   ...hostPort,
   path: path.default('/v1').meta({
-    description: 'What stands before /chat/completions. Default /v1; a trailing slash makes no difference.',
+    description: 'Part of the URL before /chat/completions. Default /v1; a trailing slash makes no difference.',
     example: '/v1',
   }),
 });
@@ -58,7 +58,7 @@ const service = z.strictObject({
   ).meta({ description: 'Name of a Service in the namespace of this object.', example: 'vllm-a' }),
   port: servicePort.meta({
     description:
-      'One of the Service’s own ports, by name or number, as in an Ingress: the pods may listen on another one (targetPort).',
+      'One of the Service’s own ports, by name or number, as in an Ingress. The pods can listen on another port (targetPort).',
     example: 'http',
   }),
 });
@@ -70,7 +70,7 @@ const tlsFields = z.strictObject({
     .meta({
       description:
         'Disabled: plain HTTP. System: TLS, verified against the system’s authorities. Custom: TLS, verified against caSecretRef. ' +
-        'Default Disabled. "Off" is its earlier spelling, which kubectl reads as false where it has no quotes.',
+        'Default Disabled. "Off" is the earlier spelling of Disabled; without quotes kubectl reads it as false.',
       example: 'System',
     }),
   caSecretRef: secretRef.optional().meta({
@@ -108,7 +108,7 @@ const tls = withRules(tlsFields, [
 
 const healthCheck = z.strictObject({
   path: path.min(1).meta({
-    description: 'Path that answers 200 while the engine is well, to a request without credentials.',
+    description: 'Path that returns 200 to a request without credentials while the engine works.',
     example: '/health',
   }),
   intervalSeconds: z
@@ -122,40 +122,45 @@ const healthCheck = z.strictObject({
 const specFields = z.strictObject({
   engine: z
     .enum(engineNames)
-    .meta({ description: 'What runs there; selects the table of wire format and capabilities.', example: 'vllm' }),
+    .meta({ description: 'Kind of the engine; selects its table of wire format and capabilities.', example: 'vllm' }),
   endpoint: endpoint
     .optional()
-    .meta({ description: 'Where the engine listens. Every address that a host name has is an endpoint.' }),
+    .meta({ description: 'Address of the engine. Every address of a host name is an endpoint.' }),
   endpoints: endpoints.optional().meta({
-    description: 'Where several copies of the engine listen. Every address that a host name has is an endpoint.',
+    description: 'Addresses of several copies of the engine. Every address of a host name is an endpoint.',
   }),
   service: service.optional().meta({
     description:
-      'The Service whose pods run the engine. Every ready pod is an endpoint, from its EndpointSlices. Only where the catalog is read from Kubernetes.',
+      'The Service whose pods run the engine. Every ready pod is an endpoint, from its EndpointSlices. Only if the catalog comes from Kubernetes.',
   }),
   path: path.optional().meta({
     description:
-      'With endpoints and service: what stands before /chat/completions. Default /v1; a trailing slash makes no difference.',
+      'With endpoints and service: part of the URL before /chat/completions. Default /v1; a trailing slash makes no difference.',
     example: '/v1',
   }),
-  tls: tls.prefault({}).meta({ description: 'How to secure the connection. Default: not at all.' }),
+  tls: tls.prefault({}).meta({ description: 'How the connection is secured. Default: plain HTTP.' }),
   credentials: z
-    .strictObject({ secretRef: secretRef.meta({ description: 'Holds the token, sent as Authorization: Bearer.' }) })
+    .strictObject({
+      secretRef: secretRef.meta({ description: 'Secret with the token, which is sent as Authorization: Bearer.' }),
+    })
     .optional()
-    .meta({ description: 'Credential the engine asks for. Default: none.' }),
+    .meta({ description: 'Credential that the engine requires. Default: none.' }),
   capacity: z
     .strictObject({
       maxConcurrentRequests: z.int().min(1).max(1_000_000).optional().meta({
-        description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit of ours.',
+        description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit.',
         example: 64,
       }),
       maxConcurrentRequestsPerEndpoint: z.int().min(1).max(1_000_000).optional().meta({
-        description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit of ours.',
+        description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit.',
         example: 8,
       }),
     })
     .optional()
-    .meta({ description: 'What the engine can carry; a full backend or endpoint is skipped, nothing queues.' }),
+    .meta({
+      description:
+        'How many requests the engine can serve at a time. A full backend or endpoint is skipped; requests are not queued.',
+    }),
   healthCheck: healthCheck.optional().meta({ description: 'Active health check by Envoy. Default: none.' }),
 });
 
@@ -194,4 +199,4 @@ export const backendSchema = z.strictObject({
   spec: backendSpec,
   status: z.unknown().optional(),
 });
-export type BackendObject = z.output<typeof backendSchema>;
+export type BackendResource = z.output<typeof backendSchema>;

@@ -1,11 +1,20 @@
 import * as z from 'zod';
+import {
+  continuationMarks,
+  features,
+  structuredFormats,
+  systemMessagePlaces,
+  tagSetNames,
+  toolChoiceForms,
+} from '../../core/capability.ts';
 import { parameterNames } from '../../core/parameters.ts';
+import { reasoningEfforts } from '../../core/request.ts';
 import { withRules } from './fields.ts';
 
 const inlineReasoning = withRules(
   z.strictObject({
     tags: z
-      .array(z.enum(['think', 'seed', 'kimi', 'bracket', 'gemma', 'harmony']))
+      .array(z.enum(tagSetNames))
       .max(6)
       .meta({ description: 'Tags to look for; none turns the table’s entry off.', example: ['think'] }),
     implicitOpen: z.boolean().default(false).meta({
@@ -30,7 +39,7 @@ const capabilityFields = z.strictObject({
     .optional()
     .meta({ description: 'Tool calling works here. Default: the engine’s table.', example: false }),
   responseFormats: z
-    .array(z.enum(['json_object', 'json_schema']))
+    .array(z.enum(structuredFormats))
     .max(2)
     .optional()
     .meta({ description: 'Response formats that work here. Default: the engine’s table.', example: ['json_object'] }),
@@ -43,7 +52,7 @@ const capabilityFields = z.strictObject({
       example: ['stop', 'seed'],
     }),
   toolChoice: z
-    .array(z.enum(['auto', 'none', 'required', 'named']))
+    .array(z.enum(toolChoiceForms))
     .max(4)
     .optional()
     .meta({ description: 'Forms of tool_choice honoured here. Default: the engine’s table.', example: ['auto'] }),
@@ -52,7 +61,7 @@ const capabilityFields = z.strictObject({
     .optional()
     .meta({ description: 'Tool calling works on a stream here. Default: as tools.', example: false }),
   streamedResponseFormats: z
-    .array(z.enum(['json_object', 'json_schema']))
+    .array(z.enum(structuredFormats))
     .max(2)
     .optional()
     .meta({
@@ -60,12 +69,7 @@ const capabilityFields = z.strictObject({
       example: ['json_object'],
     }),
   conflicts: z
-    .array(
-      z
-        .array(z.enum([...parameterNames, 'tools', 'tool_choice', 'response_format', 'reasoning']))
-        .min(2)
-        .max(4),
-    )
+    .array(z.array(z.enum(features)).min(2).max(4))
     .max(16)
     .optional()
     .meta({
@@ -76,11 +80,11 @@ const capabilityFields = z.strictObject({
     .strictObject({
       off: z.boolean().optional().meta({ description: 'Reasoning can be turned off here.', example: true }),
       efforts: z
-        .array(z.enum(['low', 'medium', 'high', 'max']))
+        .array(z.enum(reasoningEfforts))
         .max(4)
         .optional()
         .meta({
-          description: 'Levels provably honoured here; none where only on and off are.',
+          description: 'Levels that verifiably work here. Empty: reasoning can only be on or off.',
           example: ['low', 'high'],
         }),
       budget: z.boolean().optional().meta({ description: 'A budget in tokens is honoured here.', example: false }),
@@ -89,19 +93,19 @@ const capabilityFields = z.strictObject({
     .meta({ description: 'Reasoning control that works here. Default: the engine’s table.' }),
   inlineReasoning: inlineReasoning
     .optional()
-    .meta({ description: 'Reasoning that stands inside the text here. Default: the engine’s table.' }),
+    .meta({ description: 'Reasoning that is part of the text here. Default: the engine’s table.' }),
   continuation: z
     .boolean()
     .optional()
     .meta({ description: 'The engine can continue a partial answer. Default: the engine’s table.', example: false }),
-  systemMessages: z.enum(['Leading', 'Anywhere']).optional().meta({
+  systemMessages: z.enum(systemMessagePlaces).optional().meta({
     description:
       'Where the engine takes system messages. With Leading, the first ones are joined and later ones are sent as marked text of a user. Default: what the chat template of the model’s tokenizer takes, else the engine’s table.',
     example: 'Anywhere',
   }),
-  continuationMark: z.enum(['flag', 'prefix', 'partial', 'trailing', 'echo']).optional().meta({
+  continuationMark: z.enum(continuationMarks).optional().meta({
     description:
-      'How the engine is asked to: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
+      'How the engine is asked to continue: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
     example: 'prefix',
   }),
 });

@@ -19,7 +19,7 @@ type Reason = 'Required' | 'Forbidden' | 'Invalid';
  * A rule that a schema cannot express, twice in one place: as a function for manifest folders, in CEL for the API server.
  * Both name the same field with the same message; test/kube compares the two.
  */
-export interface Rule<Value> {
+interface Rule<Value> {
   /** Path of the field at fault, below the value that the rule is declared on; empty: the value itself. */
   readonly field: readonly string[];
   readonly reason: Reason;
@@ -30,7 +30,7 @@ export interface Rule<Value> {
 }
 
 /** One entry of `x-kubernetes-validations`. */
-export interface CelRule {
+interface CelRule {
   readonly rule: string;
   readonly message: string;
   readonly fieldPath?: string;
@@ -74,7 +74,7 @@ interface IntOrString {
   readonly pattern: RegExp;
 }
 
-/** A whole number or a text (Kubernetes' IntOrString), with one message for whatever is neither. */
+/** A whole number or a text (Kubernetes' IntOrString), with one message for every other value. */
 export function intOrString(bounds: IntOrString, message: string): z.ZodUnion<readonly [z.ZodInt, z.ZodString]> {
   const { minimum, maximum, maxLength, pattern } = bounds;
   const whole = z.int().min(minimum, message).max(maximum, message);

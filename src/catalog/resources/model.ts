@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { capabilities } from './capabilities.ts';
 import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
+import { modalities, reasoningModes } from '../../core/catalog.ts';
+import { reasoningEfforts } from '../../core/request.ts';
 
 const modelId = shaped(
   z.string().min(3).max(128),
@@ -56,16 +58,16 @@ const pricing = z.strictObject({
 });
 
 const reasoningFields = z.strictObject({
-  mode: z.enum(['None', 'Optional', 'Always']).default('None').meta({
+  mode: z.enum(reasoningModes).default('None').meta({
     description: 'Whether the model reasons, and whether reasoning can be switched off. Default None.',
     example: 'Optional',
   }),
   efforts: z
-    .array(z.enum(['low', 'medium', 'high', 'max']))
+    .array(z.enum(reasoningEfforts))
     .max(4)
     .default([])
     .meta({
-      description: 'Levels the model knows. Default: none, it can only be on or off.',
+      description: 'Reasoning levels of the model. Default: none; reasoning can only be on or off.',
       example: ['low', 'high'],
     }),
 });
@@ -98,33 +100,27 @@ const serviceLevel = z.strictObject({
 const route = z.strictObject({
   backend: objectName.meta({ description: 'Name of the Backend.', example: 'vllm-a' }),
   upstreamModel: text(256).meta({
-    description: 'What the engine calls the model. Callers never see it.',
+    description: 'Name of the model at the engine. Callers never see it.',
     example: 'Qwen/Qwen3-8B',
   }),
   weight: z.int().min(0).max(1_000_000).default(100).meta({
     description:
-      'Share of the requests relative to the other routes, 0 to 1000000. 0: asked only when nothing else is left. Default 100.',
+      'Share of the requests relative to the other routes, 0 to 1000000. 0: a standby, used only when no other route can be. Default 100.',
     example: 100,
   }),
   capabilities: capabilities.prefault({}).meta({ description: 'Overrides of the engine’s table. Default: none.' }),
 });
 export type RouteSpec = z.output<typeof route>;
 
-const modalities = withRules(
-  z
-    .array(z.enum(['text', 'image']))
-    .min(1)
-    .max(2),
-  [
-    {
-      field: [],
-      reason: 'Invalid',
-      message: 'expected [text] or [text, image]',
-      holds: (list) => list.filter((modality) => modality === 'text').length === 1,
-      cel: "self.exists_one(modality, modality == 'text')",
-    },
-  ],
-);
+const inputModalities = withRules(z.array(z.enum(modalities)).min(1).max(2), [
+  {
+    field: [],
+    reason: 'Invalid',
+    message: 'expected [text] or [text, image]',
+    holds: (list) => list.filter((modality) => modality === 'text').length === 1,
+    cel: "self.exists_one(modality, modality == 'text')",
+  },
+]);
 
 /** Most routes of a Model. */
 export const maxRoutes = 64;
@@ -148,7 +144,7 @@ const routes = z
 
 const modelFields = z.strictObject({
   id: immutable(modelId, 'cannot change; make a new Model with the new id').meta({
-    description: 'What callers pass as model: lowercase <org>/<model>. It cannot change.',
+    description: 'The id that callers pass as model: lowercase <org>/<model>. It cannot change.',
     example: 'qwen/qwen3-8b',
   }),
   aliases: modelAliases.default([]).meta({
@@ -157,17 +153,17 @@ const modelFields = z.strictObject({
     example: ['gpt-4o', 'old-org/old-name'],
   }),
   ownedBy: text(128).meta({ description: 'Owner shown in the catalog.', example: 'qwen' }),
-  added: instant.meta({ description: 'When it joined the catalog.', example: '2026-06-01T00:00:00Z' }),
+  added: instant.meta({ description: 'When the model joined the catalog.', example: '2026-06-01T00:00:00Z' }),
   contextLength: z
     .int()
     .min(1)
     .max(100_000_000)
     .meta({ description: 'Context window in tokens, prompt and output together, 1 to 100000000.', example: 131_072 }),
-  inputModalities: modalities.default(['text']).meta({
-    description: 'What a prompt may hold: [text] or [text, image]. Default [text].',
+  inputModalities: inputModalities.default(['text']).meta({
+    description: 'Allowed parts of a prompt: [text] or [text, image]. Default [text].',
     example: ['text'],
   }),
-  pricing: pricing.meta({ description: 'What a token costs, as billed and as published.' }),
+  pricing: pricing.meta({ description: 'Price of a token, for bills and in the published list.' }),
   reasoning: reasoning.prefault({}).meta({ description: 'How the model reasons. Default: it does not.' }),
   tokenizer: z
     .strictObject({
@@ -197,7 +193,7 @@ const modelFields = z.strictObject({
         .meta({
           description:
             'Auto starts a second attempt after the route’s p95 time to first token. Default Auto. ' +
-            '"Off" is the earlier spelling of Disabled, which kubectl reads as false where it has no quotes.',
+            '"Off" is the earlier spelling of Disabled; without quotes kubectl reads it as false.',
           example: 'Auto',
         }),
     })
@@ -244,4 +240,4 @@ export const modelSchema = z.strictObject({
   spec: modelSpec,
   status: z.unknown().optional(),
 });
-export type ModelObject = z.output<typeof modelSchema>;
+export type ModelResource = z.output<typeof modelSchema>;

@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { instant } from './fields.ts';
+import { conditionStatuses } from '../../core/live-catalog.ts';
 
 /** The conditions of a Model, each after those that it depends on. */
-export const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
+const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
 export type ModelConditionType = (typeof modelConditionTypes)[number];
 
-export const backendConditionTypes = ['Accepted', 'Programmed', 'Healthy'] as const;
+const backendConditionTypes = ['Accepted', 'Programmed', 'Healthy'] as const;
 export type BackendConditionType = (typeof backendConditionTypes)[number];
 
 /** The limit of Kubernetes' own `metav1.Condition`. A longer message must be cut before it is written. */
@@ -23,8 +24,8 @@ const condition = z.strictObject({
     .string()
     .max(316)
     .regex(/^[A-Z][A-Za-z0-9]*$/, 'expected a name such as "Accepted"')
-    .meta({ description: 'What is being said, one condition each.', example: 'Accepted' }),
-  status: z.enum(['True', 'False', 'Unknown']).meta({ description: 'Whether it holds.', example: 'True' }),
+    .meta({ description: 'Kind of the condition; each kind occurs once.', example: 'Accepted' }),
+  status: z.enum(conditionStatuses).meta({ description: 'Whether the condition is true.', example: 'True' }),
   observedGeneration: generation.meta({ description: 'Generation of the object that was judged.', example: 3 }),
   lastTransitionTime: instant.meta({
     description: 'When the condition last changed its status.',
@@ -48,14 +49,14 @@ const conditions = z
   .array(condition)
   .max(16)
   .meta({
-    description: 'What is true of the object now.',
+    description: 'Conditions of the object now.',
     'x-kubernetes-list-type': 'map',
     'x-kubernetes-list-map-keys': ['type'],
   });
 
 const observedGeneration = generation.meta({
   description:
-    'Generation of the object that this status speaks of; an older one than metadata.generation is out of date.',
+    'Generation of the object to which this status applies. If it is older than metadata.generation, the status is out of date.',
   example: 3,
 });
 
@@ -71,7 +72,7 @@ const routesReady = z.strictObject({
 const mostEndpoints = 1_000_000;
 
 const endpointCounts = z.strictObject({
-  total: z.int().min(0).max(mostEndpoints).meta({ description: 'Endpoints that there are.', example: 8 }),
+  total: z.int().min(0).max(mostEndpoints).meta({ description: 'All endpoints.', example: 8 }),
   healthy: z.int().min(0).max(mostEndpoints).meta({
     description:
       'Endpoints that pass the health check, where there is one, and to which requests have not failed lately.',
@@ -89,7 +90,8 @@ export const modelStatus = z.strictObject({
   conditions: conditions.optional(),
   routes: routesReady.optional().meta({ description: 'How many of the routes can take a request now.' }),
   retireAt: instant.optional().meta({
-    description: 'When the model really leaves: spec.retireAt or the deletion, but never before the notice has run.',
+    description:
+      'When the model really leaves: at spec.retireAt or at its deletion, but never before the notice has ended.',
     example: '2027-01-31T00:00:00Z',
   }),
   announcedAt: instant.optional().meta({
@@ -98,7 +100,7 @@ export const modelStatus = z.strictObject({
   }),
   announcedFor: instant.optional().meta({
     description:
-      'The spec.retireAt that announcedAt belongs to; an earlier one is announced anew. Absent after a deletion.',
+      'The spec.retireAt to which announcedAt belongs. An earlier date is a new announcement. Absent after a deletion.',
     example: '2027-01-31T00:00:00Z',
   }),
 });
@@ -107,5 +109,7 @@ export const modelStatus = z.strictObject({
 export const backendStatus = z.strictObject({
   observedGeneration: observedGeneration.optional(),
   conditions: conditions.optional(),
-  endpoints: endpointCounts.optional().meta({ description: 'How many of the endpoints are well, in every replica.' }),
+  endpoints: endpointCounts
+    .optional()
+    .meta({ description: 'Number of endpoints, and of those that are healthy in every replica.' }),
 });

@@ -24,7 +24,7 @@ export function auditCommand(program: Command): void {
       .option('--limit <n>', 'at most this many changes', countOption(1), 100),
     'refuse',
     async (accounts, { workspace, since, until, limit }) => {
-      // A workspace that does not exist is refused: an empty list would hide a mistyped name.
+      // Throws for a workspace that does not exist, because an empty list would hide a mistyped name.
       const workspaceId = workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id;
       const entries = await accounts.listAudit({ workspaceId, since, until }, limit);
       return { json: entries.map(shownAuditEntry), text: tableOf(entries) };

@@ -5,8 +5,9 @@ import { runFolder } from '../../envoy/config/run-folder.ts';
 import { finishRequests } from '../../local/drain.ts';
 import { readEdgeSettings, writeEnvoyFiles } from '../../local/envoy-files.ts';
 import { settingsHelp } from '../../settings-help.ts';
-import { envoySettingsSchema } from '../../settings.ts';
+import { envoySettingsSchema, settingsSchema } from '../../settings.ts';
 import { countOption } from './option-values.ts';
+import { readSome } from '../../read-settings.ts';
 
 /** The heap's share of Envoy's memory. The rest is for threads, code and memory that the allocator has not returned. */
 const heapShare = 0.8;
@@ -47,9 +48,9 @@ export function envoyCommand(program: Command): void {
         port,
         edge,
         env: process.env,
-        ...(opsPort === undefined ? {} : { opsPort }),
-        ...(extProcPort === undefined ? {} : { extProcPort }),
-        ...(memory === undefined ? {} : { heapBytes: Math.floor(memory * heapShare) }),
+        opsPort,
+        extProcPort,
+        heapBytes: memory === undefined ? undefined : Math.floor(memory * heapShare),
       });
       process.stdout.write(`${files.bootstrapFile}\n`);
     });
@@ -90,6 +91,5 @@ interface DrainFlags {
 const seconds = countOption(0);
 
 function runOf({ run }: { readonly run?: string }): string {
-  const set = process.env['WEIR_RUN'] ?? '';
-  return run ?? (set === '' ? '.weir/run' : set);
+  return run ?? readSome(process.env, settingsSchema.pick({ WEIR_RUN: true })).WEIR_RUN;
 }

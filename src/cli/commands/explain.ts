@@ -47,7 +47,7 @@ async function fromServices(accounts: Accounts, origins: readonly string[], requ
   return (await openServices(accounts, origins)).find(request);
 }
 
-/** The newest requests, in which an `x-request-id` is searched: the ledger has no index of them. */
+/** How many of the newest requests are searched for an `x-request-id`, because the ledger has no index of these ids. */
 const mostNewest = 10_000;
 
 /**

@@ -6,7 +6,7 @@ import { csvLines } from './tables.ts';
 /** A column as the library has it. */
 type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
 
-/** Writes requests to a file, some at a time. Each call throws what the file system says. */
+/** Writes requests to a file, some at a time. Each call throws the error of the file system. */
 export interface ExportWriter {
   write(requests: readonly NamedRequest[]): void;
   /** Writes what is left; the file is whole then. */
@@ -48,7 +48,7 @@ function parquetWriter(file: string): ExportWriter {
       name: field.name,
       data: held.map((request) => parquetValue(field, request)),
     }));
-    // A file is written at once: only writers to elsewhere return promises.
+    // Writing to a file is synchronous; only other writers return promises.
     void writer.write({ columnData, rowGroupSize: rowsInGroup });
     held = [];
   };
@@ -77,13 +77,13 @@ function schemaOf({ name, kind }: RequestField): SchemaElement {
     case 'count':
       return { ...column, type: 'INT64' };
     case 'money':
-      // USD, exactly: 12 decimals are what amounts have, 38 digits the most that readers take.
+      // USD, exactly. Amounts have 12 decimals, and readers take at most 38 digits.
       return {
         ...{ ...column, type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16 },
         ...{ converted_type: 'DECIMAL', precision: 38, scale: 12 },
       };
     case 'moment':
-      // The older type means UTC, too, but DuckDB makes a time without a zone of it.
+      // The older type also means UTC, but DuckDB reads it as a time without a zone.
       return {
         ...{ ...column, type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' },
         logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },

@@ -5,7 +5,7 @@ import type { BudgetPeriod, Key, KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
 import { accountsCommand, byOperator } from './accounts-command.ts';
-import { findOwnGateway, type OwnGateway } from './own-gateway.ts';
+import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
 import { absent, countOption, modelsOption, momentOption, optionOr, periodOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
 
@@ -55,10 +55,11 @@ export function keyCommand(program: Command): void {
     const { workspace, rate, burst, name, expires: expiresAt, models } = options;
     const budget = budgetOf(create, options);
     const wanted = { workspace, budget, rate, burst, name, expiresAt, models };
+    const publicUrl = options.json ? undefined : readPublicUrl();
     const { key, text } = await accounts.createKey(wanted, byOperator());
     const { id, ...rest } = shownKey(key);
     // A script gets its answer without a look at the gateway.
-    const gateway = options.json ? undefined : await findOwnGateway(options.data, key);
+    const gateway = options.json ? undefined : await findOwnGateway({ data: options.data, publicUrl }, key);
     return { json: { id, key: text, ...rest }, text: shownOnce(key, text, gateway) };
   });
 

@@ -9,6 +9,7 @@ import type { LedgerFilter } from '../../core/administration.ts';
 import { accountsCommand } from './accounts-command.ts';
 import type { exportWriters, ExportWriter } from './export-writers.ts';
 import { momentOption } from './option-values.ts';
+import { endingSignals } from '../../process/stop-signals.ts';
 
 type Format = keyof typeof exportWriters;
 const formats = ['csv', 'parquet'] as const satisfies readonly Format[];
@@ -60,7 +61,7 @@ async function writeExport(
   const remove = (): void => rmSync(partial, { force: true });
   const removeAndEnd = (signal: NodeJS.Signals): void => {
     remove();
-    // The listener is gone: the signal does now what it does by itself.
+    // The listener is removed, so the signal now ends the process.
     process.kill(process.pid, signal);
   };
   for (const signal of endingSignals) process.once(signal, removeAndEnd);
@@ -74,7 +75,7 @@ async function writeExport(
       const requests = outcomes.map((outcome) => ({ outcome, workspace: names(outcome.workspaceId) }));
       onDisk(file, () => writer.write(requests));
       rows += requests.length;
-      // SQLite is read without waiting for anything: without a turn of the event loop no signal would be heard.
+      // Reading SQLite never yields to the event loop, so signals would not be handled without this turn.
       await nextTurn();
     }
     onDisk(file, () => {
@@ -90,8 +91,6 @@ async function writeExport(
     remove();
   }
 }
-
-const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 function refuseTaken(file: string): void {
   if (existsSync(file))

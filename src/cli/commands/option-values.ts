@@ -1,10 +1,8 @@
 import { InvalidArgumentError } from 'commander';
-import type { BudgetPeriod } from '../../core/account.ts';
+import { type BudgetPeriod, budgetPeriods } from '../../core/account.ts';
 import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
 import { readMoment } from '../../core/moment.ts';
 import { type Money, parseSpendable, spendableForm } from '../../core/money.ts';
-
-const budgetPeriods = ['day', 'week', 'month', 'total'] as const satisfies readonly BudgetPeriod[];
 
 /** Parsers of option values. Each throws commander's error for a bad value, which ends the command with a usage error. */
 export function usdOption(text: string): Money {
@@ -18,7 +16,7 @@ export function creditOption(text: string): Money {
   return text.startsWith('-') ? -usdOption(text.slice(1)) : usdOption(text);
 }
 
-/** A whole number from `least` up to a sensible maximum for a column of counts. */
+/** A whole number from `least` up to the maximum of counts. */
 export function countOption(least: number): (text: string) => number {
   const most = 1_000_000_000;
   return (text) => {
@@ -56,5 +54,5 @@ export function optionOr<Value>(word: string, parse: (text: string) => Value): (
   return (text) => (text === word ? absent : parse(text));
 }
 
-/** What an option says that takes a value away. */
+/** What such a parser returns for that word. */
 export const absent = Symbol('absent');

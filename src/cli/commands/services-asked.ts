@@ -2,19 +2,21 @@ import { internalToken } from '../../core/internal-token.ts';
 import type { ServiceAnswer, LiveServices } from '../../portal/services.ts';
 import { systemClock } from '../../process/clock.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
-import { portalSettingsSchema } from '../../settings.ts';
+import { portalSettingsSchema, startSettingsSchema } from '../../settings.ts';
 import type { Accounts } from '../../store/open-accounts.ts';
+import { readSome } from '../../read-settings.ts';
 
 /** The data folder of a command that asks running programs. */
-export const dataFolder = (given: string | undefined): string => given ?? process.env['WEIR_DATA'] ?? '.weir';
+export const dataFolder = (given: string | undefined): string =>
+  given ?? readSome(process.env, portalSettingsSchema.pick({ WEIR_DATA: true })).WEIR_DATA;
 
 /**
  * The ops ports of the services to ask: those of WEIR_SERVICES, else those written in the data folder. Throws a
  * sentence.
  */
 export function serviceOrigins(data: string | undefined): readonly string[] {
-  const given = process.env['WEIR_SERVICES'] ?? '';
-  return given === '' ? readOpsAddresses(dataFolder(data), 'services') : originsIn('WEIR_SERVICES', given);
+  const { WEIR_SERVICES: given } = readSome(process.env, startSettingsSchema.pick({ WEIR_SERVICES: true }));
+  return given?.map(({ origin }) => origin) ?? readOpsAddresses(dataFolder(data), 'services');
 }
 
 /** Addresses with commas between them. Throws a sentence that begins with `name`. */
@@ -30,7 +32,7 @@ export async function openServices(
   origins: readonly string[],
 ): Promise<LiveServices> {
   const token = internalToken(await accounts.sharedSecret());
-  // The client asks through zod, which takes longer to load than the ledger to be read.
+  // The client needs zod, and loading zod takes longer than reading the ledger.
   const { createServices } = await import('../../portal/services.ts');
   return createServices({ origins: () => origins, token: () => token, clock: systemClock, random: Math.random });
 }

@@ -1,8 +1,8 @@
 import { stringify } from 'csv-stringify/sync';
 
 /**
- * Arranges rows in columns for a terminal. A title that begins with "#", which is not shown, is that of numbers,
- * aligned right.
+ * Arranges rows in columns for a terminal. A title that begins with "#" marks a column of numbers, which is aligned
+ * right; the "#" is not shown.
  */
 export function textTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const numeric = titles.map((title) => title.startsWith('#'));
@@ -33,7 +33,7 @@ export function csvLines(rows: readonly (readonly CsvValue[])[]): string {
   return stringify([...rows], {
     record_delimiter: 'windows',
     cast: { boolean: String },
-    // The library quotes what holds the delimiter of records, which is both of these together.
+    // The library quotes a value with the delimiter of records, which is both characters together.
     quoted_match: /[\r\n]/,
   });
 }

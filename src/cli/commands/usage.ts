@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Accounts } from '../../store/open-accounts.ts';
-import type { LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
+import { type LedgerFilter, type UsageDimension, type UsageLine, usageDimensions } from '../../core/administration.ts';
 import { shownUsage } from '../../core/shown.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { formatUsd } from '../../core/money.ts';
@@ -9,7 +9,6 @@ import { plainValue, requestFields } from '../../core/request-fields.ts';
 import { csvTable, textTable } from './tables.ts';
 import { countOption, momentOption } from './option-values.ts';
 
-const dimensions = ['workspace', 'key', 'model', 'surface', 'day', 'hour'] as const satisfies readonly UsageDimension[];
 const usualDimensions: readonly UsageDimension[] = ['workspace', 'key', 'model', 'day'];
 
 interface UsageOptions {
@@ -51,14 +50,14 @@ export function usageCommand(program: Command): void {
 
 function dimensionsOption(text: string): readonly UsageDimension[] {
   return text.split(',').map((name) => {
-    const dimension = dimensions.find((known) => known === name.trim());
+    const dimension = usageDimensions.find((known) => known === name.trim());
     if (dimension === undefined)
-      throw new InvalidArgumentError(`It must be any of ${dimensions.join(', ')}, with commas.`);
+      throw new InvalidArgumentError(`It must be any of ${usageDimensions.join(', ')}, with commas.`);
     return dimension;
   });
 }
 
-/** A workspace or key that does not exist is refused: an empty report would hide a mistyped name. */
+/** Throws for a workspace or key that does not exist, because an empty report would hide a mistyped name. */
 async function filterOf(accounts: Accounts, options: UsageOptions): Promise<LedgerFilter> {
   const { workspace, key, model, since, until } = options;
   return {

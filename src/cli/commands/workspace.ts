@@ -39,7 +39,7 @@ export function workspaceCommand(program: Command): void {
       .option('--note <text>', 'what it is for; a correction needs one'),
     'refuse',
     async (accounts, { note }, [workspace = '', usd = '']) => {
-      // A connection that breaks leaves open whether the credit was added. By its idempotency key it is added once.
+      // If the connection breaks, the credit may or may not have been added. With its idempotency key it is added once.
       const credit = { amount: creditOption(usd), note, idempotencyKey: randomUUID() };
       const add = () => accounts.creditWorkspace(workspace, credit, byOperator());
       try {

@@ -1,27 +1,29 @@
-import type { LedgerFilter, Page, PageRequest, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { DatabaseAway, Refusal } from '../../core/administration.ts';
-import type { SettledRequest } from '../../core/settled-request.ts';
 import { startThread } from '../../process/worker-thread.ts';
+import {
+  type AccountOperations,
+  type OperationArguments,
+  type OperationResults,
+  operationsOf,
+  type ReportName,
+  reports,
+} from '../../store/account-operations.ts';
 import type { DatabaseLocation } from '../../store/databases/database.ts';
-import type { UsageReportOptions } from '../../store/ledger/usage-report.ts';
 
-type LinesWanted = Pick<UsageReportOptions, 'top' | 'page'>;
+/** A message to the thread of reports: which operation to run, and its arguments. */
+export interface ReportAsk<Name extends ReportName = ReportName> {
+  readonly name: Name;
+  readonly given: OperationArguments[Name];
+}
 
-/** A message to the thread that reads reports. */
-export type ReportAsk =
-  | {
-      readonly kind: 'usage';
-      readonly filter: LedgerFilter;
-      readonly dimensions: readonly UsageDimension[];
-      readonly options: LinesWanted;
-    }
-  | { readonly kind: 'requests'; readonly filter: LedgerFilter; readonly page: PageRequest }
-  | { readonly kind: 'request'; readonly id: string };
+export interface ReportAnswer<Name extends ReportName = ReportName> {
+  readonly kind: 'done';
+  readonly name: Name;
+  readonly result: OperationResults[Name];
+}
 
 export type ReportReply =
-  | { readonly kind: 'usage'; readonly lines: readonly UsageLine[] }
-  | { readonly kind: 'requests'; readonly page: Page<SettledRequest> }
-  | { readonly kind: 'request'; readonly outcome: SettledRequest | undefined }
+  | ReportAnswer
   /** A `Refusal`. Messages between threads lose the class. */
   | { readonly kind: 'refused'; readonly sentence: string; readonly field: string | undefined }
   | { readonly kind: 'away'; readonly message: string }
@@ -40,7 +42,12 @@ const idleMs = 60 * 60_000;
  * Reads reports in a thread of its own: SQLite would block the event loop of the portal during a report, and with it the heartbeats of
  * all event streams.
  */
-export function openReports(location: DatabaseLocation) {
+export function openReports(location: DatabaseLocation): {
+  readonly store: AccountOperations<ReportName>;
+  /** Starts the thread, so that the first page does not wait for it. */
+  readonly warm: () => void;
+  readonly close: () => Promise<void>;
+} {
   const workerData: ReportWorkerData = { location };
   const thread = startThread<ReportAsk, ReportReply>({
     script: new URL('../../report-worker.ts', import.meta.url),
@@ -49,37 +56,27 @@ export function openReports(location: DatabaseLocation) {
     silenceMs,
     idleMs,
   });
-
-  async function ask<Kind extends ReportAsk['kind']>(
-    question: Extract<ReportAsk, { readonly kind: Kind }>,
-    kind: Kind,
-  ): Promise<Extract<ReportReply, { readonly kind: Kind }>> {
-    const reply = await thread.ask(question);
-    if (reply.kind === 'refused') {
-      throw new Refusal(reply.sentence, reply.field === undefined ? {} : { field: reply.field });
-    }
-    if (reply.kind === 'away') throw new DatabaseAway(reply.message);
-    if (reply.kind === 'failed') throw new Error(reply.message);
-    if (isOf(reply, kind)) return reply;
-    throw new Error(`the thread of reports answered ${reply.kind} to ${kind}`);
-  }
-
   return {
-    /** With errors and times to the first token, as the portal shows them. */
-    usageReport: async (filter: LedgerFilter, dimensions: readonly UsageDimension[], options: LinesWanted) =>
-      (await ask({ kind: 'usage', filter, dimensions, options }, 'usage')).lines,
-    pageOfRequests: async (filter: LedgerFilter, page: PageRequest) =>
-      (await ask({ kind: 'requests', filter, page }, 'requests')).page,
-    /** Starts the thread, so that the first page does not wait for it. */
-    warm: () => void thread.ask({ kind: 'request', id: '' }).catch(() => undefined),
-    findRequest: async (id: string) => (await ask({ kind: 'request', id }, 'request')).outcome,
+    store: operationsOf(reports, async (name, given) => resultOf(await thread.ask({ name, given }), name)),
+    warm: () => void thread.ask({ name: 'findRequest', given: [''] }).catch(() => undefined),
     close: thread.close,
   };
 }
 
-function isOf<Kind extends ReportReply['kind']>(
-  reply: ReportReply,
-  kind: Kind,
-): reply is Extract<ReportReply, { readonly kind: Kind }> {
-  return reply.kind === kind;
+function resultOf<Name extends ReportName>(reply: ReportReply, name: Name): OperationResults[Name] {
+  switch (reply.kind) {
+    case 'refused':
+      throw new Refusal(reply.sentence, reply.field === undefined ? {} : { field: reply.field });
+    case 'away':
+      throw new DatabaseAway(reply.message);
+    case 'failed':
+      throw new Error(reply.message);
+    case 'done':
+      if (isOf(reply, name)) return reply.result;
+      throw new Error(`the thread of reports answered ${reply.name} to ${name}`);
+  }
+}
+
+function isOf<Name extends ReportName>(reply: ReportAnswer, name: Name): reply is ReportAnswer<Name> {
+  return reply.name === name;
 }

@@ -57,10 +57,10 @@ export async function startPortal(
   const reports = openReports(location);
   stack.defer(reports.close);
   reports.warm();
-  const shared = shareReports(reports.usageReport, systemClock);
-  const store: PortalStore = { ...accounts.store, ...reports, usageReport: shared.usageReport };
+  const shared = shareReports(reports.store.usageReport, systemClock);
+  const store: PortalStore = { ...accounts.store, ...reports.store, usageReport: shared.usageReport };
   let known: string | undefined;
-  const token = async (): Promise<string> => (known ??= internalToken(await accounts.sharedSecret()));
+  const token = async (): Promise<string> => (known ??= internalToken(await store.sharedSecret()));
   const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
   const services = createServices({ origins: () => origins, token, clock: systemClock, random: Math.random });
   const events = createEventHub(systemClock);

@@ -46,7 +46,7 @@ export async function startTracing(
 }
 
 /** The gates that a request passes before its body is read: blocked addresses, and the limits of keys and workspaces. */
-export interface Gates {
+interface Gates {
   readonly limits: Limits & Pick<MemoryLimits, 'reserved'>;
   readonly addresses: OpenAddressGate;
   /** How the limits are shared with other replicas; undefined if they are in memory. */

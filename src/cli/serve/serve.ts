@@ -31,7 +31,7 @@ const help = (): string =>
   ].join('\n');
 
 /** The settings of `weir serve`, its flags before the environment. Undefined after printing the help, when that was asked for. Throws as `readSettings`. */
-export function settingsFrom(argv: readonly string[]): Settings | undefined {
+function settingsFrom(argv: readonly string[]): Settings | undefined {
   const values = readFlags('serve', argv, {
     data: { type: 'string' },
     run: { type: 'string' },

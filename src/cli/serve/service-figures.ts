@@ -1,8 +1,8 @@
-import { statfs } from 'node:fs/promises';
-import type { Route, Snapshot } from '../../core/catalog.ts';
+import type { Route } from '../../core/catalog.ts';
 import type { LoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import type { EndpointDiscovery } from '../../envoy/runtime/endpoint-discovery.ts';
 import type { UploadLedger } from '../../admission/uploads.ts';
+import { diskOf } from '../../process/machine.ts';
 import type { LogStream } from '../../process/log-stream.ts';
 import type { ProcessLoad } from '../../process/load.ts';
 import type { ThreadWatch } from '../../process/threads.ts';
@@ -11,7 +11,7 @@ import type { Settings } from '../../settings.ts';
 import type { OpenStore } from '../../store/connect-store.ts';
 import type { FileCheck } from '../../store/databases/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/model-performance.ts';
-import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
+import { catalogFigures, type ServiceFigures } from '../../telemetry/ops/gauges.ts';
 import type { ServedCatalog } from '../../control/catalog.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
@@ -75,25 +75,4 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     threads: parts.threads.read,
     problems: parts.problems,
   };
-}
-
-/** The catalog as its gauges show it. */
-function catalogFigures({ models }: Snapshot, isServing: (route: Route) => boolean) {
-  const routes = [...models.values()].flatMap(({ id, routes: ofModel }) =>
-    ofModel.map((route) => ({
-      model: id,
-      backend: route.backend.name,
-      weight: route.weight,
-      isServing: isServing(route),
-    })),
-  );
-  return { models, routes };
-}
-
-/** The disk of a folder; undefined where its file system does not report it. */
-function diskOf(folder: string): Promise<{ readonly free: number; readonly size: number } | undefined> {
-  return statfs(folder).then(
-    ({ bavail, blocks, bsize }) => ({ free: bavail * bsize, size: blocks * bsize }),
-    () => undefined,
-  );
 }

@@ -77,7 +77,7 @@ const lastSpansMs = 3_000;
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
-export interface RunningService extends RunningProgram {
+interface RunningService extends RunningProgram {
   /** The state of the service, for a supervisor that decides whether it gets requests. */
   readonly look: () => {
     /** Streams of Envoy's that are open. */
@@ -157,7 +157,7 @@ export async function startService(
     script: new URL('../../prepare-worker.ts', import.meta.url),
     tokenizerRoot,
     ...reading,
-    ...(sealing === undefined ? {} : { sealFiles: sealing }),
+    sealFiles: sealing,
   });
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
   const loadTokenizers = tokenizerLoader(tokenizers, log);
@@ -210,7 +210,7 @@ export async function startService(
   const tracing =
     tracingSettings &&
     (await startTracing(tracingSettings, { socketPath: place.tracesSocket, log: partsLog, settings }));
-  const stories = createStories({ clock: systemClock, process: instance, tellSpans: tracing?.tellSpans });
+  const stories = createStories({ process: instance, tellSpans: tracing?.tellSpans });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
   const figures = figuresOf({
@@ -257,8 +257,8 @@ export async function startService(
     structureRetries: createStructureRetries({ clock: systemClock }),
     placement: createSystemPlacement(),
     structures,
-    ...(search === undefined ? {} : { search }),
-    telemetry: createTelemetry(log, { metrics, measured, errors, stories }),
+    search,
+    telemetry: createTelemetry(log, { clock: systemClock, metrics, measured, errors, stories }),
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,

@@ -1,31 +1,9 @@
-/** Web search from the settings: the provider, and the files of the keys that seal its results. */
 import type { Upstream } from '../../core/upstream.ts';
 import { systemClock } from '../../process/clock.ts';
+import { sealFiles } from '../../seal-settings.ts';
 import type { Settings } from '../../settings.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
 import { openSeal } from '../../web-search/seal/seal.ts';
-
-export interface SealFiles {
-  readonly keyFile: string | undefined;
-  /** Where a key is made and stored if no file was named. */
-  readonly ownFile: string;
-}
-
-/**
- * The files of the keys that seal search results; undefined if nothing is sealed or opened. Throws if several replicas
- * would each make their own key.
- */
-export function sealFiles(settings: Settings): SealFiles | undefined {
-  const keyFile = settings.WEIR_SEAL_KEY_FILE;
-  if (settings.WEIR_WEB_SEARCH === undefined && keyFile === undefined) return undefined;
-  const isShared = settings.WEIR_VALKEY_URL !== undefined || settings.WEIR_DATABASE_URL?.startsWith('postgres');
-  if (keyFile === undefined && isShared) {
-    throw new Error(
-      'WEIR_SEAL_KEY_FILE: needed for web search with a shared database or Valkey: what one replica seals, the others must open',
-    );
-  }
-  return { keyFile, ownFile: `${settings.WEIR_DATA}/seal.key` };
-}
 
 /** Opens the provider and the seal. Without a provider, results that were sealed earlier can still be opened. */
 export async function openWebSearch(settings: Settings, upstream: Upstream) {
@@ -35,7 +13,7 @@ export async function openWebSearch(settings: Settings, upstream: Upstream) {
   const search = sealing && {
     seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }),
     price,
-    ...(found === undefined ? {} : { provider: found.provider }),
+    provider: found?.provider,
   };
   return { found, sealing, search };
 }

@@ -22,7 +22,7 @@ export const reasoningFields = {
   chat_template_kwargs: z.object({ enable_thinking: z.boolean().nullish(), thinking: z.boolean().nullish() }).nullish(),
 };
 
-export type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
+type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
 
 const efforts: Readonly<Record<Exclude<Level, 'none'>, ReasoningEffort>> = {
   // The lowest level of the public wire format that still reasons.

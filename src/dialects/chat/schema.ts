@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { byType, jsonObject, listOf } from '../../core/body-schema.ts';
 import { chatFields } from '../parameter-fields.ts';
 import { reasoningFields } from './read-reasoning.ts';
+import { imageDetails, toolChoiceWords } from '../../core/request.ts';
 
 /**
  * The chat completions request body (docs/reference/api.md §4.1). Unknown keys are dropped and never an error. Null means absent,
- * as official clients send it. Ranges are those of the public wire format.
+ * because official clients send it for absent fields. Ranges are those of the public wire format.
  */
 const count = z.int().min(1).max(1_000_000_000);
 
@@ -15,7 +16,7 @@ const imageUrl = z.string().regex(/^(?:https?:\/\/|data:image\/)/i, 'expected an
 
 const imagePart = z.object({
   type: z.literal('image_url'),
-  image_url: z.union([imageUrl, z.object({ url: imageUrl, detail: z.enum(['auto', 'low', 'high']).nullish() })]),
+  image_url: z.union([imageUrl, z.object({ url: imageUrl, detail: z.enum(imageDetails).nullish() })]),
 });
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() });
 
@@ -123,7 +124,7 @@ const namedTool = byType({
 });
 
 const toolChoice = z.union([
-  z.enum(['auto', 'none', 'required']),
+  z.enum(toolChoiceWords),
   byType({
     function: z.object({ type: z.literal('function'), function: named }),
     custom: z.object({ type: z.literal('custom'), custom: named }),

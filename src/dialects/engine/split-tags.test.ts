@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type InlineReasoning, type TagSet, type TagSetName, tagSets } from '../../core/capability.ts';
+import { type InlineReasoning, type TagSet, tagSetNames, tagSets } from '../../core/capability.ts';
 import { createTagSplitter, type SortedText } from './split-tags.ts';
 
 interface Sorted {
@@ -108,7 +108,6 @@ describe('every tag', () => {
   });
 });
 
-const names = Object.keys(tagSets) as readonly TagSetName[];
 const fragment = fc.oneof(
   fc.constantFrom(...all.flatMap((set) => [...set.open, ...set.close, ...(set.between ?? []), ...(set.plain ?? [])])),
   fc.constantFrom('<', '</', '<|', '◁', '[', '|>', 'think', ' ', '\n', '          ', 'a', 'b', 'é👩‍👩‍👧', '\u2028'),
@@ -116,7 +115,7 @@ const fragment = fc.oneof(
 );
 const said = fc.array(fragment, { maxLength: 12 }).map((parts) => parts.join(''));
 const inline = fc.record({
-  tags: fc.subarray([...names], { minLength: 1 }).map((some) => some.map((name) => tagSets[name])),
+  tags: fc.subarray([...tagSetNames], { minLength: 1 }).map((some) => some.map((name) => tagSets[name])),
   implicitOpen: fc.boolean(),
 });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../../core/event.ts';
 import type { ContinuationAbility } from '../protocol.ts';
-import { continueChoice } from './continuation.ts';
+import { continueChoice, missingOf } from './continuation.ts';
 import { type DeliveredChoice, keepDelivered } from './delivered.ts';
 
 const able: ContinuationAbility = { mark: 'flag', reasoning: false };
@@ -52,6 +52,19 @@ function merge(
 }
 
 const saidOf = (merged: Merged | undefined): string | undefined => merged?.choice.text;
+
+describe('a choice that broke off', () => {
+  it.each<readonly [string, readonly AnswerEvent[], number, number | undefined, ReturnType<typeof missingOf>]>([
+    ['lacks nothing once it has ended', [text('Hi'), stop], 1, 1, 'nothing'],
+    ['lacks its end when it is as long as the cap', [text('Hi')], 5, 5, 'end'],
+    ['lacks output when it is shorter than the cap', [text('Hi')], 4, 5, 'output'],
+    ['lacks output when there is no cap', [text('Hi')], 4, undefined, 'output'],
+    ['lacks output in the middle of a call, whatever its length', [call(0, 'time')], 6, 5, 'output'],
+    ['lacks output when nothing of it was delivered', [], 0, 5, 'output'],
+  ])('%s', (_, before, tokens, cap, missing) => {
+    expect(missingOf({ delivered: choiceOf(before), tokens }, cap)).toBe(missing);
+  });
+});
 
 describe('what is asked of a route when an answer broke off', () => {
   const plain = { tokens: 3 };

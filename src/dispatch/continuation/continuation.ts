@@ -11,26 +11,37 @@ export interface BrokenChoice {
   readonly tokens: number;
 }
 
-/** How one route is asked for a choice that broke off, and how its answer is merged with what was delivered. */
+/**
+ * Returns which part of a choice that broke off is missing. `end`: the cap allows no more output, so only the end is missing. Tool
+ * calls are always asked for anew, whatever their size.
+ */
+export function missingOf({ delivered, tokens }: BrokenChoice, cap: number | undefined): 'nothing' | 'end' | 'output' {
+  if (delivered.finished) return 'nothing';
+  return cap !== undefined && tokens >= cap && delivered.calls.length === 0 ? 'end' : 'output';
+}
+
+/** How a route continues a choice that broke off. */
 export interface ChoiceContinuation {
+  /** The continuation that is added to the request. */
   readonly ask: Continuation;
+  /** Merges the route's answer with what was delivered. */
   readonly merge: Merge;
   /** The engine continues in the middle of the text. */
   readonly answerBegun: boolean;
-  /** Tokens of the partial turn, which the engine will count as prompt. */
+  /** Tokens of the partial turn. The engine counts them as prompt. */
   readonly prefixTokens: number;
 }
 
 export interface ContinuationLimits {
-  /** The caller's output cap, tokens: more than have been delivered. */
+  /** The caller's output cap, tokens. It is greater than the number of delivered tokens. */
   readonly cap: number | undefined;
   /** The text has to be JSON. */
   readonly isJson: boolean;
 }
 
 /**
- * Chooses how a route continues a choice that broke off (docs/reference/architecture.md §2.3). Calls and refusals are asked for
- * anew and must begin alike; text and reasoning are continued where the engine can do that. Undefined when this route cannot.
+ * Chooses how a route continues a choice that broke off (docs/reference/architecture.md §2.3). Calls and refusals are made again
+ * and must begin the same. Text and reasoning are continued if the engine is able to. Undefined: this route cannot continue it.
  */
 export function continueChoice(
   { delivered, tokens }: BrokenChoice,

@@ -1,13 +1,13 @@
 import { countRuns, type CountText } from '../../core/count-tokens.ts';
 import { type AnswerEvent, deltasOf } from '../../core/event.ts';
 
-/** What has been delivered of one choice. In memory only, for as long as its request. */
+/** What was delivered of one choice. It is kept in memory until its request ends. */
 export interface DeliveredChoice {
   readonly text: string;
   readonly reasoning: string;
   readonly refusal: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
-  /** How many of the engines' own deltas are in it: about one token each. */
+  /** How many deltas engines have sent for the choice. A delta is about one token. */
   readonly deltas: number;
   readonly finished: boolean;
 }
@@ -21,11 +21,11 @@ type Building = {
 export interface Delivered {
   readonly take: (events: readonly AnswerEvent[]) => void;
   readonly choice: (index: number) => DeliveredChoice;
-  /** False when the answer became too long to be kept: it cannot be continued. */
+  /** False: the answer became too long to be kept, and cannot be continued. */
   readonly isWhole: () => boolean;
 }
 
-/** Most UTF-16 units that are kept: a longer answer would fit no model's window. */
+/** Most UTF-16 units that are kept. A longer answer fits no model's window. */
 const mostKept = 8 * 1024 * 1024;
 
 /** Keeps what is delivered, so that another route can continue it. */
@@ -77,8 +77,8 @@ export function keepDelivered(): Delivered {
 }
 
 /**
- * Tokens of each of these choices. `total`: what they have together, where that is known. The sizes then add up to it, since an
- * engine reports one number for all of its choices.
+ * Counts the tokens of each of these choices. `total`: the number that the engine reports for all choices together. If it is known,
+ * the sizes add up to it.
  */
 export async function choiceSizes(
   choices: readonly DeliveredChoice[],
@@ -98,7 +98,7 @@ export async function choiceSizes(
   });
 }
 
-/** Tokens of a choice by itself: the tokenizer's count, else one for each of the engine's deltas. */
+/** Counts the tokens of one choice with the tokenizer. Without a tokenizer, each of the engine's deltas counts as a token. */
 async function sizeOf(choice: DeliveredChoice, countText: CountText | undefined): Promise<number> {
   const { reasoning, text, refusal, calls, deltas } = choice;
   if (countText === undefined) return deltas;

@@ -7,16 +7,16 @@ import { watchJson } from './repeated-text.ts';
 /** Least length at which two traces can be distinguished, UTF-16 units. */
 const leastTrace = 8;
 
-/** Whether one trace begins as the other did. */
+/** Whether two traces begin the same. */
 function beginsAlike(one: string, other: string): boolean {
   const length = Math.min(one.length, other.length);
   return length >= leastTrace && one.startsWith(other.slice(0, length));
 }
 
 /**
- * Merges an answer that an engine continues from its partial text. Reasoning that comes before the first text is held back. With
- * text after it, or when it begins as the delivered trace did, the engine has reasoned anew, and the caller need not see that;
- * otherwise the engine has filed the rest of the text in the wrong place (docs/reference/engines.md §5).
+ * Merges an answer that an engine continues from its partial text. Reasoning before the first text is held. If text follows, or if
+ * the reasoning begins like the delivered trace, the engine reasons again, and this reasoning is dropped. Otherwise the engine has
+ * put the rest of the text into the wrong field (docs/reference/engines.md §5).
  */
 export function continueText(merge: TextMerge, delivered: Pick<DeliveredChoice, 'reasoning' | 'text'>): Merge {
   const pieces = mergePieces(merge);
@@ -28,7 +28,7 @@ export function continueText(merge: TextMerge, delivered: Pick<DeliveredChoice, 
   const isMisfiled = (event: AnswerEvent): boolean =>
     event.type === 'finish' && !hasSaidText && trace !== '' && !beginsAlike(trace, delivered.reasoning);
 
-  /** The text has ended: something else follows. */
+  /** Ends the text when an event of another type follows. */
   function endText(event: AnswerEvent & { readonly choice: number }, out: AnswerEvent[]): boolean {
     if (isOver) return true;
     isOver = true;
@@ -101,13 +101,13 @@ export function continueReasoning(merge: TextMerge): Merge {
   );
 }
 
-/** Pieces of text on their way through a text merge. A piece that is held back keeps the probabilities of its tokens. */
+/** Passes events through a text merge. A piece that is held keeps the probabilities of its tokens. */
 interface PieceMerge {
   /** Adds what is new to `out`. False on a contradiction. */
   readonly push: (event: TextEvent, out: AnswerEvent[]) => boolean;
-  /** No more text comes. False on a contradiction. */
+  /** Call it when no more text comes. False on a contradiction. */
   readonly end: (choice: number, out: AnswerEvent[]) => boolean;
-  /** How many of the engine's own deltas were taken off because their text had been delivered before. */
+  /** How many of the engine's own deltas were removed because their text was delivered before. */
   readonly repeatedDeltas: () => number;
 }
 
@@ -120,9 +120,9 @@ function mergePieces(merge: TextMerge): PieceMerge {
   function release(text: string, choice: number, out: AnswerEvent[]): void {
     const removedUnits = heldUnits - text.length;
     const content = withoutFront(tokens, removedUnits);
-    // A delta is about a token: the part that was taken off had its share of them.
+    // A delta is about one token. The removed part had its share of the deltas.
     const removed = heldUnits === 0 ? 0 : Math.round((heldDeltas * removedUnits) / heldUnits);
-    // An echo is not written by the model, and so not counted.
+    // The model does not write an echo, so the engine does not count it.
     if (merge.repeated() !== '') repeatedDeltas += removed;
     const deltas = heldDeltas - removed;
     heldUnits = 0;
@@ -156,7 +156,7 @@ function mergePieces(merge: TextMerge): PieceMerge {
   };
 }
 
-/** The probabilities that remain when the tokens of so many UTF-16 units are taken off the front. */
+/** Removes the tokens of the first `units` UTF-16 units, and returns the probabilities of the others. */
 function withoutFront(tokens: readonly unknown[], units: number): readonly unknown[] {
   let at = 0;
   let left = units;
@@ -170,27 +170,30 @@ function tokenText(entry: unknown): string {
   return typeof token === 'string' ? token : '';
 }
 
-/** Merges a partial text with the text that another engine writes next: takes off what it writes again. */
+/** Merges a partial text with the text that another engine writes next. Removes what the engine repeats. */
 export interface TextMerge {
-  /** What is new in a piece: empty while that is not known yet. Undefined: the piece does not continue the partial text. */
+  /** Returns the new part of a piece. Empty: not known yet. Undefined: the piece does not continue the partial text. */
   readonly push: (piece: string) => string | undefined;
-  /** No more comes: what was held back. Undefined as for `push`. */
+  /** Ends the text, and returns the part that was held. Undefined: this part does not continue the partial text. */
   readonly end: () => string | undefined;
-  /** What was taken off that the model wrote again, and that its engine counted. */
+  /** The removed text that the model wrote again, and that its engine counted. */
   readonly repeated: () => string;
 }
 
-/** Least length of a partial text, UTF-16 units, whose repetition is taken for an echo of an engine that is not known for it. */
+/**
+ * Least length of a partial text whose repetition is removed as an echo, UTF-16 units. There is no limit for engines that are known
+ * to echo.
+ */
 const leastEcho = 24;
-/** Least length of repeated last words that is no accident, UTF-16 units, and their number. */
+/** Least length of a repetition of the last words, in UTF-16 units and in words. A shorter one may be chance. */
 const leastOverlap = 12;
 const leastWords = 3;
-/** How far back an overlap is looked for, UTF-16 units. */
+/** Longest overlap that is looked for, UTF-16 units. */
 const farthest = 200;
 
 /**
- * Merges text. Some engines repeat the partial text (`echoes`: this engine is known to), some models their last words
- * (docs/reference/engines.md §5): both are taken off, and whatever else they write is new.
+ * Merges text. Some engines repeat the partial text (`echoes`: this engine is known to). Some models repeat their last words
+ * (docs/reference/engines.md §5). Both repetitions are removed. Everything else is new.
  */
 export function createTextMerge(partial: string, options: { readonly echoes: boolean }): TextMerge {
   const repeats = repeatsOf(partial, options);
@@ -205,7 +208,7 @@ export function createTextMerge(partial: string, options: { readonly echoes: boo
   }
 
   return {
-    // What an engine is known to echo, its model has not written.
+    // A known echo comes from the engine, not from its model.
     repeated: () => (options.echoes ? '' : removed),
     push: (piece) => {
       if (!isOpen) return piece;
@@ -214,7 +217,7 @@ export function createTextMerge(partial: string, options: { readonly echoes: boo
     },
     end: () => {
       if (!isOpen) return '';
-      // An echo that ended before the partial text did is not of the same answer.
+      // An echo that is shorter than the partial text belongs to another answer.
       const isCut = held !== '' && held !== partial && partial.startsWith(held);
       if (options.echoes && isCut) return undefined;
       return close();
@@ -222,7 +225,7 @@ export function createTextMerge(partial: string, options: { readonly echoes: boo
   };
 }
 
-/** What a continued answer may repeat at its beginning: the whole partial text, or its last words. Longest first. */
+/** The texts that a continued answer may repeat at its beginning: the partial text, or its last words. Longest first. */
 function repeatsOf(partial: string, { echoes }: { readonly echoes: boolean }): readonly string[] {
   const isEcho = echoes || (partial.length >= leastEcho && !isPeriodic(partial));
   const repeats = isEcho ? [partial] : [];
@@ -235,10 +238,10 @@ function repeatsOf(partial: string, { echoes }: { readonly echoes: boolean }): r
   return repeats;
 }
 
-/** Whether a text ends with the same piece twice: writing it a third time continues the text. */
+/** Whether a text ends with the same piece twice. If so, the same piece again is a continuation, not a repetition. */
 const endsWithTwice = (text: string, piece: string): boolean => text.endsWith(piece + piece);
 
-/** Whether a text is the same thing over and over: writing it again continues the text. */
+/** Whether a text repeats one piece over and over. If so, the same text again is a continuation, not a repetition. */
 function isPeriodic(text: string): boolean {
   const half = text.slice(0, Math.ceil(text.length / 2));
   const period = text.indexOf(half, 1);
@@ -246,15 +249,15 @@ function isPeriodic(text: string): boolean {
 }
 
 /**
- * Merges JSON that the caller asked for. An engine under a grammar may begin the value anew: that is aligned with the partial
- * text, up to the white space between its tokens. What neither repeats the partial text nor can continue it is refused.
+ * Merges JSON that the caller asked for. An engine under a grammar may begin the value again. The new value is then aligned with
+ * the partial text, whatever its white space between tokens. Text that neither repeats nor continues the partial text is refused.
  */
 export function createJsonMerge(partial: string): TextMerge {
   const again = watchJson(partial);
   let held = '';
   let isOpen = !again.isComplete();
 
-  /** What does not repeat the partial text may continue it. */
+  /** Returns the held text if it continues the partial text. */
   function continued(): string | undefined {
     const json = createJsonPrefix();
     if (!json.push(partial) || !json.push(held)) return undefined;

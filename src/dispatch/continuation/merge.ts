@@ -3,18 +3,18 @@ import type { DeliveredChoice } from './delivered.ts';
 import { watchJson, watchText } from './repeated-text.ts';
 
 /**
- * Merges the answer of a new attempt with what has been delivered of a choice: a synchronous machine that hands on what is new.
- * The events name the choice as the engine does.
+ * Merges the answer of a new attempt with what was delivered of a choice. A synchronous machine that returns only new output. Its
+ * events have the engine's number of the choice.
  */
 export interface Merge {
-  /** What is to be delivered; undefined when the new answer does not go on where the other broke off. */
+  /** Returns the new output. Undefined: the answer does not continue where the other answer broke off. */
   readonly push: (events: readonly AnswerEvent[]) => readonly AnswerEvent[] | undefined;
   readonly repeated: () => Repeated;
 }
 
-/** What an engine has written, and so counted, that had been delivered before. */
+/** Output that was delivered before, and that an engine wrote and counted again. */
 export interface Repeated {
-  /** Whether that is everything that had been delivered of the choice. */
+  /** Whether the engine repeated everything that was delivered of the choice. */
   readonly all: boolean;
   readonly texts: readonly string[];
   /** How many of the engine's own deltas are in the texts. */
@@ -23,10 +23,10 @@ export interface Repeated {
 
 export const repeatedNothing: Repeated = { all: false, texts: [], deltas: 0 };
 
-/** The merge for a choice of which nothing had been delivered. */
+/** The merge for a choice of which nothing was delivered. */
 export const mergeNothing: Merge = { push: (events) => events, repeated: () => repeatedNothing };
 
-/** Makes a merge of a step for one event. The step adds to `out` what is to be delivered; it returns false on a contradiction. */
+/** Makes a merge from a step for one event. The step adds new output to `out`. It returns false if the event contradicts what was delivered. */
 export function mergeEach(step: (event: AnswerEvent, out: AnswerEvent[]) => boolean, repeated: () => Repeated): Merge {
   return {
     push: (events) => {
@@ -39,9 +39,9 @@ export function mergeEach(step: (event: AnswerEvent, out: AnswerEvent[]) => bool
 }
 
 /**
- * Merges an answer that was asked for anew after tool calls, or a refusal, had begun: a call cannot be continued. The new answer
- * must make the same calls, by name and by the beginning of their arguments; what it says before them is dropped, and a refusal
- * must begin with the same words.
+ * Merges an answer that was made again after it broke off in tool calls or in a refusal, which no engine can continue. The new
+ * answer must make the same calls: their names are equal, and their arguments begin the same. A refusal must begin with the same
+ * words. Text before them is dropped.
  */
 export function repeatCalls(delivered: DeliveredChoice): Merge {
   const calls = delivered.calls.map(({ name, arguments: text }) => ({
@@ -51,7 +51,7 @@ export function repeatCalls(delivered: DeliveredChoice): Merge {
   }));
   const refusal = watchText(delivered.refusal);
 
-  /** Whether everything delivered has come again: whatever follows is new. */
+  /** Whether the new answer has repeated everything that was delivered. All that follows is new. */
   const isCaughtUp = (): boolean =>
     refusal.isComplete() && calls.every((call) => call.isBegun && call.arguments.isComplete());
 
@@ -95,8 +95,8 @@ export function repeatCalls(delivered: DeliveredChoice): Merge {
 const separator = '\n\n';
 
 /**
- * Merges an answer that was asked for anew after nothing but reasoning had been delivered. As long as the new reasoning agrees
- * with the delivered one, it is not delivered again; once it differs, all of it follows the delivered one.
+ * Merges an answer that was made again after only reasoning was delivered. The new reasoning is not delivered while it repeats the
+ * delivered reasoning. Once it differs, all of the new reasoning is delivered after the old reasoning.
  */
 export function restartReasoning(partial: string): Merge {
   const again = watchText(partial);

@@ -1,26 +1,26 @@
 import { isJsonSpace } from '../../core/json-prefix.ts';
 
-/** Watches for delivered text to come again in a new answer, before the answer goes on. */
+/** Compares a new answer with the delivered text, which the answer repeats before it continues. */
 export interface RepeatWatch {
-  /** What a piece says beyond the delivered text: empty while it has not come so far. Undefined: it says something else. */
+  /** Returns the part of a piece that is beyond the delivered text. Empty: none yet. Undefined: the piece differs. */
   readonly push: (piece: string) => string | undefined;
-  /** Whether all of the delivered text has come again. */
+  /** Whether the new answer has repeated all of the delivered text. */
   readonly isComplete: () => boolean;
 }
 
-/** Watches for text to come again, to the letter. */
+/** Compares text, to the letter. */
 export function watchText(delivered: string): RepeatWatch {
   return watch(delivered, (said) => alignText(delivered, said));
 }
 
-/** Watches for JSON to come again, whatever white space and escapes the other engine writes. */
+/** Compares JSON, whatever white space and escapes the other engine writes. */
 export function watchJson(delivered: string): RepeatWatch {
   const aligner = createJsonAligner(delivered);
   let isJson = true;
   return watch(delivered, (said, piece) => {
     const at = isJson ? aligner.push(piece) : undefined;
     if (at !== undefined) return at;
-    // What a model writes as JSON need not be JSON.
+    // A model may write invalid JSON.
     isJson = false;
     return alignText(delivered, said);
   });
@@ -49,18 +49,18 @@ function alignText(delivered: string, said: string): Alignment {
 }
 
 /**
- * Where the new part begins, as an index into the whole regenerated text. `more`: the text agrees so far and is too short to
- * know. Undefined: the text contradicts what was delivered.
+ * Where the new part begins, as an index into the whole regenerated text. `more`: the text agrees so far, and more is needed.
+ * Undefined: the text contradicts what was delivered.
  */
 export type Alignment = number | 'more' | undefined;
 
-/** Finds the place in regenerated JSON, read piece by piece, where it goes beyond what had been delivered. */
+/** Reads regenerated JSON piece by piece, and finds where it goes beyond the delivered part. */
 export interface JsonAligner {
-  /** Takes the next piece. After a result other than `more` push no further. */
+  /** Aligns the next piece. Do not call it again after a result other than `more`. */
   readonly push: (piece: string) => Alignment;
 }
 
-/** One UTF-16 unit of a string, however it is written, and where the next unit begins. */
+/** One UTF-16 unit of a JSON string, written bare or as an escape, and the index at which the next unit begins. */
 interface Unit {
   readonly unit: string;
   readonly next: number;
@@ -85,7 +85,7 @@ function unitAt(text: string, at: number): Unit | undefined {
   return digits.length < 4 ? undefined : { unit: String.fromCharCode(Number.parseInt(digits, 16)), next: at + 6 };
 }
 
-/** Characters of numbers and literals: white space between two of them parts two words. */
+/** Characters of numbers and literals. White space between two of them separates two words. */
 const isWord = (character: string): boolean => /[\w.+-]/.test(character);
 const isHighSurrogate = (character: string): boolean => character >= '\uD800' && character <= '\uDBFF';
 const isLowSurrogate = (character: string): boolean => character >= '\uDC00' && character <= '\uDFFF';
@@ -96,37 +96,37 @@ function pastSpace(text: string, from: number): number {
   return at;
 }
 
-/** How far the regenerated text has been compared, and the result. `new`: what is new begins at `next`. */
+/** How far the regenerated text has been compared, and the result. `new`: the new part begins at `next`. */
 interface Step {
   readonly kind: 'on' | 'more' | 'new';
   readonly next: number;
 }
 
 /**
- * Aligns regenerated JSON with what had been delivered of it. The two may differ in white space between tokens, and in how
- * strings are escaped: engines write the same value differently. Everything else is compared as text: 1.0 is not 1. What was
- * delivered and what is new are together JSON of the regenerated value.
+ * Aligns regenerated JSON with the delivered part. The two may differ in white space between tokens and in the escapes of
+ * strings, because engines write the same value differently. Everything else is compared as text: 1.0 is not 1. The delivered part
+ * and the new part together are JSON of the regenerated value.
  */
 export function createJsonAligner(delivered: string): JsonAligner {
   let at = 0;
-  /** The regenerated text that has not been compared yet, and how much came before it. */
+  /** The regenerated text that has not been compared yet, and the length of the text before it. */
   let held = '';
   let before = 0;
   let isInString = false;
-  /** The unit that was compared last, and which of the texts had white space after it. */
+  /** The unit that was compared last, and which of the two texts had white space after it. */
   let last = '';
   let spaced = { delivered: false, held: false };
 
-  /** The delivered text ends inside of a string. */
+  /** Called when the delivered text ends inside a string. */
   function endInString(next: number): Step | undefined {
     if (!isHighSurrogate(last)) return { kind: 'new', next };
     if (next === held.length) return { kind: 'more', next };
-    // Half of a character that is escaped and the bare other half cannot be written beside each other.
+    // A character of two units is not valid if one half is an escape and the other half is bare.
     const isBare = delivered.charAt(at - 1) === last;
     return isLowSurrogate(held.charAt(next)) === isBare ? { kind: 'new', next } : undefined;
   }
 
-  /** The delivered text ends inside of an escape: only the same escape continues it. */
+  /** Called when the delivered text ends inside an escape. Only the same escape continues it. */
   function endInEscape(next: number): Step | undefined {
     const tail = delivered.slice(at);
     const theirs = held.slice(next, next + tail.length);
@@ -148,11 +148,11 @@ export function createJsonAligner(delivered: string): JsonAligner {
     return { kind: 'on', next: theirs.next };
   }
 
-  /** The delivered text ends between strings. */
+  /** Called when the delivered text ends between strings. */
   function endOutside(from: number, next: number): Step | undefined {
     if (!spaced.delivered) return { kind: 'new', next: from };
     if (!isWord(last)) return { kind: 'new', next };
-    // A number has ended for the caller. The next character decides whether it has ended here too.
+    // White space has ended the delivered number. The next character decides whether the regenerated number has ended, too.
     if (next === held.length) return { kind: 'more', next };
     return isWord(held.charAt(next)) ? undefined : { kind: 'new', next };
   }

@@ -3,24 +3,24 @@ import { type AnswerEvent, deltasOf } from '../../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../../core/money.ts';
 import type { Repeated } from './merge.ts';
 
-/** One attempt's part of the output tokens, as far as it is known. */
+/** Counts one attempt's part of the output tokens. */
 export interface TokenShare {
-  /** Takes what the attempt delivered. Returns the same events, with usage of the whole answer in place of the attempt's own. */
+  /** Counts the events that the attempt delivered. Returns them with the usage of the whole answer. */
   readonly take: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
-  /** Call it when the attempt is over. Resolves when what it delivered has been counted. */
+  /** Call it when the attempt is over. Resolves when its output has been counted. */
   readonly close: (how: 'whole' | 'broken') => Promise<void>;
 }
 
 export interface ShareOptions {
-  /** What the engine counts as output although it had been delivered, and counted, before. */
+  /** Output that the engine counts, although it was delivered and counted before. */
   readonly repeated: () => Repeated;
-  /** Tokens that had been delivered of the choice before the attempt. */
+  /** Tokens of the choice that were delivered before the attempt. */
   readonly deliveredTokens: number;
   /** Tokens of the partial turn, which the engine counts as prompt. */
   readonly prefixTokens: number;
 }
 
-/** Adds the tokens of several attempts up to one usage: the prompt once, each piece of output once. */
+/** Adds the tokens of several attempts up to one usage. The prompt counts once, and each piece of output once. */
 export interface TokenTotals {
   readonly share: (options: ShareOptions) => TokenShare;
   /** Output tokens of the attempts that are closed. */
@@ -33,21 +33,21 @@ interface Tally {
   readonly options: ShareOptions;
   reported: Usage | undefined;
   reportedBy: CountedBy;
-  /** Delivered since the engine's last report. */
+  /** Text that was delivered since the engine's last report. */
   readonly runs: CountedRuns;
   deltas: number;
-  /** Tokens of what was repeated, as soon as it has been counted. */
+  /** Tokens of the repeated output. Undefined until they have been counted. */
   repeatedTokens: number | undefined;
   /** Whether reasoning was delivered. */
   reasoned: boolean;
 }
 
-/** Starts with nothing counted. `countText` is the model's tokenizer, where it has one. */
+/** `countText`: the model's tokenizer. Undefined: the model has no tokenizer. */
 export function createTokenTotals(countText: CountText | undefined): TokenTotals {
   const open = new Set<Tally>();
   let prompt: Pick<Usage, 'promptTokens' | 'cachedTokens'> | undefined;
   let output = 0;
-  /** Reasoning tokens; undefined once a part of them is unknown. */
+  /** Reasoning tokens. Undefined once a part of them is unknown. */
   let reasoning: number | undefined = 0;
   let countedBy: CountedBy = 'engine';
   let isOnly = true;
@@ -61,7 +61,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     };
   }
 
-  /** What an attempt adds to the output: its engine's count without repetitions, or a token for each delta where there is none. */
+  /** Tokens that an attempt adds: its engine's count without repetitions. Without a count, each delta is a token. */
   function addedBy(tally: Tally): number {
     const { reported, deltas } = tally;
     return reported === undefined ? deltas : Math.max(0, reported.completionTokens - repeatedTokensOf(tally));
@@ -72,7 +72,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     return repeatedTokens ?? (all ? options.deliveredTokens : deltas);
   }
 
-  /** Counts what was repeated, where the model's tokenizer knows better than the number of deltas. */
+  /** Counts repeated output with the model's tokenizer, which is more exact than the number of deltas. */
   async function countRepeated(tally: Tally): Promise<void> {
     const { all, texts } = tally.options.repeated();
     if (tally.reported === undefined || all || texts.length === 0 || countText === undefined) return;
@@ -82,7 +82,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
   function reasoningOf({ reported, reasoned, options }: Tally): number | undefined {
     const fromEngine = reported?.reasoningTokens;
     if (fromEngine === undefined) return reasoned ? undefined : 0;
-    // Repeated reasoning was counted before.
+    // The tokens of repeated reasoning are in `reasoning` already.
     return options.repeated().deltas > 0 || options.repeated().all
       ? Math.max(0, fromEngine - (reasoning ?? 0))
       : fromEngine;
@@ -126,7 +126,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     countText === undefined ? Promise.resolve(undefined) : countRuns(texts, countText);
 
   async function close(tally: Tally, how: 'whole' | 'broken'): Promise<void> {
-    // An engine's last report covers a whole answer. What a broken answer delivered after the report has to be counted.
+    // An engine's last report covers a whole answer. In a broken answer, the output after the report has to be counted.
     const isTold = how === 'whole' && tally.reported !== undefined;
     await countRepeated(tally);
     const isUncounted = !isTold && tally.deltas > 0;
@@ -158,7 +158,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
       return {
         take: (events) => {
           for (const event of events) note(tally, event);
-          // The usual case: there is one attempt, and its engine's count is the count.
+          // The usual case: there is one attempt, so its engine's count needs no adding up.
           if (isOnly) return events;
           return events.map((event) => (event.type === 'usage' ? (usage() ?? event) : event));
         },

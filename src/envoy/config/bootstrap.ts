@@ -91,7 +91,7 @@ export function envoyArguments(options: {
     '--disable-hot-restart',
     '--log-level',
     'warn',
-    // Connections are asked to close with their next answer, not spread over ten minutes.
+    // Connections close with their next answer. By default Envoy would spread that over ten minutes.
     '--drain-strategy',
     'immediate',
     ...(options.concurrency === undefined ? [] : ['--concurrency', String(options.concurrency)]),

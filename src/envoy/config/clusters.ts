@@ -30,7 +30,7 @@ export function renderClusters(
 function renderCluster(cluster: Cluster, authorities: string): ConfigObject {
   return {
     name: cluster.name,
-    // Operators' metrics go by the backend's name; the cluster's own changes with its content.
+    // Metrics carry the backend's name, because the cluster's name changes with its content.
     alt_stat_name: cluster.backend,
     connect_timeout: '5s',
     type: 'EDS',
@@ -81,7 +81,7 @@ const outlierDetection: ConfigObject = {
   enforcing_success_rate: 0,
   base_ejection_time: '5s',
   max_ejection_time: '30s',
-  // Never the last endpoint: its own failure says more than Envoy's refusal.
+  // Envoy never ejects the last endpoint: that endpoint's own failure says more than Envoy's refusal.
   max_ejection_percent: 50,
   always_eject_one_host: false,
 };
@@ -118,7 +118,8 @@ function protocol(cluster: Cluster): ConfigObject {
       'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
         'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
         {
-          // Python's usual servers close an idle connection after 5 s: be first, or a request meets a closing one.
+          // Python's usual servers close an idle connection after 5 s. Envoy must close it first, or a request meets a
+          // closing one.
           common_http_protocol_options: { idle_timeout: '4s' },
           ...(cluster.tls.mode === 'Disabled'
             ? { explicit_http_config: { http_protocol_options: {} } }

@@ -16,7 +16,7 @@ export interface EdgeOptions {
     /** 0 lets the kernel choose; Envoy's admin page `/listeners` then shows the port. */
     readonly port: number;
     /** With a certificate the edge speaks TLS only. Its `renderEdgeCertificate` must be in the run folder before Envoy starts. */
-    readonly tls?: EdgeCertificate | undefined;
+    readonly tls?: EdgeCertificateFiles | undefined;
   };
   /** Proxies in front that append to `x-forwarded-for` and are believed. 0: the peer is the client. */
   readonly trustedHops: number;
@@ -138,8 +138,8 @@ const limits: ConfigObject = {
   common_http_protocol_options: {
     max_headers_count: 100,
     headers_with_underscores_action: 'REJECT_REQUEST',
-    // Of a connection without requests. Above the idle time of the usual load balancers (AWS 60 s, Google 600 s), so
-    // that it is never Envoy that closes a connection just as they use it.
+    // Longest time without requests. It is above the idle time of the usual load balancers (AWS 60 s, Google 600 s):
+    // Envoy must not close a connection just as they use it.
     idle_timeout: '620s',
   },
   http2_protocol_options: {
@@ -152,7 +152,7 @@ const limits: ConfigObject = {
     max_consecutive_inbound_frames_with_empty_payload: 1,
     max_inbound_priority_frames_per_stream: 100,
     max_inbound_window_update_frames_per_data_frame_sent: 10,
-    // One bad request ends its stream, not its neighbours'.
+    // A bad request ends its own stream and no other stream of the connection.
     override_stream_error_on_invalid_http_message: true,
   },
 };
@@ -248,7 +248,7 @@ const handToService = (services: number | undefined): ConfigObject => ({
 });
 
 /** PEM files. */
-export interface EdgeCertificate {
+export interface EdgeCertificateFiles {
   readonly certificateFile: string;
   readonly keyFile: string;
 }
@@ -261,7 +261,7 @@ const secret = 'edge-certificate';
  * certificate's folder, which is how Kubernetes renews a mounted Secret.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/security/secret#certificate-rotation
  */
-export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificate): ConfigObject {
+export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificateFiles): ConfigObject {
   return {
     resources: [
       typed('envoy.extensions.transport_sockets.tls.v3.Secret', {

@@ -53,8 +53,8 @@ const chosenEndpoint: ConfigObject = extension(
 );
 
 /**
- * Of a call that names no endpoint. A connection that could not be made is tried once more, on another endpoint of the same
- * cluster if there is one: nothing was sent, so nothing can be done twice.
+ * For calls that name no endpoint. A connection that could not be made is tried once more, on another endpoint of the
+ * same cluster if there is one: nothing was sent, so nothing can be done twice.
  */
 const otherEndpoint: ConfigObject = {
   retry_on: 'connect-failure',

@@ -30,7 +30,10 @@ export const endpointDiscovery: ConfigObject = {
  */
 export const fromDiscovery: ConfigObject = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '2s' };
 
-/** Where the service listens for it: of several services on one Envoy any one will do, for each knows all endpoints. */
+/**
+ * The sockets on which services publish endpoints. Each of several services on one Envoy knows all endpoints, so any
+ * one will do.
+ */
 export const discoveryCluster = (sockets: readonly string[]): ConfigObject =>
   socketCluster(discoveryClusterName, {
     sockets,

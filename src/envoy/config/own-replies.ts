@@ -1,12 +1,13 @@
 import { longestShownPath, nothingAt } from '../../core/api-paths.ts';
 import { type Json, type ConfigObject, typed } from './typed.ts';
+import type { ErrorType } from '../../core/failure.ts';
 
 interface OwnReply {
   /** Statuses Envoy would send. */
   readonly from: readonly number[];
   /** Status the contract has for them (docs/reference/api.md §7.1). */
   readonly status: number;
-  readonly type: 'invalid_request_error' | 'service_error';
+  readonly type: ErrorType;
   readonly message: string;
 }
 

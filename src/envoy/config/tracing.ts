@@ -17,7 +17,7 @@ export const egressTracing = (): ConfigObject => tracing(parentBased(0));
 
 function tracing(sampler: ConfigObject): ConfigObject {
   return {
-    // Of callers that force a trace by a header of Envoy's own.
+    // No caller can force a trace by Envoy's own header.
     client_sampling: { value: 0 },
     random_sampling: { value: 100 },
     provider: extension('envoy.tracers.opentelemetry', 'envoy.config.trace.v3.OpenTelemetryConfig', {

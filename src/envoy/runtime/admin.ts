@@ -10,7 +10,7 @@ export interface EnvoyFailingEndpoint {
 }
 
 /** A certificate of the edge. */
-export interface EdgeCertificate {
+interface EdgeCertificate {
   /** The names and addresses that it is for. */
   readonly names: readonly string[];
   /** Milliseconds since the Unix epoch. */

@@ -61,7 +61,7 @@ export class ClustersRejected extends Error {
   }
 }
 
-export interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'shared'> {
+interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'shared'> {
   readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
   readonly runFolder: Pick<ClustersFileOptions, 'clustersFolder' | 'clustersFile'>;
   readonly clock: Clock;

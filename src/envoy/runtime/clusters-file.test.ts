@@ -34,7 +34,7 @@ async function open(name?: string): Promise<ClustersFile> {
     now: () => now,
     render: (clusters, version) => ({
       version_info: version,
-      resources: clusters.map((cluster) => ({ name: cluster.name, by: name })),
+      resources: clusters.map((cluster) => ({ name: cluster.name, by: name ?? null })),
     }),
     shared:
       name === undefined

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import type { Cluster } from '../../core/catalog.ts';
+import type { ConfigObject } from '../config/typed.ts';
 
 /** The file from which Envoy reads its clusters. */
 export interface ClustersFile {
@@ -17,7 +18,7 @@ export interface ClustersFileOptions {
   readonly clustersFile: string;
   readonly now: () => number;
   /** `renderClusters` of src/envoy/config/clusters.ts. */
-  readonly render: (clusters: readonly Cluster[], version: string) => object;
+  readonly render: (clusters: readonly Cluster[], version: string) => ConfigObject;
   /** Absent for a service that has its Envoy for itself. */
   readonly shared?: SharedClusters | undefined;
 }
@@ -46,7 +47,7 @@ export function openClustersFile(options: ClustersFileOptions): ClustersFile {
   let last: number | undefined;
 
   /** Envoy counts only a file moved into the folder as a change, and a reader never sees half of one. */
-  async function move(file: string, content: object): Promise<void> {
+  async function move(file: string, content: ConfigObject | Rendered): Promise<void> {
     const draft = join(dirname(clustersFolder), `clusters.json.draft${shared === undefined ? '' : `-${shared.name}`}`);
     await writeFile(draft, JSON.stringify(content), { mode: 0o600 });
     await rename(draft, file);

@@ -15,16 +15,16 @@ export interface DownstreamBuffers {
   readonly close: () => void;
 }
 
-export interface DownstreamBuffersOptions {
+interface DownstreamBuffersOptions {
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;
-  /** Of the network namespace of Envoy. Default: that of this process. */
+  /** The tables of Envoy's network namespace. Default: those of this process. */
   readonly tables?: KernelTables;
   readonly limits?: DeliveryLimits;
 }
 
 /** Bytes that answers may have unconfirmed: `totalBytes` and one `smallWindowBytes` for each answer is the most for all together. */
-export interface DeliveryLimits {
+interface DeliveryLimits {
   /** Of one answer. */
   readonly windowBytes: number;
   /** Of all answers, beyond half of a small window for each. While they have more, each answer has only a small window. */
@@ -72,7 +72,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   const watched = new Set<Tracked>();
   /** What all open answers have unconfirmed beyond half of a small window. */
   let excessBytes = 0;
-  /** How many the last sample could not observe. */
+  /** The number of readers that the last sample could not observe. */
   let unclearReaders = 0;
   let cancel: CancelTimer | undefined;
   let everyMs = fastestSampleMs;
@@ -174,7 +174,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
  *   marked ───────────►     bytes written at the last sample, which is all that a sample taken now can confirm
  *   confirmed ────►         bytes known to have reached the reader's kernel
  */
-export interface DeliveryWindow {
+interface DeliveryWindow {
   written: number;
   marked: number;
   confirmed: number;
@@ -199,7 +199,7 @@ export function isWatched(window: DeliveryWindow, limitBytes: number): boolean {
 }
 
 /** What a sample shows of the connection that an answer goes to. */
-export type DeliveryObservation =
+type DeliveryObservation =
   /** Nothing written before the last sample is still held for the reader. */
   | 'clear'
   /** The reader has not taken what it was sent. */

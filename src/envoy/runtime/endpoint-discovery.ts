@@ -9,7 +9,7 @@ import type { Endpoint } from '../../core/endpoint.ts';
 import { renderEndpoints } from '../config/endpoints.ts';
 
 /** The state of the exchange with Envoy, for gauges. */
-export interface DiscoveryStatus {
+interface DiscoveryStatus {
   /** Envoys that are connected. */
   readonly streams: number;
   /** Age of the oldest message that Envoy has not answered; 0: it has answered all. */
@@ -31,7 +31,7 @@ export interface EndpointDiscovery {
   readonly close: () => Promise<void>;
 }
 
-export interface EndpointDiscoveryOptions {
+interface EndpointDiscoveryOptions {
   readonly socketPath: string;
   /** Envoy refused endpoints, and keeps those that it had. */
   readonly onRefused: (reason: string) => void;

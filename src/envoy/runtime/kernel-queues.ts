@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 
 /** The kernel's TCP tables of one moment. */
-export interface KernelQueues {
+interface KernelQueues {
   /**
    * Bytes the kernel holds for a peer that has not acknowledged them, by the peer's `address:port` as Envoy prints it.
    * Undefined when the peer is not in the tables.

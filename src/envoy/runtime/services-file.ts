@@ -5,14 +5,14 @@ import { renderServices, type ServiceState } from '../config/service-cluster.ts'
 import type { EnvoyAdmin } from './admin.ts';
 
 /** The file in which Envoy reads which of several services take requests. */
-export interface ServicesFile {
+interface ServicesFile {
   /** Changes the states, in the order of the services' numbers. Envoy has them a few milliseconds later. */
   readonly set: (states: readonly ServiceState[]) => void;
   /** Resolves to whether Envoy has the latest states; false if it does not have them within two seconds, or does not answer. */
   readonly confirmed: () => Promise<boolean>;
 }
 
-export interface ServicesFileOptions {
+interface ServicesFileOptions {
   readonly files: RunFolder;
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;

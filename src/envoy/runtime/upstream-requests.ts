@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
 /** Requests of one backend, as Envoy counts them. */
-export interface UpstreamRequests {
+interface UpstreamRequests {
   /** On a connection to an engine. */
   readonly active: number;
   /** Waiting for a connection that is not made yet. */

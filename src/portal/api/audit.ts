@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { actorKinds } from '../../core/administration.ts';
 import { givenMoment, moment, numberCursor, pageOf, pageQuery } from './values.ts';
 
 /** `GET /audit`. */
@@ -19,7 +20,7 @@ export const auditEntry = z
     id: z.int().meta({ description: 'Rises from entry to entry.' }),
     at: moment,
     actor: z.object({
-      kind: z.enum(['command-line', 'admin-token', 'portal-user']),
+      kind: z.enum(actorKinds),
       name: z.string().meta({ description: 'Name of the user or of the token.' }),
     }),
     action: z.string().meta({ example: 'key.create' }),
@@ -29,6 +30,6 @@ export const auditEntry = z
     after: fields,
   })
   .meta({ id: 'AuditEntry', description: 'One change of an account.' });
-export type AuditEntry = z.infer<typeof auditEntry>;
+export type AuditEntryObject = z.infer<typeof auditEntry>;
 
 export const auditPage = pageOf(auditEntry, { id: 'AuditPage', of: 'changes, newest first' });

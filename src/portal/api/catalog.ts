@@ -8,7 +8,7 @@ const service = z.string().meta({ description: 'The service that reports it.', e
 const modelRoute = liveRouteSchema
   .extend({ service })
   .meta({ id: 'ModelRoute', description: 'One model on one backend.' });
-export type ModelRoute = z.infer<typeof modelRoute>;
+export type ModelRouteObject = z.infer<typeof modelRoute>;
 
 /** An entry of the catalog, as all services together see it. */
 export const model = liveModelSchema
@@ -27,7 +27,7 @@ export const model = liveModelSchema
     routes: z.array(modelRoute).nullable().meta({ description: 'Null for members.' }),
   })
   .meta({ id: 'Model', description: 'A model as callers see it; if it is not listed, why.' });
-export type Model = z.infer<typeof model>;
+export type ModelObject = z.infer<typeof model>;
 
 /** Whether each service answered: live data comes from the services alone. */
 export const servicesAsked = z
@@ -47,15 +47,15 @@ export const servicesAsked = z
 export const modelList = z
   .object({ services: servicesAsked, data: z.array(model), next_cursor: z.null() })
   .meta({ id: 'ModelList', description: 'The whole catalog.' });
-export type ModelList = z.infer<typeof modelList>;
+export type ModelListObject = z.infer<typeof modelList>;
 
 /** Serving capacity, as one service sees it. */
 export const backend = liveBackendSchema
   .extend({ service })
   .meta({ id: 'Backend', description: 'One engine deployment.' });
-export type Backend = z.infer<typeof backend>;
+export type BackendObject = z.infer<typeof backend>;
 
 export const backendList = z
   .object({ services: servicesAsked, data: z.array(backend), next_cursor: z.null() })
   .meta({ id: 'BackendList', description: 'All backends, once for each service.' });
-export type BackendList = z.infer<typeof backendList>;
+export type BackendListObject = z.infer<typeof backendList>;

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { accountStatuses, budgetPeriods, keyStatuses } from '../../core/account.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
 import { givenMoment, givenUsd, keyId, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
 
-const period = z.enum(['day', 'week', 'month', 'total']).meta({
+const period = z.enum(budgetPeriods).meta({
   description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
 });
 const keyName = z.string().max(100).meta({ description: 'Purpose, one line.', example: 'CI of the web team' });
@@ -33,7 +34,7 @@ export const key = z
       .string()
       .nullable()
       .meta({ description: 'First characters of its text; null for keys of older versions.', example: 'sk-weir-3vKq' }),
-    status: z.enum(['active', 'suspended', 'revoked']),
+    status: z.enum(keyStatuses),
     budget: z.object({ limit: usd, period }).nullable().meta({ description: 'Spending limit of a period.' }),
     spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),
     rate,
@@ -44,7 +45,7 @@ export const key = z
     last_used_at: moment.nullable().meta({ description: 'Start of its last settled request.' }),
   })
   .meta({ id: 'Key', description: 'A credential of a workspace, without its text, which is not stored.' });
-export type Key = z.infer<typeof key>;
+export type KeyObject = z.infer<typeof key>;
 
 export const keyPage = pageOf(key, { id: 'KeyPage', of: 'keys, newest first' });
 
@@ -61,7 +62,7 @@ export const newKey = z
     models: patterns.nullish(),
   })
   .meta({ id: 'NewKey', description: 'A new key.' });
-export type NewKey = z.input<typeof newKey>;
+export type NewKeyObject = z.input<typeof newKey>;
 
 /** The answer to `POST /workspaces/{id}/keys`. No other answer has the text of a key. */
 export const createdKey = key
@@ -69,13 +70,13 @@ export const createdKey = key
     key: z.string().meta({ description: 'The text of the key. It is shown only once.', example: 'sk-weir-…' }),
   })
   .meta({ id: 'CreatedKey', description: 'A new key, with its text.' });
-export type CreatedKey = z.infer<typeof createdKey>;
+export type CreatedKeyObject = z.infer<typeof createdKey>;
 
 /** `PATCH /keys/{id}`: absent fields stay as they are, null removes a value. */
 export const keyChange = z
   .strictObject({
     name: keyName.nullable().optional(),
-    status: z.enum(['active', 'suspended']).optional(),
+    status: z.enum(accountStatuses).optional(),
     budget: givenBudget.nullable().optional(),
     rate: rate.optional(),
     burst: burst.optional(),
@@ -84,4 +85,4 @@ export const keyChange = z
   })
   .refine((change) => Object.keys(change).length > 0, 'expected at least one field to change')
   .meta({ id: 'KeyChange', description: 'The fields of a key to change.' });
-export type KeyChange = z.input<typeof keyChange>;
+export type KeyChangeObject = z.input<typeof keyChange>;

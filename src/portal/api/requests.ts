@@ -18,7 +18,7 @@ export const requestsQuery = pageQuery.extend({
 export const request = shownRequestSchema.meta({
   ...{ id: 'Request', description: 'A settled request. Its content is not stored.' },
 });
-export type Request = z.infer<typeof request>;
+export type RequestObject = z.infer<typeof request>;
 
 export const requestPage = pageOf(request, { id: 'RequestPage', of: 'requests, newest first' });
 
@@ -42,7 +42,7 @@ export const requestStory = storySchema
       .nullable(),
   })
   .meta({ id: 'RequestStory', description: 'How one request was served: plan, attempts, waits, bill.' });
-export type RequestStory = z.infer<typeof requestStory>;
+export type RequestStoryObject = z.infer<typeof requestStory>;
 
 /** `GET /requests/{id}`: the row of the ledger and, for recent requests, the story that a service remembers. */
 export const requestDetail = z
@@ -59,4 +59,4 @@ export const requestDetail = z
       }),
   })
   .meta({ id: 'RequestDetail', description: 'A request and its story.' });
-export type RequestDetail = z.infer<typeof requestDetail>;
+export type RequestDetailObject = z.infer<typeof requestDetail>;

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { sessionRoles } from '../../core/administration.ts';
 import { keyId, moment, workspaceId } from './values.ts';
 
 /** The rights of a caller. `admin`: all. `member`: their own workspaces. `key`: read the settings and the usage of one API key. */
-export const role = z.enum(['admin', 'member', 'key']).meta({ id: 'Role', description: 'The role of the caller.' });
+export const role = z.enum(sessionRoles).meta({ id: 'Role', description: 'The role of the caller.' });
 export type Role = z.infer<typeof role>;
 
 /** `GET /sign-in`: the ways to sign in. Needs no session. */
@@ -19,7 +20,7 @@ export const signInWays = z
       .meta({ description: 'OpenID Connect; null where it is not set up.' }),
   })
   .meta({ id: 'SignInWays', description: 'The ways to sign in.' });
-export type SignInWays = z.infer<typeof signInWays>;
+export type SignInWaysObject = z.infer<typeof signInWays>;
 
 /** `POST /session`: either the admin token or an API key. */
 export const signIn = z
@@ -31,7 +32,7 @@ export const signIn = z
     'expected either token or key, a text of at most 500 characters',
   )
   .meta({ id: 'SignIn', description: 'The credential to sign in with.' });
-export type SignIn = z.infer<typeof signIn>;
+export type SignInObject = z.infer<typeof signIn>;
 
 /** A workspace by its id and its name. */
 export const workspaceName = z.object({ id: workspaceId, name: z.string() }).meta({ id: 'WorkspaceName' });
@@ -56,7 +57,7 @@ export const session = z
       .meta({ description: 'Where clients call the models (`WEIR_PUBLIC_URL`).', example: 'http://127.0.0.1:8080/v1' }),
   })
   .meta({ id: 'Session', description: 'The current session.' });
-export type Session = z.infer<typeof session>;
+export type SessionObject = z.infer<typeof session>;
 
 /** `DELETE /session` of a session that began with an identity provider. */
 export const signedOut = z
@@ -64,4 +65,4 @@ export const signedOut = z
     log_out_url: z.string().meta({ description: 'Where the browser goes to end the session with the provider, too.' }),
   })
   .meta({ id: 'SignedOut', description: 'The session of the portal has ended; that of the provider has not.' });
-export type SignedOut = z.infer<typeof signedOut>;
+export type SignedOutObject = z.infer<typeof signedOut>;

@@ -1,11 +1,9 @@
 import { z } from 'zod';
+import { usageDimensions } from '../../core/administration.ts';
 import { surfaces } from '../../core/dialect.ts';
 import { givenMoment, keyId, modelId, moment, numberCursor, usd } from './values.ts';
 
-export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
-const dimension = z.enum(usageDimensions);
-const dimensions = z.array(dimension);
-export type UsageDimension = z.infer<typeof dimension>;
+const dimensions = z.array(z.enum(usageDimensions));
 
 const mostLines = 10_000;
 const mostGroups = 500;
@@ -80,7 +78,7 @@ export const usageLine = z
       .meta({ description: 'The 95th percentile, ms; 30000 also stands for longer.' }),
   })
   .meta({ id: 'UsageLine', description: 'The sums of one group of requests.' });
-export type UsageLine = z.infer<typeof usageLine>;
+export type UsageLineObject = z.infer<typeof usageLine>;
 
 /** The answer to `GET /usage`. */
 export const usageReport = z
@@ -91,4 +89,4 @@ export const usageReport = z
     next_cursor: z.string().nullable(),
   })
   .meta({ id: 'UsageReport', description: 'Usage and its cost.' });
-export type UsageReport = z.infer<typeof usageReport>;
+export type UsageReportObject = z.infer<typeof usageReport>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { readMoment } from '../../core/moment.ts';
 import { parseSpendable, parseUsd, spendableForm } from '../../core/money.ts';
+import { errorTypes } from '../../core/failure.ts';
 
 export { momentSchema as moment } from '../../core/moment.ts';
 export { usdSchema as usd } from '../../core/money.ts';
@@ -87,7 +88,7 @@ export const errorAnswer = z
   .object({
     error: z.object({
       message: z.string().meta({ example: 'budget.limit: expected an amount in USD such as "25".' }),
-      type: z.enum(['invalid_request_error', 'service_error']),
+      type: z.enum(errorTypes),
       field: z
         .string()
         .optional()
@@ -95,4 +96,4 @@ export const errorAnswer = z
     }),
   })
   .meta({ id: 'Error', description: 'Why the request was refused or failed.' });
-export type ErrorAnswer = z.infer<typeof errorAnswer>;
+export type ErrorObject = z.infer<typeof errorAnswer>;

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { accountStatuses } from '../../core/account.ts';
 import { givenCredit, givenUsd, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
 
 const name = z
   .string()
   .meta({ description: 'Unique: letters, digits, ".", "_" and "-", at most 64.', example: 'acme' });
-const status = z.enum(['active', 'suspended']).meta({ description: 'A suspended workspace gets 403.' });
+const status = z.enum(accountStatuses).meta({ description: 'A suspended workspace gets 403.' });
 const maxInFlight = positiveCount.meta({ description: 'Requests it may have under way at once.', example: 256 });
 
 /** As `weir workspace … --json` prints it. */
@@ -17,7 +18,7 @@ export const workspace = z
     max_in_flight: maxInFlight,
   })
   .meta({ id: 'Workspace', description: 'Pays for requests: a balance and a limit of requests under way.' });
-export type Workspace = z.infer<typeof workspace>;
+export type WorkspaceObject = z.infer<typeof workspace>;
 
 export const workspacePage = pageOf(workspace, { id: 'WorkspacePage', of: 'workspaces, by name' });
 
@@ -29,14 +30,14 @@ export const newWorkspace = z
     max_in_flight: maxInFlight.default(256),
   })
   .meta({ id: 'NewWorkspace', description: 'A new workspace.' });
-export type NewWorkspace = z.input<typeof newWorkspace>;
+export type NewWorkspaceObject = z.input<typeof newWorkspace>;
 
 /** `PATCH /workspaces/{id}`: absent fields stay as they are. */
 export const workspaceChange = z
   .strictObject({ status: status.optional(), max_in_flight: maxInFlight.optional() })
   .refine((change) => Object.keys(change).length > 0, 'expected status, max_in_flight, or both')
   .meta({ id: 'WorkspaceChange', description: 'The fields of a workspace to change.' });
-export type WorkspaceChange = z.input<typeof workspaceChange>;
+export type WorkspaceChangeObject = z.input<typeof workspaceChange>;
 
 /** One credit or correction of a workspace. */
 export const credit = z
@@ -47,7 +48,7 @@ export const credit = z
     created_at: moment,
   })
   .meta({ id: 'Credit', description: 'Money put into a workspace, or taken back by a correction.' });
-export type Credit = z.infer<typeof credit>;
+export type CreditObject = z.infer<typeof credit>;
 
 export const creditPage = pageOf(credit, { id: 'CreditPage', of: 'credits, newest first' });
 
@@ -58,10 +59,10 @@ export const newCredit = z
     note: z.string().max(500).optional().meta({ description: 'Purpose; a correction needs one.' }),
   })
   .meta({ id: 'NewCredit', description: 'A credit or a correction.' });
-export type NewCredit = z.input<typeof newCredit>;
+export type NewCreditObject = z.input<typeof newCredit>;
 
 /** The answer to `POST /workspaces/{id}/credits`. */
 export const credited = z
   .object({ credit, workspace })
   .meta({ id: 'Credited', description: 'The credit, and the workspace with its new balance.' });
-export type Credited = z.infer<typeof credited>;
+export type CreditedObject = z.infer<typeof credited>;

@@ -19,7 +19,7 @@ const params = z.object({ id: z.string().meta({ description: 'Id of the key.' })
 export function keyRoutes(app: App, portal: Portal): void {
   const { store, clock } = portal;
 
-  async function shown(keys: readonly KeyRecord[]): Promise<api.Key[]> {
+  async function shown(keys: readonly KeyRecord[]): Promise<api.KeyObject[]> {
     const spent = await store.spentBy(
       keys.map(({ id }) => id),
       clock.now(),
@@ -27,7 +27,7 @@ export function keyRoutes(app: App, portal: Portal): void {
     return keys.map((key) => ({ ...shownKey(key), spent: formatUsd(spent.get(key.id) ?? 0n) }));
   }
 
-  async function shownOne(key: KeyRecord): Promise<api.Key> {
+  async function shownOne(key: KeyRecord): Promise<api.KeyObject> {
     const spent = await store.spentBy([key.id], clock.now());
     return { ...shownKey(key), spent: formatUsd(spent.get(key.id) ?? 0n) };
   }

@@ -102,13 +102,13 @@ export function requestRoutes(app: App, portal: Portal): void {
 }
 
 /** The form of `weir usage --requests --json`. Only admins see the route. */
-function shownRequest(outcome: SettledRequest, workspace: string, caller: Pick<Caller, 'role'>): api.Request {
+function shownRequest(outcome: SettledRequest, workspace: string, caller: Pick<Caller, 'role'>): api.RequestObject {
   const shown = publicForm({ outcome, workspace });
   return caller.role === 'admin' ? shown : { ...shown, route: null };
 }
 
 /** The story as members see it: numbers in place of routes, no names of backends and endpoints. */
-function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestStory {
+function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestStoryObject {
   if (role === 'admin') return { ...story };
   const numbers = new Map<string, string>();
   const nameOf = (route: string): string => {

@@ -91,7 +91,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
 
   /** The person of a credential. Undefined: the credential is not valid. */
   async function recognize(
-    given: api.SignIn,
+    given: api.SignInObject,
   ): Promise<Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'> | undefined> {
     const noPerson = { workspaces: [], keyId: undefined, credential: undefined, logOutHint: undefined };
     if ('token' in given) {
@@ -109,7 +109,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
 async function shown(
   { store, gatewayUrl }: Portal,
   { role, name, workspaces, keyId, session }: Pick<Caller, 'role' | 'name' | 'workspaces' | 'keyId' | 'session'>,
-): Promise<api.Session> {
+): Promise<api.SessionObject> {
   const found = await Promise.all(workspaces.map((id) => store.findWorkspace(id)));
   return {
     role,

@@ -1,7 +1,7 @@
 import { stringify } from 'csv-stringify/sync';
 import Negotiator from 'negotiator';
 import { z } from 'zod';
-import type { LedgerFilter, UsageLine } from '../../core/administration.ts';
+import type { LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownUsage } from '../../core/shown.ts';
 import { errors } from '../answers.ts';
@@ -89,7 +89,7 @@ export function usageRoutes(app: App, portal: Portal): void {
   }
 }
 
-function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.UsageLine {
+function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.UsageLineObject {
   const { workspace, key, model, surface, day, hour, ...sums } = shownUsage(line);
   return {
     hour: hour ?? null,
@@ -108,7 +108,7 @@ function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.Usa
 }
 
 /** Adds an apostrophe to text that a spreadsheet would read as a formula: people choose names. */
-function csvOf(lines: readonly api.UsageLine[], by: readonly api.UsageDimension[]): string {
+function csvOf(lines: readonly api.UsageLineObject[], by: readonly UsageDimension[]): string {
   const dimensions = by.flatMap((name) => (name === 'key' ? (['key', 'key_name'] as const) : [name]));
   const columns = [...dimensions, ...counts];
   return stringify(

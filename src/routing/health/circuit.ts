@@ -1,4 +1,7 @@
-/** `probe`: open for long enough that one attempt may find out whether the route is well again. `open`: also while that attempt runs. */
+/**
+ * `probe`: the circuit has been open so long that one attempt may test whether the route has recovered. `open`: no attempt may,
+ * also while that test runs.
+ */
 export type CircuitState = 'closed' | 'probe' | 'open';
 
 /** An attempt's pass through the circuit. The result of a pass from before the circuit last opened is ignored. */
@@ -9,7 +12,7 @@ export interface CircuitTicket {
   readonly forced?: true;
 }
 
-/** A circuit breaker: keeps requests from a target that fails, and finds out by single probes when the target works again. */
+/** A circuit breaker. Keeps requests away from a target that fails, and tests with single probes whether it works again. */
 export interface Circuit {
   readonly state: (now: number) => CircuitState;
   /** Whether the circuit is open and no probe is under way: requests that wait behind it should go elsewhere. */
@@ -21,24 +24,24 @@ export interface Circuit {
   readonly force: () => CircuitTicket;
   /** A ticket for a result whose attempt did not call `begin`. */
   readonly unannounced: () => CircuitTicket;
-  /** Call it with the first output. That of a probe closes the circuit, on trial. True when it did. */
+  /** Call it at the first output. The output of a probe closes the circuit on trial. True: the circuit closed. */
   readonly alive: (ticket: CircuitTicket) => boolean;
   readonly succeeded: (ticket: CircuitTicket) => void;
-  /** `trip`: opens the circuit at once. True when the circuit opened. */
+  /** `trip`: opens the circuit at once. True: the circuit opened. */
   readonly failed: (ticket: CircuitTicket, now: number, options: { readonly trip: boolean }) => boolean;
-  /** Call it for an attempt whose end proves nothing: the next attempt may probe. */
+  /** Call it for an attempt whose end proves nothing. The next attempt may probe. */
   readonly released: (ticket: CircuitTicket) => void;
 }
 
 export interface CircuitOptions {
   readonly random: () => number;
-  /** Failures in a row that open the circuit; asked at each failure. */
+  /** Returns how many failures in a row open the circuit. Called at each failure. */
   readonly failuresInRow: () => number;
-  /** How long the circuit stays open the first time; doubled with each probe that fails. */
+  /** How long the circuit stays open the first time. Doubled with each probe that fails. */
   readonly openMs: number;
-  /** The longest that it stays open; asked each time it opens. */
+  /** Returns how long the circuit stays open at most. Called each time it opens. */
   readonly mostOpenMs: () => number;
-  /** After so long without a result a probe is given up, and another may try. Absent: a probe always has a result. */
+  /** A probe without a result is given up after so long, and another attempt may probe. Absent: a probe always has a result. */
   readonly probeMs?: number;
 }
 
@@ -68,7 +71,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
     const span = Math.min(mostOpenMs(), openMs * 2 ** relapses);
     openings += 1;
     relapses += 1;
-    // A chance addition keeps replicas and routes that failed together from being probed together.
+    // A random addition, so that replicas and routes that failed together are not probed together.
     state = { kind: 'open', until: now + span * (1 + random() / 4) };
     return true;
   }

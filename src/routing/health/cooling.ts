@@ -1,4 +1,7 @@
-/** Keeps requests from an endpoint that refused one for want of room, for as long as it asked. The endpoint needs no probe afterwards. */
+/**
+ * Keeps requests away from an endpoint that refused a request because the endpoint was full, for the time that the refusal names.
+ * The endpoint needs no probe afterwards.
+ */
 export interface Cooling {
   readonly isCool: (now: number) => boolean;
   readonly refused: (
@@ -8,9 +11,9 @@ export interface Cooling {
   readonly served: () => void;
 }
 
-/** The longest wait that an engine may ask for: some name the end of the day. */
+/** Longest wait that is accepted from an engine. Some engines name the end of the day. */
 const mostAskedMs = 60_000;
-/** Where the engine names no time: the wait after the first refusal, and the longest after several in a row. */
+/** The wait if the engine names none: after the first refusal, and at most, after several in a row. */
 const firstMs = 500;
 const mostMs = 10_000;
 
@@ -20,7 +23,7 @@ export function createCooling(): Cooling {
   return {
     isCool: (now) => now < until,
     refused: (now, { begunAt, retryAfterSeconds = 0 }) => {
-      // Attempts that were under way together were refused together: that is one refusal.
+      // Refusals of attempts that were under way together count as one.
       if (begunAt >= until) refusals += 1;
       const ownMs = Math.min(mostMs, firstMs * 2 ** (refusals - 1));
       until = Math.max(until, now + (retryAfterSeconds > 0 ? Math.min(mostAskedMs, retryAfterSeconds * 1000) : ownMs));

@@ -1,16 +1,19 @@
-/** A mean in which old values count for less: by time, so that an old state does not last for ever, and by count, so that a new state shows soon. */
+/**
+ * A mean in which old values count for less. Values lose weight with time, so that an old state is forgotten, and with each new
+ * value, so that a new state shows soon.
+ */
 export interface DecayedMean {
   readonly add: (now: number, value: number, options?: { readonly weight?: number }) => void;
   /** How many values the mean rests on. A value counts for half after one half-life. */
   readonly weight: (now: number) => number;
-  /** `prior`: so many values of that size are assumed before any is known. NaN without values and prior. */
+  /** `prior`: so many values of that size are assumed before any is known. NaN: neither values nor a prior. */
   readonly mean: (now: number, prior?: { readonly value: number; readonly weight: number }) => number;
   readonly restart: () => void;
 }
 
 const nothingKnown = { value: 0, weight: 0 };
 
-/** `mostWeight`: values that are older than so many others hardly count any more. */
+/** `mostWeight`: a value hardly counts once so many others are newer. */
 export function createDecayedMean(options: { readonly halfLifeMs: number; readonly mostWeight: number }): DecayedMean {
   const { halfLifeMs, mostWeight } = options;
   let weight = 0;

@@ -8,11 +8,11 @@ import type { BackendLoad } from './load.ts';
 import type { Pace } from './pace.ts';
 
 /**
- * What a fault says about the endpoint that it came from. `nothing`: any endpoint would have answered so, or `StructureHealth`
- * deals with it. `full`: the endpoint has enough to do for now. `broken`: a failure.
+ * The meaning of a fault for the health of its endpoint. `nothing`: any endpoint would have answered the same, or `StructureHealth`
+ * counts it. `full`: the endpoint has no room now. `broken`: the endpoint failed.
  */
 export function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'nothing' | 'full' | 'broken' {
-  // The engine answered, although not with the right structure, or not where another answer broke off.
+  // The engine works. Its answer had the wrong structure, or did not continue the other answer.
   if (kind === 'structure' || kind === 'disjoint') return 'nothing';
   switch (engineError ?? 'other') {
     case 'context-length':
@@ -31,12 +31,12 @@ export function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault)
   }
 }
 
-/** What is remembered of one endpoint. Its attempts change it. */
+/** The record of one endpoint. Its attempts change it. */
 export interface EndpointMemory {
   endpoint: Endpoint;
   /** Attempts under way on the endpoint, by all routes. */
   load: BackendLoad;
-  /** That of the whole backend. */
+  /** Attempts under way on the whole backend. */
   readonly backendLoad: BackendLoad;
   readonly circuit: Circuit;
   readonly cooling: Cooling;
@@ -45,8 +45,8 @@ export interface EndpointMemory {
   readonly streams: Pace;
   readonly wholes: Pace;
   /**
-   * Whether a caller has waited for nothing since the last output. A failure at once does not reset it: when a connection times
-   * out, Envoy fails all requests that wait for it together, the last to come with the first.
+   * Whether a caller has waited in vain since the last output. A failure at once does not reset this: when a connection times out,
+   * Envoy fails all requests that wait for the connection together, including those that came last.
    */
   keepsWaiting: boolean;
   /** Time of the last output; undefined after a failure. */
@@ -57,25 +57,28 @@ export function paceOf({ streams, wholes }: EndpointMemory, stream: boolean): Pa
   return stream ? streams : wholes;
 }
 
-/** What health must know of an attempt and its prompt. */
+/** The facts about an attempt and its prompt that health needs. */
 export interface EndpointAttempt {
   readonly stream: boolean;
   /** Called when the prompt has been answered. */
   readonly answered: () => void;
-  /** Called when the engine failed on the prompt. True: it did so here shortly before, so that this failure does not count. */
+  /**
+   * Called when the engine failed on the prompt. True: the prompt failed on this endpoint shortly before, so this failure does not
+   * count.
+   */
   readonly isRepeated: (now: number) => boolean;
-  /** Called with a failure, and whether it counts against what has failed. */
+  /** Called with each failure for which the endpoint is to blame. */
   readonly failed: (fault: Fault) => void;
 }
 
 /** One attempt on an endpoint, from its beginning to its end. */
 export type EndpointRecord = Pick<AttemptRecord, 'output' | 'ended'>;
 
-/** Fewest attempts on which a success rate under one half ejects the endpoint. */
+/** Fewest attempts after which a success rate below one half ejects the endpoint. */
 const enough = 6;
 /** An attempt that fails without output within this time has kept no caller waiting, milliseconds. */
 const atOnceMs = 1000;
-/** A lost race counts as half a failure: the answer would have come. */
+/** A lost race counts as half a failure, because the answer would have come. */
 const beatenWeight = 0.5;
 
 /** One attempt under way. */
@@ -83,7 +86,7 @@ interface AttemptState {
   readonly asked: EndpointAttempt;
   readonly ticket: CircuitTicket;
   readonly begunAt: number;
-  /** Where the attempt is counted, also when the endpoint is found again meanwhile and its attempts are counted elsewhere. */
+  /** The load that counts the attempt until its end, even if another load counts new attempts on the endpoint. */
   readonly counted: BackendLoad;
   outputAt: number | undefined;
   isOver: boolean;
@@ -132,7 +135,7 @@ function outputCame(memory: EndpointMemory, attempt: AttemptState, at: number): 
   memory.keepsWaiting = false;
   const { circuit, success, streams, wholes, logTokenMs } = memory;
   if (circuit.alive(attempt.ticket)) {
-    // The endpoint is back, and as good as new but for one assumed failure: its share grows with its successes.
+    // The endpoint begins again with one assumed failure. Its share grows with its successes.
     for (const part of [success, streams, wholes, logTokenMs]) part.restart();
     success.add(at, 0);
   }

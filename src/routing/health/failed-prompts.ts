@@ -1,8 +1,8 @@
 import { keyedDigest } from '../keyed-digest.ts';
 
 /**
- * Remembers prompts on which engines failed lately, and where. Callers repeat a prompt that makes engines fail: it
- * counts once against each endpoint of a route. Only times are kept, and digests under a random key.
+ * Remembers prompts on which engines failed lately, and where. Callers repeat a prompt that makes engines fail, so it counts once
+ * against each endpoint of a route. The memory has only times, and digests under a random key.
  */
 export interface FailedPrompts {
   /** Call it when an engine failed on a prompt. True: the prompt failed in the same place within the last minute. */

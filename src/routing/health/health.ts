@@ -19,17 +19,17 @@ export interface HealthOptions {
   readonly endpoints: Endpoints;
 }
 
-/** The live health of all routes, in memory. Each replica learns for itself. */
+/** The live health of all routes, in memory. Each replica has its own. */
 export interface LiveHealth extends Health, RoutingView {
   /** Forgets all other routes. Call it with the routes of each new snapshot. */
   readonly retain: (routes: Iterable<Route>) => void;
-  /** Whether some endpoint of the route that Envoy uses is neither ejected nor cooling off. It may be full. */
+  /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
   readonly isServing: (route: Route, isUsed: IsUsed) => boolean;
   /** The result of the route's last requests, for operators. */
   readonly record: (route: Route) => RouteRecord;
-  /** The endpoints of a route that get no requests because earlier ones failed, by name. */
+  /** Names of the route's endpoints that get no requests because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
-  /** The 95th percentile of the times to the first output of streams, lately, milliseconds; undefined: there was none. */
+  /** The 95th percentile of the recent times to the first output of streams, milliseconds. Undefined: there was no stream. */
   readonly firstOutputP95: (route: Route) => number | undefined;
 }
 
@@ -40,7 +40,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
   const known = new Map<string, RouteHealth>();
   const schemas = createMetSchemas();
   const prompts = createFailedPrompts(random);
-  /** By cluster, since routes of several models may share a backend. */
+  /** The loads of backends by cluster, because routes of several models may share a backend. */
   const backends = new Map<string, BackendLoads>();
 
   function loadsOf({ backend }: Route): BackendLoads {
@@ -65,7 +65,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     return health;
   }
 
-  /** The other routes on the backend of a route: an endpoint that one of them cannot reach, none can reach. */
+  /** The other routes on the backend of a route. An endpoint that one of them cannot reach is out of reach for all. */
   function sharing(route: Route): readonly RouteHealth[] {
     const own = healthOf(route);
     return [...known.values()].filter((health) => health !== own && health.load === own.load);
@@ -102,7 +102,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         })),
       }),
     isAnswering: (at, wait) => placeOf(at)?.isAnswering(elapsed(), wait) === true,
-    // An endpoint that is gone finishes its attempts.
+    // A removed endpoint is not out: its attempts may finish.
     isOut: (at) => placeOf(at)?.isEjected(elapsed()) === true,
     isProbed: (at) => placeOf(at)?.probing(elapsed()) === true,
     structure: (route, finding) => {
@@ -132,7 +132,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         clusters.add(route.backend.cluster.name);
       }
       for (const key of known.keys()) if (!kept.has(key)) known.delete(key);
-      // Attempts that still run on a removed backend count should the backend come back meanwhile.
+      // A removed backend is kept while attempts run on it, so that they count if the backend comes back.
       for (const [name, { whole }] of backends) if (!clusters.has(name) && whole.inFlight === 0) backends.delete(name);
     },
   };

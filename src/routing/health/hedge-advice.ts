@@ -7,12 +7,14 @@ import type { RouteHealth } from './route-health.ts';
 const enough = 20;
 const leastMs = 50;
 const mostMs = 30_000;
-/** The wait where nothing is known: to a stream's first output, and for a whole answer. */
+/** The wait without any samples: to a stream's first output, and for a whole answer. */
 const coldStreamMs = 1000;
 const coldWholeMs = 5000;
-/** A probed endpoint gets the time that it usually takes, up to so many times the best route's. */
+/** A probed endpoint gets its usual time, but at most so many times the usual time of the best route. */
 const slowerAtMost = 3;
-/** Among several endpoints of one engine, so many times what three in four answers take is late. */
+/**
+ * Among several endpoints of one engine, an answer is late after so many times the time within which three in four answers begin.
+ */
 const lateFactor = 3;
 
 export interface HedgeAsk {
@@ -21,7 +23,7 @@ export interface HedgeAsk {
   /** Name of the endpoint that the attempt is made on. */
   readonly endpoint: string;
   readonly isStandby: boolean;
-  /** The routes where a second attempt could be made; the attempt's own may be among them. */
+  /** The routes where a second attempt could be made. The attempt's own route may be one of them. */
   readonly others: readonly HedgeCandidate[];
 }
 
@@ -33,9 +35,9 @@ export interface HedgeCandidate {
 }
 
 /**
- * Advises after how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): the time by which
- * nineteen in twenty answers have begun there. Undefined where no other endpoint has room, or all together are busy. A standby is
- * no place for a second attempt while the first one runs on an endpoint that is well.
+ * Advises after how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): after the time within
+ * which nineteen in twenty answers of this route begin. Undefined: no other endpoint has room, or all together are busy. While the
+ * first attempt runs on a healthy endpoint, a standby gets no second attempt.
  */
 export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | undefined {
   const { now, stream } = ask;
@@ -51,25 +53,25 @@ export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | u
   );
   const ownP95 = own?.pace(stream).p95(now);
   if (isProbe) {
-    // The caller must not wait long for an endpoint that may well be dead, and one that was always somewhat slower than the
-    // others must not lose each of its probes to them.
+    // The caller must not wait long for an endpoint that may be dead. But an endpoint that was always slower than the others
+    // must not lose every probe to them.
     const ownMs = ownP95?.ms ?? 0;
     const usual = bestMs < Infinity ? Math.min(Math.max(ownMs, bestMs), bestMs * slowerAtMost) : ownMs;
     return { afterMs: clamp(usual === 0 ? coldMs : Math.min(coldMs, usual)), insured: true };
   }
   if (isBusy(new Set([health.load, ...others.map((other) => other.health.load)]))) return undefined;
   const isAlone = health.endpoints().length < 2;
-  // Among several endpoints, a slow one is late by the time that the others take, not by its own.
+  // Among several endpoints, the usual time of all decides whether one is late, not its own time.
   const pooled = isAlone ? Infinity : (usualMs(health, { now, stream }) ?? Infinity);
   const known = ownP95 !== undefined && ownP95.weight >= enough ? ownP95.ms : Infinity;
   const ownMs = Math.min(known, pooled);
   if (ownMs < Infinity) return { afterMs: clamp(ownMs), insured: false };
   if (bestMs < Infinity) return { afterMs: clamp(bestMs), insured: false };
-  // A few samples make no percentile, but they show that a slow model is slow.
+  // A few samples are no percentile, but they show that a slow model is slow.
   return { afterMs: clamp(Math.max(coldMs, ownP95?.ms ?? 0)), insured: false };
 }
 
-/** Whether some endpoint could take a second attempt. */
+/** Whether some endpoint has room for a second attempt. */
 function hasRoom({ health, avoid }: HedgeCandidate, now: number): boolean {
   if (!isRoomy(health.load)) return false;
   const isAble = (one: EndpointHealth): boolean =>
@@ -77,7 +79,7 @@ function hasRoom({ health, avoid }: HedgeCandidate, now: number): boolean {
   return health.endpoints().some(isAble);
 }
 
-/** How long first outputs usually take on a route, milliseconds; undefined while too few are known. */
+/** How long first outputs usually take on a route, milliseconds. Undefined: too few are known. */
 function usualMs(
   health: RouteHealth,
   { now, stream }: { readonly now: number; readonly stream: boolean },

@@ -4,40 +4,43 @@ import { createDecayedMean } from './decayed-mean.ts';
 /** The time to the first output. */
 export interface FirstOutput {
   readonly ms: number;
-  /** How many samples that rests on. */
+  /** The number of samples behind `ms`. */
   readonly weight: number;
-  /** No output has come lately: the first output takes longer than `ms`. */
+  /** No output has come lately, and the first output takes longer than `ms`. */
   readonly isBound: boolean;
 }
 
 /** A route's times to the first output. Streams and whole answers have a pace each. */
 export interface Pace {
   readonly began: (now: number) => void;
-  /** Call it when an attempt waits no more. `output`: the first output has come. `beaten`: it would have come later than now. `left`: unknown. */
+  /**
+   * Call it when an attempt stops waiting. `output`: the first output has come. `beaten`: the output would have come later. `left`:
+   * it is unknown when.
+   */
   readonly over: (
     now: number,
     attempt: { readonly begunAt: number; readonly end: 'output' | 'beaten' | 'left' },
   ) => void;
-  /** How long it takes now; undefined when nothing is known. */
+  /** The time to the first output now. Undefined: nothing is known. */
   readonly firstOutput: (now: number) => FirstOutput | undefined;
-  /** The 95th percentile, and how many samples it rests on; undefined without samples. */
+  /** The 95th percentile, and the number of samples behind it. Undefined: there is no sample. */
   readonly p95: (now: number) => { readonly ms: number; readonly weight: number } | undefined;
-  /** Forgets the present pace, for a route that is back after an outage. The percentile is kept. */
+  /** Forgets the present pace of a route that has recovered. Keeps the percentile. */
   readonly restart: () => void;
 }
 
 /** A percentile needs many samples. */
 export const percentileHalfLifeMs = 120_000;
-/** The present is the last few samples: a change shows at once, and old samples are soon forgotten. */
+/** The present pace counts few samples, so that a change shows at once and old samples are soon forgotten. */
 export const present = { halfLifeMs: 20_000, mostWeight: 8 };
 /** Below this weight a mean counts as unknown. */
 export const leastWeight = 0.01;
-/** Waiting attempts are young and old: they are late only when their mean age is so many times what is usual. */
+/** Attempts under way are late when their mean age is so many times the usual wait. Some of them are always young. */
 const lateFactor = 3;
 
 export function createPace(): Pace {
   const histogram = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
-  // A mean of logarithms: one slow answer among many is no change of pace.
+  // A mean of logarithms, so that one slow answer among many does not change the pace.
   const logMs = createDecayedMean(present);
   let waiting = 0;
   let begunSum = 0;
@@ -58,7 +61,7 @@ export function createPace(): Pace {
     },
     firstOutput: (now) => {
       const weight = logMs.weight(now);
-      // When the route has become slow, the attempts that still wait show it before any that has ended.
+      // When a route becomes slow, its waiting attempts show it before the first one ends.
       const age = waiting < 2 ? 0 : now - begunSum / waiting;
       if (weight < leastWeight) return age === 0 ? undefined : { ms: age, weight: waiting, isBound: true };
       const ms = Math.exp(logMs.mean(now));
@@ -78,19 +81,19 @@ export interface LatencyHistogram {
   readonly add: (now: number, durationMs: number) => void;
   /** How many samples the histogram holds. A sample counts for half after a half-life. */
   readonly weight: (now: number) => number;
-  /** The duration below which a share of the samples lies, to within a tenth; undefined without samples. */
+  /** The duration that a share of the samples does not exceed, exact to a tenth. Undefined: there is no sample. */
   readonly quantile: (share: number) => number | undefined;
 }
 
 /** From one millisecond to seventeen minutes, in buckets that are each 19 % wide. */
 const scale = createLogScale({ lowest: 1, perDoubling: 4, bucketCount: 80 });
-/** Doublings of the newest weight after which all weights are scaled down, long before a number overflows. */
+/** After so many doublings of the newest weight, all weights are scaled down, long before a number overflows. */
 const mostDoublings = 64;
 
 export function createLatencyHistogram(options: { readonly halfLifeMs: number }): LatencyHistogram {
   const { halfLifeMs } = options;
   const counts = new Float64Array(scale.bucketCount);
-  // Instead of shrinking all old samples with every new one, a new sample weighs more: the shares are the same.
+  // Each new sample gets a greater weight. The shares are the same as if all old samples lost weight.
   let origin = 0;
   let total = 0;
 

@@ -1,6 +1,5 @@
 import type { Endpoint } from '../../core/endpoint.ts';
-import type { Route } from '../../core/catalog.ts';
-import type { EngineName } from '../../core/engine-name.ts';
+import { isProvider, type Route } from '../../core/catalog.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
@@ -13,7 +12,7 @@ import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
 export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'failed'> {
-  /** As `EndpointAttempt.isRepeated`, for an endpoint by its name. */
+  /** Like `EndpointAttempt.isRepeated`, for the endpoint of this name. */
   readonly isRepeated: (now: number, endpoint: string) => boolean;
   readonly affinity: string | undefined;
   /** Names of endpoints that are not to be asked. */
@@ -27,14 +26,14 @@ export interface RouteHealth {
   readonly structure: StructureHealth;
   /** Attempts under way on the backend, by all of its routes. */
   readonly load: BackendLoad;
-  /** The endpoints as they are now. */
+  /** The present endpoints. */
   readonly endpoints: () => readonly EndpointHealth[];
   readonly named: (endpoint: string | undefined) => EndpointHealth | undefined;
   readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
   readonly status: (now: number, ask: StatusAsk) => RouteStatus;
-  /** Whether no endpoint can take an attempt. */
+  /** Whether no endpoint accepts an attempt. */
   readonly isOut: (now: number) => boolean;
-  /** Whether some endpoint that Envoy uses is neither ejected nor cooling off. It may be full. */
+  /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
   readonly isServing: (now: number, isUsed: IsUsed) => boolean;
   readonly record: (now: number) => RouteRecord;
   /** How long first outputs take over all endpoints. */
@@ -51,15 +50,15 @@ export interface RouteHealthOptions {
   readonly elapsed: () => number;
 }
 
-/** Beside other endpoints, an endpoint is ejected sooner and may be probed more often: a probe keeps no caller waiting. */
+/** With other endpoints beside it, an endpoint is ejected sooner and probed more often, because a probe keeps no caller waiting. */
 const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
   alone: { failuresInRow: 5, mostOpenMs: 30_000 },
   amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
 };
 
 /**
- * How long an endpoint that is gone is remembered: the readiness of a pod may flap, and its failures must not be forgotten each time.
- * The same as the longest ejection of an endpoint.
+ * How long the health of a removed endpoint is kept. The readiness of a pod may flap, and its failures must not be forgotten each
+ * time. The same as the longest ejection of an endpoint.
  */
 const rememberedMs = 30_000;
 
@@ -72,7 +71,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   const recorder = createRouteRecorder();
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
-  /** Those that have gone lately, with the time at which they were missed. */
+  /** Endpoints that were removed lately, each with the time at which its removal was noticed. */
   const gone = new Map<string, { readonly health: EndpointHealth; readonly at: number }>();
 
   function newHealth(endpoint: Endpoint): EndpointHealth {
@@ -130,7 +129,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     },
   });
 
-  /** An attempt, on the endpoint that it was meant for or on another one that Envoy has chosen. */
+  /** Follows an attempt on the chosen endpoint, or on another one that Envoy has chosen instead. */
   function followAttempt(begun: {
     readonly now: number;
     readonly chosen: EndpointHealth;
@@ -211,7 +210,7 @@ const unrecorded: EndpointRecord = { output: () => undefined, ended: () => undef
 
 type Pooled = Pick<RouteStatus, 'success' | 'firstOutput' | 'tokenMs'>;
 
-/** The means over several endpoints: of times, those that rest on more samples count for more. */
+/** Means over several endpoints. Times with more samples count for more. */
 function pooled(statuses: readonly Pooled[]): Pooled {
   const [only] = statuses;
   if (only !== undefined && statuses.length === 1) return only;
@@ -233,20 +232,8 @@ function pooled(statuses: readonly Pooled[]): Pooled {
   };
 }
 
-/** Engines that are a provider's service: all of its addresses lead to the same service. */
-const providers: ReadonlySet<EngineName> = new Set([
-  'deepseek',
-  'dashscope',
-  'moonshot',
-  'zai',
-  'fireworks',
-  'together',
-]);
-
 /** Whether a fault of one endpoint holds for all endpoints of its backend. */
 function isOfBackend(fault: Fault, { backend }: Pick<Route, 'backend'>): boolean {
   if (fault.engineError === 'account') return true;
-  const isProvider =
-    providers.has(backend.engine) || (backend.engine === 'openai' && backend.cluster.tls.mode === 'System');
-  return isProvider && (fault.engineError === 'rate-limit' || fault.status === 429 || isEngineFailure(fault));
+  return isProvider(backend) && (fault.engineError === 'rate-limit' || fault.status === 429 || isEngineFailure(fault));
 }

@@ -2,9 +2,9 @@ import type { Fault } from '../../core/event.ts';
 import { failuresInARow } from '../../core/observed-catalog.ts';
 
 /**
- * The results of a route's last requests, for operators. Ejection has rules of its own. A prompt that fails again and again counts
- * once for ejection, so that one caller cannot eject a route; here each failure counts, so that a probe which always sends the same
- * prompt finds a dead engine. `untried`: too few requests lately.
+ * The results of a route's last requests, for operators. Ejection has its own rules. There, a prompt that fails repeatedly counts
+ * once, so that one caller cannot eject a route. Here, each failure counts, so that a probe that always sends the same prompt finds
+ * a dead engine. `untried`: too few requests lately.
  */
 export type RouteRecord =
   | { readonly kind: 'untried' }

@@ -2,21 +2,21 @@ import type { Route } from '../../core/catalog.ts';
 import type { StructuralCapability } from '../../core/health.ts';
 import type { FirstOutput } from './pace.ts';
 
-/** Whether a route can be asked for a request. */
+/** Whether a request can be sent to a route. */
 export type RouteState =
   | 'available'
-  /** The route was ejected, and this request may find out whether it is well again. */
+  /** The route was ejected, and this request may test whether it has recovered. */
   | 'probe'
-  /** The route can be asked, but its answers have been missing the structure that this request needs. */
+  /** The route can be asked, but its answers have lacked the structure that this request needs. */
   | 'invalid-structure'
-  /** As `invalid-structure`, and this request may find out whether its answers are valid again. */
+  /** Like `invalid-structure`, and this request may test whether the answers are valid again. */
   | 'structure-probe'
-  /** Ejected, but the route fails at once: asking it costs nothing where all else has failed. */
+  /** Ejected, but the route fails at once. When all other routes have failed, asking it costs nothing. */
   | 'last-resort'
   /** Ejected for keeping requests waiting, full, or cooling off. */
   | 'unavailable';
 
-/** What is known of a route for a request, as of now. */
+/** The present status of a route for a request. */
 export interface RouteStatus {
   readonly state: RouteState;
   /** Share of the route's attempts that succeeded lately; one until an attempt has failed. */
@@ -25,7 +25,7 @@ export interface RouteStatus {
   readonly validity: number;
   /** Attempts under way on its backend, by all routes. */
   readonly inFlight: number;
-  /** Attempts that its backend takes at a time; undefined where the operator has declared none. */
+  /** Attempts that its backend accepts at a time; undefined where the operator has declared none. */
   readonly capacity: number | undefined;
   /** Time to the first output in the transport asked for. Undefined: unknown, and so is `tokenMs`. */
   readonly firstOutput: FirstOutput | undefined;
@@ -43,7 +43,7 @@ export interface StatusAsk {
 /** The health of routes, as routing needs it. */
 export interface RoutingView {
   readonly status: (route: Route, ask: StatusAsk) => RouteStatus;
-  /** Call it when a request goes out as a structure probe: no second one does so at the same time. */
+  /** Call it when a request goes out as a structure probe. No second probe follows while it runs. */
   readonly probeStructure: (route: Route, capabilities: readonly StructuralCapability[]) => void;
 }
 

@@ -1,14 +1,14 @@
 import { type CallerEvidence, createCallerEvidence } from '../../core/caller-evidence.ts';
 import type { StructuralCapability, StructureFinding } from '../../core/health.ts';
-import { type Circuit, createCircuit } from './circuit.ts';
+import { type Circuit, type CircuitState, createCircuit } from './circuit.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 
-/** How often a route's answers have the structure that is asked for, each capability by itself. */
+/** Counts how often a route's answers have the requested structure, for each capability by itself. */
 export interface StructureHealth {
-  /** Takes one result. `missed` counts while another caller's requests mostly miss their schemas, too. */
+  /** Records one result. `missed` counts only while another caller's requests mostly miss their schemas, too. */
   readonly record: (now: number, finding: Pick<StructureFinding, 'capability' | 'result' | 'caller'>) => void;
   /** The worst state of these capabilities' circuits. */
-  readonly state: (now: number, capabilities: readonly StructuralCapability[]) => 'closed' | 'probe' | 'open';
+  readonly state: (now: number, capabilities: readonly StructuralCapability[]) => CircuitState;
   /** Share of valid answers, multiplied over these capabilities. */
   readonly validity: (now: number, capabilities: readonly StructuralCapability[]) => number;
   readonly probe: (now: number, capabilities: readonly StructuralCapability[]) => void;
@@ -16,10 +16,10 @@ export interface StructureHealth {
 
 /** Valid answers that are assumed before any has been seen. */
 const prior = { value: 1, weight: 4 };
-/** The most invalid answers among the last few. */
+/** The circuit opens if more than `mostOfLastFew` of the last `lastFew` answers were invalid. */
 const lastFew = 5;
 const mostOfLastFew = 2;
-/** And this share of all answers, once there are enough. */
+/** The circuit also opens if a greater share of all answers was invalid, once there are enough answers. */
 const mostShare = 0.3;
 const enough = 10;
 
@@ -80,7 +80,7 @@ export function createStructureHealth(random: () => number): StructureHealth {
       circuit.succeeded(ticket);
     },
     state: (now, capabilities) => {
-      let worst: 'closed' | 'probe' | 'open' = 'closed';
+      let worst: CircuitState = 'closed';
       for (const capability of capabilities) {
         const state = known.get(capability)?.circuit.state(now) ?? 'closed';
         if (state === 'open') return 'open';
@@ -103,8 +103,8 @@ export function createStructureHealth(random: () => number): StructureHealth {
 }
 
 /**
- * Remembers schemas that some route missed, and which routes met them afterwards. A schema that another route meets can be met, so
- * that missing it is the route's fault. Only digests and times are kept.
+ * Remembers schemas that a route missed, and the routes that met them afterwards. If another route meets a schema, the first route
+ * is at fault. The memory has only digests and times.
  */
 export interface MetSchemas {
   readonly met: (now: number, answer: Answered) => void;
@@ -117,9 +117,9 @@ interface Answered extends Pick<StructureFinding, 'asked'> {
 }
 
 interface Known {
-  /** When the schema was missed last. */
+  /** Time at which the schema was missed last. */
   missedAt: number;
-  /** When each route met it last. */
+  /** Time at which each route met it last. */
   readonly metAt: Map<string, number>;
 }
 
@@ -128,7 +128,7 @@ const windowMs = 600_000;
 const mostSchemas = 1000;
 
 export function createMetSchemas(): MetSchemas {
-  /** In the order of their last miss. */
+  /** Schemas that were missed, in the order of their last miss. */
   const known = new Map<number, Known>();
 
   function forget(now: number): void {

@@ -23,7 +23,7 @@ function changes({ before, after }: AuditEntry): object {
 }
 
 describe('the audit trail', () => {
-  it('tells of every change of a workspace: when, who, what, before and after', async () => {
+  it('records every change of a workspace: when, who, what, before and after', async () => {
     const { queries, workspace } = await sampleDatabase('10');
     const by: Authorship = { actor: { kind: 'portal-user', name: 'eve@example.com' }, now: sampleNow + 5 };
     await creditWorkspace(queries, 'acme', { amount: -3_000_000_000_000n, note: 'refund' }, by);
@@ -56,7 +56,7 @@ describe('the audit trail', () => {
     expect(resumed).toMatchObject({ action: 'workspace.resume', actor: { kind: 'admin-token', name: 'ops' } });
   });
 
-  it('tells of every change of a key', async () => {
+  it('records every change of a key', async () => {
     const { queries, key, workspace } = await sampleDatabase();
     await setKeyBudget(queries, key.id, budget, sampleAuthor);
     await setKeyLimits(queries, key.id, { burst: 9 }, sampleAuthor);

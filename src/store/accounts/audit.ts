@@ -3,8 +3,8 @@ import type { AuditedChange, AuditedObject, AuditEntry, AuditFilter, Authorship 
 import type { Schema } from '../databases/schema.ts';
 
 /**
- * Writes a change into the audit trail, in the transaction that makes it: one is never kept without the other. A change that
- * leaves everything as it was, such as a second suspension, is no change.
+ * Writes a change into the audit trail, in the transaction of the change, so that neither is kept without the other.
+ * Writes nothing if the object stays as it was, for example at a second suspension.
  */
 export async function recordChange(
   transaction: Transaction<Schema>,

@@ -10,7 +10,10 @@ export interface Remembered {
   readonly credential: Credential | undefined;
   /** When it was read or confirmed last, monotonic milliseconds. */
   readonly confirmedAt: number;
-  /** Whether another process has changed accounts since, or the clock was set back into an earlier period of the budget. */
+  /**
+   * Whether it may be stale: another process has changed accounts since, or the clock was set back into an earlier
+   * period of the budget.
+   */
   readonly isDoubted: boolean;
 }
 
@@ -27,7 +30,7 @@ export interface CredentialCache {
   readonly put: (hash: string, credential: Credential | undefined, at: Moment) => void;
   /** Sets a balance that a settlement of this process has changed. */
   readonly setBalance: (workspaceId: string, balance: Money) => void;
-  /** Takes a cost from a balance that a settlement in the journal will take from it in the database later. */
+  /** Takes the cost of a row in the journal from a balance. The database takes it later, when the row is settled. */
   readonly charge: (workspaceId: string, cost: Money) => void;
   /** Adds what a settlement of this process has added to a key's spending. */
   readonly spend: (spending: Spending, at: Moment) => void;
@@ -35,7 +38,7 @@ export interface CredentialCache {
   readonly confirm: (elapsed: number) => void;
   /** Marks everything as doubted, because another process has changed accounts; nothing is forgotten. */
   readonly doubt: () => void;
-  /** Returns at most `most` hashes of keys that were used since the last call, so that they can be read again before their age is up. */
+  /** Returns at most `most` hashes of keys that were used since the last call, so that they can be read again before they are too old. */
   readonly takeUsed: (most: number) => readonly string[];
 }
 
@@ -53,8 +56,8 @@ interface KeyEntry extends Confirmation {
 }
 
 /**
- * Remembers which hashes have a key, and which have none. At most `limit` of each are kept and the oldest goes first, so that
- * made-up keys evict only other made-up keys and never a customer's.
+ * Remembers which hashes have a key, and which have none. Each kind has its own limit and loses its oldest first, so
+ * made-up keys evict other made-up keys and never a customer's.
  */
 export function createCredentialCache(limit: number): CredentialCache {
   const keys = new Map<string, KeyEntry>();
@@ -72,8 +75,8 @@ export function createCredentialCache(limit: number): CredentialCache {
   }
 
   /**
-   * Sets what was spent to 0 when a new period of the budget has begun. Returns whether the period is the present one: after a
-   * clock that was ahead was set back it is not, and what was spent in the present one has to be read again.
+   * Sets what was spent to 0 if a new period of the budget has begun. Returns whether the period is the present one. It
+   * is a later one if the clock was ahead and was set back; then what was spent must be read again.
    */
   function beginPeriod(entry: KeyEntry, now: number): boolean {
     const { budget } = entry.key;

@@ -22,9 +22,10 @@ export interface Credited {
 }
 
 /**
- * Adds a credit to a balance and records it, or takes a correction from it. Throws a `Refusal` for an amount of zero, a credit that
- * would pass the cap, and a correction without a note or beyond what the books allow: the balance less what is reserved for requests
- * under way, as the services reported it within the last second. A request that comes at the same moment may still overspend.
+ * Adds a credit to a balance, or takes a correction from it, and records that. Throws a `Refusal` for an amount of
+ * zero, for a credit past the cap, and for a correction without a note. Also for a correction of more than the balance
+ * less the reservations of requests under way. Services report their reservations every second, so a request that comes
+ * at the same moment may still overspend.
  */
 export async function creditWorkspace(
   queries: Kysely<Schema>,
@@ -65,7 +66,7 @@ export async function addCredit(
   });
 }
 
-/** The credit that was added with the same idempotency key. Throws a `Refusal` when that was another one. */
+/** The credit that was added with this idempotency key. Throws a `Refusal` if its amount or note differs. */
 async function findRepeated(
   transaction: Transaction<Schema>,
   workspaceId: string,

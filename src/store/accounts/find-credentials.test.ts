@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { BudgetPeriod } from '../../core/account.ts';
-import { findCredentials } from './find-credentials.ts';
-import { hashKey } from './key-text.ts';
+import { findCredential, findCredentials } from './find-credentials.ts';
+import { hashKey, newKey } from './key-text.ts';
 import { setKeyBudget } from './keys.ts';
 
 it('a credential is found by the hash of the text of its key, with who pays', async () => {
@@ -16,6 +16,17 @@ it('a credential is found by the hash of the text of its key, with who pays', as
   expect(credential?.key).toEqual({ id: key.id, workspaceId: workspace.id, status: 'active', rate: 100, burst: 200 });
   expect(credential?.spent).toBe(0n);
   expect([...found.keys()]).toEqual([hash]);
+});
+
+it('a credential is found by the text of its key; a text that no key can have is not looked up', async () => {
+  const { queries, key, text } = await sampleDatabase();
+  expect(await findCredential(queries, text, sampleNow)).toMatchObject({ key: { id: key.id } });
+  expect(await findCredential(queries, newKey(), sampleNow)).toBeUndefined();
+  await queries
+    .updateTable('keys')
+    .set({ hash: hashKey('mistyped') })
+    .execute();
+  expect(await findCredential(queries, 'mistyped', sampleNow)).toBeUndefined();
 });
 
 const day = 86_400_000;

@@ -2,13 +2,14 @@ import { type Kysely, sql } from 'kysely';
 import type { BudgetPeriod, Credential } from '../../core/account.ts';
 import type { Money } from '../../core/money.ts';
 import { periodStart } from './budget-period.ts';
+import { hashKey, looksLikeKey } from './key-text.ts';
 import { keyOf } from './keys.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { workspaceOf } from './workspaces.ts';
 
 /**
- * Finds the credentials for the hashes of presented keys, all as of one moment. A hash without a key is missing in the result.
- * Reads one row per day of a budget's period, however large the ledger is.
+ * Finds the credentials for the hashes of presented keys, all as of one moment. Hashes without a key are missing in the
+ * result. Reads one row for each day of a budget's period, so the size of the ledger does not matter.
  */
 export async function findCredentials(
   queries: Kysely<Schema>,
@@ -46,9 +47,20 @@ export async function findCredentials(
     });
 }
 
+/** Finds the credential of a key by the key's text. Undefined: there is no such key. A text without the shape of a key is not looked up. */
+export async function findCredential(
+  queries: Kysely<Schema>,
+  keyText: string,
+  now: number,
+): Promise<Credential | undefined> {
+  if (!looksLikeKey(keyText)) return undefined;
+  const hash = hashKey(keyText);
+  return (await findCredentials(queries, [hash], now)).get(hash);
+}
+
 /**
- * What was spent with keys in the current period of their budgets, and in all with those without one. A key that was never used is
- * missing.
+ * What was spent with keys: in the current period of the budget, or altogether for a key without a budget. Keys that
+ * were never used are missing.
  */
 export async function spentBy(
   queries: Kysely<Schema>,

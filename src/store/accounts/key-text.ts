@@ -2,9 +2,9 @@ import { createHmac, hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * The text of a key: `sk-weir-`, 43 base62 digits of 256 random bits, 6 base62 digits of their CRC-32.
- * With the checksum a mistyped key is refused without a look-up, and by the fixed shape
- * `sk-weir-[0-9A-Za-z]{49}` secret scanners find a leaked one.
+ * The text of a key: `sk-weir-`, 43 base62 digits of 256 random bits, 6 base62 digits of their CRC-32. The checksum
+ * shows a mistyped key without a look-up. Secret scanners find a leaked key by the fixed shape
+ * `sk-weir-[0-9A-Za-z]{49}`.
  */
 const prefix = 'sk-weir-';
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -52,7 +52,7 @@ function base62(value: bigint, width: number): string {
 
 const keptLength = prefix.length + 4;
 
-/** The stored part of a key's text, by which people recognise their key: 24 of its 256 random bits. */
+/** The beginning of a key's text, which is stored so that people recognise their key. It has 24 of the 256 random bits. */
 export function keptPrefix(text: string): string {
   return text.slice(0, keptLength);
 }
@@ -62,7 +62,7 @@ export function newKey(): string {
   return keyText(randomBytes(keyBytes));
 }
 
-/** The text of a key that every process with the secret of the database can write for itself; each `subject` has its own. */
+/** The text of a key, derived from the secret of the database. Every process gets the same text for the same `subject`. */
 export function derivedKey(subject: string, sharedSecret: string): string {
   return keyText(createHmac('sha256', sharedSecret).update(subject).digest());
 }

@@ -64,7 +64,7 @@ export function keyColumns(key: WithText, by: Authorship): Omit<Schema['keys'], 
   };
 }
 
-/** All keys, or those of one workspace, oldest first; those of the portal's playground are among them. */
+/** All keys, or those of one workspace, oldest first, with the keys of the portal's playground. */
 export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): Promise<readonly KeyRecord[]> {
   let query = records(queries).orderBy('keys.created_at').orderBy('keys.id');
   if (workspace) query = query.where('keys.workspace_id', '=', workspace.id);
@@ -132,13 +132,13 @@ function records(queries: Kysely<Schema>) {
 
 const statusActions = { active: 'key.resume', suspended: 'key.suspend', revoked: 'key.revoke' } as const;
 
-/** A change of a key, and the columns that it writes, given the key before it. */
+/** A change of a key: its name in the audit trail, and the columns that it writes. */
 interface ChangeStep {
   readonly action: AuditAction;
   readonly columnsFor: (before: KeyRecord) => Partial<Schema['keys']>;
 }
 
-/** Suspends, activates or revokes a key. Throws a `Refusal` for a revoked key, which stays revoked, unless it is revoked again. */
+/** Suspends, activates or revokes a key. Throws a `Refusal` if the key was revoked and would become anything else. */
 export async function setKeyStatus(
   queries: Kysely<Schema>,
   id: string,
@@ -164,7 +164,7 @@ function statusStep(status: KeyStatus): ChangeStep {
   };
 }
 
-/** Sets the budget of a key, or takes it away. */
+/** Sets the budget of a key, or removes it. */
 export async function setKeyBudget(
   queries: Kysely<Schema>,
   id: string,
@@ -180,7 +180,7 @@ function budgetStep(budget: Budget | undefined): ChangeStep {
 
 type KeyLimits = Pick<KeyChange, 'rate' | 'burst'>;
 
-/** Changes the rate or the burst of a key, or both; its token bucket has the new size from then on. */
+/** Changes the rate or the burst of a key, or both. */
 export async function setKeyLimits(
   queries: Kysely<Schema>,
   id: string,
@@ -201,8 +201,8 @@ function limitsStep(limits: KeyLimits): ChangeStep {
 }
 
 /**
- * Changes the name, the expiry or the models of a key: what is in `details`, undefined included, and nothing else. Throws a
- * `Refusal` as `createKey` does.
+ * Changes the details that are present in `details`, and no others. A detail that is present and undefined is removed.
+ * Throws a `Refusal` as `createKey` does.
  */
 export async function updateKey(
   queries: Kysely<Schema>,
@@ -224,7 +224,7 @@ function detailsStep(details: KeyDetails, by: Authorship): ChangeStep {
   };
 }
 
-/** Changes what is given of a key, in one transaction: all of it or nothing. Throws a `Refusal` as the changes one by one do. */
+/** Makes several changes of a key in one transaction: all of them or none. Throws a `Refusal` as the single changes do. */
 export async function changeKey(
   queries: Kysely<Schema>,
   id: string,
@@ -241,7 +241,7 @@ export async function changeKey(
   return change(queries, id, { steps, by });
 }
 
-/** Changes a key and records that. No other process changes it between what a step reads and what it writes. */
+/** Changes a key and records that. The key is locked, so no other process changes it between the read and the write of a step. */
 async function change(
   queries: Kysely<Schema>,
   id: string,

@@ -6,14 +6,14 @@ import type { Schema } from '../databases/schema.ts';
 import { readSharedSecret } from './shared-secret.ts';
 import { newId } from './workspaces.ts';
 
-/** How often the key is looked at when other portals make or renew it at the same moment: the second time they are done. */
+/** Most attempts while other portals make or renew the key at the same moment. Usually the second one finds their key. */
 const mostTries = 5;
 
 /**
- * The text of the key with which the portal calls the gateway for one person. It is derived from the secret of the database, the key
- * and its expiry, so that every portal has it, also after a restart, and it is stored nowhere. The key is made where there is none
- * or the last one was revoked; it gets a new text before the old one ends, and at once when the gateway has refused it. Rejects with
- * a `Refusal` when the workspace is gone.
+ * The text of the key with which the portal calls the gateway for one person. It is stored nowhere: every portal
+ * derives it from the secret of the database, the key's id and its expiry. If there is no key that is not revoked, one
+ * is made. The key gets a new text before the old one expires, and at once if the gateway has refused it. Rejects with
+ * a `Refusal` if the workspace is gone.
  */
 export async function playgroundKey(queries: Kysely<Schema>, wanted: PlaygroundKey, by: Authorship): Promise<string> {
   const secret = await readSharedSecret(queries);
@@ -53,7 +53,8 @@ function goodText(
   const expiresAt = Number(row.expires_at ?? 0);
   if (expiresAt - spareMs <= now) return undefined;
   const text = textOf(row.id, expiresAt, secret);
-  // The expiry may have been changed, and the database restored beside another secret.
+  // The text does not fit the hash if the expiry was changed by hand, or the database was restored beside another
+  // secret.
   return text !== refused && hashKey(text) === row.hash ? text : undefined;
 }
 
@@ -88,7 +89,7 @@ async function renew(
 ): Promise<string | undefined> {
   const endsAt = Number(expires ?? 0);
   const usual = by.now + wanted.textMs;
-  // A text is made for its expiry: another millisecond gives another text.
+  // The text depends on the expiry, so a change of one millisecond gives another text.
   const expiresAt = endsAt >= usual && endsAt < usual + wanted.spareMs ? endsAt + 1 : usual;
   const text = textOf(id, expiresAt, secret);
   const { name: newName, expires_at: newExpiry } = keyColumns(

@@ -3,8 +3,8 @@ import type { Money } from '../../core/money.ts';
 // Apart from `reservations.ts`, so that the service's own thread does not load the query layer: it would start 0.2 s later.
 
 /**
- * What the requests of each workspace that are under way in one replica are expected to cost. Limits hold reservations in memory or
- * in Valkey; a command that corrects a balance sees neither, so each replica writes its own into the database.
+ * The expected cost of the requests under way in one replica, by workspace. Limits keep reservations in memory or in
+ * Valkey, where a command that corrects a balance does not see them. So each replica writes its own into the database.
  */
 export type Reserved = ReadonlyMap<string, Money>;
 

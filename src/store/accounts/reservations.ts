@@ -4,8 +4,9 @@ import type { Reserved } from './reservation-report.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 
 /**
- * Time after which a silent replica counts as gone. Clocks of machines may differ by seconds. What is dated later than now
- * by as much comes from a clock that was set back: the replica is gone, or reports again within seconds.
+ * Time after which a silent replica counts as gone. Clocks of machines may differ by seconds. A report that is dated
+ * this much later than now was written before a clock was set back. It is ignored: its replica is gone, or reports
+ * again within seconds.
  */
 export const goneAfterMs = 60_000;
 const rowsAtOnce = 1_000;
@@ -37,7 +38,7 @@ export async function forgetGone(queries: Kysely<Schema>, now: number): Promise<
     .execute();
 }
 
-/** What is reserved for the requests of a workspace that are under way, in all replicas, by their last reports. */
+/** The sum of the reservations of a workspace in all replicas, by their last reports. */
 export async function reservedFor(queries: Kysely<Schema>, workspaceId: string, now: number): Promise<Money> {
   const { total_high: high, total_low: low } = await queries
     .selectFrom('reservations')

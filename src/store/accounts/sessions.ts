@@ -4,8 +4,8 @@ import type { Session } from '../../core/administration.ts';
 import type { Schema } from '../databases/schema.ts';
 
 /**
- * Begins a session, and forgets those that have expired. The session of a key ends with the key's expiry at the latest. Undefined: the
- * key is not good any more, and there is no session.
+ * Begins a session, and deletes expired ones. The session of a key ends with the key's expiry at the latest. Undefined:
+ * the key is not active or has expired, and no session was begun.
  */
 export async function createSession(queries: Kysely<Schema>, wanted: Session): Promise<Session | undefined> {
   return queries.transaction().execute(async (transaction) => {
@@ -32,8 +32,8 @@ export async function createSession(queries: Kysely<Schema>, wanted: Session): P
 }
 
 /**
- * A session as its key allows it. The update locks the key until the session is there: a suspension at the same moment either comes
- * first and is seen here, or finds the session and ends it.
+ * A session as its key allows it. The update locks the key until the session is written. So a suspension at the same
+ * moment comes first and is seen here, or comes later and ends the session.
  */
 async function limitedByKey(transaction: Transaction<Schema>, session: Session): Promise<Session | undefined> {
   if (session.keyId === undefined) return session;
@@ -50,8 +50,8 @@ async function limitedByKey(transaction: Transaction<Schema>, session: Session):
 }
 
 /**
- * Ends the sessions of a key that is not active any more. They stay ended when the key is resumed, and none goes on beyond an expiry
- * that the key was given meanwhile.
+ * Ends the sessions of a key that is not active. They stay ended if the key is resumed. Sessions of an active key end
+ * with the key's expiry at the latest.
  */
 export async function limitSessionsOf(
   transaction: Transaction<Schema>,
@@ -71,8 +71,8 @@ export async function limitSessionsOf(
 }
 
 /**
- * Finds sessions by the SHA-256 of their secrets. Those are missing that are not good any more: they have expired or were ended, or
- * their key is not good. Read anew for every request, so that a session ends at once everywhere.
+ * Finds sessions by the SHA-256 of their secrets. A session is missing if it has expired or was ended, or if its key is
+ * not active or has expired. Every request reads its session again, so that a session ends at once everywhere.
  */
 export async function findSessions(
   queries: Kysely<Schema>,

@@ -3,19 +3,19 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../databases/schema.ts';
 
 const secretBytes = 32;
-/** The row of the secret, named after its use: it keys the digests by which a conversation finds its endpoint. */
+/** The name of the secret's row. The secret is the key of the digests that map conversations to endpoints. */
 const name = 'affinity';
 
 /** A secret of this process alone. */
 export const newSecret = (): string => randomBytes(secretBytes).toString('hex');
 
 /**
- * Reads the secret that all processes with this database share, and makes it where there is none. Processes that make it at the
- * same moment all get the one whose row was first. Writes only where the row is missing, so a database that takes no writes for
- * now answers, too. Rejects as the database does.
+ * Reads the secret that all processes with this database share. Makes it if there is none; processes that make it at
+ * the same moment all get the one whose row was first. Writes only if the row is missing, so a database that refuses
+ * writes for now answers, too. Rejects with the error of the database.
  *
- * The database has it because replicas have nothing else in common in every kind of deployment: Valkey is optional and forgets,
- * and an operator would have to make a file or a Secret.
+ * The secret is in the database because replicas share nothing else in every kind of deployment. Valkey is optional and
+ * forgets. A file or a Secret would have to be made by an operator.
  */
 export async function readSharedSecret(queries: Kysely<Schema>): Promise<string> {
   const known = await find(queries);

@@ -66,7 +66,13 @@ export async function listWorkspaces(queries: Kysely<Schema>): Promise<readonly 
   return rows.map(workspaceOf);
 }
 
-/** Workspaces by their names, page by page; of those given, where `ids` are given. */
+/** Returns a function from the id of a workspace to its name. It returns the id where there is no such workspace. */
+export async function workspaceNames(queries: Kysely<Schema>): Promise<(id: string) => string> {
+  const names = new Map((await listWorkspaces(queries)).map(({ id, name }) => [id, name]));
+  return (id) => names.get(id) ?? id;
+}
+
+/** A page of workspaces in the order of their names: of all, or of those with the given ids. */
 export async function pageOfWorkspaces(
   queries: Kysely<Schema>,
   { limit, cursor }: PageRequest,
@@ -93,8 +99,8 @@ export async function findWorkspace(queries: Kysely<Schema>, nameOrId: string): 
 }
 
 /**
- * The same for a workspace that is about to be changed: until the transaction ends no other process changes it, so that the audit trail
- * has its state right before.
+ * Finds and locks a workspace that is about to be changed. No other process changes it until the transaction ends, so
+ * the audit trail has its state right before the change.
  */
 export async function lockWorkspace(transaction: Transaction<Schema>, nameOrId: string): Promise<Workspace> {
   const row = await transaction
@@ -137,7 +143,7 @@ export async function setWorkspaceLimits(
   return changeWorkspace(queries, nameOrId, { maxInFlight }, by);
 }
 
-/** Changes what is given of a workspace, in one transaction: all of it or nothing. */
+/** Changes the given settings of a workspace in one transaction: all of them or none. */
 export async function changeWorkspace(
   queries: Kysely<Schema>,
   nameOrId: string,
@@ -189,7 +195,7 @@ export async function recordWorkspace(
     readonly action: AuditAction;
     readonly before: Workspace | undefined;
     readonly after: Workspace;
-    /** What the trail says besides. */
+    /** More for the audit trail. */
     readonly about?: AuditedObject;
   },
   by: Authorship,
@@ -241,7 +247,10 @@ export function pastCap(name: string, balance: Money): Refusal {
   );
 }
 
-/** A text that an operator gives an object, without blanks around it; undefined when nothing is left. Throws a `Refusal`. */
+/**
+ * A name or a note from an operator, without blanks around it. Undefined: nothing is left. Throws a `Refusal` if it is
+ * too long or has several lines.
+ */
 export function oneLine(
   text: string,
   { what, most, field }: { readonly what: string; readonly most: number; readonly field: string },

@@ -48,8 +48,6 @@ export interface UpkeepOptions {
 /** An open database, SQLite or PostgreSQL: the query layer that both share, and the functions in which they differ. */
 export interface OpenDatabase {
   readonly queries: Kysely<Schema>;
-  /** Wall clock of this process, milliseconds since the Unix epoch. */
-  readonly now: () => number;
   readonly writes: LedgerWrites;
   /**
    * Prepares rows before the transaction that writes them: numbers their names, and makes room for their time if the
@@ -85,16 +83,16 @@ export interface OpenDatabase {
 
 export interface DatabaseFile {
   /**
-   * Rewrites the file without its free pages, and so that it shrinks by itself from then on. About 10 s for each GB, in
-   * which other programs cannot write. Returns its size before and after, bytes.
+   * Rewrites the file without its free pages. From then on it shrinks by itself. Takes about 10 s for each GB; other
+   * programs cannot write meanwhile. Returns its size before and after, bytes.
    */
   readonly shrink: () => { readonly before: number; readonly after: number };
   /** The damage, in SQLite's words; empty if there is none. Reads everything: about 11 s for each GB. */
   readonly findDamage: () => readonly string[];
   /**
-   * Makes a copy as of one moment, also while other programs write: it has every row that was durable before the call.
-   * Returns the number of rows in its ledger. Rejects, and leaves no file, if a file of this name exists or the copy is
-   * damaged.
+   * Makes a copy as of one moment, also while other programs write. The copy has every row that was durable before the
+   * call. Returns the number of rows in its ledger. Rejects if a file of this name exists, or if the copy is damaged; a
+   * damaged copy is deleted.
    */
   readonly copyTo: (path: string) => Promise<{ readonly rows: number }>;
 }
@@ -126,9 +124,9 @@ function reason(cause: unknown): string {
 export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
 
 /**
- * The statements of a settlement for one database, each in that database's fastest form, because they run thousands of
- * times a second. All run inside one transaction, in this order, and each takes its rows in the order of their keys:
- * two processes that settle at the same time can wait for each other, but never in a circle.
+ * The statements of a settlement for one database, in its fastest form: they run thousands of times a second. All run
+ * inside one transaction, in this order, and each takes its rows in the order of their keys. So two processes that
+ * settle at the same time cannot deadlock.
  */
 export interface LedgerWrites {
   /**

@@ -28,8 +28,8 @@ export async function createLedger(database: Kysely<unknown>, amountBound: strin
   // What is known of the ledger as a whole: `kept_since`, the moment from which on all requests are kept.
   await run(`create table ledger_state (name text primary key, value bigint not null)`);
 
-  // No foreign keys and no index but the key: each would cost bytes and time of every request, and what is settled is numbered
-  // before (`ledger-names.ts`). Ids are in the order of time.
+  // There are no foreign keys and no index but the primary key, because each costs bytes and time for every request.
+  // Names are numbered before a request is settled (`ledger-names.ts`). Ids are in the order of time.
   const [bytes, whole, small, tail] = sqlite
     ? ['blob', 'integer', 'integer', 'without rowid']
     : ['uuid', 'integer', 'smallint', 'partition by range (id)'];
@@ -55,8 +55,9 @@ export async function createLedger(database: Kysely<unknown>, amountBound: strin
   for (const table of ['usage_hours', 'usage_days']) {
     const sums = usageSumColumns.map((column) => `${column} bigint not null`);
     const buckets = histogramMeasures.map((column) => `${column} ${whole} not null default 0`);
-    // Rows of the current hour are updated all the time: with room in their pages and no index on what changes, PostgreSQL
-    // updates them in place (measured: 99 % of updates at 70 %), if the dead versions are cleared away often.
+    // Rows of the current hour are updated all the time. PostgreSQL updates a row in place if its page has room, no
+    // changed column has an index, and dead versions are removed often. Measured: 99 % of updates, at a fill factor of
+    // 70 %.
     const settings = sqlite
       ? 'without rowid'
       : `with (fillfactor = 70, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0)`;

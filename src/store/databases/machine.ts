@@ -73,8 +73,8 @@ export interface SqliteDriver {
 }
 
 /**
- * All pages in one step. A copy in several steps starts again with each commit of another connection, and beside a busy service
- * would never end; in WAL mode a reader does not keep others from writing.
+ * All pages are copied in one step. A copy in several steps starts again with each commit of another connection, so
+ * beside a busy service it would never end. In WAL mode a reader does not block writers.
  */
 const allPages = 2 ** 31 - 1;
 

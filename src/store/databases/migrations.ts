@@ -10,9 +10,9 @@ export async function isUpToDate(database: Kysely<Schema>, changes = migrations)
 }
 
 /**
- * Brings the tables up to date. Safe to call from several processes at once: they take turns under SQLite's write lock or an
- * advisory lock of PostgreSQL. Throws when the tables were made by a newer version or by one before 0.1.0, and when a change fails, which is then rolled
- * back. Tests that need the tables of an earlier version name its changes.
+ * Brings the tables up to date. Safe to call from several processes at once: they take turns under SQLite's write lock
+ * or an advisory lock of PostgreSQL. Throws if the tables were made by a newer version or by one before 0.1.0, and if a
+ * change fails; that change is then rolled back. Tests that need the tables of an earlier version pass its changes.
  */
 export async function migrate(database: Kysely<Schema>, changes = migrations): Promise<void> {
   if (await isUpToDate(database, changes)) return;
@@ -22,7 +22,7 @@ export async function migrate(database: Kysely<Schema>, changes = migrations): P
   const migrator = new Migrator({
     db: database,
     provider: { getMigrations: async () => ({ ...changes }) },
-    // Without it, Kysely takes another application's tables, in another schema of the database, for ours.
+    // Without the schema, Kysely would take tables of another application for ours.
     ...(schema === undefined ? {} : { migrationTableSchema: schema }),
   });
   const known = new Set(Object.keys(changes));
@@ -60,7 +60,7 @@ async function migratedNames(database: Kysely<Schema>): Promise<readonly string[
   }
 }
 
-// A bound on every amount, a little below 64 bits: SQLite would turn a larger sum into a float without an error.
+// A bound on every amount, a little below 64 bits. SQLite turns a sum past 64 bits into a float without an error.
 const amountBound = '9000000000000000000';
 
 /**

@@ -11,7 +11,7 @@ export async function openDatabase(
     case 'sqlite':
       return (await import('./sqlite/open.ts')).openSqlite(location, options, machine);
     case 'postgres':
-      // Loaded only by those who use it.
+      // A process loads only the driver that it needs.
       return (await import('./postgres/open.ts')).openPostgres(location, options);
   }
 }

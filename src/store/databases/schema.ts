@@ -58,7 +58,7 @@ interface KeyTable {
   readonly models: string | null;
   /** The first characters of the key's text; null for keys of versions that did not keep them. */
   readonly prefix: string | null;
-  /** The person for whom the portal calls the gateway with it; null for a key whose text a person has. */
+  /** The person for whom the portal calls the gateway with this key. Null: a person has the text of the key. */
   readonly playground_of: string | null;
 }
 
@@ -113,8 +113,9 @@ interface AuditTable {
 }
 
 /**
- * What was spent with a key on one UTC day: the sum of its ledger rows that started on that day, updated as they are written.
- * Weeks and months are sums of days, so a budget that is set, changed or moved to another period counts what was spent before.
+ * What was spent with a key on one UTC day: the sum of the costs of its requests that started on that day, updated at
+ * each settlement. Weeks and months are sums of days. So a budget that is set or changed later counts what was spent
+ * before.
  */
 export interface SpendingTable {
   readonly key_id: string;
@@ -164,9 +165,9 @@ interface LedgerStateTable {
 export const moneyUnit = 1_000_000;
 
 /**
- * Sums a column of amounts as two columns, `<alias>_high` and `<alias>_low`. The sum of all that a workspace ever spent may
- * exceed 64 bits, which SQLite refuses and PostgreSQL widens to another type; the sums of the two parts stay within 64 bits.
- * Both databases truncate towards zero and give the remainder the sign of the dividend.
+ * Sums a column of amounts as two columns, `<alias>_high` and `<alias>_low`. The sum of all that a workspace ever spent
+ * may exceed 64 bits: SQLite then fails, and PostgreSQL returns another type. The sums of the two parts stay within 64
+ * bits. Both databases truncate towards zero and give the remainder the sign of the dividend.
  */
 export function exactSum<Alias extends string>(
   column: string,

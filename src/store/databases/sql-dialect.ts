@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql, SqliteAdapter } from 'kysely';
 import type { PackedId } from '../ledger/packed-id.ts';
 
-// What the two databases say differently in queries that they otherwise share.
+// The words in which the SQL of the two databases differs, in queries that they otherwise share.
 
 export function isSqlite(queries: Pick<Kysely<unknown>, 'getExecutor'>): boolean {
   return queries.getExecutor().adapter instanceof SqliteAdapter;

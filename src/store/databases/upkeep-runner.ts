@@ -1,5 +1,5 @@
-import { messageOf } from '../../core/failure.ts';
 import type { Clock } from '../../core/clock.ts';
+import { messageOf } from '../../core/failure.ts';
 import type { OpenDatabase, UpkeepOptions } from './database.ts';
 
 /** Pause when there is nothing to do, or a step failed. */
@@ -19,19 +19,19 @@ export interface UpkeepRunner {
  */
 export function startUpkeep(
   database: Pick<OpenDatabase, 'beginUpkeep'>,
-  options: Omit<UpkeepOptions, 'now'> & {
+  given: Omit<UpkeepOptions, 'now'> & {
     readonly clock: Clock;
     readonly wake: () => void;
     /** Called when nothing is left to do for now, and when a step failed. */
     readonly rested: (result: 'done' | 'failed') => void;
   },
 ): UpkeepRunner {
-  const { clock } = options;
-  const begin = () => database.beginUpkeep({ ...options, now: clock.now });
-  let upkeep = begin();
+  const { clock } = given;
+  const options = { ...given, now: clock.now };
+  let upkeep = database.beginUpkeep(options);
   let phase: 'paused' | 'due' | 'stopped' = 'paused';
   let underWay: Promise<void> | undefined;
-  let cancel = clock.after(0, due);
+  let cancelTimer = clock.after(0, due);
 
   function due(): void {
     phase = 'due';
@@ -52,10 +52,10 @@ export function startUpkeep(
       options.rested('failed');
       options.report(`the upkeep of the ledger failed, and goes on in a minute: ${messageOf(error)}`);
       const failed = upkeep;
-      upkeep = begin();
+      upkeep = database.beginUpkeep(options);
       await failed.stop();
     }
-    if (!isStopped()) cancel = clock.after(pauseMs, due);
+    if (!isStopped()) cancelTimer = clock.after(pauseMs, due);
   }
 
   function isStopped(): boolean {
@@ -67,7 +67,7 @@ export function startUpkeep(
     step,
     stop: async () => {
       phase = 'stopped';
-      cancel();
+      cancelTimer();
       await upkeep.stop();
       await underWay;
     },

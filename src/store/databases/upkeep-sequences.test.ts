@@ -50,7 +50,7 @@ const aMonthGoes: readonly Step[] = [
 
 it('any sequence of settlements, corrections, upkeep and crashes leaves books that agree, and charges no request twice', async () => {
   let dropped = 0;
-  // A busy machine takes fewer sequences, and tells of a counterexample before it has found the shortest one.
+  // A busy machine takes fewer sequences, and reports a counterexample before it has found the shortest one.
   const until = performance.now() + 60_000;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 25 }), async (sequence: readonly Step[]) => {

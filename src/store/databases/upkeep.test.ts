@@ -131,7 +131,7 @@ describe('retention', () => {
     const outcome = sampleOutcome({ ...ids, requestId: 'now', startedAt: Date.now(), cost: 5n });
     await settle([outcome]);
     await keepUp(database, { retentionDays: 1, now: () => Date.now() + 100 * day });
-    const again = await settleOrExplain(database, [outcome]);
+    const again = await settleOrExplain(database, [outcome], Date.now());
     expect(again).toMatchObject({ kind: 'settled', balances: [], refused: [{ index: 0 }] });
     expect(await differencesIn(database)).toEqual([]);
   });

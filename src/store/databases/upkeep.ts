@@ -12,8 +12,9 @@ export function dropBefore({ retentionDays, now }: Pick<UpkeepOptions, 'retentio
 }
 
 /**
- * Proves the requests of one hour against its rollup before they are deleted. Returns whether they agree; reports it if
- * not. A settlement between two slices makes a difference that is none: then the whole hour is read at once.
+ * Proves the requests of one hour against its rollup before they are deleted. Returns whether they agree, and reports
+ * it if not. A settlement between two slices can show as a difference, so after a difference the whole hour is read at
+ * once.
  */
 async function* proveHour(
   { queries }: Pick<OpenDatabase, 'queries'>,
@@ -45,7 +46,7 @@ export async function* proveHours(
   database: Pick<OpenDatabase, 'queries'>,
   options: {
     readonly until: number;
-    /** About so many requests are read in a step. */
+    /** About how many requests are read in a step. */
     readonly requestsInStep: number;
     readonly proven: (hour: number) => AsyncGenerator<UpkeepStep, void>;
   } & Pick<UpkeepOptions, 'report'>,

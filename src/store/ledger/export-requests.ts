@@ -18,12 +18,13 @@ interface Page {
 }
 
 /**
- * Reads all requests of a filter that are kept, oldest first, a page at a time: at most `pageRows`, unless more than that started in
- * one millisecond. Each page is a short transaction, so that an export of hours keeps neither a WAL from being checkpointed nor old
- * versions of rows from being vacuumed. Pages are cut between milliseconds, because the next page is found by its first moment.
+ * Reads all requests of a filter that are kept, oldest first, a page at a time: at most `pageRows`, unless more than
+ * that started in one millisecond. Each page is a short transaction, because a transaction of hours would block
+ * checkpoints of the WAL and vacuuming. Pages are cut between milliseconds, because the next page is found by its first
+ * moment.
  *
- * A request that is settled while this runs is in it if it started after what was read already. Throws a `Refusal` when
- * retention drops requests that were still to be read.
+ * A request that is settled during the export is in it if it started later than the requests that were read. Throws a
+ * `Refusal` if retention drops requests before they were read.
  */
 export async function* exportRequests(
   queries: Kysely<Schema>,
@@ -86,8 +87,8 @@ function pageOf(rows: readonly SettledRequest[], to: number): Page {
 }
 
 /**
- * No request of the filter started in the range before this moment; undefined if none started in it at all. The only
- * index of `requests` is that of its ids: the rollups show which hours have some.
+ * A moment in the range before which no request of the filter started. Undefined: none started in the range. The
+ * rollups show which hours have such requests, because `requests` has no index but that of its ids.
  */
 async function nextStart(
   queries: Kysely<Schema>,

@@ -11,9 +11,7 @@ export async function keptSince(queries: Kysely<Schema>): Promise<number> {
   return Number(row?.value ?? 0n);
 }
 
-/**
- * Records that requests before a moment are about to be deleted: from then on none of them is settled. Never goes back.
- */
+/** Records that requests before a moment will be deleted. From then on, none of them is settled. The moment never goes back. */
 export async function setKeptSince(queries: Kysely<Schema>, moment: number): Promise<void> {
   await queries
     .insertInto('ledger_state')
@@ -27,12 +25,9 @@ export async function setKeptSince(queries: Kysely<Schema>, moment: number): Pro
     .execute();
 }
 
-/**
- * Refuses to settle a request that started before the requests which are kept. Whether it was settled before is no longer known,
- * and nothing may be charged twice.
- */
+/** The error for a request that started before the kept ones. It may have been settled and deleted, and no request may be charged twice. */
 export function droppedBefore(kept: number): RangeError {
   return new RangeError(
-    `the request is older than ${new Date(kept).toISOString()}, before which requests were dropped (WEIR_LEDGER_RETENTION_DAYS): it cannot be told whether it was settled`,
+    `the request is older than ${new Date(kept).toISOString()}, before which requests were dropped (WEIR_LEDGER_RETENTION_DAYS): the ledger no longer shows whether it was settled`,
   );
 }

@@ -5,8 +5,9 @@ import type { NumberedNames } from './stored-request.ts';
 
 export interface LedgerNames {
   /**
-   * Numbers the names of rows, new ones too. Throws a RangeError when there is no such key, or it is of another workspace. To be
-   * called before the transaction of the rows: a number that no row refers to does no harm, one that was rolled back would.
+   * Numbers the names of rows, new names too. Throws a RangeError if there is no such key, or if it belongs to another
+   * workspace. Call it before the transaction of the rows: a number without rows does no harm, but a remembered number
+   * that was rolled back would.
    */
   readonly number: (requests: readonly SettledRequest[]) => Promise<readonly NumberedNames[]>;
   /**

@@ -13,9 +13,9 @@ import { periodMs } from './usage-rollup.ts';
 const hourMs = periodMs.usage_hours;
 
 /**
- * Lists kept requests, newest first; with the last one of an earlier page, those after it. Requests of one key,
- * workspace or model are read from the hours in which the rollups count some, because the only index of `requests` is
- * that of its ids, which are in the order of time.
+ * Lists kept requests, newest first. `after` is the last one of an earlier page. The only index of `requests` is that
+ * of its ids, which are in the order of time. So requests of one key, workspace or model are read from the hours in
+ * which the rollups count some.
  */
 export async function listRequests(
   queries: Kysely<Schema>,
@@ -65,7 +65,7 @@ async function listByHours(
   asked: RangeQuery & { readonly limit: number },
 ): Promise<readonly SettledRequest[]> {
   const { filter, limit } = asked;
-  // Of the hours before, there are rollups alone.
+  // Earlier hours have only rollups.
   const [from, to] = [Math.max(asked.from, await keptSince(queries)), asked.to];
   const hours = await sql<{ period: number | bigint; requests: bigint }>`
     select period, cast(sum(requests) as bigint) as requests from usage_hours

@@ -42,7 +42,7 @@ export function startOf(id: PackedId): number {
   return Number.parseInt(id.slice(0, timeDigits), 16);
 }
 
-/** The least id of a moment: the ids of all requests that started before it are less, and those of all others are not. */
+/** The lower bound of the ids of requests that started at this moment or later. */
 export function firstIdAt(moment: number): PackedId {
   return timeOf(moment) + '0'.repeat(20);
 }

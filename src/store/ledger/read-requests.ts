@@ -24,7 +24,7 @@ export interface RangeQuery extends Range {
   /** The keys, workspaces and models; its moments are ignored. */
   readonly filter: LedgerFilter;
   readonly first: 'newest' | 'oldest';
-  /** At most so many rows; undefined: all. */
+  /** Most rows. Undefined: all. */
   readonly limit: number | undefined;
   /** Only rows with a lower id; with `newest`, the rows that follow this one. */
   readonly after?: PackedId | undefined;

@@ -121,7 +121,7 @@ describe('settleOrExplain', () => {
     const { database, queries, ids } = await sampleDatabase();
     const rows = ['a', 'b', 'c'].map((requestId) => sampleOutcome({ ...ids, requestId, cost: 1n }));
     const stranger = sampleOutcome({ ...ids, requestId: 'b', workspaceId: 'ws_nobody' });
-    expect(await settleOrExplain(database, rows.with(1, stranger))).toMatchObject({
+    expect(await settleOrExplain(database, rows.with(1, stranger), Date.now())).toMatchObject({
       kind: 'settled',
       balances: [[ids.workspaceId, 9_999_999_999_998n]],
       refused: [{ index: 1, message: expect.stringMatching(/not of the workspace ws_nobody/) }],
@@ -134,10 +134,10 @@ describe('settleOrExplain', () => {
     const impatient = await openDatabase(location, { missing: 'refuse', user: 'service' });
     const rows = ['a', 'b'].map((requestId) => sampleOutcome({ ...ids, requestId }));
     const { release } = await lockedByAnother(location);
-    expect(await settleOrExplain(impatient, rows)).toMatchObject({ kind: 'away' });
+    expect(await settleOrExplain(impatient, rows, Date.now())).toMatchObject({ kind: 'away' });
     await release();
 
-    expect(await settleOrExplain(impatient, rows)).toMatchObject({ kind: 'settled', refused: [] });
+    expect(await settleOrExplain(impatient, rows, Date.now())).toMatchObject({ kind: 'settled', refused: [] });
     await impatient.close();
     expect(await listRequests(queries, {}, 10)).toHaveLength(2);
   });

@@ -25,7 +25,7 @@ export interface Spending {
 }
 
 /** A database as far as settling needs it. */
-export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'now' | 'writes' | 'prepare'>;
+export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
 
 /**
  * Requests that started within this time cannot have been deleted, because they are kept for at least a day, unless a
@@ -34,11 +34,15 @@ export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'now' | 'writes' |
 const surelyKeptMs = 20 * 3_600_000;
 
 /**
- * Writes requests, adds them to the rollups and takes their costs from balances and budgets in one transaction: when the promise
- * resolves, all of it is durable; when it rejects, nothing is kept. A request whose id is already in the ledger changes nothing and
- * takes no money.
+ * Writes requests, adds them to the rollups and takes their costs from balances and budgets, in one transaction. If the
+ * promise resolves, all of it is durable. If it rejects, nothing is kept. A request whose id is in the ledger already
+ * changes nothing and costs nothing.
  */
-export async function settleBatch(database: SettlingDatabase, rows: readonly SettledRequest[]): Promise<Settled> {
+export async function settleBatch(
+  database: SettlingDatabase,
+  rows: readonly SettledRequest[],
+  now: number = Date.now(),
+): Promise<Settled> {
   const { queries, writes } = database;
   if (rows.length === 0) return { balances: [], spendings: [] };
   const entries = eachOnce(await database.prepare(rows));
@@ -47,11 +51,11 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Set
     .transaction()
     .setIsolationLevel('read committed')
     .execute(async (transaction) => {
-      if (!writes.refuseDropped || oldest < database.now() - surelyKeptMs) {
+      if (!writes.refuseDropped || oldest < now - surelyKeptMs) {
         const kept = await keptSince(transaction);
         if (oldest < kept) throw droppedBefore(kept);
       }
-      // Straight to the connection: the query layer's work around each statement costs more than the statement.
+      // The statements go straight to the connection, because the query layer's work costs more than a statement.
       return transaction.getExecutor().provideConnection(async (connection) => {
         const written = await writes.insertRequests(connection, entries);
         if (written.length === 0) return { balances: [], spendings: [] };
@@ -76,7 +80,7 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Set
     });
 }
 
-/** The first of all that have the same id. */
+/** Keeps the first entry of each id. */
 function eachOnce(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const first = new Map<PackedId, LedgerEntry>();
   for (const entry of entries) if (!first.has(entry.id)) first.set(entry.id, entry);
@@ -125,10 +129,7 @@ export type SettleResult =
   /** The database failed or did not answer: all rows have to be kept and settled again. */
   | { readonly kind: 'away'; readonly message: string };
 
-/**
- * Conflicts of transactions are rare, because all take their rows in one order. This many in a row mean that something
- * is wrong.
- */
+/** Most attempts after conflicts of transactions. Conflicts are rare, because all transactions take their rows in one order. */
 const tries = 5;
 
 /**
@@ -138,8 +139,9 @@ const tries = 5;
 export async function settleOrExplain(
   database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
   rows: readonly SettledRequest[],
+  now: number,
 ): Promise<SettleResult> {
-  const first = await attempt(database, rows);
+  const first = await attempt(database, rows, now);
   switch (first.kind) {
     case 'settled':
     case 'away':
@@ -152,7 +154,7 @@ export async function settleOrExplain(
   const spendings: Spending[] = [];
   const refused: RefusedRow[] = [];
   for (const [index, row] of rows.entries()) {
-    const single = await attempt(database, [row]);
+    const single = await attempt(database, [row], now);
     switch (single.kind) {
       case 'settled':
         for (const [id, balance] of single.balances) balances.set(id, balance);
@@ -175,10 +177,11 @@ function nothingBut(refused: readonly RefusedRow[]): SettleResult {
 async function attempt(
   database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
   rows: readonly SettledRequest[],
+  now: number,
 ): Promise<SettleResult | { readonly kind: 'refused'; readonly message: string }> {
   for (let left = tries - 1; ; left -= 1) {
     try {
-      return { kind: 'settled', refused: [], ...(await settleBatch(database, rows)) };
+      return { kind: 'settled', refused: [], ...(await settleBatch(database, rows, now)) };
     } catch (error) {
       const kind = database.classify(error);
       const message = messageOf(error);

@@ -3,7 +3,10 @@ import { type LedgerFilter, Refusal, type UsageDimension, type UsageLine } from 
 import { partsOf, usageOfFilter } from './ledger-filter.ts';
 import type { Schema } from '../databases/schema.ts';
 
-/** The dimension whose groups a report of the top ranks. Throws a `Refusal` when there is not exactly one, or another beside it. */
+/**
+ * The dimension whose groups a report of the top ranks. Throws a `Refusal` unless there is exactly one, with no others
+ * than `hour` or `day` beside it.
+ */
 export function rankedDimension(dimensions: readonly UsageDimension[]): 'model' | 'key' {
   const others = dimensions.filter((dimension) => dimension !== 'hour' && dimension !== 'day');
   const [ranked] = others;
@@ -32,7 +35,7 @@ export async function topOf(
     ranked === 'key'
       ? sql`select number, key_id as name from ledger_keys`
       : sql`select number, name from ledger_models`;
-  // A sum of whole numbers could pass 64 bits; ranks bear its rounding.
+  // A sum of whole numbers could pass 64 bits. The rounding of this sum does not matter for ranks.
   const { rows } = await sql<Top['groups'][number]>`
     select names.number, names.name from (
       select ${group} as number, sum(cost * 1.0) as cost, sum(requests) as requests

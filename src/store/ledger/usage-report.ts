@@ -16,16 +16,16 @@ import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes } from 
 const hourMs = periodMs.usage_hours;
 const dayMs = periodMs.usage_days;
 
-/** `performance`: errors and the times to the first token, too, for which the buckets of the histogram are summed. */
+/** `performance`: also errors, and times to the first token, for which the buckets of the histogram are summed. */
 export type UsageMeasures = 'sums' | 'performance';
 
 export interface UsageReportOptions {
   /** Default: `sums`. */
   readonly measures?: UsageMeasures;
   /**
-   * Only this many models or keys have lines of their own: those with the highest cost over the whole time. The others
-   * are added up in a line of each period whose model or key is undefined. Needs one of the two dimensions, and allows
-   * only `hour` or `day` beside it.
+   * Only this many models or keys have lines of their own: those with the highest cost over the whole time. Each period
+   * has one more line for the sum of all others; its model or key is undefined. Needs one of the two dimensions, and
+   * allows only `hour` or `day` beside it.
    */
   readonly top?: number | undefined;
   /** Only these lines of the report. Default: all. */
@@ -33,9 +33,10 @@ export interface UsageReportOptions {
 }
 
 /**
- * Sums what was used along the dimensions, exactly, from the rollups: whole days from those of days, the rest from those of hours.
- * Lines are in the order of their dimensions; those of a report of the top in the order of periods, then of costs, the others last.
- * Throws a `Refusal` when the time does not begin and end with a UTC hour, or when `top` does not go with the dimensions.
+ * Sums usage along the dimensions, exactly, from the rollups: whole days from the rollups of days, the rest from those
+ * of hours. Lines are in the order of their dimensions. With `top` they are in the order of periods, then of costs, and
+ * the sum of the others is last. Throws a `Refusal` if the time does not begin and end with a UTC hour, or if `top`
+ * does not fit the dimensions.
  */
 export async function usageReport(
   queries: Kysely<Schema>,

@@ -120,8 +120,8 @@ export interface Countable {
 }
 
 /**
- * What requests add to a table of rollups, in the order of its primary key: all transactions take these rows in one order, for
- * otherwise they deadlock.
+ * What requests add to a table of rollups, in the order of its primary key. All transactions take rows in this order;
+ * otherwise they would deadlock.
  */
 export function usageOf(requests: readonly Countable[], table: UsageTable): readonly UsageSums[] {
   const groups = new Map<string, UsageSums & { readonly measures: bigint[] }>();

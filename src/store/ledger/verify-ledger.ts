@@ -49,8 +49,9 @@ export interface Books {
 }
 
 /**
- * Proves the books as of one moment: balances are credits less the costs in the rollups; what counts against budgets is those costs
- * by day; the rollups of days are those of their hours; and those of hours are the requests that are kept. Can run beside a service.
+ * Proves the books as of one moment, also while services run. A balance must be the credits less the costs in the
+ * rollups. The amounts that count against budgets must be these costs by day. The rollups of a day must be the sum of
+ * its hours, and those of an hour the sum of its kept requests.
  */
 export async function verifyLedger(queries: Kysely<Schema>): Promise<Books> {
   const all = queries.transaction().setAccessMode('read only').setIsolationLevel('repeatable read');

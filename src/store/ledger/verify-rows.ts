@@ -73,8 +73,8 @@ export async function verifyHour(queries: Kysely<Schema>, hour: number): Promise
 }
 
 /**
- * The same in slices of time, so that no statement takes long: yields after each. Settlements meanwhile can show as a
- * difference.
+ * Compares an hour in slices of time, so that no statement takes long, and yields after each slice. A settlement
+ * between two slices can show as a difference.
  */
 export async function* verifyHourInSlices(
   queries: Kysely<Schema>,

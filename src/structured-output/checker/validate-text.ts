@@ -1,4 +1,4 @@
-import type { StructureResult } from '../../core/structure.ts';
+import type { StructureResult, TopType } from '../../core/structure.ts';
 import type { Validator } from './compile-schema.ts';
 
 function parse(text: string): { readonly value: unknown } | undefined {
@@ -12,7 +12,7 @@ function parse(text: string): { readonly value: unknown } | undefined {
 /** Parses and validates one text. Throws what `validate` throws: a value may be nested too deep for a recursive schema. */
 export function validateText(
   text: string,
-  { top, validate }: { readonly top: 'object' | 'any'; readonly validate?: Validator },
+  { top, validate }: { readonly top: TopType; readonly validate?: Validator },
 ): StructureResult {
   const parsed = parse(text);
   if (parsed === undefined) return { kind: 'invalid', detail: 'not JSON' };

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { recordStory } from '../../../test/support/record-story.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
 import type { Problem } from '../../core/problem.ts';
@@ -11,15 +12,15 @@ import { createEventStreams } from './event-streams.ts';
 
 function setUp() {
   const clock = createFakeClock();
-  const stories = createStories({ clock, process: 'p1' });
+  const stories = createStories({ process: 'p1' });
   const problems: Problem[] = [];
   const streams = createEventStreams({ stories, problems: () => sampleReport(problems) }, clock);
   const complete = (count: number): void => {
     for (let at = 0; at < count; at += 1) {
       const requestId = `r${stories.latest().seq + 1}`;
-      stories.began(requestId, { surface: 'chat', correlationId: '', startedAt: clock.now(), trace: undefined });
-      stories.outcome(sampleOutcome({ requestId }));
-      stories.over(requestId);
+      const request = recordStory(stories, clock, { requestId });
+      request.progress({ kind: 'settled', outcome: sampleOutcome({ requestId }) });
+      request.progress({ kind: 'ended', failure: undefined });
     }
   };
   /** `body` is read when the portal reads. */

@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Load } from '../../core/load.ts';
 import { type Problem, problemKinds } from '../../core/problem.ts';
+import type { Route, Snapshot } from '../../core/catalog.ts';
 import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts';
 import { addTotal, gaugesOf } from './declare.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
@@ -102,10 +103,10 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   gauge('weir_upload_memory_bytes', 'Memory charged to request bodies until they are read.', uploads.bytes);
   gauge(
     'weir_event_loop_delay_seconds',
-    'How long a ready thing waits for the event loop of the thread that serves requests.',
+    'How long ready work waits for the event loop of the thread that serves requests.',
     () => load().eventLoopDelayMs / 1000,
   );
-  gauge('weir_edge_admitted_ratio', 'Share of new requests that Envoy lets through to the service.', edgeAdmitRatio);
+  gauge('weir_edge_admitted_ratio', 'Share of new requests that Envoy admits to the service.', edgeAdmitRatio);
   gauge('weir_blocked_addresses', 'Networks blocked for failed authentication.', blockedAddresses);
   addTotal(registry, {
     name: 'weir_log_dropped_records_total',
@@ -120,6 +121,22 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addEndpointGauge(registry, figures.endpoints);
   addProblemGauges(registry, figures.problems);
   addThreadGauges(registry, figures.threads, () => load().eventLoopDelayMs);
+}
+
+/** The models and routes of a snapshot, for the gauges. */
+export function catalogFigures(
+  { models }: Snapshot,
+  isServing: (route: Route) => boolean,
+): Pick<CatalogFigures, 'models' | 'routes'> {
+  const routes = [...models.values()].flatMap(({ id, routes: ofModel }) =>
+    ofModel.map((route) => ({
+      model: id,
+      backend: route.backend.name,
+      weight: route.weight,
+      isServing: isServing(route),
+    })),
+  );
+  return { models, routes };
 }
 
 function addCatalogGauges(
@@ -141,7 +158,7 @@ function addCatalogGauges(
   if (catalogAgeMs !== undefined) {
     gauge(
       'weir_catalog_age_seconds',
-      'How long ago the catalog was last in step with the API server; 0: it is. NaN: there is none yet.',
+      'Time since the catalog was last the same as in the API server; 0: it is now. NaN: there is no catalog yet.',
       () => (catalogAgeMs() ?? Number.NaN) / 1000,
     );
   }
@@ -208,7 +225,7 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
   gauge('weir_replicas', 'Replicas alive when the shared limits last answered.', () => figures().replicas);
   addTotal(registry, {
     name: 'weir_limits_late_total',
-    help: 'Answers on shared limits that came too late: this replica decided alone.',
+    help: 'Answers of Valkey that came too late, so that this replica decided alone.',
     total: () => figures().late,
   });
 }
@@ -229,7 +246,7 @@ function addDiskGauges(registry: Registry, read: ServiceFigures['disk']): void {
   });
   const free = new Gauge({
     name: 'weir_data_disk_free_bytes',
-    help: 'Room that is left on that disk for the service.',
+    help: 'Free space for the service on the disk of the data folder.',
     registers,
   });
 }
@@ -248,7 +265,7 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
   });
   new Gauge({
     name: 'weir_model_availability_ratio',
-    help: 'Share of requests served lately, once enough are seen.',
+    help: 'Share of recent requests that were served; absent until there were enough requests.',
     registers: [registry],
     labelNames,
     collect() {
@@ -284,7 +301,7 @@ function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ow
   });
   const delay = new Gauge({
     name: 'weir_thread_delay_seconds',
-    help: 'How long a ready thing waits for the event loop of each thread. Of other threads than the one that serves requests it is measured at each scrape, up to a second.',
+    help: 'How long ready work waits for the event loop of each thread. For the thread that serves requests it is measured all the time, for other threads at each scrape, up to a second.',
     registers,
     labelNames: ['thread'] as const,
   });

@@ -6,7 +6,8 @@ import { sampleEnd } from '../../../test/support/sample-end.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { Outcome } from '../../core/account.ts';
 import { Failure } from '../../core/failure.ts';
-import type { RequestEnd } from '../../core/telemetry.ts';
+import type { RequestEnd } from '../../core/request-end.ts';
+import { failureFacts } from '../../core/request-record.ts';
 import { createSlices } from '../../process/turns.ts';
 import type { EndpointCounts } from '../../core/observed-catalog.ts';
 import type { ServiceFigures } from './gauges.ts';
@@ -44,7 +45,7 @@ describe('requests', () => {
     took(metrics, { requestId: 'CANARY', keyId: 'CANARY' });
     took(metrics, { kind: 'cancelled' });
     const failure = new Failure('rate_limited', 'CANARY', { cause: new Error('CANARY'), limit: 'rate' });
-    metrics.ended(endOf(undefined, { surface: 'messages', code: 'rate_limited', failure }));
+    metrics.ended(endOf(undefined, { surface: 'messages', code: 'rate_limited', failure: failureFacts(failure) }));
     metrics.fault(route, { kind: 'status', detail: 'CANARY', status: 503 });
     const text = await metrics.render('prometheus');
     expect(text.split('\n')).toEqual(
@@ -137,7 +138,7 @@ describe('labels', () => {
     const refuse = (name: string): void => {
       for (const code of codes) {
         const failure = new Failure(code, `no ${name}`, { limit: 'address-blocked' });
-        metrics.ended(endOf(undefined, { requestId: name, correlationId: name, code, failure }));
+        metrics.ended(endOf(undefined, { requestId: name, correlationId: name, code, failure: failureFacts(failure) }));
       }
     };
     took(metrics);

@@ -4,11 +4,14 @@ import type { Outcome } from '../../core/account.ts';
 import type { InSlices } from '../../core/clock.ts';
 import type { Fault } from '../../core/event.ts';
 import type { RefusingLimit } from '../../core/failure.ts';
-import type { AttemptReason, AttemptStep, RequestEnd, SearchRecord } from '../../core/telemetry.ts';
+import type { RequestEnd } from '../../core/request-end.ts';
+import type { AttemptReason, AttemptStep, SearchRecord } from '../../core/telemetry.ts';
 import { countersOf, histogramsOf } from './declare.ts';
 import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, renderMetrics } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
 import { createModelMetrics, type ModelMetrics } from './model-metrics.ts';
+import { limitNames, uploadBounds } from '../../core/limits.ts';
+import { shedReasons } from '../../core/load.ts';
 
 export interface Metrics {
   readonly ended: (end: RequestEnd) => void;
@@ -40,19 +43,20 @@ export interface MetricDescription {
   readonly labels: readonly string[];
 }
 
-/** Seconds: each tenth of a millisecond up to two, where the service lives, and ever coarser up to a second. */
+/** Seconds: in steps of 0.1 ms up to 2 ms, where most requests are, then in growing steps up to a second. */
 const addedBuckets = [
   ...Array.from({ length: 20 }, (_, index) => (index + 1) / 10_000),
   ...[0.0025, 0.003, 0.004, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
 ];
-/** Seconds, from a commit on a fast disk to one that waits for a database far away. */
+/** Seconds, from a commit on a fast disk to a commit in a distant database. */
 const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 
 const limits: readonly RefusingLimit[] = [
-  ...(['rate', 'concurrency', 'balance', 'budget', 'address-blocked', 'ledger'] as const),
-  ...(['upload-workspace', 'upload-address', 'upload-total', 'upload-time'] as const),
-  ...(['queue', 'event-loop', 'memory', 'open-requests'] as const),
+  ...limitNames,
+  ...(['address-blocked', 'ledger'] as const),
+  ...uploadBounds.map((bound) => `upload-${bound}` as const),
+  ...shedReasons,
 ];
 
 /** Gauges that are named like counters, which `promtool check metrics` refuses. `process_open_fds` has their value. */
@@ -72,7 +76,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   const histogram = histogramsOf(registry);
   const added = histogram(
     'weir_added_latency_seconds',
-    'What the service adds to the time of a completed request, engines and the wait for the body left out. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
+    'Time that the service adds to a completed request, without the time of engines and the wait for the body. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
     { buckets: addedBuckets, labelNames: ['surface', 'phase'] },
   );
   const limitRefusals = counter(
@@ -90,7 +94,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   const rows = counter('weir_ledger_rows_total', 'Rows that became durable in the database or in the journal.', 'into');
   const searches = counter(
     'weir_web_searches_total',
-    'Searches of the web by what came of them.',
+    'Searches of the web, by result.',
     ...(['provider', 'result'] as const),
   );
   const searchSeconds = histogram('weir_web_search_duration_seconds', 'Time a search of the web took.', {
@@ -113,10 +117,10 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
     return [ofModel(routeId.slice(0, at)), routeId.slice(at + 1)];
   }
 
-  /** The metrics of a model, even if it was never asked. */
+  /** Declares the metrics of models while there is no model to count for. */
   const template = createModelMetrics('');
   function* families(): Generator<MetricFamily> {
-    // A model that has left the catalog is forgotten, so that names that come and go do not add up.
+    // Drops models that have left the catalog, so that names that come and go do not pile up.
     const listed = figures.catalog().models;
     for (const id of models.keys()) if (id !== '' && !listed.has(id)) models.delete(id);
     for (const { name } of registry.getMetricsAsArray()) yield { name, registries: [registry] };
@@ -160,7 +164,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
       commits.observe({ into }, commit.durationMs / 1000);
       rows.inc({ into }, commit.rows);
     },
-    // Scrapers that come at once share one text.
+    // Simultaneous scrapes share one text.
     render: (format) => {
       const text =
         rendering.get(format) ??

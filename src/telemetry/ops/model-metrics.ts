@@ -2,11 +2,12 @@ import { Registry } from 'prom-client';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import { formatUsd } from '../../core/money.ts';
-import type { AttemptReason, AttemptStep, RequestEnd } from '../../core/telemetry.ts';
+import type { RequestEnd } from '../../core/request-end.ts';
+import type { AttemptReason, AttemptStep } from '../../core/telemetry.ts';
 import { countersOf, type Exemplar, exemplarHistogramsOf, histogramsOf } from './declare.ts';
 import { createExemplarRegistry, type ExemplarRegistry } from './exposition.ts';
 
-/** The counts of one model, in registries of their own: they are forgotten as a whole, and rendered separately. */
+/** The counts of one model, in registries of their own, so that they are dropped as a whole and rendered separately. */
 export interface ModelMetrics {
   readonly registry: Registry;
   /** Times, with the requests that took them. */
@@ -31,8 +32,7 @@ const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const conventional = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const;
 
 /**
- * The metrics of one model of the catalog; `model` is empty for requests that were refused before their model was
- * found.
+ * The metrics of one model of the catalog. `model` is empty for requests that were refused before their model was found.
  */
 export function createModelMetrics(model: string): ModelMetrics {
   const registry = new Registry();
@@ -50,7 +50,7 @@ export function createModelMetrics(model: string): ModelMetrics {
   );
   const duration = time(
     'gen_ai_server_request_duration_seconds',
-    'Time from request to end of answer, of dispatched requests. error_type: how one that did not complete has ended.',
+    'Time from request to end of answer, of dispatched requests. error_type: the outcome of a request that did not complete.',
     { buckets: durationBuckets, labelNames: [...conventional, 'error_type'] },
   );
   const firstToken = time(
@@ -71,10 +71,10 @@ export function createModelMetrics(model: string): ModelMetrics {
   const output = tokens('output', 'Billed tokens of answers, reasoning included.');
   const cached = tokens('cache_read_input', 'Billed tokens of prompts that engines had in their caches.');
   const reasoning = tokens('reasoning_output', 'Billed tokens of reasoning.');
-  const cost = counter('weir_cost_usd_total', 'What requests were billed, in USD.', 'model');
+  const cost = counter('weir_cost_usd_total', 'Billed cost of requests, in USD.', 'model');
   const failovers = counter(
     'weir_failovers_total',
-    'Requests for which another attempt replaced a failed one, before any output or in the middle of the stream, by what came of it.',
+    'Requests for which another attempt replaced a failed one, before any output or in the middle of the stream, by result.',
     ...(['model', 'phase', 'result'] as const),
   );
   const attempts = counter(
@@ -90,7 +90,7 @@ export function createModelMetrics(model: string): ModelMetrics {
   const faults = counter('weir_attempt_faults_total', 'Failed calls of engines.', 'model', 'backend', 'fault');
   const implausible = counter(
     'weir_implausible_usage_total',
-    'Answers whose engine counted tokens that cannot be, so that we counted.',
+    'Answers whose engine reported impossible token counts, so that the service counted.',
     ...(['model', 'backend'] as const),
   );
 
@@ -117,7 +117,7 @@ export function createModelMetrics(model: string): ModelMetrics {
       const { beforeOutput, midStream } = end.failovers;
       requests.inc({ surface, model, outcome: kind, code });
       if (beforeOutput > 0) failovers.inc({ model, phase: 'before_output', result: resultOf.beforeOutput[kind] });
-      // Where no other endpoint could go on, none was asked.
+      // An answer that no other endpoint can continue is interrupted without a further attempt.
       if (midStream > 0 || kind === 'interrupted') {
         failovers.inc({ model, phase: 'mid_stream', result: resultOf.midStream[kind] });
       }
@@ -147,7 +147,7 @@ function exemplarOf({ requestId, traceId }: RequestEnd): Exemplar {
 
 type FailoverResult = 'recovered' | 'failed' | 'left';
 
-/** The result of a failover. `left`: no caller waited for it any more. */
+/** The result of a failover. `left`: the connection to the caller had ended. */
 const resultOf: Readonly<Record<'beforeOutput' | 'midStream', Readonly<Record<RequestEnd['kind'], FailoverResult>>>> = {
   // An answer that broke off later had begun.
   beforeOutput: {

@@ -34,7 +34,7 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
   const gauge = gaugesOf(registry);
   new Gauge({
     name: 'weir_ledger_database',
-    help: '1 for how the database stands: here; away (rows go to the journal); behind (it is back, the journal comes first).',
+    help: '1 for the state of the database. here: it answers. away: it does not, and rows go to the journal. behind: it is back, and the journal is settled first.',
     registers: [registry],
     labelNames: ['state'] as const,
     collect() {
@@ -55,7 +55,7 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
   );
   gauge(
     'weir_ledger_upkeep_done_timestamp_seconds',
-    'When all that was too old had been dropped, seconds since the Unix epoch; 0: not since the start.',
+    'When the last upkeep ended, after which no request past its retention was left, seconds since the Unix epoch; 0: not since the start.',
     () => (figures().upkeep.doneAt ?? 0) / 1000,
   );
   addTotal(registry, {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { idleFigures } from '../../../test/support/idle-figures.ts';
-import { sampleEnd } from '../../../test/support/sample-end.ts';
-import { silentTelemetry } from '../../../test/support/silent-telemetry.ts';
+import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { Failure } from '../../core/failure.ts';
+import type { AttemptStart, BegunRequest } from '../../core/telemetry.ts';
 import { createLog } from '../../cli/program-log.ts';
 import { createSlices } from '../../process/turns.ts';
 import { createMetrics } from './metrics.ts';
@@ -12,11 +13,22 @@ function setUp() {
   const write = (record: string): void => void records.push(JSON.parse(record) as Record<string, unknown>);
   const { log } = createLog('info', { output: { write }, onLevel: () => undefined });
   const metrics = createMetrics(idleFigures(), { inSlices: createSlices() });
-  const telemetry = createTelemetry(log, {
-    ...{ metrics, measured: silentTelemetry, stories: silentTelemetry },
-    errors: { ...silentTelemetry, attempt: () => undefined },
-  });
-  return { telemetry, log, records, count: (msg: string) => records.filter((record) => record['msg'] === msg).length };
+  const facts = { outcome: () => undefined, unavailable: () => undefined, attempt: () => undefined };
+  const stories = { began: () => undefined, ended: () => undefined };
+  const clock = createFakeClock();
+  const telemetry = createTelemetry(log, { clock, metrics, measured: facts, errors: facts, stories });
+  const begun: BegunRequest = {
+    ...{ requestId: 'r', correlationId: '', surface: 'chat', trace: undefined },
+    ...{ startedAt: clock.now(), begun: clock.elapsed() },
+  };
+  return {
+    telemetry,
+    begun,
+    begin: () => telemetry.begin(begun),
+    log,
+    records,
+    count: (msg: string) => records.filter((record) => record['msg'] === msg).length,
+  };
 }
 
 const times = 50;
@@ -24,33 +36,42 @@ const repeat = (step: (count: number) => void): void => {
   for (let count = 0; count < times; count += 1) step(count);
 };
 
+const startAt = (routeId: string): AttemptStart => ({
+  ...{ routeId, backend: 'b', engine: 'vllm', upstreamModel: 'm', endpoint: 'e' },
+  ...{ reason: 'first', step: 'first', spanId: undefined },
+});
+
 describe('the log of requests', () => {
   it('has one record of each request that was dispatched, and limits those of a flood of refusals', () => {
-    const { telemetry, count } = setUp();
-    repeat(() => telemetry.ended(sampleEnd({ kind: 'failed', modelId: 'a/b' })));
+    const { telemetry, begin, begun, count } = setUp();
+    repeat(() => {
+      const { attempt, progress } = begin();
+      attempt(startAt('a/b@one'));
+      progress({ kind: 'ended', failure: new Failure('attempts_failed', '') });
+    });
     expect(count('request ended')).toBe(times);
-    repeat(() => telemetry.ended(sampleEnd({ kind: 'refused', code: 'unauthenticated' })));
+    repeat(() => begin().progress({ kind: 'ended', failure: new Failure('unauthenticated', '') }));
     expect(count('request ended')).toBe(times + 20);
-    telemetry.ended(sampleEnd({ kind: 'refused', code: 'rate_limited' }));
+    begin().progress({ kind: 'ended', failure: new Failure('rate_limited', '') });
     expect(count('request ended')).toBe(times + 21);
+    repeat(() => telemetry.refused(begun, new Failure('not_found', '')));
+    expect(count('request ended')).toBe(times + 41);
   });
 
   it('limits what can repeat with each request: faults by route and kind, searches by provider, wrong counts by route', () => {
-    const { telemetry, count } = setUp();
-    const fail = (routeId: string): void => {
-      const at = { routeId, backend: 'b', engine: 'vllm', upstreamModel: 'm', endpoint: 'e' } as const;
-      const start = { ...at, reason: 'first', step: 'first', spanId: undefined } as const;
-      telemetry.attempt('r', start).ended({ kind: 'failed', fault: { kind: 'connect', detail: '' } }, undefined);
-    };
+    const { begin, count } = setUp();
+    const { attempt, progress } = begin();
+    const fail = (routeId: string): void =>
+      attempt(startAt(routeId)).ended({ kind: 'failed', fault: { kind: 'connect', detail: '' } }, undefined);
     repeat(() => fail('a/b@one'));
     fail('a/b@other');
     expect(count('attempt failed')).toBe(21);
     const search = { provider: 'searxng', durationMs: 1, spanId: undefined } as const;
-    repeat(() => telemetry.searched('r', { ...search, result: 'unavailable' }));
+    repeat(() => progress({ kind: 'searched', search: { ...search, result: 'unavailable' } }));
     expect(count('web search')).toBe(20);
-    repeat(() => telemetry.searched('r', { ...search, result: 'found' }));
+    repeat(() => progress({ kind: 'searched', search: { ...search, result: 'found' } }));
     expect(count('web search')).toBe(20);
-    repeat(() => telemetry.implausibleUsage('r', 'a/b@one'));
+    repeat(() => progress({ kind: 'implausible-usage', routeId: 'a/b@one' }));
     expect(count('the engine counts tokens that cannot be')).toBe(2);
   });
 });

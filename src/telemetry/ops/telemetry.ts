@@ -1,26 +1,40 @@
 import type { Logger } from 'pino';
-import type { DatabaseState } from '../../core/account.ts';
+import type { DatabaseState, Outcome } from '../../core/account.ts';
+import type { Clock } from '../../core/clock.ts';
 import type { Fault } from '../../core/event.ts';
 import type { AttemptEnd } from '../../core/health.ts';
-import type { AttemptWatch, RequestEnd, Telemetry } from '../../core/telemetry.ts';
+import { endOf, type RequestEnd } from '../../core/request-end.ts';
+import { recordRequest, type RequestRecord } from '../../core/request-record.ts';
+import type { RequestProgress, SearchRecord, Telemetry } from '../../core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
 import { formatUsd } from '../../core/money.ts';
 import { createRepeatLimit, type PartLog } from './repeat-limit.ts';
 
 export interface TelemetryParts {
+  readonly clock: Pick<Clock, 'elapsed'>;
   readonly metrics: Metrics;
   /** Measures the models. */
-  readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'>;
-  /** Counts what failed lately. */
-  readonly errors: Pick<Telemetry, 'outcome' | 'unavailable'> & {
-    readonly attempt: (backend: string, end: AttemptEnd) => void;
+  readonly measured: ModelFacts;
+  /** Counts recent failures. */
+  readonly errors: ModelFacts & { readonly attempt: (backend: string, end: AttemptEnd) => void };
+  /** Remembers the record of each request for an answer. */
+  readonly stories: {
+    readonly began: (record: RequestRecord) => void;
+    readonly ended: (record: RequestRecord) => void;
   };
-  /** Remembers the story of each request. */
-  readonly stories: Pick<Telemetry, 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over'>;
 }
 
-/** Reports requests to operators: in metrics, in the log, in the figures of models, and in the stories of requests. */
-export function createTelemetry(log: Logger, { metrics, measured, errors, stories }: TelemetryParts): Telemetry {
+/** Receives the settled requests of models, and the refusals because no route of a model had room. */
+interface ModelFacts {
+  readonly outcome: (outcome: Outcome) => void;
+  readonly unavailable: (modelId: string) => void;
+}
+
+/**
+ * Reports requests to operators: in metrics, in the log, in the figures of models, and in stories and spans. Each request
+ * has one record; whatever needs several facts of a request reads them there.
+ */
+export function createTelemetry(log: Logger, { clock, metrics, measured, errors, stories }: TelemetryParts): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
   const repeats = createRepeatLimit({ now: () => performance.now() });
@@ -28,7 +42,7 @@ export function createTelemetry(log: Logger, { metrics, measured, errors, storie
   function attemptFailed(requestId: string, routeId: string, fault: Fault): void {
     metrics.fault(routeId, fault);
     const { kind, detail, status, engineError } = fault;
-    // A request that our validation should have refused, and a problem of the operator's account, need a person.
+    // The operator has to act on a request that our validation should have refused, and on a problem of the account.
     const level =
       engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
     const { isLogged, suppressed } = repeats.take(`${routeId} ${kind}`);
@@ -37,67 +51,112 @@ export function createTelemetry(log: Logger, { metrics, measured, errors, storie
     }
   }
 
+  function countedWrong(requestId: string, routeId: string): void {
+    metrics.implausibleUsage(routeId);
+    const times = (implausible.get(routeId) ?? 0) + 1;
+    implausible.set(routeId, times);
+    // An engine that counts wrong does so in each answer. The first, the tenth, the hundredth … are logged.
+    if (/^10*$/.test(String(times))) {
+      log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
+    }
+  }
+
+  function searched(requestId: string, { provider, result, durationMs, detail }: SearchRecord): void {
+    metrics.searched(provider, result, durationMs);
+    const facts = { requestId, provider, result, durationMs, detail };
+    if (result !== 'unavailable') {
+      log.debug(facts, 'web search');
+      return;
+    }
+    // While a provider is down, every search fails.
+    const { isLogged, suppressed } = repeats.take(`search ${provider}`);
+    if (isLogged) log.warn({ ...facts, suppressed }, 'web search');
+  }
+
+  function settled(outcome: Outcome): void {
+    metrics.outcome(outcome);
+    measured.outcome(outcome);
+    errors.outcome(outcome);
+  }
+
+  function ended(end: RequestEnd): void {
+    metrics.ended(end);
+    const level = levelOf(end);
+    if (!log.isLevelEnabled(level)) return;
+    const { kind, code } = end;
+    // Each dispatched request has its line. A flood of refusals must not become a flood of lines.
+    const repeat = kind === 'refused' ? repeats.take(`refused ${code}`) : { isLogged: true, suppressed: undefined };
+    if (repeat.isLogged) log[level]({ ...lineOf(end), suppressed: repeat.suppressed }, 'request ended');
+  }
+
+  /** Reports a step of a request whose record has it already. */
+  function report(record: RequestRecord, progress: RequestProgress): void {
+    const { requestId, modelId } = record;
+    switch (progress.kind) {
+      case 'unavailable':
+        if (modelId === undefined) return;
+        measured.unavailable(modelId);
+        errors.unavailable(modelId);
+        return;
+      case 'won':
+        metrics.won(progress.routeId, progress.reason);
+        return;
+      case 'implausible-usage':
+        countedWrong(requestId, progress.routeId);
+        return;
+      case 'searched':
+        searched(requestId, progress.search);
+        return;
+      case 'settled':
+        settled(progress.outcome);
+        return;
+      case 'ended':
+        ended(endOf(record));
+        stories.ended(record);
+        return;
+      case 'authenticated':
+      case 'admitted':
+      case 'arrived':
+      case 'read':
+      case 'ranked':
+      case 'dispatched':
+      case 'answered':
+      case 'recorded':
+        return;
+    }
+  }
+
   return {
-    began: stories.began,
-    progress: stories.progress,
-    over: stories.over,
-    unavailable: (modelId) => {
-      measured.unavailable(modelId);
-      errors.unavailable(modelId);
-    },
-    outcome: (outcome) => {
-      metrics.outcome(outcome);
-      measured.outcome(outcome);
-      errors.outcome(outcome);
-      stories.outcome(outcome);
-    },
-    ended: (end) => {
-      metrics.ended(end);
-      stories.ended(end);
-      const level = levelOf(end);
-      if (!log.isLevelEnabled(level)) return;
-      const { kind, code } = end;
-      // Each served request has its record. A flood of refusals must not become a flood of lines.
-      const repeat = kind === 'refused' ? repeats.take(`refused ${code}`) : { isLogged: true, suppressed: undefined };
-      if (repeat.isLogged) log[level]({ ...recordOf(end), suppressed: repeat.suppressed }, 'request ended');
-    },
-    won: (_, routeId, reason) => metrics.won(routeId, reason),
-    attempt: (requestId, start): AttemptWatch => {
-      const { routeId, backend, reason, step } = start;
-      metrics.attempt(routeId, { reason, step });
-      if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
-      const { output, movedTo, ended } = stories.attempt(requestId, start);
+    begin: (request) => {
+      const { requestId } = request;
+      const recorder = recordRequest(request, clock);
+      stories.began(recorder.record);
       return {
-        output,
-        movedTo,
-        ended: (end, facts) => {
-          ended(end, facts);
-          errors.attempt(backend, end);
-          if (end.kind === 'failed') attemptFailed(requestId, routeId, end.fault);
+        progress: (progress) => {
+          recorder.progress(progress);
+          report(recorder.record, progress);
+        },
+        attempt: (start) => {
+          const { routeId, backend, reason, step } = start;
+          metrics.attempt(routeId, { reason, step });
+          if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
+          const watch = recorder.attempt(start);
+          return {
+            output: watch.output,
+            movedTo: watch.movedTo,
+            ended: (end, facts) => {
+              watch.ended(end, facts);
+              errors.attempt(backend, end);
+              if (end.kind === 'failed') attemptFailed(requestId, routeId, end.fault);
+            },
+          };
         },
       };
     },
-    implausibleUsage: (requestId, routeId) => {
-      metrics.implausibleUsage(routeId);
-      const times = (implausible.get(routeId) ?? 0) + 1;
-      implausible.set(routeId, times);
-      // An engine that counts wrong does so in every answer: only the first, the tenth, the hundredth … are logged.
-      if (/^10*$/.test(String(times))) {
-        log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
-      }
-    },
-    searched: (requestId, search) => {
-      const { provider, result, durationMs, detail } = search;
-      stories.searched(requestId, search);
-      metrics.searched(provider, result, durationMs);
-      const facts = { requestId, provider, result, durationMs, detail };
-      if (result !== 'unavailable') {
-        log.debug(facts, 'web search');
-        return;
-      }
-      // While a provider is down, every search fails.
-      const { isLogged, suppressed } = repeats.take(`search ${provider}`);
-      if (isLogged) log.warn({ ...facts, suppressed }, 'web search');
+    refused: (request, failure) => {
+      const { record, progress } = recordRequest(request, clock);
+      progress({ kind: 'ended', failure });
+      ended(endOf(record));
     },
   };
 }
@@ -120,8 +179,8 @@ function levelOf({ kind, code, failure }: RequestEnd): 'info' | 'warn' | 'error'
   }
 }
 
-/** The one record of a request: ids, names, counts and times, never content. */
-function recordOf({
+/** The log line of a request: ids, names, counts and times, never content. */
+function lineOf({
   requestId,
   correlationId,
   traceId,
@@ -136,8 +195,7 @@ function recordOf({
   return {
     ...{ requestId, correlationId, traceId, surface, modelId, kind, code },
     limit: failure?.limit,
-    // Only the name of an unknown error's class: its text may hold what a caller wrote.
-    cause: failure?.cause instanceof Error ? failure.cause.name : undefined,
+    cause: failure?.causeName,
     durationMs: Math.round(durationMs),
     stream: outcome?.stream,
     routeId: outcome?.routeId,

@@ -50,7 +50,7 @@ export interface SpanExport {
  * handed to the SDK when they have ended: nothing of it runs while a request does.
  */
 export async function openSpanExport({ protocol, batches, resource, log }: SpanExportOptions): Promise<SpanExport> {
-  // What the exporter finds wrong with its variables it says only here.
+  // Only this log shows what the exporter finds wrong with its variables.
   diag.setLogger(problemLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const exporter = watch(await createExporter(protocol), log);
   diag.disable();

@@ -1,19 +1,14 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { messageOf } from '../../core/failure.ts';
-import type { SearchSeal } from '../../core/web-search.ts';
+import type { SealFiles, SearchSeal } from '../../core/web-search.ts';
 import { ensureKeyFile, idBytes, openKeyRing, type SealKeys } from './key-ring.ts';
 
 /**
  * Opens the deployment's seal. Without a `keyFile`, a key is made and kept in `ownFile`. Throws an error that names the setting when
  * the key file cannot be read.
  */
-export function openSeal(options: {
-  readonly keyFile: string | undefined;
-  readonly ownFile: string;
-  readonly elapsed: () => number;
-}): SearchSeal {
-  const { keyFile, ownFile, elapsed } = options;
+export function openSeal({ keyFile, ownFile, elapsed }: SealFiles & { readonly elapsed: () => number }): SearchSeal {
   if (keyFile === undefined) ensureKeyFile(ownFile);
   try {
     return createSeal(openKeyRing(keyFile ?? ownFile, elapsed));
@@ -32,7 +27,7 @@ const headBytes = 1 + idBytes + nonceBytes;
 /** Longest token that is opened. A source takes a quarter of it at most. */
 const maxToken = 128 * 1024;
 
-/** The purpose of a token. It does not open for another one. */
+/** The purpose of a token. A token cannot be opened for another purpose. */
 type Purpose = 'web search source' | 'web search number';
 
 const sealedSource = z.union([

@@ -27,8 +27,9 @@ export interface JournalFolder extends FolderLock {
 }
 
 /**
- * Takes a folder of the journal for this process alone, since several processes may share a data folder. Files that ended
- * processes have left in folders that no process holds are moved to this one. Throws when the folders cannot be made.
+ * Takes a folder of the journal for this process alone, because several processes may share a data folder. Files in
+ * folders that no process holds were left by ended processes, and are moved to this one. Throws when the folders cannot
+ * be made.
  */
 export function takeJournalFolder(root: string, tryLock: TryLock): JournalFolder {
   mkdirSync(root, { recursive: true, mode: 0o700 });

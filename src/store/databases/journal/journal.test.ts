@@ -117,7 +117,7 @@ describe('the journal', () => {
     expect(journal.fault()).toBeUndefined();
   });
 
-  it('tells of a record that was cut off, and never writes behind it', () => {
+  it('reports a record that was cut off, and never writes behind it', () => {
     const { folder, journal } = journalIn();
     journal.append(rows('a', 'b'));
     journal.close();

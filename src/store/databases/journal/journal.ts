@@ -22,9 +22,9 @@ export interface JournalSegment {
 }
 
 /**
- * Rows that are settled but not in the database yet, in files of one folder that this process alone uses. Rows are on the disk
- * when `append` returns. The files are replayed oldest first, each from its beginning: settling is idempotent, so a process that
- * dies between settling a file and removing it does no harm.
+ * Rows that are settled but not in the database yet, in files of one folder that this process alone uses. Rows are on
+ * the disk when `append` returns. The files are replayed oldest first, each from its beginning. Settling is idempotent,
+ * so it does no harm if the process dies between settling a file and removing it.
  */
 export interface Journal {
   /** Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them. */
@@ -91,7 +91,7 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
       for (let written = 0; written < record.length;) written += files.writeSync(into.file, record, written);
       files.fdatasyncSync(into.file);
     } catch (error) {
-      // Nothing may follow a record that was cut off: it would never be read back.
+      // A record after one that was cut off would never be read back.
       try {
         files.ftruncateSync(into.file, into.size);
       } finally {

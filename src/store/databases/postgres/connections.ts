@@ -29,7 +29,7 @@ const idleMs = 60_000;
 
 const int8 = 20;
 
-/** Reads 64-bit columns as bigints: as numbers they would lose money, as the driver's texts they would compare as texts. */
+/** Reads 64-bit columns as bigints. As numbers they would lose digits, and the driver's default is text. */
 const bigints: NonNullable<ClientConfig['types']> = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === int8 ? (text: string) => BigInt(text) : types.getTypeParser(oid, format),
@@ -109,7 +109,7 @@ export class WeirPostgresDialect extends PostgresDialect {
 
 class ForgivingDriver extends PostgresDriver {
   override async rollbackTransaction(connection: Parameters<PostgresDriver['rollbackTransaction']>[0]): Promise<void> {
-    // The driver uses a connection no more that could not roll back, and the server then rolls back by itself.
+    // A connection that cannot roll back is not used again, and the server rolls back by itself.
     await super.rollbackTransaction(connection).catch(() => undefined);
   }
 }
@@ -122,8 +122,8 @@ const everyMs = 50;
 const retryMs = 1_000;
 
 /**
- * Listens for changes to accounts. While the connection is lost, or when a pooler in between passes nothing on, no change is
- * reported: the store reads credentials in use again within a second anyway.
+ * Listens for changes to accounts. No change is reported while the connection is lost, or if a pooler in between drops
+ * notifications. The store reads credentials in use again within a second in any case.
  */
 export function listenForChanges(
   connections: Pick<PostgresConnections, 'client'>,
@@ -147,7 +147,7 @@ export function listenForChanges(
     try {
       await client.connect();
       await client.query(`listen ${changesChannel}`);
-      // Changes from before this connection are not repeated, so there may have been some.
+      // The server does not repeat changes from before this connection, so there may have been some.
       changed();
     } catch {
       await client.end().catch(() => undefined);

@@ -52,14 +52,16 @@ export async function openPostgres(location: PostgresLocation, options: OpenOpti
 
 async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   const connections = postgresConnections(url);
-  // A new connection may lead to a replica that took over, and lost the newest commits: nothing is remembered from before it.
+  // A new connection may lead to a replica that took over without the newest commits, so the remembered numbers are
+  // read again.
   let made = 0;
   let preparedAt = 0;
   let forget = (): void => undefined;
   const queries = new Kysely<Schema>({
     dialect: new WeirPostgresDialect({
       pool: user === 'service' ? connections.pool(maxConnections) : connections.unboundedPool(),
-      // A server that acknowledges before it has written must not do so for a ledger; one that waits for its replicas keeps doing so.
+      // A server may be set to acknowledge a commit before it is on disk. That is too early for a ledger. A server that
+      // waits for its replicas, too, keeps its setting.
       onCreateConnection: async (connection) => {
         made += 1;
         forget();
@@ -87,7 +89,6 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   const prepare = preparing(names, partitions);
   return {
     queries,
-    now: Date.now,
     writes: {
       ...postgresWrites,
       insertRequests: async (connection, entries) => {
@@ -174,6 +175,7 @@ function classify(error: unknown): DatabaseErrorKind {
 function isHopeless(error: unknown): boolean {
   if (error instanceof DatabaseError) return hopelessClasses.has((error.code ?? '').slice(0, 2));
   if (!(error instanceof Error)) return false;
-  // An error without a code is the driver's, about a connection that broke or timed out, or ours about a URL, a file or the tables.
+  // An error without a code is from the driver, about a connection that broke or timed out, or from Weir, about a URL,
+  // a file or the tables.
   return 'code' in error ? !networkCodes.has(String(error.code)) : !/timeout|terminated|closed/i.test(error.message);
 }

@@ -46,7 +46,7 @@ async function* dropMonths(
   for (const partition of await partitionsOf(queries)) {
     const { month } = partition;
     if (month.to > before) continue;
-    // A table that is no partition any more was released by the process that detached it.
+    // A detached table was proven by the process that detached it.
     if (partition.state === 'attached') {
       const { report } = options;
       const proven = yield* proveHours(database, {
@@ -85,7 +85,7 @@ async function partitionsOf(queries: Kysely<Schema>): Promise<readonly Partition
   }));
 }
 
-/** From here on no request of the month is settled, and its partition is not made again: see `createPartitions`. */
+/** From here on, no request of the month is settled, and its partition is not made again (`createPartitions`). */
 async function release(queries: Kysely<Schema>, { to }: Month): Promise<void> {
   await queries.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${partitionsLock})`.execute(transaction);
@@ -94,8 +94,8 @@ async function release(queries: Kysely<Schema>, { to }: Month): Promise<void> {
 }
 
 /**
- * Beside a report that is open, dropping a partition would stop every settlement. Detaching it concurrently waits for the report
- * and blocks no query. Dropping a table that is no partition any more affects no query either.
+ * Dropping a partition during a report would block every settlement. Detaching it concurrently waits for the report and
+ * blocks no query. Dropping the detached table blocks no query either.
  */
 async function drop(queries: Kysely<Schema>, { name, month, state }: Partition): Promise<void> {
   if (month.to > (await keptSince(queries))) return;

@@ -34,8 +34,8 @@ const addSpending = `insert into spending (key_id, day, amount, last_used_at)
     last_used_at = greatest(spending.last_used_at, excluded.last_used_at)`;
 
 /**
- * Up to this many rollups are written as numbers in the statement. PostgreSQL needs a millisecond before it begins with
- * arrays.
+ * Most rollups that are written as numbers in the statement. More are passed as arrays, which take PostgreSQL a
+ * millisecond to begin with.
  */
 const fewRollups = 8;
 

@@ -5,9 +5,10 @@ import type { Files, SqliteConnection } from '../machine.ts';
 import { syncPath } from './database-file.ts';
 
 /**
- * How many transactions a database has committed. SQLite does not notice that its write-ahead log was removed, cut or damaged:
- * it opens with fewer commits, and its own checks say "ok". So every transaction increments a count in a table, and once it is
- * durable the count is written to the mark, a small file beside the database: a database with a lower count has lost commits.
+ * How many transactions a database has committed. SQLite does not notice that its write-ahead log was removed, cut or
+ * damaged: it opens with fewer commits, and its own checks say "ok". So every transaction increments a count in a
+ * table. When the transaction is durable, the count is written to the mark, a small file beside the database. A
+ * database with a lower count than its mark has lost commits.
  */
 export interface CommitCount {
   /** Id of the history of commits; a restored copy begins a new one. */
@@ -47,8 +48,8 @@ export function readCount(database: SqliteConnection): CommitCount | undefined {
 }
 
 /**
- * Makes a database count its commits. A database that is not in WAL mode is new or a restored copy, since every database that was
- * opened before is in WAL mode: it begins a lineage of its own, before there is any WAL to lose.
+ * Makes a database count its commits. Every database that was opened before is in WAL mode. So a database in another
+ * mode is new or a restored copy, and it begins a lineage of its own, before there is any WAL to lose.
  */
 export function beginCount(database: SqliteConnection): void {
   if (isInWalMode(database) && readCount(database) !== undefined) return;
@@ -80,9 +81,8 @@ export interface CommitCounter {
 }
 
 /**
- * Keeps the mark of an open database. Only durable counts are written to it, so whenever the process is killed the mark is not
- * ahead of the database. The mark is not synced with each commit: it survives the death of the process, and may be behind after
- * a power cut.
+ * Keeps the mark of an open database. Only durable counts are written, so the mark is never ahead of the database. The
+ * mark is not synced with each commit: it survives the death of the process, but may be behind after a power cut.
  */
 export function keepMark(file: string, database: SqliteConnection, files: Files): CommitCounter {
   const handle = files.openSync(markPath(file), constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -114,7 +114,7 @@ export function keepMark(file: string, database: SqliteConnection, files: Files)
       try {
         write(counted);
       } catch {
-        // The rows are durable, so this must not fail: a mark that is behind only detects fewer lost commits.
+        // The rows are durable, so an error here is ignored. A mark that is behind only detects fewer lost commits.
       }
       counted = undefined;
     },

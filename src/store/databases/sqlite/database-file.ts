@@ -34,7 +34,7 @@ export function databaseFile(
 
 function shrink(database: SqliteConnection, files: Files): ReturnType<DatabaseFile['shrink']> {
   const bytes = (): number => {
-    // What is in the WAL is not in the file yet; the file is no smaller before that.
+    // The file shrinks when the WAL is checkpointed.
     database.exec('pragma wal_checkpoint(truncate)');
     return files.statSync(database.location() ?? '').size;
   };

@@ -16,7 +16,7 @@ export interface FileCheck {
 export interface FileCheckOptions {
   /** Called once, with what is wrong with the file. */
   readonly onDamage: (findings: readonly string[]) => void;
-  /** Called with the reason if the file could not be checked. Then it is not known whether it is damaged. */
+  /** Called with the reason if the file could not be checked. The file may then be damaged or not. */
   readonly onUnchecked: (reason: string) => void;
 }
 
@@ -24,8 +24,8 @@ const script = fileURLToPath(new URL('./file-check-process.ts', import.meta.url)
 const findings = z.array(z.string());
 
 /**
- * Checks an SQLite file once, in the background: 3–4 s for each GB. The check runs beside writers, in a process of the lowest
- * priority. It is no thread because Node cannot interrupt SQLite, and the service could not end before the check does.
+ * Checks an SQLite file once, in the background: 3–4 s for each GB. The check runs beside writers, in a process of the
+ * lowest priority. A thread would not do: Node cannot interrupt SQLite, so the service could not end before the check.
  */
 export function startFileCheck(file: string, { onDamage, onUnchecked }: FileCheckOptions): FileCheck {
   let isDamaged = false;

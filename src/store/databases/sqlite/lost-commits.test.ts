@@ -80,7 +80,7 @@ describe.each(losses)('%s', (_, harm) => {
     const before = readFileSync(path(folder, 'weir.db'));
     const answer = await rowsIn(folder);
     expect(answer).toContain(`Cannot open the database at ${path(folder, 'weir.db')}`);
-    expect(answer).toMatch(/weir\.db holds \d+ commits, and weir\.db-mark beside it tells of \d+/);
+    expect(answer).toMatch(/weir\.db holds \d+ commits, and weir\.db-mark beside it counts \d+/);
     expect(answer).toContain(`weir ledger accept-loss --data ${folder}`);
     expect(readFileSync(path(folder, 'weir.db'))).toEqual(before);
     expect(await rowsIn(folder)).toBe(answer);
@@ -96,7 +96,7 @@ describe.each(losses)('%s', (_, harm) => {
     expect(await rowsIn(folder)).toBe(rows);
   });
 
-  it('is accepted on demand, and what tells of it is kept', async () => {
+  it('is accepted on demand, and the record of it is kept', async () => {
     const folder = await killedService();
     harm(folder);
     const accepted = acceptLoss(path(folder, 'weir.db'), new Date(0));
@@ -128,7 +128,7 @@ describe('an empty database file', () => {
   it('that was removed with everything but the mark is refused', async () => {
     const folder = await killedService();
     for (const end of ['', '-wal', '-shm']) rmSync(path(folder, `weir.db${end}`));
-    expect(await rowsIn(folder)).toContain('weir.db is missing or empty, and weir.db-mark beside it tells of');
+    expect(await rowsIn(folder)).toContain('weir.db is missing or empty, and weir.db-mark beside it counts');
     expect(readdirSync(folder)).toEqual(['weir.db-mark']);
     acceptLoss(path(folder, 'weir.db'), new Date());
     expect(await rowsIn(folder)).toBe(0);

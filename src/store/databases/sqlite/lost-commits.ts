@@ -50,7 +50,7 @@ export function findLoss(file: string, machine: FileMachine): Loss | undefined {
     state === 'empty' ? `${name} is missing or empty` : state === 'copy' ? undefined : shortfall(file, mark, machine);
   if (what === undefined) return undefined;
   return {
-    what: `${what}, and ${name}-mark beside it tells of ${mark.commits} commits: the file or its WAL (${name}-wal) was lost, cut or replaced by an older one`,
+    what: `${what}, and ${name}-mark beside it counts ${mark.commits} commits: the file or its WAL (${name}-wal) was lost, cut or replaced by an older one`,
     evidence: [markPath(file)],
   };
 }

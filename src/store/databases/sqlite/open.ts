@@ -36,8 +36,8 @@ const busy = 5;
 const refusals = new Set([19, 20, 18, 25]);
 
 /**
- * Opens the file. Rejects with `CannotOpen`, whose message says what to do when the file is damaged or has lost commits that were
- * durable, and with an error that says what to do when there is no file.
+ * Opens the file. Rejects with `CannotOpen`, or with an error if there is no file. If the file is damaged, has lost
+ * durable commits or is missing, the message says what to do.
  */
 export async function openSqlite(
   location: SqliteLocation,
@@ -100,7 +100,6 @@ async function open(file: string, waitMs: number, machine: Machine): Promise<Ope
     const prepare: OpenDatabase['prepare'] = async (rows) => entriesOf(rows, await names.number(rows));
     return {
       queries,
-      now: time.now,
       writes: sqliteWrites,
       prepare,
       beginUpkeep: (options) => ({
@@ -149,8 +148,8 @@ function letShrink(database: SqliteConnection): void {
 }
 
 /**
- * Switches a new file to a write-ahead log. SQLite does not wait for the lock that this takes when another process makes the same
- * switch at the same moment, because the two could wait for each other: it fails at once, whatever the time limit is.
+ * Switches a new file to a write-ahead log. If another process makes the same switch at the same moment, SQLite fails
+ * at once, whatever the time limit is, because the two could wait for each other.
  */
 async function beginWal(database: SqliteConnection, clock: Clock): Promise<void> {
   const until = clock.elapsed() + lockWaitMs.operator;
@@ -188,7 +187,7 @@ function watch(
       else changed();
       seen = now;
     } catch {
-      // Whether anything has changed is not known; the next query reports what is wrong.
+      // Neither call is made, and the next query reports the error.
     }
   });
   return { stop: async () => stop() };

@@ -21,7 +21,7 @@ export async function* sqliteUpkeep(
   options: UpkeepOptions,
 ): Upkeep {
   for (;;) {
-    // What an earlier process has released and not deleted to its end.
+    // Deletes the rest of the requests that an earlier process began to delete.
     yield* deleteReleased(database);
     const until = dropBefore(options);
     const { report } = options;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { sealFiles } from './web-search.ts';
-import { readSettings } from '../../read-settings.ts';
+import { sealFiles } from './seal-settings.ts';
+import { readSettings } from './read-settings.ts';
 
 const files = (environment: Readonly<Record<string, string>>) => sealFiles(readSettings(environment));
 const search = { WEIR_WEB_SEARCH: 'searxng:http://localhost:8888' };

@@ -1,0 +1,71 @@
+import { type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
+import { asFailure } from '../core/failure.ts';
+import type { Plan } from '../core/plan.ts';
+import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../core/prompt.ts';
+import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
+import type { TokenCounters } from '../metering/meter.ts';
+import type { AffinityOf } from '../routing/affinity.ts';
+import type { RoutingView } from '../routing/health/route-status.ts';
+import { type ContextOptions, makePlan } from '../routing/plan.ts';
+import type { SystemPlacement } from '../routing/system-placement.ts';
+import type { AdmittedRequest } from './accept-request.ts';
+import { checkSearch, type WebSearch } from './search-loop.ts';
+
+export interface PlanServices {
+  /** Whether `GET /v1/models` lists a model. Absent: it lists all. */
+  readonly isListed?: (model: Model) => boolean;
+  readonly tokenizers: Tokenizers;
+  readonly health: RoutingView;
+  readonly affinityOf: AffinityOf;
+  readonly placement: SystemPlacement;
+  /** Absent: the web is not searched, and earlier results cannot be sent back. */
+  readonly search?: WebSearch | undefined;
+  /** A number from 0 up to 1. */
+  readonly random: () => number;
+}
+
+/** A request whose body has been read, and the catalog that it is planned with. */
+interface RequestToPlan {
+  readonly request: Pick<AdmittedRequest, 'credential' | 'watch'>;
+  readonly prepared: PreparedRequest;
+  readonly snapshot: Snapshot;
+}
+
+/** Plans a request. Throws the refusals of its fields, of its model, and of routes without room. */
+export function planRequest({ request, prepared, snapshot }: RequestToPlan, services: PlanServices): Plan {
+  const { credential, watch } = request;
+  const { modelName, stream } = prepared.request;
+  watch.progress({ kind: 'read', modelId: modelNamed(snapshot, modelName)?.id, stream });
+  checkSearch(prepared.request, services.search);
+  const { isListed, tokenizers, health, affinityOf, placement, random } = services;
+  try {
+    return makePlan(prepared, {
+      ...{ snapshot, allowedModels: credential.key.models, isListed, capabilitiesOf, turn: random() },
+      ...{ health, affinityOf, boundsOf: tokenizers.boundsOf, placement },
+      ranked: (ranking) => watch.progress({ kind: 'ranked', ranking }),
+    });
+  } catch (error) {
+    if (asFailure(error).code === 'no_capacity') watch.progress({ kind: 'unavailable' });
+    throw error;
+  }
+}
+
+/** How a prompt is counted on the route that is tried first. Undefined: the model has no tokenizer. */
+export function countingOf({ model, routes: [{ target }] }: Plan): PromptCounting | undefined {
+  return promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
+}
+
+/** Counts of a request by the model's tokenizer, for numbers that no engine reports. Undefined: the model has no tokenizer. */
+export function countersFor(
+  prepared: PreparedRequest,
+  { model, tokenizers, counting }: ContextOptions,
+): TokenCounters | undefined {
+  if (counting === undefined) return undefined;
+  return {
+    countPrompt: async () => {
+      const count = await prepared.countPrompt({ ...counting, want: 'count', limit: model.contextLength });
+      return count.kind === 'counted' ? count.tokens : undefined;
+    },
+    countText: (text) => tokenizers.countText(counting.tokenizerPath, text),
+  };
+}

@@ -1,0 +1,111 @@
+import { DatabaseSync } from 'node:sqlite';
+import { type DatabaseConnection, type Driver, Kysely } from 'kysely';
+import { onTestFinished } from 'vitest';
+import type { Outcome } from '../../src/core/account.ts';
+import type { OpenDatabase } from '../../src/store/databases/database.ts';
+import type { Journal, JournalSegment } from '../../src/store/databases/journal/journal.ts';
+import { migrate } from '../../src/store/databases/migrations.ts';
+import type { Schema } from '../../src/store/databases/schema.ts';
+import { sqliteDialect } from '../../src/store/databases/sqlite/dialect.ts';
+import { sqliteWrites } from '../../src/store/databases/sqlite/writes.ts';
+import { createLedgerNames } from '../../src/store/ledger/ledger-names.ts';
+import { entriesOf } from '../../src/store/ledger/stored-request.ts';
+
+/** An SQLite database in memory that fails as a server does while it is down: `fault` is the reason, or undefined. */
+export async function memoryDatabase() {
+  const file = new DatabaseSync(':memory:', { enableForeignKeyConstraints: true });
+  const state = { fault: undefined as string | undefined, probes: 0, upkeepSteps: 0, isClosed: false };
+  const refuseIfDown = (): void => {
+    if (state.fault !== undefined) throw new Error(state.fault);
+  };
+  const dialect = sqliteDialect(file);
+  const queries = new Kysely<Schema>({
+    dialect: {
+      ...dialect,
+      createDriver: () => {
+        const driver = dialect.createDriver();
+        // Fails in statements and not here: Kysely has one lock for the one connection, and keeps it when this rejects.
+        const acquireConnection = async (): Promise<DatabaseConnection> => {
+          const connection = await driver.acquireConnection();
+          const executeQuery: DatabaseConnection['executeQuery'] = async (query) => {
+            refuseIfDown();
+            return connection.executeQuery(query);
+          };
+          return { ...connection, executeQuery };
+        };
+        const beginTransaction: Driver['beginTransaction'] = async (connection, settings) => {
+          refuseIfDown();
+          await driver.beginTransaction(connection, settings);
+        };
+        return { ...driver, acquireConnection, beginTransaction };
+      },
+    },
+  });
+  await migrate(queries);
+  onTestFinished(() => queries.destroy());
+  const names = createLedgerNames(queries);
+  const database: OpenDatabase = {
+    queries,
+    writes: sqliteWrites,
+    prepare: async (rows) => entriesOf(rows, await names.number(rows)),
+    classify: (error) =>
+      error instanceof Error && /constraint|no workspace/i.test(error.message) ? 'refused' : 'away',
+    probe: async () => {
+      state.probes += 1;
+      refuseIfDown();
+    },
+    watch: () => ({ stop: async () => undefined }),
+    beginUpkeep: () => ({
+      place: 'between',
+      steps: (async function* () {
+        for (;;) {
+          state.upkeepSteps += 1;
+          yield 'done' as const;
+        }
+      })(),
+      stop: async () => undefined,
+    }),
+    announce: async () => undefined,
+    file: undefined,
+    close: async () => void (state.isClosed = true),
+  };
+  return { database, state };
+}
+
+/** A journal in memory. `fault` is why the disk refuses rows, or undefined. Each row counts as one byte. */
+export function memoryJournal(segments: readonly JournalSegment[] = []) {
+  const state = {
+    segments: [...segments],
+    fault: undefined as string | undefined,
+    removed: [] as (readonly [string, 'damaged' | 'refused' | undefined])[],
+    isClosed: false,
+  };
+  let open: Outcome[] = [];
+  let refused: string | undefined;
+  const journal: Journal = {
+    append: (rows) => {
+      refused = state.fault;
+      if (refused !== undefined) throw new Error(refused);
+      open.push(...rows);
+    },
+    fault: () => refused,
+    tryAgain: () => {
+      refused = state.fault;
+    },
+    oldest: () => {
+      if (open.length > 0) state.segments.push({ name: `appended-${state.removed.length}`, rows: open, torn: false });
+      open = [];
+      return state.segments[0];
+    },
+    remove: ({ name }, keep) => {
+      state.segments = state.segments.filter((segment) => segment.name !== name);
+      state.removed.push([name, keep]);
+    },
+    bytes: () => state.segments.reduce((sum, { rows }) => sum + rows.length, open.length),
+    isEmpty: () => state.segments.length === 0 && open.length === 0,
+    close: () => {
+      state.isClosed = true;
+    },
+  };
+  return { journal, state };
+}
