@@ -1,6 +1,7 @@
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import type { FaultEvent, OperatorEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
+import { pairsOf } from './pairs.ts';
 
 const hourMs = 3_600_000;
 /** A Monday. */
@@ -12,13 +13,18 @@ const places = ['before-headers', 'after-headers', 1, 2, 3, 5, 8, 13, 1000] as c
 const statuses = [429, 500, 502, 503, 529] as const;
 const engineNames = ['a1', 'a2', 'b1'] as const;
 
-/** What is crossed so that each pair of values occurs within a virtual hour. */
+/** Random requests of which one is chosen: enough that each possible pair of values occurs within a virtual hour. */
+const candidates = 24;
+/** The requests that are chosen so. After them nothing is left to find, and the others are as chance has them. */
+const crossing = 260;
+
+/** The dimensions that are crossed. A value that is here twice is twice as frequent. */
 const dimensions = {
   surface: ['chat', 'messages'],
   stream: [true, false],
   ask: ['text', 'text', 'tools', 'schema'],
   model: ['tiny', 'thinker'],
-  choices: [1, 1, 1, 2, 3],
+  choices: [1, 1, 2, 3],
   trouble: ['none', 'none', 'break', 'status', 'slow'],
   usage: ['honest', 'honest', 'honest', 'absent', 'running'],
   leaves: [false, false, false, true],
@@ -48,7 +54,7 @@ function directiveOf(chance: Chance): BehaviourInput | undefined {
   }
 }
 
-function requestOf(id: number, at: number, chance: Chance): RequestEvent {
+export function requestOf(id: number, at: number, chance: Chance): RequestEvent {
   const surface = one(dimensions.surface, chance);
   const ask = one(dimensions.ask, chance);
   const stream = one(dimensions.stream, chance);
@@ -67,6 +73,25 @@ function requestOf(id: number, at: number, chance: Chance): RequestEvent {
     leavesAfterMs: one(dimensions.leaves, chance) ? chance() * 400 : undefined,
     readsPerMs: one(dimensions.reads, chance) === 'slowly' ? 0.5 + chance() * 20 : undefined,
   };
+}
+
+/** Of some random requests, the one with the most pairs of values that no earlier request of the plan has. */
+function requestWithNewPairs(options: {
+  readonly id: number;
+  readonly at: number;
+  readonly seen: ReadonlySet<string>;
+  readonly chance: Chance;
+}): RequestEvent {
+  const { id, at, seen, chance } = options;
+  const newPairs = (event: RequestEvent): number => pairsOf(event).filter((pair) => !seen.has(pair)).length;
+  let best = requestOf(id, at, chance);
+  let most = newPairs(best);
+  for (let tries = 1; tries < candidates; tries += 1) {
+    const other = requestOf(id, at, chance);
+    const found = newPairs(other);
+    if (found > most) [best, most] = [other, found];
+  }
+  return best;
 }
 
 /** At a moment that is more often than not close to a request, so that faults meet requests. */
@@ -124,18 +149,21 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
     Math.floor(chance() * 7) * 86_400_000 +
     (chance() < 0.4 ? (22.6 + chance() * 1.2) * hourMs : chance() * 23 * hourMs);
   const asked: RequestEvent[] = [];
+  const pairs = new Set<string>();
   let at = 1_000;
   while (asked.length < requests) {
     // Bursts, and silence between them.
     const burst = 1 + Math.floor(chance() * 30);
     for (let index = 0; index < burst && asked.length < requests; index += 1) {
       at += chance() * 120;
-      asked.push(requestOf(asked.length + 1, at, chance));
+      const id = asked.length + 1;
+      const next = id > crossing ? requestOf(id, at, chance) : requestWithNewPairs({ id, at, seen: pairs, chance });
+      for (const pair of id > crossing ? [] : pairsOf(next)) pairs.add(pair);
+      asked.push(next);
     }
     at += chance() * ((2 * hourMs * 15) / requests);
   }
   const length = Math.max(at, hourMs - 10_000);
-  const scale = hourMs / length;
   const events: WorldEvent[] = asked;
   const calmness = chance();
   const faults = calmness < 0.25 ? 0 : Math.floor(chance() * 24);
@@ -143,7 +171,6 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   const operations = Math.floor(chance() * 16);
   for (let index = 0; index < operations; index += 1)
     events.push(...operatorEventOf(moment(asked, length, chance), chance));
-  void scale;
   return {
     ...{ seed, hours: 1, services, startsAt: Math.floor(startsAt) },
     valkey: services > 1 || chance() < 0.3,

@@ -29,14 +29,33 @@ export function createProgram(name: string, scheduler: Scheduler, startedAt: num
   let waiting = 0;
   const deaths: (() => void)[] = [];
 
+  /** What fell due in a pause, in its order. It runs at the end of the pause. */
+  let held: (() => void)[] = [];
+
+  function hold(run: () => void): void {
+    held.push(run);
+    if (held.length === 1) scheduler.after(pausedUntil - scheduler.now(), endPause);
+  }
+
+  function endPause(): void {
+    // A second pause may have begun in the first one.
+    if (scheduler.now() < pausedUntil) {
+      scheduler.after(pausedUntil - scheduler.now(), endPause);
+      return;
+    }
+    const runs = held;
+    held = [];
+    for (const run of runs) scheduler.after(0, run);
+  }
+
   function deliver(delayMs: number, run: () => void): () => void {
     waiting += 1;
-    let cancel = scheduler.after(delayMs, attempt);
+    const cancel = scheduler.after(delayMs, attempt);
     let isOver = false;
     function attempt(): void {
-      // Whatever fell due in the pause comes at its end, in its order.
+      if (isOver) return;
       if (isAlive && scheduler.now() < pausedUntil) {
-        cancel = scheduler.after(pausedUntil - scheduler.now(), attempt);
+        hold(attempt);
         return;
       }
       end();
