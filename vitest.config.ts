@@ -72,6 +72,16 @@ export default defineConfig({
       { test: { name: 'envoy-alone', include: [...marked.alone], ...withProcesses, fileParallelism: false } },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
       {
+        // One file at a time: each starts servers of 1.3 GB, which need both cores.
+        test: {
+          name: 'vllm',
+          include: ['test/vllm/**/*.test.ts'],
+          ...withProcesses,
+          fileParallelism: false,
+          hookTimeout: 600_000,
+        },
+      },
+      {
         // The first hook may have to install the clients.
         test: { name: 'clients', include: ['test/clients/**/*.test.ts'], ...withProcesses, hookTimeout: 900_000 },
       },

@@ -188,7 +188,7 @@ spec:
   aliases: [gpt-4o]
   ownedBy: qwen
   added: "2026-06-01T00:00:00Z"
-  contextLength: 131072
+  contextLength: 40960
   pricing: {prompt: "0.00000015", completion: "0.0000006", inputCacheRead: "0.00000003"}
   reasoning: {mode: Optional, efforts: [low, medium, high]}
   tokenizer: {path: qwen3-8b}

@@ -76,6 +76,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('./commands/catalog.ts')).catalogCommand },
   },
   {
+    name: 'engine',
+    summary: 'find out what an engine can do',
+    load: { kind: 'commands', register: async () => (await import('./commands/engine.ts')).engineCommand },
+  },
+  {
     name: 'envoy',
     summary: 'what the Envoy beside `serve` needs at its start and at its end',
     load: { kind: 'commands', register: async () => (await import('./commands/envoy.ts')).envoyCommand },

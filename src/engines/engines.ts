@@ -40,10 +40,17 @@ const known = new WeakMap<Route, Capabilities>();
 export function capabilitiesOf(route: Route): Capabilities {
   const before = known.get(route);
   if (before !== undefined) return before;
-  const table = engines[route.backend.engine].capabilities;
-  const { tools, streamedTools, responseFormats, streamedResponseFormats } = route.capabilities;
-  const { parameters, reasoning, conflicts, toolChoice, inlineReasoning } = route.capabilities;
-  const result: Capabilities = {
+  const result = declaredCapabilities(route.backend.engine, route.capabilities);
+  known.set(route, result);
+  return result;
+}
+
+/** An engine's table with an operator's overrides. */
+export function declaredCapabilities(engine: EngineName, given: CapabilityOverrides): Capabilities {
+  const table = engines[engine].capabilities;
+  const { tools, streamedTools, responseFormats, streamedResponseFormats } = given;
+  const { parameters, reasoning, conflicts, toolChoice, inlineReasoning } = given;
+  return {
     ...table,
     tools: { json: tools ?? table.tools.json, stream: streamedTools ?? tools ?? table.tools.stream },
     responseFormats: {
@@ -51,14 +58,12 @@ export function capabilitiesOf(route: Route): Capabilities {
       stream: streamedResponseFormats ?? responseFormats ?? table.responseFormats.stream,
     },
     toolChoice: toolChoice ?? table.toolChoice,
-    parameters: parameters ?? parametersOf(route.backend.engine),
+    parameters: parameters ?? parametersOf(engine),
     ...(conflicts === undefined ? {} : { conflicts }),
     reasoning: { ...table.reasoning, ...reasoning },
     ...(inlineReasoning === undefined ? {} : { inlineReasoning }),
-    continuation: continuationOf(route.capabilities, table.continuation),
+    continuation: continuationOf(given, table.continuation),
   };
-  known.set(route, result);
-  return result;
 }
 
 /** How to find reasoning in a route's text; undefined if there is none. */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { EngineName } from '../core/engine-name.ts';
 import { StartRefusal } from './refusal.ts';
 
-/** An engine, by its own account. */
+/** An engine, as it describes itself. */
 export interface ProbedEngine {
   readonly engine: EngineName;
   /** The address before `/models` and `/chat/completions`. */
@@ -13,9 +13,15 @@ export interface ProbedEngine {
 interface AskOptions {
   readonly key: string | undefined;
   readonly signal: AbortSignal;
+  /** What the messages begin with. Default `--upstream`. */
+  readonly subject?: string;
+  /** The flag that gives the key. Default `--upstream-key`. */
+  readonly keyFlag?: string;
 }
 
 const timeoutMs = 15_000;
+
+const usualSubject = '--upstream';
 
 /**
  * Asks an engine for its models, at `<url>/models` and at `<url>/v1/models`.
@@ -23,6 +29,7 @@ const timeoutMs = 15_000;
  */
 export async function probeUpstream(url: URL, options: AskOptions): Promise<ProbedEngine> {
   const reasons: string[] = [];
+  const { subject = usualSubject } = options;
   for (const base of basesOf(url)) {
     const answer = await ask(`${base}/models`, options);
     if (answer.kind === 'refused') throw new StartRefusal(answer.reason);
@@ -36,7 +43,7 @@ export async function probeUpstream(url: URL, options: AskOptions): Promise<Prob
       continue;
     }
     if (entries.length === 0)
-      throw new StartRefusal(`--upstream: ${base}/models lists no model. Load one there and start again.`);
+      throw new StartRefusal(`${subject}: ${base}/models lists no model. Load one there and start again.`);
     const engine = guessEngine(url.hostname, entries);
     const measured = engine === 'llamacpp' ? await llamacppWindow(base, options) : undefined;
     return {
@@ -46,7 +53,7 @@ export async function probeUpstream(url: URL, options: AskOptions): Promise<Prob
     };
   }
   throw new StartRefusal(
-    `--upstream: ${reasons.join('; ')}. Expected an engine that speaks the chat completions format.`,
+    `${subject}: ${reasons.join('; ')}. Expected an engine that speaks the chat completions format.`,
   );
 }
 
@@ -63,6 +70,7 @@ type Answer =
   | { readonly kind: 'other'; readonly reason: string };
 
 async function ask(address: string, options: AskOptions): Promise<Answer> {
+  const { subject = usualSubject, keyFlag = '--upstream-key' } = options;
   let response: Response;
   try {
     response = await fetch(address, {
@@ -74,14 +82,14 @@ async function ask(address: string, options: AskOptions): Promise<Answer> {
       signal: AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]),
     });
   } catch (error) {
-    return { kind: 'refused', reason: `--upstream: ${address} cannot be reached: ${causeOf(error)}.` };
+    return { kind: 'refused', reason: `${subject}: ${address} cannot be reached: ${causeOf(error)}.` };
   }
   const { status } = response;
   if (status === 401 || status === 403) {
     await response.body?.cancel();
     const reason =
-      options.key === undefined ? 'asks for a key; give it with --upstream-key' : 'refuses the key of --upstream-key';
-    return { kind: 'refused', reason: `--upstream: ${address} ${reason} (status ${status}).` };
+      options.key === undefined ? `asks for a key; give it with ${keyFlag}` : `refuses the key of ${keyFlag}`;
+    return { kind: 'refused', reason: `${subject}: ${address} ${reason} (status ${status}).` };
   }
   if (status !== 200) {
     await response.body?.cancel();
@@ -98,7 +106,7 @@ async function ask(address: string, options: AskOptions): Promise<Answer> {
   }
 }
 
-/** undici says only "fetch failed"; the reason is in its cause. */
+/** undici's message is only "fetch failed"; the reason is in its cause. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`;
@@ -109,7 +117,10 @@ function causeOf(error: unknown): string {
 
 const props = z.object({ default_generation_settings: z.object({ n_ctx: z.int().positive() }) });
 
-/** llama.cpp lists the window that a model was trained for; the one that this server was started with is in /props. */
+/**
+ * The context window of a llama.cpp server, which is in /props. Its list of models has the window that the model was
+ * trained for.
+ */
 async function llamacppWindow(base: string, options: AskOptions): Promise<number | undefined> {
   const answer = await ask(`${new URL(base).origin}/props`, options);
   const parsed = props.safeParse(answer.kind === 'json' ? answer.json : undefined);
@@ -127,7 +138,7 @@ const entry = z.object({
   max_model_len: count,
   /** Together and most hosted services. */
   context_length: count,
-  /** llama.cpp: the window that the server was started with, and the one that the model was trained for. */
+  /** llama.cpp: the window that the server was started with, and the window that the model was trained for. */
   meta: z.object({ n_ctx: count, n_ctx_train: count }).optional().catch(undefined),
   architecture: z
     .object({ input_modalities: z.array(z.string()).optional().catch(undefined) })
@@ -166,7 +177,7 @@ const enginesByHost: readonly (readonly [RegExp, EngineName])[] = [
   [/(^|\.)together\.(ai|xyz)$/, 'together'],
 ];
 
-/** Guesses the engine from its list; `openai`, the plain form, without a hint. */
+/** Guesses the engine from its list; without a hint it is `openai`, the plain form. */
 export function guessEngine(host: string, entries: readonly UpstreamEntry[]): EngineName {
   const byHost = enginesByHost.find(([pattern]) => pattern.test(host));
   if (byHost !== undefined) return byHost[1];
@@ -181,8 +192,8 @@ export function guessEngine(host: string, entries: readonly UpstreamEntry[]): En
 const assumedContextLength = 131_072;
 
 /**
- * The context window that the engine declares, in tokens. The window of the running server counts before that of the
- * model.
+ * The context window that the engine declares, in tokens. The window of the running server has precedence over the
+ * window of the model.
  */
 export function contextLengthOf({ max_model_len, meta, context_length }: UpstreamEntry): number {
   return max_model_len ?? meta?.n_ctx ?? context_length ?? meta?.n_ctx_train ?? assumedContextLength;

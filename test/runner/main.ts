@@ -45,6 +45,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const buildCommands: Readonly<Record<Build, readonly string[]>> = {
   'real engine': [join(root, 'test', 'support', 'real-engine', 'build.sh')],
+  'real vLLM': [join(root, 'test', 'support', 'real-vllm', 'install.sh')],
   'kubernetes tools': ['node', join(root, 'test', 'kube', 'tools', 'build-missing.ts')],
 };
 

@@ -13,6 +13,11 @@ test('no name means every step, and what waits for a long build comes last', () 
   expect(waiting).toEqual(waiting.toSorted((one, other) => Number(one) - Number(other)));
 });
 
+test('vllm runs when it is named, and only then', () => {
+  expect(namesOf()).not.toContain('vllm');
+  expect(namesOf('vllm')).toEqual(['vllm']);
+});
+
 test('a check runs no other program', () => {
   expect(namesOf('check')).toEqual([
     ...['format', 'lint', 'types', 'types of the pages', 'dead exports', 'generated files', 'unit'],

@@ -1,5 +1,5 @@
 /** What takes minutes to compile the first time and is kept outside the checkout from then on. */
-export type Build = 'real engine' | 'kubernetes tools';
+export type Build = 'real engine' | 'real vLLM' | 'kubernetes tools';
 
 /** A command passes or fails as a whole. */
 export interface Command {
@@ -16,6 +16,8 @@ export interface Suite {
   readonly needs?: Build;
   /** Starts real programs, which need the cores. */
   readonly withProcesses?: true;
+  /** Runs only when it is named: it needs gigabytes and many minutes. */
+  readonly onlyByName?: true;
 }
 
 /** What `npm run check` does: no process of another program, and done in seconds. */
@@ -42,16 +44,18 @@ const runs: readonly (readonly Suite[])[] = [
     { kind: 'suite', name: 'clients', needs: 'real engine', withProcesses },
     { kind: 'suite', name: 'kube', needs: 'kubernetes tools', withProcesses },
   ],
+  [{ kind: 'suite', name: 'vllm', needs: 'real vLLM', withProcesses, onlyByName: true }],
 ];
 
 export type Step = Command | { readonly kind: 'vitest'; readonly suites: readonly Suite[] };
 
-/** The steps behind the names on the command line, in the order in which they run best. No name means all of them. */
+/** The steps behind the names on the command line, in the order in which they run best. No name means all but those that run only by name. */
 export function chooseSteps(names: readonly string[]): readonly Step[] {
   const known = ['check', ...check.map(({ name }) => name), ...runs.flat().map(({ name }) => name)];
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) throw new Error(`no step is called "${unknown}"; there are: ${known.join(', ')}`);
-  const isChosen = ({ name }: Command | Suite): boolean => names.length === 0 || names.includes(name);
+  const isChosen = (step: Command | Suite): boolean =>
+    names.includes(step.name) || (names.length === 0 && !(step.kind === 'suite' && step.onlyByName === true));
   const ofCheck = names.includes('check') ? check : check.filter(isChosen);
   return [
     ...ofCheck.map((step): Step => (step.kind === 'suite' ? { kind: 'vitest', suites: [step] } : step)),

@@ -20,10 +20,13 @@ it('a replica that takes over without the last second: what it lost is free of c
     replace(`alter database present rename to past; alter database ${name} rename to present`);
   /** Runs statements at a moment at which nothing is connected to the database, as they demand. */
   const replace = (statements: string) =>
-    vi.waitFor(async () => {
-      await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'present'`);
-      for (const statement of statements.split('; ')) await server.query(statement);
-    });
+    vi.waitFor(
+      async () => {
+        await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'present'`);
+        for (const statement of statements.split('; ')) await server.query(statement);
+      },
+      { timeout: 20_000 },
+    );
   const connected = () => openDatabase(location, { missing: 'create', user: 'operator' });
 
   const before = await connected();

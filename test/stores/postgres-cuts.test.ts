@@ -43,6 +43,12 @@ async function atEachStatement(
 
 const moments = ['before', 'after'] as const;
 
+const statementsOfSettlement = [
+  ...[/^insert into "ledger_models"/, /attach partition/, /^start transaction/, /^insert into requests/],
+  ...[/for no key update$/, /^update workspaces set balance/, /^insert into spending/],
+  ...[/^insert into usage_hours/, /^insert into usage_days/, /^commit/],
+];
+
 describe.each(moments)('a connection that is cut %s any statement', (when) => {
   it('of a settlement: each row is acknowledged, written once and charged once', async () => {
     const { near, proxy, location, owners } = await behindProxy();
@@ -67,18 +73,19 @@ describe.each(moments)('a connection that is cut %s any statement', (when) => {
       (turn) => settle(`r${turn}`, Date.UTC(2000, turn, 1)),
       (turn) => settle(`before-r${turn}`, Date.UTC(2000, 0, 1)),
     );
+    for (const [index, statement] of statementsOfSettlement.entries()) {
+      // A busy machine settles rows in other batches, which shifts the numbers of statements. Then a turn misses a statement.
+      if (cuts.some((cut) => statement.test(cut))) continue;
+      await settle(`before-missed-${index}`, Date.UTC(2000, 0, 1));
+      proxy.arm({ statement, when });
+      await settle(`missed-${index}`, Date.UTC(2010, index, 1));
+      expect(proxy.disarm(), String(statement)).toMatch(statement);
+    }
     const rows = await near.queries.selectFrom('requests').select('request_text').execute();
     expect(rows.map((row) => row.request_text).toSorted()).toEqual(settled.toSorted());
     expect(await differencesIn(near.database)).toEqual([]);
     const { balance } = await findWorkspace(near.queries, 'acme');
     expect(balance).toBe(near.workspace.balance - 7n * BigInt(settled.length / 2));
-    for (const statement of [
-      ...[/^insert into "ledger_models"/, /attach partition/, /^start transaction/, /^insert into requests/],
-      ...[/for no key update$/, /^update workspaces set balance/, /^insert into spending/],
-      ...[/^insert into usage_hours/, /^insert into usage_days/, /^commit/],
-    ]) {
-      expect(cuts, String(statement)).toContainEqual(expect.stringMatching(statement));
-    }
   });
 
   it('of a credit or a correction: tried again with its idempotency key, it is there once', async () => {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -71,11 +72,14 @@ async function install(name: string, command: string): Promise<void> {
     mkdirSync(clusters, { recursive: true });
     writeFileSync(`${clusters}/createcluster.conf`, 'create_main_cluster = false\n');
   }
+  // apt waits for another apt while it installs, but not while it updates its lists. Suites install at the same time.
+  const alone = (...args: readonly string[]) =>
+    run('flock', [join(tmpdir(), 'weir-test-packages.lock'), ...args], options);
   const apt = (...args: readonly string[]) =>
-    run('apt-get', ['-o', 'DPkg::Lock::Timeout=300', '-o', 'Dpkg::Options::=--force-confold', ...args], options);
+    alone('apt-get', '-o', 'DPkg::Lock::Timeout=300', '-o', 'Dpkg::Options::=--force-confold', ...args);
   try {
     // A run that was ended in the middle of an installation must not break the next one.
-    await run('dpkg', ['--configure', '-a'], options);
+    await alone('dpkg', '--configure', '-a');
     await apt('update');
     await apt('install', '-y', '--no-install-recommends', name);
   } catch (error) {

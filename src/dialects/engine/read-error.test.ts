@@ -34,6 +34,34 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
     'context-length',
   ],
   [
+    'vllm 0.32',
+    400,
+    {
+      error: {
+        message:
+          "This model's maximum context length is 2048 tokens. However, your prompt contains at least 2049 input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=2049)",
+        type: 'BadRequestError',
+        param: 'input_tokens',
+        code: 400,
+      },
+    },
+    'context-length',
+  ],
+  [
+    'vllm 0.32',
+    400,
+    {
+      error: {
+        message:
+          'max_tokens=5000 cannot be greater than max_model_len=2048. Please request fewer output tokens. (parameter=max_tokens, value=5000)',
+        type: 'BadRequestError',
+        param: 'max_tokens',
+        code: 400,
+      },
+    },
+    'context-length',
+  ],
+  [
     'vllm',
     400,
     flat(

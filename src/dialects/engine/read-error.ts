@@ -56,6 +56,8 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   [/rate.?limit|too many requests|(?:tokens|requests) per (?:second|minute|day)|throttl|\b[tr]p[md]\b/, 'rate-limit'],
   // vLLM, OpenAI, DeepSeek, SGLang, Fireworks: "(this) model's maximum context length (is)", "maximum model length".
   [/max(?:imum)? (?:context|model|sequence|prompt) len(?:gth)?/, 'context-length'],
+  // vLLM 0.32: "max_tokens=5000 cannot be greater than max_model_len=2048."
+  [/cannot be greater than max_model_len/, 'context-length'],
   // SGLang, Together: "The input (N tokens) is longer than the model's context length (M tokens)."
   [/longer than the model'?s context|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context/, 'context-length'],
   // llama.cpp: "the request exceeds the available context size"; "context size has been exceeded".
@@ -97,7 +99,9 @@ const parametersInErrors = parameterNames.toSorted((a, b) => b.length - a.length
 const parts: readonly NamedPart[] = [
   [/\bresponse_?format\b|\bjson_schema\b|\bguided_(?:json|grammar)\b|\bstructured_outputs?\b/, 'response_format'],
   [/\btool_choice\b/, 'tool_choice'],
-  [/\breasoning_effort\b|\benable_thinking\b/, 'reasoning'],
+  [/\breasoning_effort\b|\benable_thinking\b|\bthinking_token_budget\b/, 'reasoning'],
+  // vLLM 0.32: "n must be 1 when using greedy sampling, got 2." It names no parameter in a field.
+  [/\bn must be 1\b/, 'n'],
   ...parametersInErrors
     .filter((name) => parameters[name].namedInErrors === 'anywhere')
     .map((name): NamedPart => [new RegExp(`\\b(?:${wordsFor(name).join('|')})\\b`), name]),

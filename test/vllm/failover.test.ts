@@ -1,0 +1,190 @@
+/** Two real vLLM servers, of which one is killed, stopped or ended in the middle of an answer: the caller must not notice. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startVllm, type Vllm } from '../support/vllm.ts';
+import { askTiny as ask, getWeather, vllmManifests } from '../support/vllm-catalog.ts';
+import { startWeir, type Weir } from '../support/weir.ts';
+
+/** Each costs the start of a server. `VLLM_KILLS=50` takes half an hour on an idle machine. */
+const kills = Number(process.env['VLLM_KILLS'] ?? '4');
+/** On a busy machine the engine has at times written all of its answer before the blow falls: that round does not count. */
+const roundsPerKill = 3;
+
+let servers: [Vllm, Vllm];
+let weir: Weir;
+
+const options = {
+  extra: ['--structured-outputs-config', '{"backend": "xgrammar", "disable_any_whitespace": true}'],
+};
+
+beforeAll(async () => {
+  servers = await Promise.all([startVllm(options), startVllm(options)]);
+  weir = await startWeir({
+    unlimited: true,
+    manifests: { 'catalog.yaml': vllmManifests(servers) },
+    env: { WEIR_IDLE_SECONDS: '10' },
+  });
+});
+afterAll(async () => {
+  await weir.close();
+  for (const server of servers) server.resume();
+  await Promise.all(servers.map((server) => server.close()));
+});
+
+const schema = {
+  type: 'object',
+  properties: { tides: { type: 'array', items: { type: 'boolean' }, minItems: 30, maxItems: 30 } },
+  required: ['tides'],
+  additionalProperties: false,
+};
+
+/** Answers of a hundred tokens and more, each of another kind. */
+const kinds = {
+  text: ask({ max_tokens: 240 }),
+  reasoning: ask({ max_tokens: 200, reasoning_effort: 'high' }, 'muse'),
+  'a call of a tool': ask({ max_tokens: 300, tools: [getWeather] }, 'twoCalls'),
+  'structured output': ask({
+    max_tokens: 300,
+    response_format: { type: 'json_schema', json_schema: { name: 't', schema, strict: true } },
+  }),
+} as const;
+type KindName = keyof typeof kinds;
+const kindNames = Object.keys(kinds) as readonly KindName[];
+
+interface Heard {
+  content: string;
+  reasoning: string;
+  readonly calls: { name: string; arguments: string }[];
+  readonly finishes: string[];
+  usage: unknown;
+}
+
+interface Chunk {
+  readonly choices: readonly {
+    readonly delta: {
+      readonly content?: string | null;
+      readonly reasoning_content?: string;
+      readonly tool_calls?: readonly { index: number; function?: { name?: string; arguments?: string } }[];
+    };
+    readonly finish_reason: string | null;
+  }[];
+  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null;
+}
+
+/** Listens to an answer; `after` runs once, as soon as this much of it has come. */
+async function listen(
+  kind: KindName,
+  after?: { readonly characters: number; readonly run: () => Promise<void> },
+): Promise<Heard> {
+  const heard: Heard = { content: '', reasoning: '', calls: [], finishes: [], usage: undefined };
+  let running: Promise<void> | undefined;
+  let characters = 0;
+  const stream = (await weir.client().chat.completions.create({
+    ...kinds[kind],
+    ...{ stream: true, stream_options: { include_usage: true } },
+  })) as AsyncIterable<Chunk>;
+  for await (const { choices, usage } of stream) {
+    if (usage) heard.usage = { prompt: usage.prompt_tokens, completion: usage.completion_tokens };
+    const [choice] = choices;
+    if (choice === undefined) continue;
+    const { content, reasoning_content: reasoning, tool_calls: fragments = [] } = choice.delta;
+    heard.content += content ?? '';
+    heard.reasoning += reasoning ?? '';
+    characters += (content ?? '').length + (reasoning ?? '').length;
+    for (const fragment of fragments) {
+      const call = (heard.calls[fragment.index] ??= { name: '', arguments: '' });
+      call.name += fragment.function?.name ?? '';
+      call.arguments += fragment.function?.arguments ?? '';
+      characters += (fragment.function?.arguments ?? '').length;
+    }
+    if (choice.finish_reason !== null) heard.finishes.push(choice.finish_reason);
+    if (after !== undefined && characters >= after.characters) running ??= after.run();
+  }
+  await running;
+  return heard;
+}
+
+/** The server that is writing just now. */
+async function writing(): Promise<0 | 1 | undefined> {
+  for (const index of [0, 1] as const) {
+    if ((await servers[index].metric('vllm:num_requests_running')) > 0) return index;
+  }
+  return undefined;
+}
+
+/** Answers that broke off and went on elsewhere. */
+const resumed = (): Promise<number> => weir.metric('weir_attempts_total', { reason: 'resume', step: 'route' });
+
+const unbroken = new Map<KindName, Heard>();
+async function unbrokenOf(kind: KindName): Promise<Heard> {
+  const known = unbroken.get(kind) ?? (await listen(kind));
+  unbroken.set(kind, known);
+  return known;
+}
+
+/** Breaks answers of a kind until one was under way; the caller must hear the unbroken one each time. */
+async function breakOne(
+  kind: KindName,
+  blow: (index: 0 | 1) => Promise<void>,
+  recover: (index: 0 | 1) => Promise<void>,
+): Promise<boolean> {
+  const whole = await unbrokenOf(kind);
+  const before = await resumed();
+  let struck: 0 | 1 | undefined;
+  try {
+    const heard = await listen(kind, {
+      characters: 12,
+      run: async () => {
+        struck = await writing();
+        if (struck !== undefined) await blow(struck);
+      },
+    });
+    expect({ kind, ...heard }).toEqual({ kind, ...whole });
+  } finally {
+    if (struck !== undefined) await recover(struck);
+  }
+  return (await resumed()) > before || struck !== undefined;
+}
+
+const restart = async (index: 0 | 1): Promise<void> => {
+  servers[index] = await startVllm({ ...options, port: servers[index].port });
+};
+
+it('unbroken answers are what the model knows by heart, whichever server writes them', async () => {
+  for (const kind of kindNames) expect(await listen(kind)).toEqual(await unbrokenOf(kind));
+  expect(unbroken.get('text')?.content).toHaveLength(240);
+  expect(unbroken.get('reasoning')?.reasoning.length).toBeGreaterThan(150);
+  expect(unbroken.get('a call of a tool')?.calls).toHaveLength(2);
+  expect(JSON.parse(unbroken.get('structured output')?.content ?? '')).toEqual({ tides: expect.any(Array) });
+});
+
+describe('a caller does not notice', () => {
+  it(
+    'that a server is killed in mid-stream, again and again',
+    async () => {
+      const broken: Record<string, number> = {};
+      for (let round = 0; round < kills; round += 1) {
+        const kind = kindNames[round % kindNames.length] ?? 'text';
+        for (let tries = 0; tries < roundsPerKill; tries += 1) {
+          if (!(await breakOne(kind, (index) => servers[index].kill(), restart))) continue;
+          broken[kind] = (broken[kind] ?? 0) + 1;
+          break;
+        }
+      }
+      console.log(`killed in mid-stream: ${JSON.stringify(broken)}`);
+      expect(Object.values(broken).reduce((sum, count) => sum + count, 0)).toBe(kills);
+    },
+    kills * 180_000,
+  );
+
+  it.each(kindNames)('that a server stops in the middle of %s', async (kind) => {
+    const stop = async (index: 0 | 1): Promise<void> => servers[index].pause();
+    const goOn = async (index: 0 | 1): Promise<void> => servers[index].resume();
+    let isBroken = false;
+    for (let tries = 0; tries < roundsPerKill && !isBroken; tries += 1) isBroken = await breakOne(kind, stop, goOn);
+    expect(isBroken).toBe(true);
+  });
+
+  it('that a server is ended in order', async () => {
+    expect(await breakOne('text', (index) => servers[index].close(), restart)).toBe(true);
+  }, 300_000);
+});

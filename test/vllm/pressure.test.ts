@@ -1,0 +1,54 @@
+/** A vLLM with room for two requests and a small KV cache: it queues, and takes requests back when the cache is full. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startVllm, type Vllm } from '../support/vllm.ts';
+import { askTiny as ask, vllmManifests } from '../support/vllm-catalog.ts';
+import { startWeir, type Weir } from '../support/weir.ts';
+
+let vllm: Vllm;
+let weir: Weir;
+
+beforeAll(async () => {
+  // 2 layers, 2 heads of 32 numbers, keys and values, 2 bytes each: 512 bytes a token, so 1,228 tokens.
+  vllm = await startVllm({ contextLength: 1024, maxRequests: 2, extra: ['--num-gpu-blocks-override', '10'] });
+  weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': vllmManifests([vllm]) } });
+});
+afterAll(async () => {
+  await weir.close();
+  await vllm.close();
+});
+
+const say = (index: number, tokens: number) =>
+  weir.client().chat.completions.create({
+    ...ask({ max_tokens: tokens }),
+    messages: [{ role: 'user' as const, content: `request ${index} please` }],
+  });
+
+it('requests beyond its room wait there, and all are answered', async () => {
+  const asked = Promise.all(Array.from({ length: 6 }, (_, index) => say(index, 60)));
+  let mostRunning = 0;
+  let mostWaiting = 0;
+  let isOver = false;
+  void asked.finally(() => (isOver = true));
+  while (!isOver) {
+    mostRunning = Math.max(mostRunning, await vllm.metric('vllm:num_requests_running'));
+    mostWaiting = Math.max(mostWaiting, await vllm.metric('vllm:num_requests_waiting'));
+  }
+  const answers = await asked;
+  expect(mostRunning).toBeLessThanOrEqual(2);
+  expect(mostWaiting).toBeGreaterThan(0);
+  for (const { choices, usage } of answers) {
+    expect(choices[0]?.finish_reason).toBe('length');
+    expect(choices[0]?.message.content).toHaveLength(60);
+    expect(usage?.completion_tokens).toBe(60);
+  }
+});
+
+it('a request that was taken back for want of cache is answered whole, and billed once', async () => {
+  const before = await vllm.metric('vllm:num_preemptions_total');
+  const answers = await Promise.all([say(1, 700), say(2, 700)]);
+  for (const { choices, usage } of answers) {
+    expect(choices[0]?.message.content).toHaveLength(700);
+    expect(usage?.completion_tokens).toBe(700);
+  }
+  expect(await vllm.metric('vllm:num_preemptions_total')).toBeGreaterThan(before);
+});
