@@ -9,7 +9,7 @@ import type { RequestEvent } from './events.ts';
 /** No stored byte may contain it: it is in each prompt. */
 export const canary = 'CANARYPROMPT';
 
-export const schema = {
+const schema = {
   type: 'object',
   properties: { city: { type: 'string' }, days: { type: 'integer', minimum: 1, maximum: 9 } },
   required: ['city', 'days'],
