@@ -30,6 +30,8 @@ interface SharedLimitsOptions {
   readonly replicas: () => number;
   /** For tests: the time, in place of the server's. */
   readonly timeMs: (() => number) | undefined;
+  /** Runs a function at the end of this turn of the event loop. */
+  readonly nextTurn: (run: () => void) => void;
 }
 
 /** Reservations that grow are reported this often; requests that end are reported at once. */
@@ -68,7 +70,10 @@ interface Report {
  * Limits that hold for the sum of all replicas. While the server is down, each replica keeps to its share: the limit divided by the
  * number of replicas that were last seen.
  */
-export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }: SharedLimitsOptions): SharedLimits {
+export function createSharedLimits(
+  link: ValkeyLink,
+  { clock, replicas, timeMs, nextTurn }: SharedLimitsOptions,
+): SharedLimits {
   const tallies = createTallies(changed);
   const here = createMemoryLimits(clock, tallies);
   /** Requests under way that the server counts, by workspace. */
@@ -76,6 +81,8 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
   /** Which workspaces and keys have to be reported to the server. */
   const workspaces = new Map<string, Report>();
   const keys = new Map<string, Report>();
+  /** Keys of which the server may hold an amount. A key can get its budget, or lose it, while a request of it is under way. */
+  const keysAtServer = new Set<string>();
   /** Whether the next reports are the first ones under a new name. */
   let isNewName = false;
   let nextReport: 'none' | 'later' | 'soon' = 'none';
@@ -86,7 +93,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
     const found = left?.();
     const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
     owe(workspaces, ask.workspaceId, balance);
-    if (ask.funds.budget !== undefined) owe(keys, ask.keyId, budget);
+    if (ask.funds.budget !== undefined || keysAtServer.has(ask.keyId)) owe(keys, ask.keyId, budget);
     scheduleReport(change);
   }
 
@@ -98,7 +105,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
   function scheduleReport(change: TallyChange): void {
     if (change === 'released' && nextReport !== 'soon') {
       nextReport = 'soon';
-      setImmediate(reportNow);
+      nextTurn(reportNow);
     } else if (nextReport === 'none') {
       nextReport = 'later';
       clock.after(reportEveryMs, reportNow);
@@ -127,7 +134,12 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
       if (inFlight === 0) counted.delete(id);
       else counted.set(id, inFlight);
     }
-    for (const [id, { left }] of keys) send('key', id, 0, tallies.ofKey(id).reserved, left);
+    for (const [id, { left }] of keys) {
+      const { reserved } = tallies.ofKey(id);
+      send('key', id, 0, reserved, left);
+      if (reserved === 0n) keysAtServer.delete(id);
+      else keysAtServer.add(id);
+    }
     workspaces.clear();
     keys.clear();
     return Promise.all(sent);
@@ -236,6 +248,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
     // The cost is reserved here before the server is asked, so that every later report includes this cost.
     const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
+    if (funds.budget !== undefined) keysAtServer.add(keyId);
     const reply = link.run(
       reserveScript,
       [`ws:${workspaceId}`, `key:${keyId}`, 'replicas'].map(link.key),

@@ -4,7 +4,7 @@ import type { Limits } from '../core/limits.ts';
 import type { ValkeyAddress } from '../core/valkey-address.ts';
 import type { Tallies } from './memory.ts';
 import { createSharedLimits, type SharedLimits } from './shared-limits.ts';
-import { openValkeyClient } from './valkey-client.ts';
+import { openValkeyClient, type ValkeyClient } from './valkey-client.ts';
 import { createValkeyLink, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
 
 /** Limits that hold for the sum of all replicas, on one Valkey or on a cluster. */
@@ -25,6 +25,10 @@ export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp' | 'o
   readonly onDown: () => void;
   /** For tests: the time, in place of the server's. */
   readonly timeMs?: () => number;
+  /** Absent: connects to the address. */
+  readonly connect?: ((address: ValkeyAddress) => ValkeyClient) | undefined;
+  /** Runs a function at the end of this turn of the event loop. */
+  readonly nextTurn?: ((run: () => void) => void) | undefined;
 }
 
 /**
@@ -52,7 +56,8 @@ interface Part {
  * Connects, and keeps trying. While a server is down, each replica applies its share of the limits of its workspaces.
  */
 export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }: ValkeyLimitsOptions): ValkeyLimits {
-  const client = openValkeyClient(address);
+  const { connect = openValkeyClient, nextTurn = setImmediate } = options;
+  const client = connect(address);
   const parts = (address.kind === 'server' ? [undefined] : clusterTags).map(makePart);
   const [first] = parts;
   if (first === undefined) throw new Error('there is no part');
@@ -74,7 +79,7 @@ export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }
         onDown();
       },
     });
-    const limits = createSharedLimits(link, { clock: options.clock, replicas, timeMs });
+    const limits = createSharedLimits(link, { clock: options.clock, replicas, timeMs, nextTurn });
     return { link, limits };
   }
 

@@ -6,7 +6,7 @@ import { sampleDatabase, temporaryFolder } from '../../test/support/sample-datab
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { lockedByAnother, storeAt } from '../../test/support/sample-store.ts';
 import { hashKey } from './accounts/key-text.ts';
-import type { OpenStore } from './open-store.ts';
+import type { OpenStore } from './connect-store.ts';
 import { verifyLedger } from './ledger/verify-ledger.ts';
 
 /** A store on a database that nobody can write until `release`. */

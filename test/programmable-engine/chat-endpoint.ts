@@ -1,5 +1,3 @@
-import type { ServerResponse } from 'node:http';
-
 import type { Behaviour } from './behaviour.ts';
 import { readMessages } from './chat-message.ts';
 import { type ChatRequest, readChatRequest } from './chat-request.ts';
@@ -15,7 +13,7 @@ import type { Orders } from './orders.ts';
 import { choiceTokens, prepareAnswer } from './prepared-answer.ts';
 import type { PromptMemory } from './prompt-memory.ts';
 import { RequestRefusal } from './request-refusal.ts';
-import { createWire } from './wire.ts';
+import type { Wire } from './wire.ts';
 
 /** What the chat endpoint of one engine works with. */
 export interface ChatEndpoint {
@@ -24,14 +22,19 @@ export interface ChatEndpoint {
   readonly models: readonly EngineModel[];
   readonly orders: Orders;
   readonly memory: PromptMemory;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: () => number;
 }
 
+/** Opens the way to the client. `compress`: the body goes out as gzip. */
+export type OpenWire = (compress: boolean) => Wire;
+
 /** Answers one chat completion request, or breaks it as told. Resolves when the engine has nothing more to say. */
-export async function answerChat(endpoint: ChatEndpoint, body: JsonObject, response: ServerResponse): Promise<void> {
+export async function answerChat(endpoint: ChatEndpoint, body: JsonObject, openWire: OpenWire): Promise<void> {
   const names = { engine: endpoint.name, model: stringOr(body['model'], '') };
   let behaviour: Behaviour = endpoint.orders.standing();
   const refuse = async (error: EngineError): Promise<void> =>
-    replyError(response, error, { behaviour, identity: endpoint.identity });
+    replyError(openWire, error, { behaviour, identity: endpoint.identity });
   try {
     const messages = readMessages(body['messages']);
     const model = endpoint.models.find((one) => one.id === names.model);
@@ -49,7 +52,7 @@ export async function answerChat(endpoint: ChatEndpoint, body: JsonObject, respo
     }
     const request = readChatRequest(body, messages, behaviour);
     const contextLength = behaviour.contextLength ?? model?.maxModelLen ?? 131_072;
-    await deliver(endpoint, request, { behaviour, contextLength, names, response });
+    await deliver(endpoint, request, { behaviour, contextLength, names, openWire });
   } catch (error) {
     if (error instanceof RequestRefusal) await refuse(error);
     else if (error instanceof DirectiveError) {
@@ -65,7 +68,7 @@ async function deliver(
     readonly behaviour: Behaviour;
     readonly contextLength: number;
     readonly names: { readonly engine: string; readonly model: string };
-    readonly response: ServerResponse;
+    readonly openWire: OpenWire;
   },
 ): Promise<void> {
   const { behaviour, names } = making;
@@ -77,9 +80,9 @@ async function deliver(
     serial,
     contextLength: making.contextLength,
     idPrefix: behaviour.identify === false ? 'chatcmpl-' : identity.idPrefix,
-    created: Math.floor(Date.now() / 1000),
+    created: Math.floor(endpoint.now() / 1000),
   });
-  const wire = createWire(making.response, behaviour.gzip === true);
+  const wire = making.openWire(behaviour.gzip === true);
   const delivery = { behaviour, names, headers: engineHeaders(identity, behaviour) };
   if (request.stream) {
     await deliverStream(wire, completionChunks(answer, request, { behaviour, identity }), delivery);
@@ -95,13 +98,13 @@ let serial = 0;
 
 /** Sends an error in the shape that the behaviour asks for. */
 export async function replyError(
-  response: ServerResponse,
+  openWire: OpenWire,
   error: EngineError,
   engine: { readonly behaviour: Behaviour; readonly identity: EngineIdentity },
 ): Promise<void> {
   const { behaviour, identity } = engine;
   const reply = errorReply(error, behaviour);
-  const wire = createWire(response, false);
+  const wire = openWire(false);
   await wire.pause(behaviour.headersDelayMs ?? 0);
   wire.sendHead(error.status, {
     'content-type': behaviour.contentType ?? reply.contentType,

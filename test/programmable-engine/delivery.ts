@@ -62,7 +62,7 @@ export async function deliverStream(wire: Wire, chunks: Iterable<JsonObject>, op
       if (!(await body.eventDone())) return;
     }
     // A long answer without pauses must not keep the others waiting.
-    if (count % 64 === 0) await nextTurn();
+    if (count % 64 === 0) await wire.nextTurn();
   }
   const done = behaviour.done === 'absent' ? '' : framing.done;
   if (!(await body.write(glued + done))) return;
@@ -117,5 +117,3 @@ function halfWay(fault: Fault | undefined, whole: string | undefined): Fault | u
     return fault;
   return { kind: fault.kind, at: { bytes: Math.floor(Buffer.byteLength(whole ?? '') / 2) } };
 }
-
-const nextTurn = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 
 import type { BehaviourInput } from './behaviour.ts';
-import { answerChat, type ChatEndpoint, replyError } from './chat-endpoint.ts';
+import { answerChat, type ChatEndpoint, type OpenWire, replyError } from './chat-endpoint.ts';
 import { type EngineModelInput, engineModelOf, modelList } from './engine-model.ts';
 import { DirectiveError } from './directive.ts';
 import { errorOfStatus } from './error-reply.ts';
@@ -11,6 +11,7 @@ import { listen, stopListening } from './listening.ts';
 import { createOrders } from './orders.ts';
 import { createPromptMemory } from './prompt-memory.ts';
 import { readRequestBody } from './request-body.ts';
+import { createWire } from './wire.ts';
 import { createRequestJournal, type JournalEntry, type RecordedRequest } from './request-journal.ts';
 
 export interface ProgrammableEngineOptions {
@@ -60,7 +61,7 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
   const memory = createPromptMemory();
   const journal = createRequestJournal();
   const models = (options.models ?? ['demo-chat']).map(engineModelOf);
-  const endpoint: ChatEndpoint = { name, identity, models, orders, memory };
+  const endpoint: ChatEndpoint = { name, identity, models, orders, memory, now: Date.now };
   const reset = (): void => {
     orders.revoke();
     memory.forget();
@@ -73,8 +74,9 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
     if (bytes === undefined) return;
     const body = bytes.length === 0 ? undefined : parsedOr(bytes.toString());
     const standing = orders.standing();
+    const openWire: OpenWire = (compress) => createWire(response, compress);
     const plainError = async (status: number): Promise<void> =>
-      replyError(response, errorOfStatus(status, { engine: name, model: '' }), { behaviour: standing, identity });
+      replyError(openWire, errorOfStatus(status, { engine: name, model: '' }), { behaviour: standing, identity });
 
     if (path === '/health') {
       sendJson(response, standing.healthStatus ?? 200, undefined);
@@ -89,7 +91,7 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
       const { headers } = request;
       const entry = journal.add({ method: 'POST', path: request.url ?? path, headers, bodyBytes: bytes.length, body });
       await recorded(entry, response, async () =>
-        isJsonObject(body) ? answerChat(endpoint, body, response) : plainError(400),
+        isJsonObject(body) ? answerChat(endpoint, body, openWire) : plainError(400),
       );
     } else {
       await plainError(404);

@@ -16,6 +16,8 @@ export interface Wire {
   readonly send: (bytes: Uint8Array | string) => Promise<void>;
   /** As `send`, and the bytes have left this process in a piece of their own when it resolves. */
   readonly sendAlone: (bytes: Uint8Array) => Promise<void>;
+  /** Lets other answers go on. */
+  readonly nextTurn: () => Promise<void>;
   /** Ends the body as HTTP says. */
   readonly end: (lastBytes?: string) => Promise<void>;
   /** FIN without the end of the body. */
@@ -73,6 +75,7 @@ export function createWire(response: ServerResponse, compress: boolean): Wire {
     untilClosed: async () => {
       while (!closed()) await roused();
     },
+    nextTurn: async () => new Promise((resolve) => setImmediate(resolve)),
     sendAlone: async (bytes) => {
       await send(bytes);
       // The http module corks until the next tick; after one turn of the loop the bytes are in the kernel.

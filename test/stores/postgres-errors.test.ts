@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { OpenStore } from '../../src/store/open-store.ts';
+import type { OpenStore } from '../../src/store/connect-store.ts';
 import type { StoreStatus } from '../../src/store/worker-message.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { startPostgres } from '../support/postgres.ts';

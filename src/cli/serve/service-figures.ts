@@ -8,7 +8,7 @@ import type { ProcessLoad } from '../../process/load.ts';
 import type { ThreadWatch } from '../../process/threads.ts';
 import type { ValkeyLimits } from '../../rate-limits/valkey.ts';
 import type { Settings } from '../../settings.ts';
-import type { OpenStore } from '../../store/open-store.ts';
+import type { OpenStore } from '../../store/connect-store.ts';
 import type { FileCheck } from '../../store/databases/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/model-performance.ts';
 import { catalogFigures, type ServiceFigures } from '../../telemetry/ops/gauges.ts';

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Files, thisMachine } from '../machine.ts';
 
 /** A lock that only one process on the machine can hold; it ends when that process is killed. */
 export interface FolderLock {
@@ -45,8 +46,9 @@ export function takeJournalFolder(root: string, tryLock: TryLock): JournalFolder
 }
 
 /** The names of the files of rows in a folder. */
-export function rowFilesIn(folder: string): readonly string[] {
-  return readdirSync(folder, { withFileTypes: true })
+export function rowFilesIn(folder: string, files: Pick<Files, 'readdirSync'> = thisMachine.files): readonly string[] {
+  return files
+    .readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile() && rowsName.test(entry.name))
     .map(({ name }) => name);
 }

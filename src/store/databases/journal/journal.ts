@@ -1,19 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  fdatasyncSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  unlinkSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../../core/failure.ts';
+import { type Machine, thisMachine } from '../machine.ts';
 import { rowFilesIn, trialName } from './folder.ts';
 import {
   type FieldValue,
@@ -61,6 +49,8 @@ export interface JournalOptions {
   readonly maxBytes: number;
   /** A file is closed at this size. It is read in one piece, and settled again after a crash. */
   readonly segmentBytes: number;
+  /** Absent: this one. */
+  readonly machine?: Pick<Machine, 'files' | 'time'> | undefined;
 }
 
 const extension = '.journal';
@@ -68,20 +58,21 @@ const extension = '.journal';
 const trial = Buffer.alloc(16 * 1024);
 
 /** Opens the journal of a folder, with the files that an earlier process has left in it. Throws when the folder cannot be read. */
-export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions): Journal {
+export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMachine }: JournalOptions): Journal {
+  const { files, time: clock } = machine;
   /** Oldest first: the names begin with the time. */
-  let closed: readonly string[] = rowFilesIn(folder).toSorted();
-  let bytes = closed.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  let closed: readonly string[] = rowFilesIn(folder, files).toSorted();
+  let bytes = closed.reduce((sum, name) => sum + files.statSync(join(folder, name)).size, 0);
   let open: { readonly name: string; readonly file: number; size: number } | undefined;
   let made = 0;
   let fault: string | undefined;
 
   function begin(): NonNullable<typeof open> {
     made += 1;
-    const [time, number] = [String(Date.now()).padStart(15, '0'), String(made).padStart(6, '0')];
+    const [time, number] = [String(clock.now()).padStart(15, '0'), String(made).padStart(6, '0')];
     // The random part makes the names of several processes differ, because their files may be moved into one folder.
     const name = `${time}-${number}-${randomBytes(4).toString('hex')}${extension}`;
-    const file = openSync(join(folder, name), 'ax', 0o600);
+    const file = files.openSync(join(folder, name), 'ax', 0o600);
     syncFolder();
     open = { name, file, size: 0 };
     return open;
@@ -89,7 +80,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
 
   function end(): void {
     if (open === undefined) return;
-    closeSync(open.file);
+    files.closeSync(open.file);
     closed = [...closed, open.name];
     open = undefined;
   }
@@ -97,12 +88,12 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
   function write(record: Buffer): void {
     const into = open ?? begin();
     try {
-      for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
-      fdatasyncSync(into.file);
+      for (let written = 0; written < record.length;) written += files.writeSync(into.file, record, written);
+      files.fdatasyncSync(into.file);
     } catch (error) {
       // Records after a record that was cut off would never be read back.
       try {
-        ftruncateSync(into.file, into.size);
+        files.ftruncateSync(into.file, into.size);
       } finally {
         end();
       }
@@ -115,11 +106,11 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
 
   /** A new file name is durable only when its folder has been synced. */
   function syncFolder(): void {
-    const handle = openSync(folder, 'r');
+    const handle = files.openSync(folder, 'r');
     try {
-      fsyncSync(handle);
+      files.fsyncSync(handle);
     } finally {
-      closeSync(handle);
+      files.closeSync(handle);
     }
   }
 
@@ -139,8 +130,8 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
     fault: () => fault,
     tryAgain: () => {
       try {
-        writeFileSync(join(folder, trialName), trial, { flush: true, mode: 0o600 });
-        unlinkSync(join(folder, trialName));
+        files.writeFileSync(join(folder, trialName), trial, { flush: true, mode: 0o600 });
+        files.unlinkSync(join(folder, trialName));
         fault = undefined;
       } catch (error) {
         fault = messageOf(error);
@@ -150,15 +141,15 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
       if (closed.length === 0) end();
       const [name] = closed;
       if (name === undefined) return undefined;
-      const content = readFileSync(join(folder, name));
+      const content = files.readFileSync(join(folder, name));
       const { rows, endBytes } = readRecords(content);
       return { name, rows, torn: endBytes < content.length };
     },
     remove: ({ name }, keep) => {
       const path = join(folder, name);
-      bytes = Math.max(0, bytes - statSync(path).size);
-      if (keep === undefined) unlinkSync(path);
-      else renameSync(path, `${path.slice(0, -extension.length)}.${keep}`);
+      bytes = Math.max(0, bytes - files.statSync(path).size);
+      if (keep === undefined) files.unlinkSync(path);
+      else files.renameSync(path, `${path.slice(0, -extension.length)}.${keep}`);
       closed = closed.filter((other) => other !== name);
     },
     close: end,

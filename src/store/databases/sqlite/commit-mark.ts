@@ -1,17 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fchownSync,
-  fdatasyncSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { constants } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
+import type { Files, SqliteConnection } from '../machine.ts';
 import { syncPath } from './database-file.ts';
 
 /**
@@ -37,10 +27,10 @@ const textOf = ({ lineage, commits }: CommitCount): string =>
   `weir-commits ${lineage} ${String(commits).padStart(20, '0')}\n`;
 
 /** Reads the mark beside a database; undefined when there is none, or it is still empty. */
-export function readMark(file: string): Mark {
+export function readMark(file: string, files: Pick<Files, 'readFileSync'>): Mark {
   let text: string;
   try {
-    text = readFileSync(markPath(file), 'latin1');
+    text = files.readFileSync(markPath(file), 'latin1');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
@@ -51,7 +41,7 @@ export function readMark(file: string): Mark {
 }
 
 /** Reads the count in a database; undefined when the database is empty, or of a version that did not count. */
-export function readCount(database: DatabaseSync): CommitCount | undefined {
+export function readCount(database: SqliteConnection): CommitCount | undefined {
   const table = database.prepare("select 1 from sqlite_master where type = 'table' and name = 'commit_count'").get();
   if (table === undefined) return undefined;
   return countOf(database.prepare('select lineage, commits from commit_count', { readBigInts: true }).get());
@@ -61,7 +51,7 @@ export function readCount(database: DatabaseSync): CommitCount | undefined {
  * Makes a database count its commits. Every database that was opened before is in WAL mode. So a database in another
  * mode is new or a restored copy, and it begins a lineage of its own, before there is any WAL to lose.
  */
-export function beginCount(database: DatabaseSync): void {
+export function beginCount(database: SqliteConnection): void {
   if (isInWalMode(database) && readCount(database) !== undefined) return;
   database.exec('begin immediate');
   try {
@@ -94,25 +84,25 @@ export interface CommitCounter {
  * Keeps the mark of an open database. Only durable counts are written, so the mark is never ahead of the database. The
  * mark is not synced with each commit: it survives the death of the process, but may be behind after a power cut.
  */
-export function keepMark(file: string, database: DatabaseSync): CommitCounter {
-  const handle = openSync(markPath(file), constants.O_RDWR | constants.O_CREAT, 0o600);
+export function keepMark(file: string, database: SqliteConnection, files: Files): CommitCounter {
+  const handle = files.openSync(markPath(file), constants.O_RDWR | constants.O_CREAT, 0o600);
   const counting = database.prepare('update commit_count set commits = commits + 1 returning lineage, commits', {
     readBigInts: true,
   });
   let counted: CommitCount | undefined;
-  const write = (count: CommitCount): void => void writeSync(handle, textOf(count), 0, 'latin1');
+  const write = (count: CommitCount): void => void files.writeSync(handle, textOf(count), 0, 'latin1');
   try {
     const count = readCount(database);
     if (count !== undefined) write(count);
     // The mark gets the owner of the database, like SQLite's own files: a command run by root must not lock the service out.
     if (process.geteuid?.() === 0) {
-      const { uid, gid } = statSync(file);
-      fchownSync(handle, uid, gid);
+      const { uid, gid } = files.statSync(file);
+      files.fchownSync(handle, uid, gid);
     }
-    fsyncSync(handle);
-    syncPath(dirname(file));
+    files.fsyncSync(handle);
+    syncPath(dirname(file), files);
   } catch (error) {
-    closeSync(handle);
+    files.closeSync(handle);
     throw error;
   }
   return {
@@ -130,17 +120,17 @@ export function keepMark(file: string, database: DatabaseSync): CommitCounter {
     },
     close: () => {
       try {
-        fdatasyncSync(handle);
+        files.fdatasyncSync(handle);
       } catch {
         // A mark that is behind does no harm.
       } finally {
-        closeSync(handle);
+        files.closeSync(handle);
       }
     },
   };
 }
 
-function isInWalMode(database: DatabaseSync): boolean {
+function isInWalMode(database: SqliteConnection): boolean {
   return database.prepare('pragma journal_mode').get()?.['journal_mode'] === 'wal';
 }
 

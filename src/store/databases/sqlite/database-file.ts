@@ -1,32 +1,29 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { backup, DatabaseSync } from 'node:sqlite';
+import type { Files, Machine, SqliteConnection, SqliteDriver } from '../machine.ts';
 import type { DatabaseFile } from '../database.ts';
 
-/**
- * All pages are copied in one step. A copy in several steps starts again with each commit of another connection, so
- * beside a busy service it would never end. In WAL mode a reader does not block writers.
- */
-const allPages = 2 ** 31 - 1;
-
 /** The operations on the file of an open SQLite database. */
-export function databaseFile(database: DatabaseSync): DatabaseFile {
+export function databaseFile(
+  database: SqliteConnection,
+  { files, sqlite }: Pick<Machine, 'files' | 'sqlite'>,
+): DatabaseFile {
   return {
-    shrink: () => shrink(database),
+    shrink: () => shrink(database, files),
     findDamage: () => findDamage(database, 'integrity_check'),
     copyTo: async (path) => {
-      if (existsSync(path))
+      if (files.existsSync(path))
         throw new Error(`There is a file ${path} already, and a backup never takes the place of one.`);
       const partial = `${path}.${randomBytes(4).toString('hex')}.partial`;
       try {
         // Only the owner may read the copy, from its first byte on.
-        closeSync(openSync(partial, 'wx', 0o600));
-        await backup(database, partial, { rate: allPages });
-        const rows = finishCopy(partial);
-        syncPath(partial);
-        renameSync(partial, path);
-        syncPath(dirname(path));
+        files.closeSync(files.openSync(partial, 'wx', 0o600));
+        await sqlite.backUp(database, partial);
+        const rows = finishCopy(partial, sqlite);
+        syncPath(partial, files);
+        files.renameSync(partial, path);
+        syncPath(dirname(path), files);
         return { rows };
       } finally {
         for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(partial + suffix, { force: true });
@@ -35,11 +32,11 @@ export function databaseFile(database: DatabaseSync): DatabaseFile {
   };
 }
 
-function shrink(database: DatabaseSync): ReturnType<DatabaseFile['shrink']> {
+function shrink(database: SqliteConnection, files: Files): ReturnType<DatabaseFile['shrink']> {
   const bytes = (): number => {
     // The file shrinks when the WAL is checkpointed.
     database.exec('pragma wal_checkpoint(truncate)');
-    return statSync(database.location() ?? '').size;
+    return files.statSync(database.location() ?? '').size;
   };
   const before = bytes();
   database.exec('pragma auto_vacuum = incremental; vacuum');
@@ -50,8 +47,8 @@ function shrink(database: DatabaseSync): ReturnType<DatabaseFile['shrink']> {
  * Takes the copy out of WAL mode: it is then one file, and `beginCount` recognizes it as a copy. Returns the number of
  * rows in its ledger.
  */
-function finishCopy(path: string): number {
-  const copy = new DatabaseSync(path);
+function finishCopy(path: string, sqlite: SqliteDriver): number {
+  const copy = sqlite.open(path);
   try {
     copy.exec('pragma journal_mode = delete');
     const [damage] = findDamage(copy, 'quick_check');
@@ -63,12 +60,12 @@ function finishCopy(path: string): number {
 }
 
 /** Makes a file durable, or a folder's list of names: a new name is durable only when its folder has been synced. */
-export function syncPath(path: string): void {
-  const handle = openSync(path, 'r');
+export function syncPath(path: string, files: Pick<Files, 'openSync' | 'fsyncSync' | 'closeSync'>): void {
+  const handle = files.openSync(path, 'r');
   try {
-    fsyncSync(handle);
+    files.fsyncSync(handle);
   } finally {
-    closeSync(handle);
+    files.closeSync(handle);
   }
 }
 
@@ -81,7 +78,7 @@ const damageCodes = new Set([11, 26]);
  * Runs a check of SQLite's and returns its findings; none when the file is good. `quick_check` takes 3–4 s for each GB;
  * `integrity_check`, which also compares the indexes with their tables, takes 11 s. Throws when the file cannot be checked.
  */
-export function findDamage(database: DatabaseSync, check: 'quick_check' | 'integrity_check'): readonly string[] {
+export function findDamage(database: SqliteConnection, check: 'quick_check' | 'integrity_check'): readonly string[] {
   try {
     const rows = database.prepare(`pragma ${check}(${shownFindings})`).all();
     return rows.map((row) => String(row[check])).filter((finding) => finding !== 'ok');

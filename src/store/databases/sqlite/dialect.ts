@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -9,20 +9,21 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import type { SqliteConnection, SqliteStatement } from '../machine.ts';
 import type { CommitCounter } from './commit-mark.ts';
 
 /** How many compiled statements are kept. There is a limit because batches of different sizes are different statements. */
 const keptStatements = 200;
 
 interface Prepared {
-  readonly statement: StatementSync;
+  readonly statement: SqliteStatement;
   readonly returnsRows: boolean;
 }
 
 /**
  * Kysely over one open `node:sqlite` database. Kysely's `destroy` closes the database and the counter of its commits.
  */
-export function sqliteDialect(database: DatabaseSync, counter?: CommitCounter): Dialect {
+export function sqliteDialect(database: SqliteConnection, counter?: CommitCounter): Dialect {
   return {
     createDriver: () => sqliteDriver(database, counter),
     createAdapter: () => new TransactionalSqliteAdapter(),
@@ -38,7 +39,7 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
   }
 }
 
-function sqliteDriver(database: DatabaseSync, counter: CommitCounter | undefined): Driver {
+function sqliteDriver(database: SqliteConnection, counter: CommitCounter | undefined): Driver {
   const connection = sqliteConnection(database);
   let writes = false;
   return {
@@ -67,7 +68,7 @@ function sqliteDriver(database: DatabaseSync, counter: CommitCounter | undefined
   };
 }
 
-function sqliteConnection(database: DatabaseSync): DatabaseConnection {
+function sqliteConnection(database: SqliteConnection): DatabaseConnection {
   const statements = new Map<string, Prepared>();
 
   function prepared(sql: string): Prepared {

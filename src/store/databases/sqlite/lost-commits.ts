@@ -1,7 +1,8 @@
-import { closeSync, existsSync, openSync, readSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { type Files, type Machine, thisMachine } from '../machine.ts';
 import { type Mark, markPath, readCount, readMark } from './commit-mark.ts';
+
+type FileMachine = Pick<Machine, 'files' | 'sqlite'>;
 
 /** Commits that a database had and has lost. */
 export interface Loss {
@@ -25,11 +26,12 @@ const waitMs = 5_000;
  * Looks for lost commits, and changes nothing. Another process may be creating the database at this moment. It writes
  * the file, then the WAL, then the mark, so they are read in the reverse order.
  */
-export function findLoss(file: string): Loss | undefined {
+export function findLoss(file: string, machine: FileMachine): Loss | undefined {
+  const { files } = machine;
   const [wal, shm] = [`${file}-wal`, `${file}-shm`];
-  const mark = readMark(file);
-  const hasWal = bytesOf(wal) > walHeaderBytes;
-  const state = stateOf(file);
+  const mark = readMark(file, files);
+  const hasWal = bytesOf(wal, files) > walHeaderBytes;
+  const state = stateOf(file, files);
   const name = basename(file);
 
   if (state === 'empty' && hasWal) {
@@ -44,7 +46,8 @@ export function findLoss(file: string): Loss | undefined {
   if (mark === 'unreadable') {
     return { what: `${name}-mark beside it cannot be read`, evidence: [markPath(file)] };
   }
-  const what = state === 'empty' ? `${name} is missing or empty` : state === 'copy' ? undefined : shortfall(file, mark);
+  const what =
+    state === 'empty' ? `${name} is missing or empty` : state === 'copy' ? undefined : shortfall(file, mark, machine);
   if (what === undefined) return undefined;
   return {
     what: `${what}, and ${name}-mark beside it counts ${mark.commits} commits: the file or its WAL (${name}-wal) was lost, cut or replaced by an older one`,
@@ -68,14 +71,15 @@ export function describeLoss(file: string, { what }: Loss): string {
  * Accepts a loss: renames the files that prove it, so that the database can be opened without the lost commits. The new
  * names contain the time. Returns undefined if nothing was lost.
  */
-export function acceptLoss(file: string, now: Date): AcceptedLoss | undefined {
-  const loss = findLoss(file);
+export function acceptLoss(file: string, now: Date, machine: FileMachine = thisMachine): AcceptedLoss | undefined {
+  const { files } = machine;
+  const loss = findLoss(file, machine);
   if (loss === undefined) return undefined;
   const suffix = `.set-aside-${now.toISOString().replaceAll(/[:.]/g, '-')}`;
   const setAside: string[] = [];
   for (const path of loss.evidence) {
-    if (!existsSync(path)) continue;
-    renameSync(path, path + suffix);
+    if (!files.existsSync(path)) continue;
+    files.renameSync(path, path + suffix);
     setAside.push(path + suffix);
   }
   return { loss, setAside };
@@ -85,14 +89,14 @@ export function acceptLoss(file: string, now: Date): AcceptedLoss | undefined {
  * The state of a database file, by bytes 18 and 19 of its header (https://sqlite.org/fileformat.html#file_format_version_numbers):
  * a database that Weir has opened is in WAL mode (2), a copy that `weir backup` made is not (1).
  */
-function stateOf(file: string): 'empty' | 'copy' | 'used' {
-  if (bytesOf(file) === 0) return 'empty';
+function stateOf(file: string, files: Files): 'empty' | 'copy' | 'used' {
+  if (bytesOf(file, files) === 0) return 'empty';
   const header = Buffer.alloc(20);
-  const handle = openSync(file, 'r');
+  const handle = files.openSync(file, 'r');
   try {
-    readSync(handle, header, 0, header.length, 0);
+    files.readSync(handle, header, 0, header.length, 0);
   } finally {
-    closeSync(handle);
+    files.closeSync(handle);
   }
   return header[18] === 1 && header[19] === 1 ? 'copy' : 'used';
 }
@@ -101,8 +105,12 @@ function stateOf(file: string): 'empty' | 'copy' | 'used' {
  * Describes how far a database is behind its mark. Undefined if it is not. The connection is read-only, because any
  * other connection would clean up the WAL.
  */
-function shortfall(file: string, mark: Exclude<Mark, 'unreadable' | undefined>): string | undefined {
-  const database = new DatabaseSync(file, { readOnly: true, timeout: waitMs });
+function shortfall(
+  file: string,
+  mark: Exclude<Mark, 'unreadable' | undefined>,
+  { sqlite }: FileMachine,
+): string | undefined {
+  const database = sqlite.open(file, { readOnly: true, timeout: waitMs });
   try {
     const count = readCount(database);
     if (count === undefined) return `${basename(file)} holds no count of its commits`;
@@ -114,6 +122,6 @@ function shortfall(file: string, mark: Exclude<Mark, 'unreadable' | undefined>):
   }
 }
 
-function bytesOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+function bytesOf(path: string, files: Files): number {
+  return files.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

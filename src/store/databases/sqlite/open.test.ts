@@ -8,6 +8,7 @@ import { sqliteFile } from '../../../../test/support/sample-store.ts';
 import { hashKey } from '../../accounts/key-text.ts';
 import type { OpenOptions } from '../database.ts';
 import { openDatabase } from '../open-database.ts';
+import { thisMachine } from '../machine.ts';
 import { type CommitCount, readMark } from './commit-mark.ts';
 
 const at = ({ file, ...options }: Omit<OpenOptions, 'user'> & { readonly file: string }) =>
@@ -100,11 +101,14 @@ describe('an SQLite database', () => {
     await expect(probe()).rejects.toThrow('readonly database');
     await sql`pragma query_only = 0`.execute(queries);
     await probe();
-    const mark = readMark(file);
+    const mark = readMark(file, thisMachine.files);
     expect(mark).toMatchObject({ commits: expect.any(BigInt) as unknown });
     await probe();
     // A probe counts as a commit, so that a database that lost it is recognised.
-    expect(mark).toEqual({ ...(readMark(file) as CommitCount), commits: (readMark(file) as CommitCount).commits - 1n });
+    expect(mark).toEqual({
+      ...(readMark(file, thisMachine.files) as CommitCount),
+      commits: (readMark(file, thisMachine.files) as CommitCount).commits - 1n,
+    });
   });
 
   it('has no key as text on the disk', async () => {

@@ -1,8 +1,6 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely } from 'kysely';
+import { type Clock, every, waitFor } from '../../../core/clock.ts';
 import {
   CannotOpen,
   type DatabaseErrorKind,
@@ -11,6 +9,7 @@ import {
   type OpenDatabase,
   type OpenOptions,
 } from '../database.ts';
+import { type Files, type Machine, type SqliteConnection, thisMachine } from '../machine.ts';
 import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
 import { databaseFile, isDamage, primaryCode } from './database-file.ts';
 import { describeLoss, findLoss } from './lost-commits.ts';
@@ -40,28 +39,33 @@ const refusals = new Set([19, 20, 18, 25]);
  * Opens the file. Rejects with `CannotOpen`, or with an error if there is no file. If the file is damaged, has lost
  * durable commits or is missing, the message says what to do.
  */
-export async function openSqlite(location: SqliteLocation, options: OpenOptions): Promise<OpenSqlite> {
+export async function openSqlite(
+  location: SqliteLocation,
+  options: OpenOptions,
+  machine: Machine = thisMachine,
+): Promise<OpenSqlite> {
   const { file } = location;
-  refuseLoss(location);
-  if (options.missing === 'refuse' && !existsSync(file)) {
+  const { files } = machine;
+  refuseLoss(location, machine);
+  if (options.missing === 'refuse' && !files.existsSync(file)) {
     throw new Error(
       `There is no database at ${file}. \`weir workspace create NAME\` makes one; --data names its folder.`,
     );
   }
   try {
-    if (options.missing === 'create') createPrivately(file);
-    return await open(file, lockWaitMs[options.user]);
+    if (options.missing === 'create') createPrivately(file, files);
+    return await open(file, lockWaitMs[options.user], machine);
   } catch (cause) {
     throw new CannotOpen(location, advised(cause), 'refused');
   }
 }
 
 /** Rejects a database that has lost commits, before anything opens it: SQLite deletes a WAL that it finds beside an empty file. */
-function refuseLoss(location: SqliteLocation): void {
+function refuseLoss(location: SqliteLocation, machine: Machine): void {
   const { file } = location;
   let loss: ReturnType<typeof findLoss>;
   try {
-    loss = findLoss(file);
+    loss = findLoss(file, machine);
   } catch (cause) {
     throw new CannotOpen(location, advised(cause), 'refused');
   }
@@ -76,16 +80,17 @@ function advised(cause: unknown): unknown {
   return new Error(`${cause.message}. ${advice}`, { cause });
 }
 
-async function open(file: string, waitMs: number): Promise<OpenSqlite> {
-  const database = new DatabaseSync(file, { timeout: lockWaitMs.operator, enableForeignKeyConstraints: true });
+async function open(file: string, waitMs: number, machine: Machine): Promise<OpenSqlite> {
+  const { files, time } = machine;
+  const database = machine.sqlite.open(file, { timeout: lockWaitMs.operator, enableForeignKeyConstraints: true });
   let counter: CommitCounter | undefined;
   try {
     // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec('pragma synchronous = full');
     letShrink(database);
     beginCount(database);
-    await beginWal(database);
-    counter = keepMark(file, database);
+    await beginWal(database, time);
+    counter = keepMark(file, database, files);
     const queries = new Kysely<Schema>({ dialect: sqliteDialect(database, counter) });
     await migrate(queries);
     // Another process may change the tables for longer than a statement of a service waits.
@@ -111,9 +116,9 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
           wait(waitMs);
         }
       },
-      watch: ({ changed, confirmed }) => watch(database, { changed, confirmed }),
+      watch: ({ changed, confirmed }) => watch(database, { changed, confirmed }, time),
       announce: async () => {}, // Other processes see it in `data_version`.
-      file: databaseFile(database),
+      file: databaseFile(database, machine),
       close: () => queries.destroy(),
     };
   } catch (error) {
@@ -127,7 +132,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
  * Commits a transaction to prove that the file can be written. A lock alone proves nothing, because a read-only disk
  * still grants it.
  */
-function commitOnce(database: DatabaseSync, counter: CommitCounter | undefined): void {
+function commitOnce(database: SqliteConnection, counter: CommitCounter | undefined): void {
   database.exec('begin immediate');
   try {
     counter?.count();
@@ -140,7 +145,7 @@ function commitOnce(database: DatabaseSync, counter: CommitCounter | undefined):
 }
 
 /** Lets a new file give free pages back to the file system, in steps (`upkeep.ts`). A file that has tables would have to be rewritten. */
-function letShrink(database: DatabaseSync): void {
+function letShrink(database: SqliteConnection): void {
   const isNew = Number(database.prepare('pragma page_count').get()?.['page_count']) === 0;
   if (isNew) database.exec('pragma auto_vacuum = incremental');
 }
@@ -149,16 +154,16 @@ function letShrink(database: DatabaseSync): void {
  * Switches a new file to a write-ahead log. If another process makes the same switch at the same moment, SQLite fails
  * at once, whatever the time limit is, because the two could wait for each other.
  */
-async function beginWal(database: DatabaseSync): Promise<void> {
-  const until = performance.now() + lockWaitMs.operator;
+async function beginWal(database: SqliteConnection, clock: Clock): Promise<void> {
+  const until = clock.elapsed() + lockWaitMs.operator;
   for (;;) {
     try {
       database.exec('pragma journal_mode = wal');
       return;
     } catch (error) {
       const isBusy = error instanceof Error && primaryCode(error) === busy;
-      if (!isBusy || performance.now() > until) throw error;
-      await sleep(retryMs);
+      if (!isBusy || clock.elapsed() > until) throw error;
+      await waitFor(retryMs, { clock });
     }
   }
 }
@@ -171,13 +176,14 @@ function classify(error: unknown): DatabaseErrorKind {
 
 /** Watches `data_version`, which commits of other connections change (https://sqlite.org/pragma.html#pragma_data_version). */
 function watch(
-  database: DatabaseSync,
+  database: SqliteConnection,
   { changed, confirmed }: Parameters<OpenDatabase['watch']>[0],
+  clock: Clock,
 ): ReturnType<OpenDatabase['watch']> {
   const statement = database.prepare('pragma data_version');
   const version = (): number => Number(statement.get()?.['data_version']);
   let seen = version();
-  const timer = setInterval(() => {
+  const stop = every(clock, pollMs, () => {
     try {
       const now = version();
       if (now === seen) confirmed();
@@ -186,14 +192,14 @@ function watch(
     } catch {
       // Neither `changed` nor `confirmed` is called, and the next query reports the error.
     }
-  }, pollMs);
-  return { stop: async () => clearInterval(timer) };
+  });
+  return { stop: async () => stop() };
 }
 
 /** SQLite gives its `-wal` and `-shm` files the mode of the database file. */
-function createPrivately(file: string): void {
-  if (existsSync(file)) return;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  closeSync(openSync(file, 'a', 0o600));
-  chmodSync(file, 0o600);
+function createPrivately(file: string, files: Files): void {
+  if (files.existsSync(file)) return;
+  files.mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  files.closeSync(files.openSync(file, 'a', 0o600));
+  files.chmodSync(file, 0o600);
 }

@@ -1,0 +1,86 @@
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+
+/** One request of a caller, and the behaviour of the engines that it meets. */
+export interface RequestEvent {
+  readonly kind: 'request';
+  readonly at: number;
+  /** Unique in its world. */
+  readonly id: number;
+  /** Number of the key. */
+  readonly key: number;
+  readonly service: number;
+  readonly surface: 'chat' | 'messages';
+  readonly model: 'tiny' | 'thinker';
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  readonly choices: number;
+  readonly ask: 'text' | 'tools' | 'schema';
+  readonly words: number;
+  readonly maxTokens: number | undefined;
+  /** A conversation that earlier requests had, too: engines have its prompt in their prefix caches. */
+  readonly topic: number;
+  readonly directive: BehaviourInput | undefined;
+  /** The caller leaves so long after its request. */
+  readonly leavesAfterMs: number | undefined;
+  /** How fast the caller reads, bytes for each millisecond. Undefined: at once. */
+  readonly readsPerMs: number | undefined;
+}
+
+export type OperatorEvent =
+  | { readonly kind: 'credit'; readonly at: number; readonly workspace: number; readonly picoUsd: string }
+  | {
+      readonly kind: 'key-status';
+      readonly at: number;
+      readonly key: number;
+      readonly status: 'active' | 'suspended' | 'revoked';
+    }
+  | { readonly kind: 'budget'; readonly at: number; readonly key: number; readonly picoUsd: string }
+  | {
+      readonly kind: 'workspace-status';
+      readonly at: number;
+      readonly workspace: number;
+      readonly status: 'active' | 'suspended';
+    }
+  | { readonly kind: 'prices'; readonly at: number; readonly factor: number }
+  | { readonly kind: 'retire'; readonly at: number; readonly backend: 'a' | 'b'; readonly forMs: number };
+
+export type FaultEvent =
+  | { readonly kind: 'kill'; readonly at: number; readonly service: number; readonly downMs: number }
+  | { readonly kind: 'restart'; readonly at: number; readonly service: number; readonly downMs: number }
+  /** The machine of all services and of their disk. */
+  | { readonly kind: 'power-cut'; readonly at: number; readonly downMs: number }
+  | { readonly kind: 'pause'; readonly at: number; readonly service: number; readonly forMs: number }
+  | { readonly kind: 'clock-jump'; readonly at: number; readonly service: number; readonly ms: number }
+  | { readonly kind: 'disk'; readonly at: number; readonly trouble: 'full' | 'fails'; readonly forMs: number }
+  /** Another program holds the lock of the database. */
+  | { readonly kind: 'locked'; readonly at: number; readonly forMs: number }
+  | {
+      readonly kind: 'engine';
+      readonly at: number;
+      readonly engine: string;
+      readonly state: 'refuses' | 'silent';
+      readonly forMs: number;
+    }
+  | { readonly kind: 'partition'; readonly at: number; readonly service: number; readonly forMs: number }
+  | {
+      readonly kind: 'valkey';
+      readonly at: number;
+      readonly trouble: 'slow' | 'away' | 'forgets';
+      readonly forMs: number;
+    };
+
+export type WorldEvent = RequestEvent | OperatorEvent | FaultEvent;
+
+/** A world, and everything that happens in it from outside. The same plan gives the same log. */
+export interface WorldPlan {
+  readonly seed: number;
+  readonly hours: number;
+  readonly services: number;
+  /** Whether the services share their limits. Alone, a service has them in memory. */
+  readonly valkey: boolean;
+  /** Milliseconds since the Unix epoch. */
+  readonly startsAt: number;
+  readonly events: readonly WorldEvent[];
+}
+
+export const isRequest = (event: WorldEvent): event is RequestEvent => event.kind === 'request';

@@ -1,0 +1,96 @@
+import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
+import { parseBehaviour } from '../programmable-engine/behaviour.ts';
+import { readMessages } from '../programmable-engine/chat-message.ts';
+import { readChatRequest } from '../programmable-engine/chat-request.ts';
+import { choiceTokens, prepareAnswer } from '../programmable-engine/prepared-answer.ts';
+import { createPromptMemory } from '../programmable-engine/prompt-memory.ts';
+import type { RequestEvent } from './events.ts';
+
+/** No stored byte may contain it: it is in each prompt. */
+export const canary = 'CANARYPROMPT';
+
+const schema = {
+  type: 'object',
+  properties: { city: { type: 'string' }, days: { type: 'integer', minimum: 1, maximum: 9 } },
+  required: ['city', 'days'],
+  additionalProperties: false,
+};
+
+const toolParameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+const toolName = 'get_weather';
+
+const manners = ({ words, model }: RequestEvent) => ({
+  ...{ words, reasoningWords: 6, reasoning: model === 'tiny' ? ('never' as const) : ('always' as const) },
+});
+
+function promptOf(event: RequestEvent): string {
+  const { id, topic, ask, directive } = event;
+  const told = { ...directive, ...manners(event) };
+  const about = ask === 'tools' ? toolName : 'the tides';
+  return `${canary} of topic ${topic} and request ${id}: say more about ${about}. [[demo ${JSON.stringify(told)}]]`;
+}
+
+const earlierTurns = (topic: number) => [
+  { role: 'user', content: `${canary} about topic ${topic}: ${'a long story, told again '.repeat(1 + (topic % 5))}` },
+  { role: 'assistant', content: `Well, topic ${topic} it is.` },
+];
+
+/** The request's body, as its caller writes it. */
+export function bodyOf(event: RequestEvent): object {
+  return event.surface === 'chat' ? chatBody(event) : messagesBody(event);
+}
+
+function chatBody(event: RequestEvent): Record<string, unknown> {
+  const { topic, stream, includeUsage, choices, ask, maxTokens, model } = event;
+  return {
+    model: `demo/${model}`,
+    messages: [...earlierTurns(topic), { role: 'user', content: promptOf(event) }],
+    stream,
+    ...(stream && includeUsage ? { stream_options: { include_usage: true } } : {}),
+    ...(choices > 1 ? { n: choices } : {}),
+    ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
+    ...(ask === 'tools'
+      ? {
+          tools: [{ type: 'function', function: { name: toolName, parameters: toolParameters } }],
+          tool_choice: 'required',
+        }
+      : {}),
+    ...(ask === 'schema' ? { response_format: { type: 'json_schema', json_schema: { name: 'plan', schema } } } : {}),
+  };
+}
+
+function messagesBody(event: RequestEvent): object {
+  const { topic, stream, ask, maxTokens = 4096, model } = event;
+  return {
+    model: `demo/${model}`,
+    max_tokens: maxTokens,
+    messages: [...earlierTurns(topic), { role: 'user', content: promptOf(event) }],
+    stream,
+    ...(ask === 'tools'
+      ? { tools: [{ name: toolName, input_schema: toolParameters }], tool_choice: { type: 'any' } }
+      : {}),
+  };
+}
+
+export interface ExpectedAnswer {
+  readonly choices: readonly ChoiceAnswer[];
+  readonly promptTokens: number;
+  /** Of all choices. */
+  readonly completionTokens: number;
+}
+
+/** The answer that every engine gives to a request, as long as it is not broken. */
+export function expectedAnswer(event: RequestEvent): ExpectedAnswer {
+  const { maxTokens = 4096 } = event;
+  const asChat = chatBody(event.surface === 'messages' ? { ...event, maxTokens } : event);
+  const messages = readMessages(asChat['messages']);
+  const behaviour = parseBehaviour(manners(event));
+  const answer = prepareAnswer(readChatRequest(asChat, messages, behaviour), {
+    ...{ behaviour, contextLength: 8192, memory: createPromptMemory(), idPrefix: '', serial: 0, created: 0 },
+  });
+  return {
+    choices: answer.choices,
+    promptTokens: answer.promptTokens,
+    completionTokens: answer.choices.reduce((sum, choice) => sum + choiceTokens(choice).completion, 0),
+  };
+}

@@ -1,0 +1,48 @@
+// `npm run simulate -- --seed N --hours H --until-failure`: see docs/bench.md.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { makePlan } from './make-plan.ts';
+import { digestOf, runWorld } from './run-world.ts';
+import { shrink } from './shrink.ts';
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    hours: { type: 'string', default: '1' },
+    requests: { type: 'string', default: '520' },
+    'until-failure': { type: 'boolean', default: false },
+    shrink: { type: 'boolean', default: false },
+  },
+});
+const seed = Number(values.seed);
+const hours = values['until-failure'] ? Infinity : Number(values.hours);
+const digests: string[] = [];
+let requests = 0;
+let violations = 0;
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+// An hour is a world of its own, so that each can be run again alone.
+for (let hour = 0; hour < hours; hour += 1) {
+  const plan = makePlan(seed + hour, Number(values.requests));
+  const result = await runWorld(plan);
+  digests.push(result.digest);
+  requests += result.requests;
+  violations += result.violations.length;
+  for (const { invariant, text, atMs, request } of result.violations)
+    say(
+      `seed ${plan.seed} at ${atMs.toFixed(3)} ms${request === undefined ? '' : `, request ${request}`}: ${invariant}: ${text}`,
+    );
+  for (const line of result.excerpts) say(`  ${line}`);
+  if (values.shrink && result.violations.length > 0) {
+    const smallest = await shrink(plan, result, { most: 400, report: (events) => say(`  ${events} events`) });
+    const name = `seed-${plan.seed}-${result.violations[0]?.invariant.replaceAll(' ', '-')}.json`;
+    writeFileSync(join(import.meta.dirname, 'regressions', name), `${JSON.stringify(smallest, undefined, 1)}\n`);
+    say(`  written: test/simulation/regressions/${name}`);
+  }
+  if (values['until-failure'] && violations > 0) break;
+}
+say(
+  `seed ${seed}: ${digests.length} virtual hours, ${requests} requests, ${violations} violations, log sha256 ${digestOf(digests)}`,
+);
+process.exitCode = violations > 0 ? 1 : 0;

@@ -1,0 +1,179 @@
+import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import type { FaultEvent, OperatorEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
+import { pairsOf } from './pairs.ts';
+
+const hourMs = 3_600_000;
+/** A Monday. */
+const monday = Date.UTC(2026, 5, 1);
+
+/** How an answer breaks at the engine that answers first. Another endpoint can continue, or answer in its place. */
+const breaks = ['cut', 'reset', 'stall', 'truncate', 'end', 'error', 'error-then-done', 'malformed-then-cut'] as const;
+const places = ['before-headers', 'after-headers', 1, 2, 3, 5, 8, 13, 1000] as const;
+const statuses = [429, 500, 502, 503, 529] as const;
+const engineNames = ['a1', 'a2', 'b1'] as const;
+
+/** Random requests of which one is chosen: enough that each possible pair of values occurs within a virtual hour. */
+const candidates = 24;
+/** The requests that are chosen so. After them nothing is left to find, and the others are as chance has them. */
+const crossing = 260;
+
+/** The dimensions that are crossed. A value that is here twice is twice as frequent. */
+const dimensions = {
+  surface: ['chat', 'messages'],
+  stream: [true, false],
+  ask: ['text', 'text', 'tools', 'schema'],
+  model: ['tiny', 'thinker'],
+  choices: [1, 1, 2, 3],
+  trouble: ['none', 'none', 'break', 'status', 'slow'],
+  usage: ['honest', 'honest', 'honest', 'absent', 'running'],
+  leaves: [false, false, false, true],
+  reads: ['at once', 'at once', 'slowly'],
+} as const;
+
+const one = <Value>(values: readonly Value[], chance: Chance): Value => values[Math.floor(chance() * values.length)]!;
+
+function directiveOf(chance: Chance): BehaviourInput | undefined {
+  const trouble = one(dimensions.trouble, chance);
+  const usage = one(dimensions.usage, chance);
+  const counted: BehaviourInput =
+    usage === 'absent' ? { usage: 'absent' } : usage === 'running' ? { usageWhere: 'every-chunk' } : {};
+  const on = [pick(engineNames, chance)];
+  switch (trouble) {
+    case 'none':
+      return counted;
+    case 'slow':
+      return { ...counted, on, firstTokenDelayMs: 200 + Math.floor(chance() * 4_000) };
+    case 'status':
+      return { on, status: pick(statuses, chance), times: 1 };
+    case 'break': {
+      const at = one(places, chance);
+      const fault = one(breaks, chance);
+      return { on, fault, at: typeof at === 'number' ? { events: at } : at, times: 1 };
+    }
+  }
+}
+
+export function requestOf(id: number, at: number, chance: Chance): RequestEvent {
+  const surface = one(dimensions.surface, chance);
+  const ask = one(dimensions.ask, chance);
+  const stream = one(dimensions.stream, chance);
+  const model = one(dimensions.model, chance);
+  const choices = surface === 'messages' || ask !== 'text' ? 1 : one(dimensions.choices, chance);
+  return {
+    ...{ kind: 'request', at, id, surface, model, stream, choices },
+    key: Math.floor(chance() * 6),
+    service: Math.floor(chance() * 4),
+    includeUsage: chance() < 0.8,
+    ask: surface === 'messages' && ask === 'schema' ? 'text' : ask,
+    words: 4 + Math.floor(chance() * 40),
+    maxTokens: chance() < 0.2 ? 8 + Math.floor(chance() * 60) : undefined,
+    topic: Math.floor(chance() * 12),
+    directive: directiveOf(chance),
+    leavesAfterMs: one(dimensions.leaves, chance) ? chance() * 400 : undefined,
+    readsPerMs: one(dimensions.reads, chance) === 'slowly' ? 0.5 + chance() * 20 : undefined,
+  };
+}
+
+/** Of some random requests, the one with the most pairs of values that no earlier request of the plan has. */
+function requestWithNewPairs(options: {
+  readonly id: number;
+  readonly at: number;
+  readonly seen: ReadonlySet<string>;
+  readonly chance: Chance;
+}): RequestEvent {
+  const { id, at, seen, chance } = options;
+  const newPairs = (event: RequestEvent): number => pairsOf(event).filter((pair) => !seen.has(pair)).length;
+  let best = requestOf(id, at, chance);
+  let most = newPairs(best);
+  for (let tries = 1; tries < candidates; tries += 1) {
+    const other = requestOf(id, at, chance);
+    const found = newPairs(other);
+    if (found > most) [best, most] = [other, found];
+  }
+  return best;
+}
+
+/** At a moment that is more often than not close to a request, so that faults meet requests. */
+function moment(requests: readonly RequestEvent[], length: number, chance: Chance): number {
+  const request = one(requests, chance);
+  return chance() < 0.8 ? Math.min(length, request.at + chance() * 300) : chance() * length;
+}
+
+function faultOf(at: number, chance: Chance): FaultEvent {
+  const service = Math.floor(chance() * 4);
+  const forMs = 10 + chance() * chance() * 30_000;
+  const kinds: readonly FaultEvent[] = [
+    { kind: 'kill', at, service, downMs: 200 + chance() * 5_000 },
+    { kind: 'kill', at, service, downMs: 200 + chance() * 5_000 },
+    { kind: 'restart', at, service, downMs: 200 + chance() * 2_000 },
+    { kind: 'power-cut', at, downMs: 500 + chance() * 5_000 },
+    { kind: 'pause', at, service, forMs: 10 + chance() * chance() * 60_000 },
+    { kind: 'pause', at, service, forMs },
+    { kind: 'clock-jump', at, service, ms: Math.round((chance() - 0.5) * 20_000) },
+    { kind: 'disk', at, trouble: chance() < 0.5 ? 'full' : 'fails', forMs },
+    { kind: 'locked', at, forMs },
+    { kind: 'engine', at, engine: pick(engineNames, chance), state: chance() < 0.5 ? 'refuses' : 'silent', forMs },
+    { kind: 'partition', at, service, forMs },
+    { kind: 'valkey', at, trouble: one(['slow', 'away', 'forgets'] as const, chance), forMs },
+  ];
+  return one(kinds, chance);
+}
+
+function operatorEventOf(at: number, chance: Chance): readonly OperatorEvent[] {
+  const key = Math.floor(chance() * 6);
+  const workspace = Math.floor(chance() * 3);
+  const kinds: readonly (readonly OperatorEvent[])[] = [
+    [{ kind: 'credit', at, workspace, picoUsd: String(1 + Math.floor(chance() * 1_000_000_000)) }],
+    [
+      { kind: 'key-status', at, key, status: 'suspended' },
+      { kind: 'key-status', at: at + 5_000 + chance() * 60_000, key, status: 'active' },
+    ],
+    [
+      { kind: 'workspace-status', at, workspace, status: 'suspended' },
+      { kind: 'workspace-status', at: at + 5_000 + chance() * 30_000, workspace, status: 'active' },
+    ],
+    [{ kind: 'budget', at, key, picoUsd: String(1_000_000_000 + Math.floor(chance() * 9_000_000_000)) }],
+    [{ kind: 'prices', at, factor: 1 + Math.floor(chance() * 3) }],
+    [{ kind: 'retire', at, backend: chance() < 0.5 ? 'a' : 'b', forMs: 5_000 + chance() * 60_000 }],
+  ];
+  return one(kinds, chance);
+}
+
+/** The plan of a world that lasts an hour. One hour in three has midnight in it. */
+export function makePlan(seed: number, requests = 520): WorldPlan {
+  const chance = seededChance(seed);
+  const services = 1 + Math.floor(chance() * 4);
+  const startsAt =
+    monday +
+    Math.floor(chance() * 7) * 86_400_000 +
+    (chance() < 0.4 ? (22.6 + chance() * 1.2) * hourMs : chance() * 23 * hourMs);
+  const asked: RequestEvent[] = [];
+  const pairs = new Set<string>();
+  let at = 1_000;
+  while (asked.length < requests) {
+    // Bursts, and silence between them.
+    const burst = 1 + Math.floor(chance() * 30);
+    for (let index = 0; index < burst && asked.length < requests; index += 1) {
+      at += chance() * 120;
+      const id = asked.length + 1;
+      const next = id > crossing ? requestOf(id, at, chance) : requestWithNewPairs({ id, at, seen: pairs, chance });
+      for (const pair of id > crossing ? [] : pairsOf(next)) pairs.add(pair);
+      asked.push(next);
+    }
+    at += chance() * ((2 * hourMs * 15) / requests);
+  }
+  const length = Math.max(at, hourMs - 10_000);
+  const events: WorldEvent[] = asked;
+  const calmness = chance();
+  const faults = calmness < 0.25 ? 0 : Math.floor(chance() * 24);
+  for (let index = 0; index < faults; index += 1) events.push(faultOf(moment(asked, length, chance), chance));
+  const operations = Math.floor(chance() * 16);
+  for (let index = 0; index < operations; index += 1)
+    events.push(...operatorEventOf(moment(asked, length, chance), chance));
+  return {
+    ...{ seed, hours: 1, services, startsAt: Math.floor(startsAt) },
+    valkey: services > 1 || chance() < 0.3,
+    events: events.toSorted((first, second) => first.at - second.at),
+  };
+}

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { createProgram } from './program.ts';
+import { createScheduler } from './scheduler.ts';
+
+it('keeps the order of what falls due in a pause that begins in another one', async () => {
+  const scheduler = createScheduler();
+  const program = createProgram('service', scheduler, 0);
+  const order: string[] = [];
+  const note = (text: string): void => void order.push(`${text} at ${scheduler.now()}`);
+  program.deliver(20, () => note('first'));
+  program.deliver(60, () => note('second'));
+  program.deliver(110, () => note('third'));
+  scheduler.after(10, () => program.pause(40));
+  scheduler.after(30, () => program.pause(100));
+  await scheduler.runUntil(200, () => undefined);
+  expect(order).toEqual(['first at 130', 'second at 130', 'third at 130']);
+});
+
+it('runs nothing of a program that was killed in a pause', async () => {
+  const scheduler = createScheduler();
+  const program = createProgram('service', scheduler, 0);
+  let hasRun = false;
+  program.deliver(20, () => {
+    hasRun = true;
+  });
+  program.pause(40);
+  scheduler.after(30, program.kill);
+  await scheduler.runUntil(200, () => undefined);
+  expect({ hasRun, waiting: program.waiting() }).toEqual({ hasRun: false, waiting: 0 });
+});

@@ -1,0 +1,192 @@
+import { isJsonObject, type JsonObject, objectOr, parsedOr, stringOr } from '../programmable-engine/json-value.ts';
+import { checkMessagesStream } from '../support/messages-stream-checker.ts';
+import type { RequestEvent } from './events.ts';
+
+export interface ReceivedChoice {
+  text: string;
+  reasoning: string;
+  calls: Map<number, { name: string; arguments: string }>;
+  roles: number;
+  finishes: number;
+}
+
+/** What a caller has understood of the bytes that it got. */
+export interface ReceivedAnswer {
+  readonly choices: ReadonlyMap<number, ReceivedChoice>;
+  readonly id: string | undefined;
+  /** USD, as the caller was told. */
+  readonly cost: string | undefined;
+  readonly usage: JsonObject | undefined;
+  /** `whole`: it says that it is complete. `error`: it says that it is not. `open`: it says nothing of its end. */
+  readonly end: 'whole' | 'error' | 'open';
+  /** What breaks the format. */
+  readonly faults: readonly string[];
+}
+
+const newChoice = (): ReceivedChoice => ({ text: '', reasoning: '', calls: new Map(), roles: 0, finishes: 0 });
+
+/** Reads a successful answer. `hasEnded`: nothing more comes. */
+export function readAnswer(event: RequestEvent, body: string, hasEnded: boolean): ReceivedAnswer {
+  if (event.surface === 'messages') {
+    return event.stream ? readMessagesStream(body, hasEnded) : readMessagesJson(body, hasEnded);
+  }
+  return event.stream ? readChatStream(body, hasEnded) : readChatJson(body, hasEnded);
+}
+
+function readChatStream(body: string, hasEnded: boolean): ReceivedAnswer {
+  const choices = new Map<number, ReceivedChoice>();
+  const faults: string[] = [];
+  const ids = new Set<string>();
+  let usages = 0;
+  let usage: JsonObject | undefined;
+  let hasError = false;
+  let isDone = false;
+  const frames = body.split('\n\n');
+  const last = frames.pop();
+  if (hasEnded && last !== '') faults.push('the stream ends within an event');
+  for (const frame of frames) {
+    if (frame.startsWith(':')) continue;
+    if (isDone) faults.push('something follows [DONE]');
+    const data = frame.startsWith('data: ') ? frame.slice(6) : undefined;
+    if (data === undefined) faults.push(`no event: ${frame.slice(0, 80)}`);
+    else if (data === '[DONE]') isDone = true;
+    else {
+      const chunk = objectOr(parsedOr(data));
+      if (isJsonObject(chunk['error'])) {
+        hasError = true;
+        continue;
+      }
+      if (hasError) faults.push('a chunk follows an error');
+      ids.add(stringOr(chunk['id'], ''));
+      if (isJsonObject(chunk['usage'])) {
+        usages += 1;
+        usage = chunk['usage'];
+      }
+      for (const one of Array.isArray(chunk['choices']) ? chunk['choices'] : []) takeDelta(choices, objectOr(one));
+    }
+  }
+  if (ids.size > 1) faults.push(`${ids.size} ids`);
+  if (usages > 1) faults.push(`${usages} usages`);
+  for (const [index, { roles, finishes }] of choices) {
+    if (roles > 1) faults.push(`choice ${index} has ${roles} roles`);
+    if (finishes > 1) faults.push(`choice ${index} finishes ${finishes} times`);
+  }
+  const end = !isDone ? 'open' : hasError ? 'error' : 'whole';
+  if (end === 'whole') {
+    for (const [index, { finishes }] of choices) if (finishes !== 1) faults.push(`choice ${index} has no finish`);
+  }
+  return { choices, id: [...ids][0], cost: costIn(usage), usage, end, faults };
+}
+
+function takeDelta(choices: Map<number, ReceivedChoice>, one: JsonObject): void {
+  const index = Number(one['index'] ?? 0);
+  const choice = choices.get(index) ?? newChoice();
+  choices.set(index, choice);
+  const delta = objectOr(one['delta']);
+  if (delta['role'] !== undefined) choice.roles += 1;
+  choice.text += stringOr(delta['content'], '');
+  choice.reasoning += stringOr(delta['reasoning_content'], '');
+  for (const each of Array.isArray(delta['tool_calls']) ? delta['tool_calls'] : []) {
+    const call = objectOr(each);
+    const at = Number(call['index'] ?? 0);
+    const { name, arguments: text } = objectOr(call['function']) as { name?: string; arguments?: string };
+    const known = choice.calls.get(at) ?? { name: '', arguments: '' };
+    known.name += name ?? '';
+    known.arguments += text ?? '';
+    choice.calls.set(at, known);
+  }
+  if (typeof one['finish_reason'] === 'string') choice.finishes += 1;
+}
+
+function readChatJson(body: string, hasEnded: boolean): ReceivedAnswer {
+  const choices = new Map<number, ReceivedChoice>();
+  const json = parsedOr(body.trim());
+  if (!isJsonObject(json)) return nothing(hasEnded && body.trim() !== '' ? ['the body is no JSON'] : []);
+  if (json['error'] !== undefined) return { ...nothing([]), end: 'error' };
+  for (const one of Array.isArray(json['choices']) ? json['choices'] : []) {
+    const { index, message, finish_reason: finish } = objectOr(one);
+    const said = objectOr(message);
+    const choice = newChoice();
+    choice.text = stringOr(said['content'], '');
+    choice.reasoning = stringOr(said['reasoning_content'], '');
+    for (const [at, each] of (Array.isArray(said['tool_calls']) ? said['tool_calls'] : []).entries()) {
+      const called = objectOr(objectOr(each)['function']);
+      choice.calls.set(at, { name: stringOr(called['name'], ''), arguments: stringOr(called['arguments'], '') });
+    }
+    choice.finishes = typeof finish === 'string' ? 1 : 0;
+    choices.set(Number(index), choice);
+  }
+  const usage = isJsonObject(json['usage']) ? json['usage'] : undefined;
+  return { choices, id: stringOr(json['id'], ''), cost: costIn(usage), usage, end: 'whole', faults: [] };
+}
+
+function readMessagesStream(body: string, hasEnded: boolean): ReceivedAnswer {
+  const whole = body.endsWith('\n\n') ? body : body.slice(0, body.lastIndexOf('\n\n') + 2);
+  const isOver = /event: (message_stop|error)\n/.test(whole);
+  const choice = newChoice();
+  if (isOver) {
+    try {
+      const { id, content, ending, usage } = checkMessagesStream(whole);
+      takeBlocks(choice, content);
+      choice.finishes = 1;
+      return {
+        ...{ choices: new Map([[0, choice]]), id, usage, cost: costIn(usage) },
+        ...{ end: ending, faults: [] },
+      };
+    } catch (error) {
+      return { ...nothing([String(error)]), end: 'error' };
+    }
+  }
+  let id: string | undefined;
+  for (const frame of whole.split('\n\n')) {
+    const event = objectOr(parsedOr(frame.slice(frame.indexOf('\ndata: ') + 7)));
+    if (event['type'] === 'message_start') id = stringOr(objectOr(event['message'])['id'], '');
+    if (event['type'] !== 'content_block_delta') continue;
+    const delta = objectOr(event['delta']);
+    choice.text += stringOr(delta['text'], '');
+    choice.reasoning += stringOr(delta['thinking'], '');
+    const part = stringOr(delta['partial_json'], '');
+    if (part !== '') {
+      const known = choice.calls.get(0) ?? { name: '', arguments: '' };
+      known.arguments += part;
+      choice.calls.set(0, known);
+    }
+  }
+  const faults = hasEnded && whole !== body ? ['the stream ends within an event'] : [];
+  return { choices: new Map([[0, choice]]), id, cost: undefined, usage: undefined, end: 'open', faults };
+}
+
+function readMessagesJson(body: string, hasEnded: boolean): ReceivedAnswer {
+  const json = parsedOr(body.trim());
+  if (!isJsonObject(json)) return nothing(hasEnded && body.trim() !== '' ? ['the body is no JSON'] : []);
+  if (json['type'] === 'error') return { ...nothing([]), end: 'error' };
+  const choice = newChoice();
+  takeBlocks(choice, (json['content'] ?? []) as readonly JsonObject[]);
+  choice.finishes = 1;
+  const usage = objectOr(json['usage']);
+  return {
+    ...{ choices: new Map([[0, choice]]), id: stringOr(json['id'], ''), cost: costIn(usage), usage },
+    ...{ end: 'whole', faults: [] },
+  };
+}
+
+function takeBlocks(choice: ReceivedChoice, content: readonly JsonObject[]): void {
+  for (const block of content) {
+    if (block['type'] === 'text') choice.text += stringOr(block['text'], '');
+    if (block['type'] === 'thinking') choice.reasoning += stringOr(block['thinking'], '');
+    if (block['type'] === 'tool_use')
+      choice.calls.set(choice.calls.size, {
+        name: stringOr(block['name'], ''),
+        arguments: JSON.stringify(block['input']),
+      });
+  }
+}
+
+const nothing = (faults: readonly string[]): ReceivedAnswer => ({
+  ...{ choices: new Map(), id: undefined, cost: undefined, usage: undefined, end: 'open', faults },
+});
+
+function costIn(usage: JsonObject | undefined): string | undefined {
+  const cost = usage?.['cost'];
+  return typeof cost === 'number' || typeof cost === 'string' ? String(cost) : undefined;
+}

@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import type { WorldPlan } from './events.ts';
+import { isRequest } from './events.ts';
+import { createInvariants, type Violation } from './invariants.ts';
+import { withSeededCrypto } from './seeded-crypto.ts';
+import { loadSqlite } from './sqlite.ts';
+import { createWorld } from './world.ts';
+
+export interface WorldResult {
+  readonly requests: number;
+  readonly violations: readonly Violation[];
+  readonly digest: string;
+  /** The newest lines about each violation. */
+  readonly excerpts: readonly string[];
+}
+
+const booksEveryMs = 60_000;
+const hourMs = 3_600_000;
+
+/** Runs a world from its plan to its end. The same plan gives the same result. */
+export async function runWorld(plan: WorldPlan): Promise<WorldResult> {
+  const sqlite = await loadSqlite();
+  return withSeededCrypto(plan.seed, async () => {
+    const world = await createWorld(plan, sqlite);
+    const invariants = createInvariants(world);
+    try {
+      const until = plan.hours * hourMs;
+      const last = plan.events.at(-1)?.at ?? 0;
+      for (let at = booksEveryMs; at < Math.max(until, last) + booksEveryMs; at += booksEveryMs) {
+        await world.runUntil(at, invariants.check);
+        await invariants.checkBooks();
+        // What follows a broken promise breaks further ones.
+        if (invariants.violations().length > 0) break;
+      }
+      if (invariants.violations().length === 0) {
+        await world.calmDown(invariants.check);
+        await invariants.checkRest();
+      }
+    } finally {
+      await world.stop();
+    }
+    const { log } = world.scheduler;
+    const violations = invariants.violations();
+    return {
+      requests: plan.events.filter(isRequest).length,
+      violations,
+      digest: log.digest(),
+      excerpts: violations
+        .slice(0, 3)
+        .flatMap(({ request }) => (request === undefined ? log.newest(40) : log.about(`r${request} `).slice(-20))),
+    };
+  });
+}
+
+export function digestOf(digests: readonly string[]): string {
+  return createHash('sha256').update(digests.join('\n')).digest('hex');
+}

@@ -1,0 +1,228 @@
+import { Buffer } from 'node:buffer';
+import { createAddressGate } from '../../src/admission/address-gate.ts';
+import { overloadLimits } from '../../src/admission/overload.ts';
+import { createUploads, uploadLimits } from '../../src/admission/uploads.ts';
+import { createSnapshots, type Snapshots } from '../../src/catalog/snapshots.ts';
+import type { Outcome } from '../../src/core/account.ts';
+import type { Snapshot } from '../../src/core/catalog.ts';
+import type { Endpoints } from '../../src/core/endpoint.ts';
+import type { Exchange } from '../../src/core/exchange.ts';
+import type { AttemptStart } from '../../src/core/telemetry.ts';
+import type { StructureAsk } from '../../src/core/structure.ts';
+import { createHedgeBudget } from '../../src/dispatch/hedge.ts';
+import { createStructureRetries } from '../../src/dispatch/retries.ts';
+import { createAnswerLengths } from '../../src/metering/expected-output.ts';
+import { createMemoryLimits } from '../../src/rate-limits/memory.ts';
+import { createValkeyLimits } from '../../src/rate-limits/valkey.ts';
+import { createPipeline } from '../../src/request/pipeline.ts';
+import { prepareHere } from '../../src/request/prepare.ts';
+import { createAffinity } from '../../src/routing/affinity.ts';
+import { createHealth } from '../../src/routing/health/health.ts';
+import { createSystemPlacement } from '../../src/routing/system-placement.ts';
+import { hashKey, looksLikeKey } from '../../src/store/accounts/key-text.ts';
+import { connectStore, type OpenStore, type StoreThread } from '../../src/store/connect-store.ts';
+import { runStore } from '../../src/store/run-store.ts';
+import type { StoreRequest } from '../../src/store/worker-message.ts';
+import { compileSchema } from '../../src/structured-output/checker/compile-schema.ts';
+import { validateText } from '../../src/structured-output/checker/validate-text.ts';
+import { createStories } from '../../src/telemetry/stories.ts';
+import type { Chance } from '../programmable-engine/chance.ts';
+import { noTokenizers, uncounted } from '../support/uncounted.ts';
+import { recordStory } from '../support/record-story.ts';
+import type { Disk } from './disk.ts';
+import { createUpstream, type NetworkOptions } from './engines.ts';
+import type { Program } from './program.ts';
+import type { SimulatedSqlite } from './sqlite.ts';
+import type { SimulatedValkey } from './valkey.ts';
+
+export interface ServiceOptions {
+  readonly number: number;
+  readonly program: Program;
+  readonly disk: Disk;
+  readonly sqlite: SimulatedSqlite;
+  readonly isLocked: () => boolean;
+  /** Undefined: limits are in memory. */
+  readonly valkey: SimulatedValkey | undefined;
+  readonly replicas: number;
+  readonly snapshot: Snapshot;
+  readonly endpoints: Endpoints;
+  readonly network: NetworkOptions;
+  readonly chance: Chance;
+  readonly settled: (outcome: Outcome) => void;
+  readonly attempted: (requestId: string, attempt: AttemptStart) => void;
+  readonly note: (text: string) => void;
+  /** The program ends with an error, and its supervisor starts another one. */
+  readonly fatal: () => void;
+}
+
+/** A service of a world: the product's parts, connected as `cli/serve/service.ts` connects them. */
+export interface SimulatedService {
+  readonly number: number;
+  readonly program: Program;
+  readonly isReady: () => boolean;
+  readonly handle: (exchange: Exchange) => void;
+  readonly snapshots: Snapshots;
+  readonly inFlight: () => number;
+  /** What is left of requests, by name. All of it is zero when nothing runs. */
+  readonly leftovers: () => Readonly<Record<string, number>>;
+  readonly store: () => OpenStore | undefined;
+  readonly close: () => Promise<void>;
+}
+
+const journalBytes = 8 * 1024 * 1024;
+export const dataFolder = '/data';
+export const databaseFile = `${dataFolder}/weir.db`;
+
+export function startService(options: ServiceOptions): SimulatedService {
+  const { number, program, disk, sqlite, valkey, chance, endpoints, note } = options;
+  const clock = program.time;
+  const folder = `${dataFolder}/journal/${number}`;
+  disk.files.mkdirSync(folder);
+  const machine = { time: clock, files: disk.files, sqlite: sqlite.driverOn(disk, program, options.isLocked) };
+  const health = createHealth({ clock, random: chance, endpoints });
+  const snapshots = createSnapshots(options.snapshot, () => undefined);
+  const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });
+  const upstream = createUpstream(program, options.network);
+  const stories = createStories({ process: program.name });
+  const sharing =
+    valkey &&
+    createValkeyLimits({
+      address: { kind: 'server', url: 'redis://valkey' },
+      connect: () => valkey.connect(program),
+      nextTurn: clock.nextTurn,
+      ...{ clock, newId: () => idOf(clock.now(), chance), expectedReplicas: options.replicas },
+      onUp: () => note('limits are shared'),
+      onDown: () => note('limits are not shared'),
+    });
+  const limits = sharing ?? createMemoryLimits(clock);
+  let store: OpenStore | undefined;
+  let pipeline: ReturnType<typeof createPipeline> | undefined;
+  let isReady = false;
+
+  async function open(): Promise<void> {
+    const opened = await connectStore(
+      inThisThread({ program, folder, machine }),
+      { kind: 'sqlite', journalBytes, retentionDays: 1, onStatus: ({ database }) => note(`database ${database}`) },
+      clock,
+    );
+    store = opened;
+    void opened.lost.then(options.fatal);
+    opened.reportReserved(limits.reserved);
+    pipeline = createPipeline({
+      ...{ store: opened, clock, limits, uploads, upstream, snapshots, health, looksLikeKey, hashKey },
+      gate: createAddressGate({ clock }),
+      tokenizers: noTokenizers,
+      idleMs: 30_000,
+      keepAliveMs: 15_000,
+      load: idleLoad,
+      affinityOf: createAffinity(opened.secret),
+      answerLengths: createAnswerLengths(),
+      hedges: createHedgeBudget(),
+      structureRetries: createStructureRetries({ clock }),
+      placement: createSystemPlacement(),
+      structures: { check: (ask) => Promise.resolve(checkStructure(ask)) },
+      random: chance,
+      newId: () => idOf(clock.now(), chance),
+      modelList: () => '{"object":"list","data":[]}',
+      sharedSecret: opened.secret,
+      abuseContact: 'abuse@example.com',
+      prepare: (body, surface) => prepareHere(body, { surface, countPrompt: uncounted }),
+      telemetry: {
+        begin: (request) => {
+          const { progress, attempt } = recordStory(stories, clock, request);
+          return {
+            progress: (made) => {
+              progress(made);
+              if (made.kind === 'settled') options.settled(made.outcome);
+            },
+            attempt: (start) => {
+              options.attempted(request.requestId, start);
+              return attempt(start);
+            },
+          };
+        },
+        refused: () => undefined,
+      },
+    });
+    isReady = true;
+    note('ready');
+  }
+
+  void open().catch((error: unknown) => {
+    note(`did not start: ${String(error)}`);
+    options.fatal();
+  });
+  return {
+    number,
+    program,
+    snapshots,
+    isReady: () => isReady && program.isAlive(),
+    handle: (exchange) => pipeline?.handle(exchange),
+    inFlight: () => pipeline?.inFlight() ?? 0,
+    leftovers: () => ({
+      requests: pipeline?.inFlight() ?? 0,
+      calls: upstream.openCalls(),
+      reservations: limits.reserved().size,
+      snapshots: snapshots.clustersInUse().length - new Set(snapshots.current().clusters.map(({ name }) => name)).size,
+      rows: store?.waiting() ?? 0,
+    }),
+    store: () => store,
+    close: async () => {
+      isReady = false;
+      await sharing?.link.close();
+      await store?.close();
+    },
+  };
+}
+
+const idleLoad = {
+  current: () => ({ eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
+  ...{ arrived: () => undefined, limits: overloadLimits(1024 ** 3) },
+};
+
+function checkStructure({ text, schema, top = 'object' }: StructureAsk) {
+  const validate = schema === undefined ? undefined : compileSchema(JSON.stringify(schema));
+  return validateText(text, { top, ...(validate === undefined ? {} : { validate }) });
+}
+
+/** As `newRequestId`: the time, then chance. */
+function idOf(now: number, chance: Chance): string {
+  const bytes = Buffer.alloc(16);
+  bytes.writeUIntBE(now, 0, 6);
+  for (let at = 6; at < 16; at += 1) bytes[at] = Math.floor(chance() * 256);
+  return bytes.toString('base64url');
+}
+
+/** The store's thread, in this one. Messages between the two take a moment, and come in their order. */
+function inThisThread({
+  program,
+  folder,
+  machine,
+}: {
+  readonly program: Program;
+  readonly folder: string;
+  readonly machine: Parameters<typeof runStore>[2];
+}): StoreThread {
+  const wayMs = 0.05;
+  const early: StoreRequest[] = [];
+  let take = (request: StoreRequest): void => void early.push(request);
+  return {
+    post: (request) => void program.deliver(wayMs, () => take(request)),
+    listen: ({ reply, ended }) => {
+      program.deliver(wayMs, () => {
+        void runStore(
+          { location: { kind: 'sqlite', file: databaseFile }, journalFolder: folder, journalBytes, retentionDays: 1 },
+          {
+            reply: (message) => void program.deliver(wayMs, () => reply(message)),
+            listen: (handle) => {
+              take = handle;
+              for (const request of early.splice(0)) handle(request);
+            },
+            close: () => void program.deliver(wayMs, () => ended(0)),
+          },
+          machine,
+        );
+      });
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import { Buffer } from 'node:buffer';
+import type { SQLInputValue } from 'node:sqlite';
+import type { SqliteConnection, SqliteStatement } from '../../src/store/databases/machine.ts';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- the C API of the module has no types that its structs can be used with.
+export type Api = any;
+
+interface ConnectionOptions {
+  readonly readOnly?: boolean;
+  readonly timeout?: number;
+  readonly enableForeignKeyConstraints?: boolean;
+  /** The VFS, by its name. */
+  readonly vfsName: string;
+  /** Runs SQLite on behalf of the program that has the connection. */
+  readonly run: <Result>(work: () => Result) => Result;
+  readonly connections: Set<number>;
+}
+
+/** Opens a connection in the manner of `node:sqlite`. */
+export function openConnection(api: Api, path: string, options: ConnectionOptions): SqliteConnection {
+  const { capi, wasm } = api;
+  // The functions themselves: those of `capi` check every value.
+  const raw: Api = wasm.exports;
+  const { run, connections, vfsName } = options;
+
+  function failure(database: number, code: number): Error {
+    const message: string = database === 0 ? capi.sqlite3_js_rc_str(code) : capi.sqlite3_errmsg(database);
+    const extended: number = database === 0 ? code : raw.sqlite3_extended_errcode(database);
+    return Object.assign(new Error(message), { code: 'ERR_SQLITE_ERROR', errcode: extended });
+  }
+
+  const scope = wasm.scopedAllocPush();
+  const target: number = wasm.scopedAllocPtr();
+  const flags =
+    options.readOnly === true ? capi.SQLITE_OPEN_READONLY : capi.SQLITE_OPEN_READWRITE | capi.SQLITE_OPEN_CREATE;
+  const code: number = capi.sqlite3_open_v2(path, target, flags, vfsName);
+  const database: number = wasm.peekPtr(target);
+  wasm.scopedAllocPop(scope);
+  if (code !== 0) {
+    const error = failure(database, code);
+    capi.sqlite3_close_v2(database);
+    throw error;
+  }
+  connections.add(database);
+  const statements = new Set<number>();
+
+  function exec(sql: string): void {
+    run(() => {
+      const result: number = capi.sqlite3_exec(database, sql, 0, 0, 0);
+      if (result !== 0) throw failure(database, result);
+    });
+  }
+
+  function prepare(sql: string, { readBigInts = false }: { readonly readBigInts?: boolean } = {}): SqliteStatement {
+    const statement = run((): number => {
+      const inner = wasm.scopedAllocPush();
+      try {
+        const out: number = wasm.scopedAllocPtr();
+        const text: number = wasm.scopedAllocCString(sql);
+        const result: number = capi.sqlite3_prepare_v3(database, text, -1, 0, out, 0);
+        if (result !== 0) throw failure(database, result);
+        return wasm.peekPtr(out);
+      } finally {
+        wasm.scopedAllocPop(inner);
+      }
+    });
+    statements.add(statement);
+    const width: number = raw.sqlite3_column_count(statement);
+    const names: readonly string[] = Array.from({ length: width }, (_, at) => capi.sqlite3_column_name(statement, at));
+
+    function bind(values: readonly SQLInputValue[]): void {
+      const inner = wasm.scopedAllocPush();
+      try {
+        bindAll(values);
+      } finally {
+        wasm.scopedAllocPop(inner);
+      }
+    }
+
+    function bindAll(values: readonly SQLInputValue[]): void {
+      for (const [index, value] of values.entries()) {
+        const at = index + 1;
+        let result: number;
+        if (value === null) result = raw.sqlite3_bind_null(statement, at);
+        else if (typeof value === 'bigint') result = raw.sqlite3_bind_int64(statement, at, value);
+        else if (typeof value === 'number') result = raw.sqlite3_bind_double(statement, at, value);
+        else {
+          const bytes = typeof value === 'string' ? Buffer.from(value) : Buffer.from(value as Uint8Array);
+          const source: number = wasm.scopedAlloc(bytes.length + 1);
+          (wasm.heap8u() as Uint8Array).set(bytes, source);
+          // -1: SQLite copies the bytes.
+          const function_ = typeof value === 'string' ? raw.sqlite3_bind_text : raw.sqlite3_bind_blob;
+          result = function_(statement, at, source, bytes.length, -1);
+        }
+        if (result !== 0) throw failure(database, result);
+      }
+    }
+
+    function column(at: number) {
+      switch (raw.sqlite3_column_type(statement, at)) {
+        case capi.SQLITE_INTEGER: {
+          const value: bigint = raw.sqlite3_column_int64(statement, at);
+          return readBigInts ? value : Number(value);
+        }
+        case capi.SQLITE_FLOAT:
+          return raw.sqlite3_column_double(statement, at) as number;
+        case capi.SQLITE_TEXT:
+          return wasm.cstrToJs(raw.sqlite3_column_text(statement, at)) as string;
+        case capi.SQLITE_BLOB: {
+          const from: number = raw.sqlite3_column_blob(statement, at);
+          const length: number = raw.sqlite3_column_bytes(statement, at);
+          return Uint8Array.from((wasm.heap8u() as Uint8Array).subarray(from, from + length));
+        }
+        default:
+          return null;
+      }
+    }
+
+    /** Runs the statement to its end, or to its first row. */
+    function rowsOf(values: readonly SQLInputValue[], most: number) {
+      return run(() => {
+        const rows: Record<string, ReturnType<typeof column>>[] = [];
+        try {
+          bind(values);
+          for (;;) {
+            const result: number = raw.sqlite3_step(statement);
+            if (result === capi.SQLITE_DONE) return rows;
+            if (result !== capi.SQLITE_ROW) throw failure(database, result);
+            rows.push(Object.fromEntries(names.map((name, at) => [name, column(at)])));
+            if (rows.length >= most) return rows;
+          }
+        } finally {
+          raw.sqlite3_reset(statement);
+          raw.sqlite3_clear_bindings(statement);
+        }
+      });
+    }
+
+    return {
+      all: (...values) => rowsOf(values, Infinity),
+      get: (...values) => rowsOf(values, 1)[0],
+      iterate: (...values) => rowsOf(values, Infinity),
+      run: (...values) => {
+        rowsOf(values, Infinity);
+        return { changes: Number(raw.sqlite3_changes(database)) };
+      },
+      columns: () => names,
+    };
+  }
+
+  capi.sqlite3_busy_timeout(database, options.timeout ?? 0);
+  capi.sqlite3_extended_result_codes(database, 1);
+  exec(`pragma foreign_keys = ${options.enableForeignKeyConstraints === false ? 'off' : 'on'}`);
+  return {
+    exec,
+    prepare,
+    get isTransaction() {
+      return raw.sqlite3_get_autocommit(database) === 0;
+    },
+    location: () => path,
+    close: () => {
+      run(() => {
+        for (const statement of statements) capi.sqlite3_finalize(statement);
+        statements.clear();
+        connections.delete(database);
+        capi.sqlite3_close_v2(database);
+      });
+    },
+  };
+}

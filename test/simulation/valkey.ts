@@ -1,0 +1,305 @@
+import type { Subscription, ValkeyClient } from '../../src/rate-limits/valkey-client.ts';
+import {
+  admitScript,
+  blockedScript,
+  failureScript,
+  heartbeatScript,
+  leaveScript,
+  reportScript,
+  reserveScript,
+  type Script,
+} from '../../src/rate-limits/valkey-scripts.ts';
+import type { Program } from './program.ts';
+import type { Scheduler } from './scheduler.ts';
+
+export type ValkeyTrouble = 'none' | 'slow' | 'away';
+
+/** A model of a Valkey server: it runs the product's scripts with the semantics that they have in Lua. */
+export interface SimulatedValkey {
+  readonly setTrouble: (trouble: ValkeyTrouble) => void;
+  /** Loses its memory, as a restart without a snapshot does. */
+  readonly forget: () => void;
+  readonly connect: (program: Program) => ValkeyClient;
+  /** Requests and amounts that it counts, by hash. */
+  readonly underWay: () => ReadonlyMap<string, { readonly places: number; readonly reserved: number }>;
+}
+
+interface Expiring<Value> {
+  readonly value: Value;
+  until: number;
+}
+
+type Fields = Map<string, string>;
+
+const keepMs = 86_400_000;
+const freshMs = 1_000;
+const sumEveryMs = 500;
+
+export function createValkey(scheduler: Scheduler): SimulatedValkey {
+  let trouble: ValkeyTrouble = 'none';
+  let strings = new Map<string, Expiring<number>>();
+  let hashes = new Map<string, Expiring<Fields>>();
+  let sets = new Map<string, Map<string, number>>();
+  let lists = new Map<string, Expiring<number[]>>();
+  const clients = new Set<{ readonly closed: () => void; readonly ready: () => void; readonly program: Program }>();
+  const subscribers = new Set<{ readonly program: Program; readonly subscription: Subscription }>();
+  const now = (): number => scheduler.now() + 80_000_000_000;
+
+  function live<Value>(from: Map<string, Expiring<Value>>, key: string): Value | undefined {
+    const known = from.get(key);
+    if (known === undefined) return undefined;
+    if (known.until > now()) return known.value;
+    from.delete(key);
+    return undefined;
+  }
+
+  function fieldsOf(key: string): Fields {
+    const known = live(hashes, key);
+    if (known !== undefined) return known;
+    const made: Fields = new Map();
+    hashes.set(key, { value: made, until: Infinity });
+    return made;
+  }
+
+  const keep = (key: string): void => {
+    const known = hashes.get(key);
+    if (known !== undefined) known.until = now() + keepMs;
+  };
+  const setOf = (key: string): Map<string, number> => {
+    const known = sets.get(key) ?? new Map<string, number>();
+    sets.set(key, known);
+    return known;
+  };
+  const add = (fields: Fields, name: string, more: number): void =>
+    void fields.set(name, String(Number(fields.get(name) ?? 0) + more));
+
+  function change(hash: string, replica: string, more: number, reserved: number): void {
+    const fields = fieldsOf(hash);
+    const placesName = `n:${replica}`;
+    const places = Number(fields.get(placesName) ?? 0);
+    const after = Math.max(0, places + more);
+    if (after === 0) fields.delete(placesName);
+    else fields.set(placesName, String(after));
+    const sum = fields.get('+n');
+    if (sum !== undefined) fields.set('+n', String(Math.max(0, Number(sum) + after - places)));
+    const amountName = `a:${replica}`;
+    const before = Number(fields.get(amountName) ?? 0);
+    if (reserved === 0) fields.delete(amountName);
+    else fields.set(amountName, String(reserved));
+    const amounts = fields.get('+a');
+    if (amounts !== undefined) fields.set('+a', String(Math.max(0, Number(amounts) - before + reserved)));
+  }
+
+  function underWay(hash: string, replica: string, replicas: string) {
+    const fields = fieldsOf(hash);
+    const at = Number(fields.get('+at') ?? 0);
+    const reportedAt = fields.get('at');
+    const isFresh = reportedAt !== undefined && Number(reportedAt) > now() - freshMs;
+    const left = isFresh ? Number(fields.get('left')) : Infinity;
+    const [places, reserved] = [fields.get('+n'), fields.get('+a')];
+    if (places !== undefined && reserved !== undefined && at <= now() && at > now() - sumEveryMs) {
+      return { places: Number(places), reserved: Number(reserved), left };
+    }
+    const alive = setOf(replicas);
+    const sums = { places: 0, reserved: 0 };
+    for (const [name, value] of fields) {
+      const kind = name.slice(0, 2);
+      if (kind !== 'n:' && kind !== 'a:') continue;
+      const owner = name.slice(2);
+      if (owner !== replica && !((alive.get(owner) ?? 0) > now())) fields.delete(name);
+      else if (kind === 'n:') sums.places += Number(value);
+      else sums.reserved += Number(value);
+    }
+    if (sums.places === 0 && sums.reserved === 0) for (const name of ['+n', '+a', '+at']) fields.delete(name);
+    else {
+      fields.set('+n', String(sums.places));
+      fields.set('+a', String(sums.reserved));
+      fields.set('+at', String(now()));
+    }
+    return { ...sums, left };
+  }
+
+  function admit(keys: readonly string[], args: readonly string[]): unknown {
+    const [bucket = '', workspace = '', key = '', replicas = ''] = keys;
+    const [replica = '', rateText, burstText, most, balance, budget = ''] = args;
+    const [rate, burst] = [Number(rateText), Number(burstText)];
+    let fullIn = Math.max(0, (live(strings, bucket) ?? 0) - now());
+    const keepBucket = (): void =>
+      void strings.set(bucket, { value: now() + fullIn, until: now() + Math.ceil(fullIn) + 1 });
+    if (fullIn > (burst * 1000) / rate) {
+      fullIn = (burst * 1000) / rate;
+      keepBucket();
+    }
+    const answer = (result: string) => [result, String(fullIn)];
+    if (burst - (fullIn * rate) / 1000 + 1e-4 < 1) return answer('rate');
+    const { places, reserved, left } = underWay(workspace, replica, replicas);
+    if (places >= Number(most)) return answer('concurrency');
+    if (Math.min(Number(balance), left) <= reserved) return answer('balance');
+    if (budget !== '') {
+      const ofKey = underWay(key, replica, replicas);
+      if (Math.min(Number(budget), ofKey.left) <= ofKey.reserved) return answer('budget');
+    }
+    fullIn += 1000 / rate;
+    keepBucket();
+    const fields = fieldsOf(workspace);
+    add(fields, `n:${replica}`, 1);
+    if (fields.has('+n')) add(fields, '+n', 1);
+    keep(workspace);
+    return answer('admitted');
+  }
+
+  function reserve(keys: readonly string[], args: readonly string[]): unknown {
+    const [workspace = '', key = '', replicas = ''] = keys;
+    const [replica = '', balance, budget = '', others, withThis, keyOthers, keyWithThis] = args;
+    const isShort = (hash: string, reservedByOthers: number, funds: number): boolean => {
+      change(hash, replica, 0, reservedByOthers);
+      keep(hash);
+      const { reserved, left } = underWay(hash, replica, replicas);
+      return Math.min(funds, left) <= reserved;
+    };
+    if (isShort(workspace, Number(others), Number(balance))) return 'balance';
+    if (budget !== '') {
+      if (isShort(key, Number(keyOthers), Number(budget))) return 'budget';
+      change(key, replica, 0, Number(keyWithThis));
+    }
+    change(workspace, replica, 0, Number(withThis));
+    return 'reserved';
+  }
+
+  function report([hash = '']: readonly string[], args: readonly string[]): unknown {
+    const [replica = '', more, reserved, left = '', isNewName] = args;
+    change(hash, replica, Number(more), Number(reserved));
+    const fields = fieldsOf(hash);
+    if (isNewName === '1' || (fields.get('+n') === '0' && fields.get('+a') === '0')) {
+      for (const name of ['+n', '+a', '+at']) fields.delete(name);
+    }
+    if (left !== '') {
+      const isFresh = fields.has('left') && Number(fields.get('at')) > now() - freshMs;
+      if (!(isFresh && Number(fields.get('left')) < Number(left))) {
+        fields.set('left', left);
+        fields.set('at', String(now()));
+      }
+    }
+    keep(hash);
+    return 1;
+  }
+
+  function heartbeat([replicas = '']: readonly string[], [name = '', lease, before = '']: readonly string[]): unknown {
+    const set = setOf(replicas);
+    const untilThen = set.get(name) ?? 0;
+    if (before !== '') set.delete(before);
+    for (const [each, until] of set) if (until <= now()) set.delete(each);
+    set.set(name, now() + Number(lease));
+    return [untilThen > now() ? 1 : 0, set.size];
+  }
+
+  function failure([failures = '', blocked = '']: readonly string[], args: readonly string[]): unknown {
+    const [network = '', tolerated, window, block] = args;
+    const list = live(lists, failures) ?? [];
+    list.push(now());
+    const count = list.length;
+    if (count > Number(tolerated) + 1) list.shift();
+    lists.set(failures, { value: list, until: now() + Number(window) });
+    if (count > Number(tolerated) && (list[0] ?? 0) > now() - Number(window)) {
+      lists.delete(failures);
+      setOf(blocked).set(network, now() + Number(block));
+      for (const { program, subscription } of subscribers)
+        program.deliver(0.3, () => subscription.take(`${block} ${network}`));
+    }
+    return count;
+  }
+
+  function run(script: Script, keys: readonly string[], args: readonly string[]): unknown {
+    switch (script) {
+      case admitScript:
+        return admit(keys, args);
+      case reserveScript:
+        return reserve(keys, args);
+      case reportScript:
+        return report(keys, args);
+      case heartbeatScript:
+        return heartbeat(keys, args);
+      case leaveScript:
+        return setOf(keys[0] ?? '').delete(args[0] ?? '') ? 1 : 0;
+      case failureScript:
+        return failure(keys, args);
+      case blockedScript:
+        return [...setOf(keys[0] ?? '')]
+          .filter(([, until]) => until > now())
+          .map(([network, until]) => `${Math.ceil(until - now())} ${network}`);
+      default:
+        throw new Error('the model of Valkey does not have this script');
+    }
+  }
+
+  return {
+    setTrouble: (next) => {
+      const before = trouble;
+      trouble = next;
+      for (const { program, closed, ready } of clients) {
+        if (next === 'away' && before !== 'away') program.deliver(0.2, closed);
+        if (next !== 'away' && before === 'away') program.deliver(50, ready);
+      }
+    },
+    forget: () => {
+      strings = new Map();
+      hashes = new Map();
+      sets = new Map();
+      lists = new Map();
+    },
+    underWay: () =>
+      new Map(
+        [...hashes].map(([name, { value }]) => {
+          // The counts of a replica that is dead go when the hash is read next.
+          const alive = setOf('weir:replicas');
+          const counts = [...value].filter(([field]) => (alive.get(field.slice(2)) ?? 0) > now());
+          const sum = (kind: string): number =>
+            counts.reduce((total, [field, amount]) => total + (field.startsWith(kind) ? Number(amount) : 0), 0);
+          return [name, { places: sum('n:'), reserved: sum('a:') }] as const;
+        }),
+      ),
+    connect: (program) => {
+      let isOpen = true;
+      const client: ValkeyClient = {
+        isReady: () => isOpen && trouble !== 'away',
+        run: (script, keys, args) =>
+          new Promise((resolve, reject) => {
+            if (trouble === 'away') {
+              program.deliver(0.2, () => reject(new Error('Connection is closed.')));
+              return;
+            }
+            const wayMs = trouble === 'slow' ? 40 : 0.2;
+            scheduler.after(wayMs, () => {
+              if (trouble === 'away') {
+                program.deliver(0.2, () => reject(new Error('Connection is closed.')));
+                return;
+              }
+              const value = run(script, keys, args);
+              program.deliver(wayMs, () => resolve(value));
+            });
+          }),
+        listen: ({ ready, closed }) => {
+          clients.add({ ready, closed, program });
+          if (trouble !== 'away') program.deliver(0.5, ready);
+        },
+        reconnect: () => {
+          program.deliver(1, () => {
+            for (const each of clients) {
+              if (each.program !== program) continue;
+              each.closed();
+              if (trouble !== 'away') program.deliver(20, each.ready);
+            }
+          });
+        },
+        subscribe: (_, subscription) => {
+          subscribers.add({ program, subscription });
+          program.deliver(0.5, subscription.listening);
+        },
+        close: () => {
+          isOpen = false;
+        },
+      };
+      return client;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import type { Outcome } from '../../src/core/account.ts';
+import type { AttemptStart } from '../../src/core/telemetry.ts';
+import type { OpenDatabase } from '../../src/store/databases/database.ts';
+import type { Call } from './caller.ts';
+import type { Disk } from './disk.ts';
+import type { SimulatedEngine } from './engines.ts';
+import type { WorldPlan } from './events.ts';
+import type { Scheduler } from './scheduler.ts';
+import type { SimulatedService } from './service.ts';
+import type { SimulatedValkey } from './valkey.ts';
+
+/** Of the second key of the first two workspaces, for a day. */
+export const tightBudget = 2_500_000_000n;
+
+/** When something may have kept a promise from being kept: from, until. */
+export type Spell = readonly [fromMs: number, untilMs: number];
+
+/** A key of the world. */
+export interface WorldKey {
+  readonly id: string;
+  readonly text: string;
+  readonly workspace: number;
+}
+
+/** Everything in a world that invariants look at. */
+export interface World {
+  readonly plan: WorldPlan;
+  readonly scheduler: Scheduler;
+  readonly services: readonly (SimulatedService | undefined)[];
+  readonly engines: ReadonlyMap<string, SimulatedEngine>;
+  readonly valkey: SimulatedValkey | undefined;
+  readonly disk: Disk;
+  readonly database: () => OpenDatabase | undefined;
+  readonly keys: readonly WorldKey[];
+  readonly workspaceIds: readonly string[];
+  readonly calls: readonly Call[];
+  /** Outcomes that services have handed to their stores. */
+  readonly outcomes: ReadonlyMap<string, Outcome>;
+  /** Where each request was tried, in order. */
+  readonly attempts: ReadonlyMap<string, readonly AttemptStart[]>;
+  /** Of keys and workspaces that were stopped, by number of the key: when the change was durable. */
+  readonly stoppedAt: ReadonlyMap<number, number>;
+  /** Changes of operators that were made. */
+  readonly mutations: () => number;
+  /** Faults of services, of the disk and of Valkey. */
+  readonly spells: readonly Spell[];
+  /** Of engines. */
+  readonly engineSpells: readonly (Spell & { readonly engine?: string })[];
+}

@@ -1,0 +1,412 @@
+import type { Outcome } from '../../src/core/account.ts';
+import type { Authorship } from '../../src/core/administration.ts';
+import type { AttemptStart } from '../../src/core/telemetry.ts';
+import { creditWorkspace } from '../../src/store/accounts/credits.ts';
+import { createKey, setKeyBudget, setKeyStatus } from '../../src/store/accounts/keys.ts';
+import { createWorkspace, setWorkspaceStatus } from '../../src/store/accounts/workspaces.ts';
+import type { OpenDatabase } from '../../src/store/databases/database.ts';
+import { openDatabase } from '../../src/store/databases/open-database.ts';
+import { type Chance, seededChance } from '../programmable-engine/chance.ts';
+import { routeOf } from '../support/route-of.ts';
+import { call, type Call } from './caller.ts';
+import { endpoints, enginesOf, pace, snapshotWith } from './catalog.ts';
+import { type Spell, tightBudget, type World, type WorldKey } from './world-view.ts';
+import { createDisk } from './disk.ts';
+import { createEngine } from './engines.ts';
+import type { FaultEvent, OperatorEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
+import { createProgram, type Program } from './program.ts';
+import { createScheduler, quiescence } from './scheduler.ts';
+import { databaseFile, dataFolder, type SimulatedService, startService } from './service.ts';
+import type { SimulatedSqlite } from './sqlite.ts';
+import { createValkey } from './valkey.ts';
+
+const author = (now: number): Authorship => ({ actor: { kind: 'command-line', name: 'operator' }, now });
+
+/** How soon a supervisor starts a service again that has ended with an error. */
+const restartMs = 1_000;
+
+export interface RunningWorld extends World {
+  readonly runUntil: (ms: number, check: () => void) => Promise<void>;
+  /** Ends faults, lets everything come to rest, and leaves one service of each number. */
+  readonly calmDown: (check: () => void) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Builds a world, and schedules what happens in it. */
+export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Promise<RunningWorld> {
+  const { seed } = plan;
+  const scheduler = createScheduler();
+  const { log } = scheduler;
+  const chance: Chance = seededChance(seed ^ 0x5eed);
+  sqlite.seed(seededChance(seed ^ 0x5a17));
+  const disk = createDisk();
+  disk.files.mkdirSync(dataFolder);
+  const valkey = plan.valkey ? createValkey(scheduler) : undefined;
+  const engines = new Map(
+    enginesOf.map(({ name, endpoint }) => {
+      const upstreamModel = routeOf('a').upstreamModel;
+      return [endpoint, createEngine({ name, endpoint, upstreamModel, behaviour: pace }, scheduler)] as const;
+    }),
+  );
+  const services: (SimulatedService | undefined)[] = Array.from({ length: plan.services });
+  const programs: (Program | undefined)[] = Array.from({ length: plan.services });
+  const cutUntil = Array.from({ length: plan.services }, () => 0);
+  const calls: Call[] = [];
+  const outcomes = new Map<string, Outcome>();
+  const attempts = new Map<string, AttemptStart[]>();
+  const stoppedAt = new Map<number, number>();
+  const spells: Spell[] = [];
+  const engineSpells: Spell[] = [];
+  let mutations = 0;
+  /** The status of keys and workspaces that are not active: a change to the same is none. */
+  const suspended = new Set<string>();
+  let starts = 0;
+  let lockedUntil = 0;
+  let catalog = snapshotWith(['a', 'b'], 1, 'v0');
+  let [catalogBackends, factor, versions]: [('a' | 'b')[], number, number] = [['a', 'b'], 1, 0];
+  let operator: { readonly program: Program; readonly database: OpenDatabase } | undefined;
+  let isPowerOff = false;
+
+  function disturb(fromMs: number, untilMs: number): void {
+    spells.push([fromMs, untilMs]);
+  }
+
+  function start(number: number): void {
+    if (isPowerOff || services[number] !== undefined) return;
+    starts += 1;
+    const program = createProgram(`service-${number}.${starts}`, scheduler, plan.startsAt);
+    programs[number] = program;
+    services[number] = startService({
+      ...{ number, program, disk, sqlite, valkey, replicas: plan.services, snapshot: catalog, endpoints },
+      isLocked: () => scheduler.now() < lockedUntil,
+      network: {
+        ...{ scheduler, engines, seed: seed + starts },
+        isCut: () => scheduler.now() < (cutUntil[number] ?? 0),
+      },
+      chance: seededChance(seed * 31 + starts),
+      attempted: (requestId, attempt) => {
+        const known = attempts.get(requestId) ?? [];
+        known.push(attempt);
+        attempts.set(requestId, known);
+      },
+      settled: (outcome) => {
+        if (outcomes.has(outcome.requestId)) log.write(`VIOLATION settled twice ${outcome.requestId}`);
+        outcomes.set(outcome.requestId, outcome);
+      },
+      fatal: () => {
+        if (programs[number] !== program) return;
+        kill(number);
+        scheduler.after(restartMs, () => start(number));
+      },
+      note: (text) => log.write(`service-${number}.${starts} ${text}`),
+    });
+  }
+
+  function kill(number: number): void {
+    const program = programs[number];
+    if (program === undefined) return;
+    log.write(`${program.name} is killed`);
+    program.kill();
+    services[number] = undefined;
+    programs[number] = undefined;
+    for (const each of calls) if (ownerOf.get(each) === program) each.breakOff();
+  }
+
+  const ownerOf = new Map<Call, Program>();
+
+  function request(event: RequestEvent): void {
+    const ready = services.filter((service) => service?.isReady() === true);
+    const wanted = services[event.service % services.length];
+    const service = wanted?.isReady() === true ? wanted : ready[event.service % Math.max(1, ready.length)];
+    const key = keys[event.key];
+    if (service === undefined || key === undefined) {
+      log.write(`r${event.id} finds no service`);
+      return;
+    }
+    log.write(
+      `r${event.id} ${event.surface} ${event.stream ? 'stream' : 'json'} ${event.model} at ${service.program.name}`,
+    );
+    const made = call(event, {
+      ...{ scheduler, program: service.program, key: key.text, handle: service.handle },
+      onEnd: (ended) => {
+        ownerOf.delete(ended);
+        log.write(`r${event.id} ${ended.end()} ${ended.status() ?? '-'} ${ended.body().length} bytes`);
+      },
+    });
+    ownerOf.set(made, service.program);
+    calls.push(made);
+  }
+
+  async function operate(event: OperatorEvent): Promise<void> {
+    const database = operator?.database;
+    if (database === undefined) return;
+    const by = author(plan.startsAt + Math.floor(scheduler.now()));
+    const { queries } = database;
+    try {
+      switch (event.kind) {
+        case 'credit':
+          await creditWorkspace(
+            queries,
+            workspaceIds[event.workspace] ?? '',
+            { amount: BigInt(event.picoUsd), note: 'x' },
+            by,
+          );
+          break;
+        case 'key-status': {
+          const key = keys[event.key];
+          if (key === undefined) return;
+          await setKeyStatus(queries, key.id, event.status, by);
+          if (event.status === 'active') stoppedAt.delete(event.key);
+          else if (!stoppedAt.has(event.key)) stoppedAt.set(event.key, scheduler.now());
+          break;
+        }
+        case 'budget':
+          await setKeyBudget(queries, keys[event.key]?.id ?? '', { limit: BigInt(event.picoUsd), period: 'day' }, by);
+          break;
+        case 'workspace-status':
+          await setWorkspaceStatus(queries, workspaceIds[event.workspace] ?? '', event.status, by);
+          for (const [number, { workspace }] of keys.entries()) {
+            if (workspace !== event.workspace) continue;
+            if (event.status === 'suspended' && !stoppedAt.has(number)) stoppedAt.set(number, scheduler.now());
+            if (event.status === 'active') stoppedAt.delete(number);
+          }
+          break;
+        case 'prices':
+        case 'retire':
+          return;
+      }
+      if (event.kind === 'key-status' || event.kind === 'workspace-status') {
+        const name = event.kind === 'key-status' ? `key ${event.key}` : `workspace ${event.workspace}`;
+        const was = suspended.has(name);
+        if (event.status === 'active') suspended.delete(name);
+        else suspended.add(name);
+        if (was === suspended.has(name)) return;
+      }
+      mutations += 1;
+      log.write(`operator ${event.kind} done`);
+    } catch (error) {
+      // It may have been made all the same.
+      log.write(`operator ${event.kind} failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  function swapCatalog(): void {
+    versions += 1;
+    catalog = snapshotWith(catalogBackends, factor, `v${versions}`);
+    for (const service of services) service?.program.deliver(chance() * 400, () => service.snapshots.swap(catalog));
+  }
+
+  function happen(event: WorldEvent): void {
+    const now = scheduler.now();
+    if (event.kind === 'request') {
+      request(event);
+      return;
+    }
+    log.write(`event ${JSON.stringify(event)}`);
+    switch (event.kind) {
+      case 'prices':
+        factor = event.factor;
+        swapCatalog();
+        return;
+      case 'retire':
+        catalogBackends = catalogBackends.filter((backend) => backend !== event.backend);
+        if (catalogBackends.length === 0) catalogBackends = [event.backend];
+        // What is left may have one endpoint, for which there is no other.
+        engineSpells.push([now, now + event.forMs]);
+        swapCatalog();
+        scheduler.after(event.forMs, () => {
+          catalogBackends = ['a', 'b'];
+          swapCatalog();
+        });
+        return;
+      case 'credit':
+      case 'key-status':
+      case 'budget':
+      case 'workspace-status':
+        void operate(event);
+        return;
+      case 'kill':
+      case 'restart':
+      case 'power-cut':
+      case 'pause':
+      case 'clock-jump':
+      case 'disk':
+      case 'locked':
+      case 'engine':
+      case 'partition':
+      case 'valkey':
+        fault(event, now);
+    }
+  }
+
+  function fault(event: FaultEvent, now: number): void {
+    switch (event.kind) {
+      case 'kill':
+        disturb(now, now + event.downMs + 4_000);
+        kill(event.service % plan.services);
+        scheduler.after(event.downMs, () => start(event.service % plan.services));
+        return;
+      case 'restart': {
+        const number = event.service % plan.services;
+        const service = services[number];
+        if (service?.isReady() !== true) return;
+        disturb(now, now + event.downMs + 40_000);
+        // It gets no new requests, and ends when those under way have ended.
+        const { program } = service;
+        services[number] = undefined;
+        const waitForEnd = (): void => {
+          if (!program.isAlive()) return;
+          if (service.inFlight() > 0) scheduler.after(100, waitForEnd);
+          else {
+            program.deliver(0, () => {
+              void service.close().then(() => {
+                log.write(`${program.name} has ended`);
+                program.kill();
+                if (programs[number] === program) programs[number] = undefined;
+                scheduler.after(event.downMs, () => start(number));
+              });
+            });
+          }
+        };
+        waitForEnd();
+        return;
+      }
+      case 'power-cut':
+        disturb(now, now + event.downMs + 6_000);
+        for (let number = 0; number < plan.services; number += 1) kill(number);
+        for (const each of ownerOf.keys()) each.breakOff();
+        operator?.program.kill();
+        operator = undefined;
+        disk.cutPower(seededChance(seed + Math.floor(now)));
+        sqlite.forgetAll();
+        isPowerOff = true;
+        scheduler.after(event.downMs, () => {
+          isPowerOff = false;
+          void openOperator();
+          for (let number = 0; number < plan.services; number += 1) start(number);
+        });
+        return;
+      case 'pause':
+        disturb(now, now + event.forMs + 4_000);
+        programs[event.service % plan.services]?.pause(event.forMs);
+        return;
+      case 'clock-jump':
+        programs[event.service % plan.services]?.jump(event.ms);
+        disturb(now, now + 2_000);
+        return;
+      case 'disk':
+        disturb(now, now + event.forMs + 4_000);
+        disk.setTrouble(event.trouble);
+        scheduler.after(event.forMs, () => disk.setTrouble('none'));
+        return;
+      case 'locked':
+        disturb(now, now + event.forMs + 4_000);
+        lockedUntil = Math.max(lockedUntil, now + event.forMs);
+        return;
+      case 'engine': {
+        const engine = [...engines.values()].find(({ name }) => name === event.engine);
+        if (engine === undefined) return;
+        engineSpells.push([now, now + event.forMs]);
+        engine.set(event.state);
+        if (event.state === 'refuses') engine.breakAll();
+        scheduler.after(event.forMs, () => engine.set('up'));
+        return;
+      }
+      case 'partition':
+        disturb(now, now + event.forMs + 4_000);
+        cutUntil[event.service % plan.services] = now + event.forMs;
+        return;
+      case 'valkey':
+        disturb(now, now + event.forMs + 4_000);
+        if (event.trouble === 'forgets') valkey?.forget();
+        else {
+          valkey?.setTrouble(event.trouble);
+          scheduler.after(event.forMs, () => valkey?.setTrouble('none'));
+        }
+    }
+  }
+
+  async function openOperator(): Promise<void> {
+    const program = createProgram('operator', scheduler, plan.startsAt);
+    const machine = {
+      time: program.time,
+      files: disk.files,
+      sqlite: sqlite.driverOn(disk, program, () => scheduler.now() < lockedUntil),
+    };
+    try {
+      const database = await openDatabase(
+        { kind: 'sqlite', file: databaseFile },
+        { missing: 'create', user: 'service' },
+        machine,
+      );
+      operator = { program, database };
+    } catch (error) {
+      log.write(`the operator cannot open the database: ${error instanceof Error ? error.message : String(error)}`);
+      scheduler.after(1_000, () => void openOperator());
+    }
+  }
+
+  await openOperator();
+  const workspaceIds: string[] = [];
+  const keys: WorldKey[] = [];
+  const first = author(plan.startsAt);
+  if (operator === undefined) throw new Error('the world has no database');
+  const { queries } = (operator as { readonly database: OpenDatabase }).database;
+  for (let workspace = 0; workspace < 3; workspace += 1) {
+    // The last one has hardly any money.
+    const credit = workspace === 2 ? 2_000_000_000n : 1_000_000_000_000n;
+    const made = await createWorkspace(queries, { name: `ws${workspace}`, credit, maxInFlight: 64 }, first);
+    workspaceIds.push(made.id);
+    mutations += 1;
+    for (let number = 0; number < 2; number += 1) {
+      const isTight = number === 1 && workspace !== 2;
+      const { key, text } = await createKey(
+        queries,
+        {
+          ...{ workspace: made.id, rate: 50, burst: 100 },
+          ...(isTight ? { budget: { limit: tightBudget, period: 'day' as const } } : {}),
+        },
+        first,
+      );
+      mutations += 1;
+      keys.push({ id: key.id, text, workspace });
+    }
+  }
+  for (let number = 0; number < plan.services; number += 1) start(number);
+  for (const event of plan.events) scheduler.after(event.at, () => happen(event));
+
+  return {
+    ...{
+      plan,
+      scheduler,
+      services,
+      engines,
+      valkey,
+      disk,
+      keys,
+      workspaceIds,
+      calls,
+      outcomes,
+      attempts,
+      stoppedAt,
+      spells,
+      engineSpells,
+    },
+    database: () => operator?.database,
+    mutations: () => mutations,
+    runUntil: scheduler.runUntil,
+    calmDown: async (check) => {
+      disk.setTrouble('none');
+      valkey?.setTrouble('none');
+      lockedUntil = 0;
+      for (let number = 0; number < plan.services; number += 1) start(number);
+      await scheduler.runUntil(scheduler.now() + 400_000, check);
+    },
+    stop: async () => {
+      for (const program of programs) program?.kill();
+      operator?.program.kill();
+      await quiescence();
+      sqlite.forgetAll();
+    },
+  };
+}
