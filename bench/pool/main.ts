@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import { alignTable } from '../table.ts';
-import { capacityOf } from './capacity.ts';
+import { capacityOf, objective } from './capacity.ts';
 import { mean, publishedKnees } from './knee.ts';
 import { oracle, pool } from './pool-policies.ts';
 import { cacheAware, stickyUntilSaturated } from './published-policies.ts';
 import { replicaTable } from './replicas.ts';
-import type { CreatePolicy } from './run.ts';
+import { type CreatePolicy, type RunResult, runPool } from './run.ts';
 import { quickEngine, type Scenario, scenarios } from './scenarios.ts';
 import { digestOfConversation, leastRequests, roundRobin } from './simple-policies.ts';
 
@@ -16,7 +16,7 @@ The same seeds give the same figures. docs/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
-  --table NAME      only this table: knees, capacity or replicas
+  --table NAME      only this table: knees, near, capacity or replicas
   --help`;
 
 /** Constants of the published policy: neighbours differ by two, so that each is the best one set wrong by two. */
@@ -71,6 +71,42 @@ function rowOf(scenario: Scenario, seeds: readonly number[]): readonly string[] 
   ];
 }
 
+/** Near saturation: the share of first tokens that come too late, and what was in a cache. */
+interface Near {
+  readonly late: number;
+  readonly cachedShare: number;
+}
+
+function nearOf(scenario: Scenario, create: CreatePolicy, seeds: readonly number[]): Near {
+  const runs = seeds.map((seed) =>
+    runPool(scenario.load(scenario.near, seed), scenario.pool, { create, seed, mostLate: stopAt }),
+  );
+  const lateOf = ({ firstMs }: RunResult): number => firstMs.filter((ms) => ms > objective.ms).length / firstMs.length;
+  return { late: mean(runs.map(lateOf)), cachedShare: mean(runs.map(({ cachedShare }) => cachedShare)) };
+}
+
+function nearRow(scenario: Scenario, seeds: readonly number[]): readonly string[] {
+  const memoryTokens = scenario.pool.engines[0]?.memoryTokens ?? quickEngine.memoryTokens;
+  const policies = [
+    ...[roundRobin, leastRequests, digestOfConversation, cacheAware],
+    ...[25_000, 50_000, 100_000].map((gapTokens) => stickyUntilSaturated({ gapTokens, memoryTokens })),
+    pool,
+  ];
+  const oracles = [0, 0.5].map((busy) => nearOf(scenario, oracle(scenario.pool.engines, busy), seeds));
+  const best = oracles.toSorted((a, b) => a.late - b.late).slice(0, 1);
+  const all = [...policies.map((create) => nearOf(scenario, create, seeds)), ...best];
+  const cells = all.map(({ late, cachedShare }) => `${(late * 100).toFixed(0)} % ${cachedShare.toFixed(2)}`);
+  return [scenario.name, String(scenario.near), ...cells];
+}
+
+/** A run that has so many late first tokens is lost, and what comes later says no more. */
+const stopAt = { ms: objective.ms, share: 0.3 };
+
+const nearTitles = [
+  ...['late, and cached', 'rate', 'round robin', 'least requests', 'digest', 'cache_aware'],
+  ...['sticky 25k', 'sticky 50k', 'sticky 100k', 'pool', 'oracle'],
+];
+
 const titles = [
   ...['÷ oracle', 'round robin', 'least requests', 'digest', 'cache_aware', 'sticky, wrong', 'sticky, best', 'pool'],
   ...['oracle, a second', 'cached by pool', 'most ÷ mean work'],
@@ -93,6 +129,7 @@ function main(): void {
   const chosen = scenarios.filter(({ name }) => values.scenario?.includes(name) ?? true);
   const tables: Readonly<Record<string, () => string>> = {
     knees: kneeTable,
+    near: () => alignTable([nearTitles, ...chosen.map((scenario) => nearRow(scenario, seeds))]),
     capacity: () => alignTable([titles, ...chosen.map((scenario) => rowOf(scenario, seeds))]),
     replicas: () => replicaTable(seeds),
   };
