@@ -2,7 +2,7 @@ import { networkOf } from '../core/address.ts';
 import type { Clock } from '../core/clock.ts';
 import { Failure } from '../core/failure.ts';
 
-/** Blocks addresses for a while from which authentication failed too often (docs/reference/api.md §5, rule 5). */
+/** Blocks an address for a while if authentication has failed too often from it (docs/reference/api.md §5, rule 5). */
 export interface AddressGate {
   /** Milliseconds for which the address is still blocked; 0 when it is not. */
   readonly blockedMs: (address: string) => number;
@@ -63,13 +63,16 @@ export interface OpenAddressGate extends AddressGate {
 const tidyEveryMs = 5_000;
 
 /**
- * A gate in bounded memory. Addresses are cheap, so an attacker could fill any bound: the network that has failed least often,
- * longest ago, is then forgotten. To have a network forgotten, an attacker must fail as often from as many other networks as
- * are remembered; a block is never forgotten before it ends.
+ * A gate in bounded memory. Addresses are cheap, so an attacker could fill any bound. Then the gate forgets the network with the
+ * fewest failures, and of several such networks the one that failed longest ago. To have a network forgotten, an attacker must fail
+ * as often from as many other networks as are remembered; a block is never forgotten before it ends.
  */
 export function createAddressGate(options: AddressGateOptions): OpenAddressGate {
   const { clock, maxFailing = 32_768, maxBlocked = 100_000, onFailure = () => undefined } = options;
-  /** Each network's failure times within the window. The index of a level is the number of failures when the last was added. */
+  /**
+   * Each network's failure times within the window, by level. A network's level is the number of its failures when the last one was
+   * added.
+   */
   const levels = Array.from({ length: tolerated + 2 }, () => new Map<string, readonly number[]>());
   /** When each block ends. Blocks end about in the order in which they began, which is the order of a Map. */
   const blockedUntil = new Map<string, number>();

@@ -34,8 +34,8 @@ const textIn = (head: RequestHead, header: KeyHeader): string | undefined =>
   header === 'authorization' ? bearerText(head) : head.header(header)?.trim();
 
 /**
- * The key in the first of these headers that holds one; undefined when there is none. Clients may send two headers, one with
- * another service's key: the first text that looks like a key of Weir counts.
+ * Returns the key in the first of these headers that has one. Undefined: no header has a key. Clients may send two headers, one
+ * with another service's key: the first text that looks like a key of Weir counts.
  */
 function keyIn(
   head: RequestHead,
@@ -50,8 +50,8 @@ function keyIn(
 }
 
 /**
- * The origin that failed authentications and incoming bodies are counted against: the caller's address, or the portal's
- * session. All users of the portal have the portal's address, so that address says nothing about them.
+ * The origin of a request, for counting failed authentications and arriving bodies: the caller's address, or the portal's session.
+ * All users of the portal have the portal's address, so that address says nothing about them.
  */
 export function originOf(
   head: RequestHead,
@@ -65,7 +65,7 @@ export function originOf(
   return provenPortalSession(value, options.hashKey(text), options.sharedSecret()) ?? head.address;
 }
 
-/** Called for each request, so that the store remembers no key beyond its expiry. */
+/** Whether a key has expired. Checked for each request, because the store may remember a key beyond its expiry. */
 function isExpired({ expiresAt }: Key, now: number): boolean {
   return expiresAt !== undefined && now >= expiresAt;
 }
@@ -73,7 +73,7 @@ function isExpired({ expiresAt }: Key, now: number): boolean {
 /** The caller of a request. */
 export interface Authenticated {
   readonly credential: Credential;
-  /** The credential as it is when called, with all settlements since; undefined when the store does not know it. */
+  /** Returns the present credential, with all settlements so far. Undefined: the store does not know the credential. */
   readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
 }
 
@@ -96,7 +96,7 @@ export async function authenticate(
   const found = store.findCredential(hash);
   const credential = found instanceof Promise ? await found : found;
   if (credential === undefined || credential.key.status === 'revoked') throw refusal();
-  // Only a caller with its text gets this answer: that caller has sent it correctly.
+  // This answer reveals nothing: only a caller that has sent the key's correct text gets it.
   if (isExpired(credential.key, options.clock.now())) throw refusal('this key has expired');
   if (credential.key.status === 'suspended' || credential.workspace.status === 'suspended') {
     throw new Failure('suspended', `This account is suspended. Contact ${options.abuseContact}.`);

@@ -93,7 +93,7 @@ function askOf(credential: Credential): LimitsAsk {
 
 /**
  * Admits a request, by its headers alone, if rate, concurrency, balance and budget allow it. Returns the request with a slot;
- * throws `rate_limited` or `insufficient_funds` and holds nothing.
+ * throws `rate_limited` or `insufficient_funds` and takes no slot.
  */
 export async function admit({ credential, latest }: Authenticated, limits: Limits): Promise<Admitted> {
   const asked = limits.admit(askOf(credential));

@@ -21,7 +21,7 @@ interface OverloadLimits {
 
 interface Arrival {
   readonly head: RequestHead;
-  /** When it reached the service, milliseconds since the Unix epoch. */
+  /** When the request reached the service, milliseconds since the Unix epoch. */
   readonly startedAt: number;
   /** Requests under way, this one included. */
   readonly openRequests: number;
@@ -50,8 +50,8 @@ const bytesPerRequest = 128 * 1024;
 const mostOpenRequests = 20_000;
 
 /**
- * With fewer open requests, a delay of the event loop counts only as far as the loop itself ran. A service whose cores
- * other programs use serves a few requests late. Refusing them would not help.
+ * With fewer open requests, only the event loop's own running time counts as its delay. If other programs use the cores of a
+ * service, it serves a few requests late, and refusing them would not help.
  */
 const fewRequests = 8;
 

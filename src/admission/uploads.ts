@@ -23,7 +23,10 @@ export interface UploadLimits {
   readonly totalBytes: number;
 }
 
-/** An eighth of each bound is kept for uploads of one step, so that small requests pass while large ones fill the rest. */
+/**
+ * An eighth of each bound is kept for uploads of a single step (`uploadStepBytes`), so that small requests pass while large ones
+ * fill the rest.
+ */
 const largeShare = 7 / 8;
 
 /** How often uploads are checked. */
@@ -31,8 +34,8 @@ const tickMs = 1_000;
 /** An upload ends after so many checks without a byte, well before Envoy ends it (600 s, src/envoy/config/edge-listener.ts). */
 const stalledTicks = 20;
 /**
- * An upload ends when so many checks bring less than `leastBytes`. Otherwise one byte now and then would hold its
- * memory for ever.
+ * An upload ends when so many checks bring less than `leastBytes`. Otherwise an upload that sends one byte now and then would use
+ * its memory for ever.
  */
 const paceTicks = 60;
 const leastBytes = 60 * 1024;
@@ -56,8 +59,8 @@ interface UploadsOptions {
 
 export interface UploadLedger {
   /**
-   * Opens the account of one request's body, and charges one step for the memory of an open request. A refusal that the
-   * owner caused gets `headers`. Throws that refusal at once if even one step is too much.
+   * Opens the account of one request's body, and charges one step for the memory of an open request. Throws a refusal at once if
+   * even one step is too much. The refusal has `headers` if the owner caused it.
    */
   readonly open: (owner: UploadOwner, headers: Headers) => Upload;
   /** How many bodies are still arriving. */

@@ -12,14 +12,14 @@ interface AliasClaims {
   readonly models: ReadonlyMap<string, Model>;
   /** The objects that the models come from, by id. */
   readonly owners: ReadonlyMap<string, CatalogObject>;
-  /** The objects of all valid ids, also of those that nothing serves yet. */
+  /** The objects that declare a valid id, by id, even if nothing serves the id yet. */
   readonly declared: ReadonlyMap<string, CatalogObject>;
 }
 
 /**
- * Gives each alias to one model. An id wins over an alias, whichever object is older: an alias must not take a model out of the
- * catalog without notice (docs/decisions/0068-an-id-wins-over-an-alias.md). Of two objects with the same alias, the one created
- * first keeps it; where no times are known, the first in order.
+ * Gives each alias to one model. An id wins over an alias, whichever object is older: an alias must not take a model
+ * out of the catalog without notice (docs/decisions/0068-an-id-wins-over-an-alias.md). If two objects have the same
+ * alias, the object created first keeps it; without known times, the first one in order does.
  */
 export function claimAliases({ models, owners, declared }: AliasClaims): ClaimedAliases {
   const ids = new Map([...declared, ...owners]);
@@ -41,7 +41,7 @@ export function claimAliases({ models, owners, declared }: AliasClaims): Claimed
   return { aliases, refused };
 }
 
-/** When an object was created, milliseconds since the epoch; 0 where no time is known, as of objects in a folder. */
+/** When an object was created, milliseconds since the epoch; 0 if that is unknown, as for objects in a folder. */
 export function createdAt({ value }: CatalogObject): number {
   const metadata = isObject(value) ? value['metadata'] : undefined;
   const created = isObject(metadata) ? metadata['creationTimestamp'] : undefined;

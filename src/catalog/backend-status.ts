@@ -44,7 +44,7 @@ function routesByBackend(snapshot: Snapshot): ReadonlyMap<string, readonly Route
 
 interface BackendFacts {
   readonly result: ObjectResult;
-  /** The Backend in the snapshot, if the snapshot has something of it. */
+  /** The Backend in the snapshot; undefined if the snapshot has no version of it. */
   readonly backend: Backend | undefined;
   /** The routes of all models to this Backend. */
   readonly routes: readonly Route[];
@@ -204,7 +204,7 @@ function answersOf(failing: readonly FailingEndpoint[]): string {
     .join('');
 }
 
-/** The trouble of a Backend to which Envoy can send nothing; undefined where it can. */
+/** Why Envoy can send no request to a Backend; undefined if it can. */
 function unreachableAt({ backends }: ObservedCatalog, { name, cluster }: Backend): Trouble | undefined {
   const observed = backends.get(name);
   switch (observed?.unreachable) {

@@ -61,7 +61,7 @@ export function compileBackend(
   return { ok: true, backend };
 }
 
-/** A host as Host headers and SNI want it: in lowercase, without the final dot of an absolute name. */
+/** A host in the form for Host headers and SNI: in lowercase, without the final dot of an absolute name. */
 function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }
@@ -73,7 +73,7 @@ const noService: SchemaFault = {
     'from elsewhere it may have a name, such as "vllm-a.models.svc" for endpoint.host',
 };
 
-/** Where the endpoints are to be found. The schema has made sure that there is exactly one of the three. */
+/** The source of the endpoints. The schema has made sure that exactly one of the three fields is set. */
 function sourceOf({ endpoint, endpoints = [], service }: BackendSpec): EndpointSource {
   if (service !== undefined) return { kind: 'service', service: service.name, port: service.port };
   const hosts = endpoint === undefined ? endpoints : [endpoint];
@@ -84,7 +84,7 @@ function readToken(reference: SecretRef, secrets: Secrets): { readonly text: str
   const path = ['spec', 'credentials', 'secretRef'];
   const found = secretValue(secrets, reference);
   if (!found.ok) return { path: [...path, found.field], message: found.message };
-  // A token made with `echo token | base64` ends in a newline. Anything else that is not visible would break the header.
+  // A token made with `echo token | base64` ends in a newline. Any other invisible character would break the header.
   const text = found.value.trim();
   if (/^[\x21-\x7e]{1,8192}$/.test(text)) return { text };
   return {

@@ -55,7 +55,7 @@ function compileRoute(modelId: string, route: RouteSpec, backend: Backend): Rout
   };
 }
 
-/** Removes the fields that are undefined, so that a spread of the rest overrides nothing with them. */
+/** Removes the fields that are undefined. A spread of the result then overrides no value with undefined. */
 function withoutAbsent<T extends Record<string, unknown>>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the keys are those of the argument
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {

@@ -22,8 +22,8 @@ export interface ObjectProblem {
 /** The result of one object in a compilation. */
 export interface ObjectResult {
   /**
-   * `accepted`: the snapshot has what the object declares, but for what is in `problems`. `kept`: the snapshot has an earlier,
-   * good version. `refused`: the snapshot has nothing of the object.
+   * `accepted`: the snapshot has what the object declares, except for the parts that `problems` names. `kept`: the
+   * snapshot has an earlier, good version. `refused`: the snapshot has nothing of the object.
    */
   readonly state: 'accepted' | 'kept' | 'refused';
   readonly problems: readonly ObjectProblem[];
@@ -36,20 +36,23 @@ export interface Compilation {
   readonly problems: readonly CatalogProblem[];
   /** The result of each object. */
   readonly results: ObjectResults;
-  /** The backends of the snapshot, by name, those without a route included. */
+  /** The backends of the snapshot by name, including those without a route. */
   readonly backends: ReadonlyMap<string, Backend>;
 }
 
 interface CompileOptions {
-  /** An object that is still there but has turned bad keeps serving as it was here. Absent: there was none. */
+  /**
+   * The snapshot before this one. An object that has turned bad keeps serving in its version there. Absent: there was
+   * no snapshot.
+   */
   readonly previous?: Snapshot | undefined;
   /** Default: `followed`. */
   readonly services?: ServiceSupport | undefined;
 }
 
 /**
- * Compiles the catalog. Never throws, and a bad object never breaks a good one: what is wrong is in `problems`, in the
- * order of the objects. An object that is gone leaves the snapshot, whatever it was in the previous one.
+ * Compiles the catalog. Never throws, and a bad object never breaks a good one: the faults are in `problems`, in the
+ * order of the objects. An object that is gone leaves the snapshot, even if the previous snapshot had it.
  */
 export function compile(
   objects: readonly CatalogObject[],
@@ -83,7 +86,7 @@ export function compile(
 
 interface ResultCollector {
   readonly report: (object: CatalogObject, found: readonly CatalogProblem[], cause: ProblemCause) => void;
-  /** Set for every object that is not refused. */
+  /** Call for every object that is not refused. */
   readonly setState: (object: CatalogObject, state: ObjectResult['state']) => void;
 }
 
@@ -139,7 +142,7 @@ function compileModels(
 ): Pick<Snapshot, 'models' | 'aliases'> {
   const modelsRead = reads.flatMap((result) => (result.kind === 'Model' ? [result.read] : []));
   const models = new Map<string, Model>();
-  /** The objects that the models come from. */
+  /** The objects that the models come from, by id. */
   const owners = new Map<string, CatalogObject>();
   const broken = new Map(reads.flatMap((result) => rawId(result).map((id) => [id, objectOf(result)])));
   const report: Report = (object, found) => collected.report(object, found, 'name-conflict');
@@ -191,8 +194,8 @@ interface UniqueOptions<Item> {
 }
 
 /**
- * Keeps one object per name, so that no new object can take over a name that is in use: the object created first, or the first in
- * order where no times are known. Reports the others.
+ * Keeps one object per name, so that no new object can take over a name that is in use. Keeps the object created first
+ * or, without known times, the first one in order. Reports the others.
  */
 function unique<Item extends Read<unknown>>(
   items: readonly Item[],
@@ -213,8 +216,8 @@ function unique<Item extends Read<unknown>>(
 }
 
 /**
- * The last good version of a Model that has turned bad, on the backends as they are now. Undefined when there was none,
- * or when every backend it was served by is gone: a removed Backend must not go on serving.
+ * The last good version of a Model that has turned bad, with the current versions of its backends. Undefined when there
+ * was no good version, or when every backend that served it is gone: a removed Backend must not go on serving.
  */
 function keepModel(last: Model | undefined, usable: ReadonlyMap<string, Backend>): Model | undefined {
   const routes = (last?.routes ?? []).flatMap((route) => {
@@ -241,7 +244,7 @@ function versionOf({ models, aliases, clusters }: Omit<Snapshot, 'version'>): st
   const parts = [...models.values()].map((model) =>
     digestOnce(model, [], () => hash('sha256', textOf(model)).slice(0, 32)),
   );
-  // A cluster's name is a digest of its content but for its endpoints.
+  // A cluster's name is a digest of its content without the endpoints.
   const clusterParts = clusters.map(({ name, endpoints }) => `${name} ${JSON.stringify(endpoints)}`);
   const aliasParts = [...aliases].map((pair) => pair.join(' ')).sort();
   return hash('sha256', [...parts, ...aliasParts, ...clusterParts].join('\n')).slice(0, 32);

@@ -5,17 +5,17 @@ import type { Notice } from './notice.ts';
 import { type Condition, maxMessageLength } from './resources/status.ts';
 import { conditionStatuses } from '../core/live-catalog.ts';
 
-/** What the status of every object is computed from. */
+/** The facts that the status of every object is computed from. */
 export interface StatusFacts {
   readonly compilation: Compilation;
-  /** What every replica that is alive observes. */
+  /** The observations of all replicas that are alive. */
   readonly replicas: readonly ObservedCatalog[];
   readonly now: number;
 }
 
 /** The new status of an object, before it is compared with the written one. */
 export interface StatusParts {
-  /** Whether the snapshot has something of the object. */
+  /** Whether the snapshot has a version of the object. */
   readonly serves: boolean;
   /** When a Model leaves; undefined: it stays. */
   readonly notice: Notice | undefined;
@@ -44,7 +44,7 @@ export function replicaNames(replicas: readonly { readonly name: string }[]): st
 }
 
 /**
- * Turns statements into conditions. A condition whose status is what it was keeps its transition time, even when its
+ * Turns statements into conditions. A condition whose status has not changed keeps its transition time, even when its
  * message changes.
  */
 export function conditionsOf(
@@ -76,10 +76,10 @@ function cut(message: string): string {
   return message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength - 1)}…`;
 }
 
-/** The status of an object as it was last written, as far as this version understands it. */
+/** The last written status of an object, as far as this version understands it. */
 interface WrittenStatus {
   readonly conditions: readonly Condition[];
-  /** The fields that Weir writes as one text, to compare two statuses. */
+  /** All fields that Weir writes, as one text, so that two statuses can be compared. */
   readonly text: string;
 }
 
@@ -104,7 +104,7 @@ const written = z.object({
 const nothing: WrittenStatus = { conditions: [], text: '' };
 const known = new WeakMap<object, WrittenStatus>();
 
-/** Reads a status, each object once. A status that is not understood counts as none, and is written anew. */
+/** Reads a status once, and then remembers the result. A status that cannot be read counts as absent, and is written anew. */
 export function readStatus(status: unknown): WrittenStatus {
   if (typeof status !== 'object' || status === null) return nothing;
   const before = known.get(status);

@@ -15,7 +15,7 @@ interface PrinterColumn {
   readonly priority?: 1;
 }
 
-/** One of our kinds, with all that the API server and the reference page say of it. */
+/** One of Weir's kinds, with all facts for its CRD and its reference page. */
 export interface CustomResource {
   readonly kind: string;
   readonly plural: string;
@@ -43,13 +43,13 @@ const age: PrinterColumn = {
   description: 'Time since the object was made.',
 };
 
-/** A column that shows whether a condition holds. */
+/** A column that shows the status of a condition. */
 function condition(type: string, description: string, priority?: 1): PrinterColumn {
   const jsonPath = `.status.conditions[?(@.type=="${type}")].status`;
   return { name: type, type: 'string', description, jsonPath, ...(priority && { priority }) };
 }
 
-/** A wide column with what a condition says for people. */
+/** A column for `-o wide` with the message of a condition. */
 const messageOf = (type: string, name: string, description: string): PrinterColumn => ({
   name,
   type: 'string',
@@ -74,7 +74,10 @@ const modelConditions: Readonly<Record<ModelConditionType, string>> = {
   Retiring: 'It leaves; the message says when and why.',
 };
 
-/** Whichever of the three says where a Backend is. The API server shows the first value that a path finds. */
+/**
+ * The path of a Backend's endpoints, which are in one of three fields. The API server shows the first value that a path
+ * finds.
+ */
 const anySource = ".spec['service','endpoint','endpoints']";
 
 const backend: CustomResource = {
@@ -142,7 +145,7 @@ const model: CustomResource = {
     { name: 'Context', type: 'integer', description: 'Context window, tokens.', jsonPath: '.spec.contextLength' },
     condition('Accepted', 'Whether the object makes sense.', 1),
     condition('Servable', 'Whether a request can be served.', 1),
-    // A text, because `kubectl` shows a date as the time since then, which means nothing for a date to come.
+    // A text, because `kubectl` shows a date as the time since then, which means nothing for a future date.
     { name: 'Retires', type: 'string', description: 'When it leaves.', jsonPath: '.status.retireAt', priority: 1 },
     messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
     messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
@@ -166,9 +169,9 @@ export interface OpenApiSchema {
 }
 
 /**
- * The OpenAPI schema of a spec or status, as an author writes it: defaults are there, and nothing that has one is
- * required. It is structural (Kubernetes' word for: every value has one type) as long as the zod schema has no unions but
- * those of `intOrString`.
+ * The OpenAPI schema of a spec or status for authors: it has the defaults, and no field with a default is required. The
+ * schema is structural (in Kubernetes' words: every value has one type) as long as the zod schema has no unions except
+ * `intOrString`.
  */
 export function openApiSchema(schema: z.ZodType): OpenApiSchema {
   // oxlint-disable-next-line typescript/consistent-type-assertions -- what zod writes for this target
@@ -177,8 +180,9 @@ export function openApiSchema(schema: z.ZodType): OpenApiSchema {
 
 /**
  * Unknown fields are refused by field validation and pruned, never by `additionalProperties`, which a structural schema
- * may not hold. A group that is `{}` by default is written out, because the API server holds the rules against the
- * default as it is written. The bounds of a whole number or text stand side by side: each is for values of its own type.
+ * must not have. The default `{}` of a group is written out with the defaults of its fields, because the API server
+ * checks the rules against the default as it is written. The bounds of a whole number and of a text are in one schema:
+ * each applies only to values of its own type.
  */
 function structural({ additionalProperties: _, properties, items, anyOf, ...rest }: OpenApiSchema): OpenApiSchema {
   if (rest[intOrStringKey] === true) {
@@ -197,7 +201,7 @@ function structural({ additionalProperties: _, properties, items, anyOf, ...rest
   return isObject(rest['default']) ? { ...schema, default: filled(schema, rest['default']) } : schema;
 }
 
-/** A group of fields with the defaults of those that it leaves out. */
+/** The value of a group, with defaults for the fields that it leaves out. */
 function filled({ properties = {} }: OpenApiSchema, value: Readonly<Record<string, unknown>>): unknown {
   const defaults = Object.entries(properties).filter(([, property]) => 'default' in property);
   return { ...Object.fromEntries(defaults.map(([name, property]) => [name, property['default']])), ...value };

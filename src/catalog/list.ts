@@ -8,7 +8,7 @@ interface ModelListOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly snapshot: () => Snapshot;
   readonly statusOf: (model: Model) => ModelStatus;
-  /** What a web search costs; undefined where there is none. */
+  /** The price of a web search; undefined if there is no web search. */
   readonly searchPrice?: Money | undefined;
 }
 
@@ -26,11 +26,12 @@ interface Entry {
 }
 
 /**
- * The body of `GET /v1/models` as JSON text: the models that are listed, in the order of their ids, or those of them that a key
- * may call. Every model of a snapshot is priced, because the compiler accepts none without prices. So a model's status decides.
+ * The body of `GET /v1/models` as JSON text: the listed models in the order of their ids, or only those listed models
+ * that a key may call. A model's status decides whether it is listed. Its price does not, because the compiler accepts
+ * no model without prices.
  *
- * The text is made on request: at once after a change of the catalog, otherwise at most once a second. The list of a key
- * is made of the same entries.
+ * The text is made on request: at once after a change of the catalog, otherwise at most once a second. The list of a
+ * key is made of the same entries.
  */
 export function createModelList(options: ModelListOptions): (models: ModelPatterns | undefined) => string {
   const { clock, snapshot, statusOf, searchPrice } = options;

@@ -59,7 +59,7 @@ interface ModelFacts {
   readonly id: string | undefined;
   /** Undefined: the Model has left the catalog and is not compiled any more. */
   readonly result: ObjectResult | undefined;
-  /** The Model in the snapshot, if the snapshot has something of it. */
+  /** The Model in the snapshot; undefined if the snapshot has no version of it. */
   readonly model: Model | undefined;
   /** Names of the backends of `spec.routes`, in its order. */
   readonly backends: readonly string[];
@@ -84,7 +84,7 @@ function accepted({ result }: ModelFacts): ModelStatement {
   return { type, status: 'False', reason, message: faultsText(own) };
 }
 
-/** The problems of the object itself, without those of its references. */
+/** The problems of the object itself, without the problems of its references. */
 function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[] {
   return (result?.problems ?? []).filter(({ cause }) => cause !== 'reference');
 }
@@ -94,9 +94,12 @@ interface ReadyRoutes {
   readonly ready: readonly Route[];
   /** Why each other route is not ready, with the field that names its backend. */
   readonly others: readonly string[];
-  /** Replicas without a ready route, but for those on trial. */
+  /** Replicas without a ready route, except those in `onTrial`. */
   readonly without: readonly ObservedCatalog[];
-  /** Replicas whose requests failed on every route, and which list the model again: only a request can find out more. */
+  /**
+   * Replicas that list the model again after requests have failed on every route: only a request can show whether a
+   * route works.
+   */
   readonly onTrial: readonly ObservedCatalog[];
 }
 
@@ -124,7 +127,7 @@ function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
 
 interface RouteFault {
   readonly text: string;
-  /** The route is ejected: requests could reach it. */
+  /** Whether the route is ejected. Requests could reach it. */
   readonly isOut: boolean;
 }
 
@@ -190,7 +193,7 @@ function listed({ model, replicas }: ModelFacts, servable: ModelStatement): Mode
   if (model === undefined || servable.reason === 'Left') {
     return { type, status: 'False', reason: 'NotInCatalog', message: servable.message };
   }
-  // Callers of a replica get no list while its Envoy does not answer.
+  // Callers get no list from a replica whose Envoy does not answer.
   const unlisting = replicas.filter(({ hasEnvoy, unlisted }) => !hasEnvoy || unlisted.has(model.id));
   if (unlisting.length === 0) return { type, status: 'True', reason: 'Listed', message: '' };
   const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';
@@ -222,7 +225,7 @@ function retiring({ id, notice, now }: ModelFacts): ModelStatement {
   return { type, status: 'True', reason: 'RetireAt', message: `${field}: ${dates}${why}` };
 }
 
-/** What to do about a deletion, which Kubernetes cannot take back: the operator reads it in the event while `kubectl delete` waits. */
+/** Advice about a deletion, which Kubernetes cannot revoke. The operator reads it in the event while `kubectl delete` waits. */
 function deletionAdvice(id: string | undefined): string {
   return [
     '`kubectl delete` waits for that; it need not: `--wait=false`.',

@@ -10,7 +10,7 @@ export const waiverAnnotation = 'weir.dev/waive-notice';
 
 /** When and why a model leaves the catalog. */
 export interface Notice extends Announcement {
-  /** The date that counts, which may be later than the declared one. */
+  /** When the model leaves. It may be later than the declared date. */
   readonly leavesAt: number;
   readonly cause: 'retireAt' | 'deleted';
   /** Whether the operator has waived the notice. */
@@ -30,9 +30,9 @@ function isWaived(annotations: Readonly<Record<string, unknown>>): boolean {
 }
 
 /**
- * When a model leaves; undefined: it stays. A date is honoured no earlier than 14 days after it was first seen. An earlier
- * date is announced anew, a later one is not. The notice of a deletion runs from its request, and never ends after the
- * date that the model would have left on anyway.
+ * When a model leaves; undefined: it stays. A date is honoured no earlier than 14 days after it was first seen. A date
+ * before the announced one is announced again, a date after it is not. The notice of a deletion begins with the request
+ * for the deletion. It never ends after the date on which the model would have left anyway.
  */
 export function noticeOf(leaving: Leaving, recorded: Announcement | undefined, now: number): Notice | undefined {
   const { retireAt, deletedAt, isWaived } = leaving;
@@ -115,7 +115,7 @@ export interface Staying<Item> {
 /** A timer of many days would overflow, and would not notice a change of the wall clock. */
 const longestMs = 60 * 60 * 1000;
 
-/** The items that have not left. `leavesAtOf` says when an item leaves, milliseconds since the epoch; undefined: never. */
+/** The items that have not left. `leavesAtOf` returns when an item leaves, milliseconds since the epoch; undefined: never. */
 export function stayingAt<Item>(
   items: readonly Item[],
   { now, leavesAtOf }: { readonly now: number; readonly leavesAtOf: (item: Item) => number | undefined },
@@ -136,8 +136,9 @@ export function isSameList(a: readonly unknown[], b: readonly unknown[]): boolea
 }
 
 /**
- * The finalizers that a Model ought to have; undefined: those that it has. A Model gets ours once something of it serves,
- * so that a Model that never served can be deleted at once. It loses ours when it is deleted and its notice has run.
+ * The finalizers that a Model should have; undefined: it has them. A Model gets our finalizer once the snapshot has a
+ * version of it, so that a Model that never served can be deleted at once. It loses our finalizer when it is deleted
+ * and its notice has run.
  */
 export function finalizersOf(
   object: KubeObject,

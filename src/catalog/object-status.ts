@@ -9,11 +9,11 @@ import type { Condition } from './resources/status.ts';
 export interface ObjectStatus {
   readonly object: KubeObject;
   readonly notice: Notice | undefined;
-  /** The finalizers to write; undefined: those of the object are right. */
+  /** The finalizers to write. Undefined: the object has the right finalizers. */
   readonly finalizers: readonly string[] | undefined;
   /** A merge patch of the status: null removes a field. */
   readonly status: Readonly<Record<string, unknown>>;
-  /** The conditions that were written last, and those of `status`. */
+  /** The conditions that were written last, and the conditions of `status`. */
   readonly before: readonly Condition[];
   readonly after: readonly Condition[];
   /** Whether the object has another status now. */
@@ -26,8 +26,8 @@ export function statusParts(object: KubeObject, facts: StatusFacts): StatusParts
 }
 
 /**
- * Computes the status of one object after the other, on demand. Leaves out an object whose newest
- * version has not been compiled yet: its status follows with the compilation.
+ * Computes the statuses of objects one after the other, on demand. Leaves out an object whose newest version has not
+ * been compiled yet: its status follows with the compilation.
  */
 export function* objectStatuses(objects: readonly KubeObject[], facts: StatusFacts): Generator<ObjectStatus> {
   for (const object of objects) {

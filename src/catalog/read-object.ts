@@ -7,13 +7,13 @@ import { type BackendResource, backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelResource, modelSchema } from './resources/model.ts';
 import { type SecretObject, secretSchema } from './resources/secret.ts';
 
-/** An object that passed its schema, with what its author needs to find it. */
+/** The value of an object that passed its schema, and the object itself, for messages to its author. */
 export interface Read<Value> {
   readonly object: CatalogObject;
   readonly value: Value;
 }
 
-/** A Model of which single routes may have been left out: `routeIndexes` says which of the author's these are. */
+/** A Model, perhaps without some of its routes. `routeIndexes` has the places of its routes in the author's list. */
 interface ReadModel extends Read<ModelResource> {
   readonly routeIndexes: readonly number[];
 }
@@ -29,7 +29,7 @@ type Kind = Exclude<ReadResult['kind'], 'bad'>;
 /** Each object is checked once: an object never changes, and most stay from one snapshot to the next. */
 const results = new WeakMap<CatalogObject, ReadResult>();
 
-/** Checks one object against the schema of its kind. Never throws. A Model keeps the routes that are in order. */
+/** Checks one object against the schema of its kind. Never throws. A Model keeps its valid routes. */
 export function readObject(object: CatalogObject): ReadResult {
   const known = results.get(object);
   if (known) return known;
@@ -38,7 +38,7 @@ export function readObject(object: CatalogObject): ReadResult {
   return result;
 }
 
-/** The problems of one object by itself; `compile` finds those of its references. Never throws. */
+/** The problems of one object by itself; `compile` finds the problems of its references. Never throws. */
 export function checkObject(object: CatalogObject): readonly CatalogProblem[] {
   return readObject(object).problems;
 }

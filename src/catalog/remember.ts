@@ -4,8 +4,9 @@ interface Remembered<Result> {
 }
 
 /**
- * Remembers the last result per subject, as long as its dependencies are the same objects. A catalog of thousands is
- * compiled anew at every change, and nearly all of it is unchanged: without this, each change would hold up all requests.
+ * Remembers the last result per subject, as long as its dependencies are the same objects. After every change, a
+ * catalog of thousands of objects is compiled again, although nearly all objects are unchanged. Without this memory,
+ * each change would hold up all requests.
  */
 export function createRemembered<Subject extends WeakKey, Result>(): (
   subject: Subject,

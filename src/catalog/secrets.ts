@@ -42,8 +42,8 @@ function own(values: Readonly<Record<string, string>> | null | undefined, key: s
 }
 
 /**
- * Names of the Secrets that Backends refer to, each with the keys that are asked of it. Objects that break the rules of
- * their kind are read as far as possible: their references may be the only valid part.
+ * Names of the Secrets that Backends refer to, each with the keys that the Backends need. Objects that break the rules
+ * of their kind are read as far as possible: their references may be the only valid part.
  */
 export function referredSecrets(objects: readonly CatalogObject[]): ReadonlyMap<string, ReadonlySet<string>> {
   const wanted = new Map<string, Set<string>>();

@@ -10,23 +10,23 @@ interface SnapshotHold {
 export interface Snapshots {
   readonly current: () => Snapshot;
   readonly hold: () => SnapshotHold;
-  /** Makes `next` the current one. Requests under way keep theirs. */
+  /** Makes `next` the current snapshot. Requests under way keep their own snapshot. */
   readonly swap: (next: Snapshot) => void;
   /** The clusters of the current snapshot and of all snapshots still in use, each once. */
   readonly clustersInUse: () => readonly Cluster[];
 }
 
 /**
- * The clusters of several lists, each once. Two clusters of the same name are equal but for their endpoints, of which those of
- * the later list are newer.
+ * The clusters of several lists, each once. Two clusters of the same name differ only in their endpoints, and the
+ * endpoints of the later list are newer.
  */
 export function unionOfClusters(lists: readonly (readonly Cluster[])[]): readonly Cluster[] {
   return [...new Map(lists.flat().map((cluster) => [cluster.name, cluster])).values()];
 }
 
 /**
- * Keeps the current snapshot, and counts the requests that still use an older one, so that no cluster is taken from Envoy
- * while a request may still call it. `onRetired` runs when the last request on an older snapshot has ended.
+ * Keeps the current snapshot, and counts the requests that still use an older one, so that no cluster is removed from
+ * Envoy while a request may still call it. `onRetired` runs when the last request on an older snapshot has ended.
  */
 export function createSnapshots(first: Snapshot, onRetired: () => void): Snapshots {
   let current = first;

@@ -11,14 +11,17 @@ type EventKind = Pick<ObjectEvent, 'severity' | 'reason'>;
 const warning = (reason: string): EventKind => ({ severity: 'Warning', reason });
 const normal = (reason: string): EventKind => ({ severity: 'Normal', reason });
 
-/** Whether a condition came to hold or ceased to. The first status of a condition counts only where it is False. */
+/**
+ * `on`: the condition was False and is True now. `off`: it is False now and was not False before. `same`: all other
+ * changes, and a first status that is not False.
+ */
 const turned = ({ from, to }: Change): 'on' | 'off' | 'same' => {
   if (from?.status === to.status) return 'same';
   if (to.status === 'False') return 'off';
   return to.status === 'True' && from?.status === 'False' ? 'on' : 'same';
 };
 
-/** The event of a change, by the type of its condition; none for some changes. */
+/** The event for a change of a condition, by the condition's type. Some changes have none. */
 const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefined>> = {
   Accepted: (change) => {
     const turn = turned(change);
@@ -53,7 +56,7 @@ const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefi
     }
   },
   Programmed: ({ from, to }) =>
-    // Every change takes some seconds to reach Envoy: `lagEvent` reports a longer one.
+    // Every change takes some seconds to reach Envoy. `lagEvent` reports a change that takes longer.
     to.reason === 'EnvoyRefused' && from?.reason !== to.reason ? warning('NotProgrammed') : undefined,
   Healthy: (change) => {
     const turn = turned(change);

@@ -11,17 +11,17 @@ export interface CatalogSource {
   readonly first: CatalogReading;
   /** The snapshot that was served before the first reading, if that is known. */
   readonly previous: Snapshot | undefined;
-  /** Resolves when there is a catalog to go by; until then nothing can be served. */
+  /** Resolves when a catalog is known. Until then, nothing can be served. */
   readonly known: Promise<void>;
-  /** Takes the result of every reading. */
+  /** Receives the compilation of every reading. */
   readonly compiled: (compilation: Compilation) => void;
-  /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
+  /** How old the served catalog may be, milliseconds; undefined: no catalog is known yet. Absent: a folder is never out of date. */
   readonly ageMs?: () => number | undefined;
   /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
   readonly followService?: FollowEndpoints<ServiceSource>;
   /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
   readonly join?: (parts: ReplicaParts) => Replica;
-  /** The Models and Backends as they are declared now, those that were refused included. */
+  /** The Models and Backends as they are declared now, including refused ones. */
   readonly objects: (compilation: Compilation) => readonly KubeObject[];
   /** Call after `Replica.close`. */
   readonly close: () => Promise<void>;
@@ -31,7 +31,7 @@ export interface CatalogSourceOptions {
   readonly log: PartLog;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Unique to this process, restarts included. */
+  /** Unique to this process. After a restart it is another one. */
   readonly instance: string;
   /** Called with every reading after the first one. */
   readonly onChange: (reading: CatalogReading) => void;

@@ -20,16 +20,19 @@ import { openManifestFolder } from './manifest-catalog.ts';
 import { type CatalogFacts, observeCatalog, replicaName } from './observe-catalog.ts';
 import { observeEndpoints } from './observe-endpoints.ts';
 
-/** Everything that is known of the catalog at one moment. */
+/** All facts about the catalog at one moment. */
 export interface CatalogView {
   readonly objects: readonly KubeObject[];
   readonly compilation: Compilation;
   readonly problems: readonly CatalogProblem[];
-  /** What this replica observes of the catalog. */
+  /** The observations of this replica. */
   readonly own: ObservedCatalog;
 }
 
-/** The conditions of an object by what this replica alone observes, as they would be in the status of the object in a cluster. */
+/**
+ * The conditions of an object, computed from the observations of this replica alone. They have the form of the status
+ * in a cluster.
+ */
 export function ownConditions(
   object: KubeObject,
   { compilation, own }: CatalogView,
@@ -38,7 +41,10 @@ export function ownConditions(
   return statusParts(object, { compilation, replicas: [own], now })?.statements ?? [];
 }
 
-/** Envoy answers within milliseconds. A collector of metrics waits ten seconds at most, and wants the other metrics, too. */
+/**
+ * Envoy answers within milliseconds. A collector of metrics waits ten seconds at most, and must get the other metrics
+ * in time, too.
+ */
 const envoyTimeoutMs = 1_000;
 
 interface CatalogOptions
@@ -48,10 +54,10 @@ interface CatalogOptions
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
   readonly endpoints: Pick<EndpointTable, 'follow' | 'found'>;
   readonly followHosts: FollowEndpoints<HostsSource>;
-  /** Clusters that Envoy needs beside those of the catalog. */
+  /** Clusters that Envoy needs in addition to the catalog's. */
   readonly extraClusters: readonly Cluster[];
   readonly statusOf: (model: Model) => ModelStatus;
-  /** What a web search costs; undefined where there is none. */
+  /** The price of a web search; undefined if there is no web search. */
   readonly searchPrice: Money | undefined;
   /** Called with every snapshot that requests get, the first one included. */
   readonly onServed: (snapshot: Snapshot) => void;
@@ -65,11 +71,11 @@ export interface ServedCatalog {
   readonly modelList: (models: ModelPatterns | undefined) => string;
   /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
   readonly ready: Promise<void>;
-  /** As `CatalogSource.ageMs`. */
+  /** See `CatalogSource.ageMs`. */
   readonly ageMs: CatalogSource['ageMs'];
   /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
   readonly endpoints: () => Promise<ReadonlyMap<string, ObservedEndpoints>>;
-  /** Waits a second at most for Envoy. */
+  /** Observes the catalog. Waits a second at most for Envoy. */
   readonly look: () => Promise<CatalogView>;
   /** Whether this replica writes the status of the cluster's objects. */
   readonly isLeading: () => boolean;
@@ -79,7 +85,7 @@ export interface ServedCatalog {
   readonly close: () => Promise<void>;
 }
 
-/** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
+/** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and none is configured. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
   const { clock, envoy, endpoints, extraClusters, statusOf, searchPrice, onServed, onChanged } = options;
   const log = limitRepeats(options.log, clock);
@@ -168,7 +174,7 @@ async function openSource(
 ): Promise<CatalogSource> {
   const namespace = settings.WEIR_KUBERNETES_NAMESPACE;
   if (namespace === undefined) return openManifestFolder(settings, options);
-  // The client is large, and a folder does without it.
+  // The Kubernetes client is large, and a folder does not need it.
   const { openKubernetes } = await import('./kube-catalog.ts');
   return openKubernetes(settings, { ...options, namespace });
 }

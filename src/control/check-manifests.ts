@@ -13,7 +13,7 @@ export function problemLine({ where, field, message }: CatalogProblem): string {
 
 /** The catalog of a folder of manifests, with its problems and notes. */
 export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'problems'> {
-  /** Fields that are right in a cluster and would be a problem for a gateway that serves the folder itself. */
+  /** Fields that are right in a cluster, but would be a problem for a gateway that serves the folder itself. */
   readonly notes: readonly CatalogProblem[];
 }
 

@@ -15,7 +15,7 @@ export interface CompiledObjects {
   readonly compilation: Compilation;
 }
 
-/** The API server, as the controller writes to it. */
+/** The controller's write access to the API server. */
 interface StatusWriter {
   /** Merges into the status. Rejects with the API server's refusal. */
   readonly status: (object: KubeObject, status: object) => Promise<void>;
@@ -30,9 +30,9 @@ interface ControllerOptions {
   readonly clock: Clock;
   /** Undefined until the cluster has been read. */
   readonly latest: () => CompiledObjects | undefined;
-  /** What every replica that is alive observes, this one included. */
+  /** The observations of all replicas that are alive, this one included. */
   readonly replicas: () => Promise<readonly ObservedCatalog[]>;
-  /** Whether this replica is the one that writes. */
+  /** Whether this replica writes the status of objects. */
   readonly isLeading: () => boolean;
   readonly write: StatusWriter;
   readonly onError: (error: unknown) => void;
@@ -47,16 +47,14 @@ interface Controller {
 
 /** Time between two passes when nothing is known to have changed. */
 const everyMs = 2_000;
-/** Changes come in groups. */
+/** Wait before a pass after a change, because changes come in groups. */
 const soonMs = 100;
 const concurrency = 8;
-/** A running Envoy takes a change within a second, an Envoy that is starting within half a minute. */
+/** A running Envoy applies a change within a second, an Envoy that is starting within half a minute. */
 const lagMs = 30_000;
-/** A pass makes way for requests after so long. */
+/** Longest time that a pass may run before requests get their turn. */
 const sliceMs = 5;
-/**
- * Time alone can make one event due: that of a lagging Envoy. So a pass without changes is repeated after this time.
- */
+/** An event about a lagging Envoy becomes due by time alone. So a pass without changes is repeated after this time. */
 const repeatMs = 30_000;
 
 /** The inputs of one pass. */
@@ -66,8 +64,8 @@ interface Pass extends CompiledObjects {
 }
 
 /**
- * The status that was written last. It counts until the watch shows a version of the object that is newer than the one
- * it replaced.
+ * The status that was written last. It is used until the watch reports a version of the object that is newer than the
+ * overwritten one.
  */
 interface Overlay {
   readonly over: string;
@@ -83,7 +81,7 @@ export function startController(options: ControllerOptions): Controller {
   let running: Promise<void> | undefined;
   let isStale = false;
   let closed = false;
-  /** The last pass that left nothing to write. */
+  /** The inputs of the last pass that left nothing to write. */
   let settled: Pass | undefined;
   let isSettled = false;
 
@@ -156,7 +154,7 @@ export function startController(options: ControllerOptions): Controller {
       }
     } catch (error) {
       isSettled = false;
-      // The watch will show an object that is gone or changed.
+      // If the object is gone or has changed, the watch will report that.
       if (!write.isGoneOrChanged(error)) onError(error);
     }
     reportLag(wanted);

@@ -9,7 +9,7 @@ import type { Money } from '../core/money.ts';
 import type { ModelStatus } from '../core/observed-catalog.ts';
 import type { ServiceSupport } from '../catalog/compile-backend.ts';
 
-/** The objects of a catalog at one moment, as their source has them. */
+/** The objects of a catalog at one moment, as delivered by their source. */
 export interface CatalogReading {
   readonly objects: readonly CatalogObject[];
   readonly problems: readonly CatalogProblem[];
@@ -17,25 +17,25 @@ export interface CatalogReading {
 
 interface Listing {
   readonly clock: Pick<Clock, 'elapsed'>;
-  /** Whether a model is listed, and with what figures. */
+  /** Whether a model is listed, and its figures in the list. */
   readonly statusOf: (model: Model) => ModelStatus;
-  /** What a web search costs; undefined where there is none. */
+  /** The price of a web search; undefined if there is no web search. */
   readonly searchPrice: Money | undefined;
 }
 
 interface FollowOptions {
   readonly first: CatalogReading;
-  /** The snapshot before the first reading: an object that has turned bad keeps serving as it was there. */
+  /** The snapshot before the first reading. An object that has turned bad keeps serving in its version there. */
   readonly previous: Snapshot | undefined;
   readonly services: ServiceSupport;
-  /** What the list of models shows besides the catalog. */
+  /** The facts besides the catalog that the list of models shows. */
   readonly listing: Listing;
-  /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have those that are known. */
+  /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have the known endpoints. */
   readonly followEndpoints: (clusters: readonly Cluster[]) => Promise<void>;
   /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or does not answer. */
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
-  /** Called with the result of every reading, the first one included, also where the snapshot has not changed. */
+  /** Called with the result of every reading, including the first one, even if the snapshot has not changed. */
   readonly onCompiled: (compilation: Compilation) => void;
   readonly onSwap: (snapshot: Snapshot) => void;
   readonly onError: (error: unknown) => void;

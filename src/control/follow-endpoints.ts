@@ -1,4 +1,4 @@
-/** The endpoints of all clusters, as they are now: those that Envoy gets, and those that requests are planned with. */
+/** The current endpoints of all clusters: those that Envoy gets, and those that requests are planned with. */
 import type { Cluster } from '../core/catalog.ts';
 import { type Clock, waitFor } from '../core/clock.ts';
 import {
@@ -12,17 +12,17 @@ import type { EndpointDiscovery } from '../envoy/runtime/endpoint-discovery.ts';
 
 export interface EndpointTable extends Endpoints {
   /**
-   * Follows the endpoints of these clusters and of no others. Resolves when they are known and Envoy can have them, but waits no
-   * longer than 2 s: a cluster whose endpoints cannot be found has none until they are. Never rejects.
+   * Follows the endpoints of these clusters and of no others. Resolves when the endpoints are known and Envoy can have
+   * them, but waits no longer than 2 s. Until its endpoints are found, a cluster has none. Never rejects.
    */
   readonly follow: (clusters: readonly Cluster[], find: FollowEndpoints) => Promise<void>;
-  /** What was found last of a cluster; undefined: nothing yet. */
+  /** The last result for a cluster; undefined: there is none yet. */
   readonly found: (cluster: string) => FoundEndpoints | undefined;
-  /** Follows nothing any more. What is known stays. */
+  /** Stops following. The known endpoints stay. */
   readonly close: () => void;
 }
 
-/** DNS that answers at all does so in a second. The clusters of others are not to wait for one that does not. */
+/** A DNS server that works answers within a second. A name without an answer must not delay the other clusters. */
 const firstFoundTimeoutMs = 2_000;
 
 /** The endpoints of one cluster. */
@@ -34,7 +34,7 @@ interface Followed {
 }
 
 interface Row {
-  /** What requests may be sent to. */
+  /** The endpoints that requests may be sent to. */
   readonly endpoints: readonly Endpoint[];
   readonly found: FoundEndpoints | undefined;
 }
@@ -87,7 +87,7 @@ export function createEndpointTable(options: {
         rows.delete(name);
         discovery.drop(name);
       }
-      // Waits only for the clusters that begin now: earlier ones have been waited for.
+      // Waits only for the clusters that are new: the others were waited for when they began.
       const begun: Followed[] = [];
       for (const [name, cluster] of wanted) {
         const before = followed.get(name);
@@ -110,7 +110,7 @@ export function createEndpointTable(options: {
   };
 }
 
-/** Most clusters of a catalog that has changed are the very same objects. */
+/** Most clusters of a changed catalog are the same objects as before. */
 function hasSameSource(a: Cluster, b: Cluster): boolean {
   return a === b || (a.tls.mode === b.tls.mode && JSON.stringify(a.endpoints) === JSON.stringify(b.endpoints));
 }

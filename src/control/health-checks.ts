@@ -19,8 +19,9 @@ interface HealthChecksOptions {
 
 interface HealthChecks {
   /**
-   * Whether Envoy sends requests to an endpoint of a backend, as far as its health checks say: false once Envoy has found the endpoint,
-   * or all endpoints of the backend, unhealthy at two looks in a row. True where no health check is declared, and until the first result.
+   * Whether Envoy sends requests to an endpoint of a backend, according to its health checks: false once Envoy has
+   * found the endpoint, or all endpoints of the backend, unhealthy at two looks in a row. True if no health check is
+   * declared, and until the first result.
    */
   readonly isUsed: (backend: string) => (endpoint: string) => boolean;
   /** Whether Envoy has an endpoint of a cluster to send requests to. */
@@ -31,11 +32,17 @@ interface HealthChecks {
 }
 
 const lookEveryMs = 1_000;
-/** A new pod is unhealthy to Envoy until its first check. */
+/**
+ * Looks in a row that must find an endpoint unhealthy. One is not enough: a new pod is unhealthy to Envoy until its
+ * first check.
+ */
 const looksToFail = 2;
-/** Envoy reports only that a check failed. The service asks the endpoint itself for the reason, at most so often. */
+/**
+ * Shortest time between two questions to an endpoint. Envoy reports only that a check failed, so the service asks the
+ * endpoint itself for the reason.
+ */
 const checkEveryMs = 10_000;
-/** Endpoints that are asked in one look. */
+/** Most endpoints that are asked in one look. */
 const mostChecked = 20;
 
 interface Checked {
@@ -51,9 +58,9 @@ interface Failing {
 /** Looks at Envoy once a second while some backend declares a health check. */
 export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
   const { clock, envoy, clusters, endpoints, check = checkEndpoint } = options;
-  /** Backends without a healthy endpoint, each with the number of looks in a row that found it so. */
+  /** Backends without a healthy endpoint, each with the number of looks in a row with that result. */
   let unhealthy: ReadonlyMap<string, number> = new Map();
-  /** Endpoints that fail, each with the number of looks in a row that found it so, by backend. */
+  /** Endpoints that fail, by backend, each with the number of looks in a row with that result. */
   let failing: ReadonlyMap<string, ReadonlyMap<string, number>> = new Map();
   let answers: ReadonlyMap<string, Checked> = new Map();
 
@@ -116,13 +123,13 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 
 const keyOf = ({ cluster, endpoint }: Failing): string => `${cluster.backend} ${endpoint}`;
 
-/** A cluster that still warms has no results yet. */
+/** A cluster that Envoy is still warming has no results yet. */
 function failingOf(cluster: Cluster, envoy: EnvoyClusters): readonly string[] {
   const failing = envoyEndpoints(envoy, cluster)?.failing ?? [];
   return failing.flatMap(({ endpoint, why }) => (why === 'health-check' ? [endpoint] : []));
 }
 
-/** Whether Envoy has a cluster with endpoints, and no healthy one. A cluster that still warms has no results yet. */
+/** Whether Envoy has a cluster with endpoints, and no healthy one. A cluster that Envoy is still warming has no results yet. */
 function isUnhealthy(cluster: Cluster, envoy: EnvoyClusters): boolean {
   const counts = envoyEndpoints(envoy, cluster);
   return counts !== undefined && unreachableBy(counts) === 'unhealthy';

@@ -1,4 +1,4 @@
-/** The catalog of a Kubernetes namespace: what its objects declare, as far as it is served, and the last of it on disk. */
+/** The catalog of a Kubernetes namespace: the declared objects that are served, and their last version on disk. */
 import { join } from 'node:path';
 import { type Compilation, compile, keepObjects } from '../catalog/compile.ts';
 import { isSameList, noticeFor, stayingAt } from '../catalog/notice.ts';
@@ -22,9 +22,12 @@ import { joinReplicas } from './replica.ts';
 /** How long the first reading may take before the catalog on disk takes its place. */
 const firstReadingTimeoutMs = 5_000;
 const confirmEveryMs = 60_000;
-/** The catalog on disk, megabytes where there are thousands of objects, is not written with every one of many changes. */
+/**
+ * Longest time until a change of the catalog is written to disk. With thousands of objects it has megabytes, so one
+ * write covers many changes.
+ */
 const saveWithinMs = 2_000;
-/** Pods come and go more often than catalogs change. */
+/** Longest time until changes of endpoints are written to disk. Pods come and go more often than catalogs change. */
 const saveEndpointsWithinMs = 10_000;
 
 interface KubernetesOptions extends CatalogSourceOptions {
@@ -34,8 +37,8 @@ interface KubernetesOptions extends CatalogSourceOptions {
 }
 
 /**
- * Takes the catalog from a namespace: at first what the cluster has, else the catalog on disk, else nothing. Rejects when
- * no cluster is configured; if the cluster does not answer, this waits for it.
+ * Opens the catalog of a namespace. If the cluster does not answer in time, it begins with the catalog on disk; if
+ * there is none, it begins empty. Rejects when no cluster is configured.
  */
 export async function openKubernetes(settings: Settings, options: KubernetesOptions): Promise<CatalogSource> {
   const { namespace, log, clock, random, instance, environment } = options;
@@ -126,7 +129,7 @@ async function openKubeCatalog(
     if (at !== undefined) void kept.confirm(at);
   }
 
-  /** How old the served catalog may be: 0 while every change arrives, undefined before there was one. */
+  /** How old the served catalog may be: 0 while every change arrives, undefined before there was a catalog. */
   function ageMs(): number | undefined {
     const objectsAt = follower.inStepAt();
     // Endpoints that were never known cannot be out of date. The conditions of their Backends report them.
@@ -155,7 +158,7 @@ async function openKubeCatalog(
     objects: () => newest?.objects ?? [],
     compiled: (compilation) => {
       lastCompilation = compilation;
-      // A compilation of the catalog on disk says nothing new of the cluster.
+      // A compilation of the catalog on disk has no new objects of the cluster.
       if (newest === undefined) return;
       const objects = keepObjects(compilation.results, keptObjects);
       if (isSameList(objects, keptObjects)) return;
@@ -178,7 +181,7 @@ async function openKubeCatalog(
   };
 }
 
-/** The Services that Backends name, and the last of their endpoints on disk. */
+/** Follows the Services that Backends name, and keeps their last endpoints on disk. */
 async function openServices(
   settings: Settings,
   { client, namespace, log, clock, random }: KubernetesOptions & { readonly client: KubeClient },
@@ -216,7 +219,7 @@ async function openServices(
   };
 }
 
-/** Logs why something is not followed, each reason once until it is followed again, and then that it is. */
+/** Logs once for each reason why the catalog or its endpoints are not followed, and logs again when they are followed. */
 function createTroubleLog(
   log: Pick<PartLog, 'info' | 'warn'>,
   { namespace, what }: { readonly namespace: string; readonly what: string },

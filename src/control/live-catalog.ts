@@ -10,7 +10,7 @@ import type { EndpointTable } from './follow-endpoints.ts';
 import { type CatalogView, ownConditions } from './catalog.ts';
 
 interface LiveCatalogOptions {
-  /** As `createStories` has it. */
+  /** The same as in `createStories`. */
   readonly process: string;
   readonly now: () => number;
   readonly isReady: () => boolean;
@@ -36,7 +36,7 @@ export async function* renderCatalog(options: LiveCatalogOptions): AsyncGenerato
   const rendered = new Set<string>();
   yield* list('models', ofKind(view, 'Model'), (object) => {
     const model = modelOf(object, view, options);
-    // Of two objects with one id, one was refused for it: the model belongs to the other one.
+    // If two objects have the same id, one of them was refused for that, and the model belongs to the other.
     if (model === undefined || rendered.has(model.id)) return undefined;
     rendered.add(model.id);
     return model;
@@ -51,7 +51,7 @@ export async function* renderCatalog(options: LiveCatalogOptions): AsyncGenerato
   yield '}';
 }
 
-/** The objects of a kind, the ones that serve first. */
+/** The objects of a kind. Objects that serve come first. */
 function ofKind({ objects, compilation }: CatalogView, kind: KubeObject['kind']): readonly KubeObject[] {
   const isRefused = ({ declared }: KubeObject): number =>
     Number(compilation.results.get(declared)?.state !== 'accepted');
@@ -117,7 +117,7 @@ function pricesOf({ prices }: Model): LiveModel['pricing'] {
   };
 }
 
-/** A stream without tools or structure: the state of a route is the one that such a request would find. */
+/** The state of a route depends on the kind of request. The catalog shows it for a stream without tools or structure. */
 const plainStream = { stream: true, capabilities: [] } as const;
 
 function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveRoute {

@@ -1,4 +1,4 @@
-/** The catalog of a manifest folder: what it declares, but for the models whose notice has run. */
+/** The catalog of a manifest folder: its objects, without the models whose notice has run. */
 import { join } from 'node:path';
 import { type Notice, isSameList, noticeOfManifest, stayingAt } from '../catalog/notice.ts';
 import { checkObject } from '../catalog/read-object.ts';
@@ -15,7 +15,7 @@ import type { Settings } from '../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 
-/** Takes the catalog from the folder that the settings name. */
+/** Opens the catalog in the folder that the settings name. */
 export async function openManifestFolder(settings: Settings, options: CatalogSourceOptions): Promise<CatalogSource> {
   const { log, clock, onChange } = options;
   const parser = startManifestParser({
@@ -34,7 +34,8 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
         check: checkObject,
         parse: async (file, text) => {
           const entries = await parser.parse(file, text);
-          // The folder checks a whole file in one turn of the event loop. Results are remembered, so the work is done here.
+          // The folder checks a whole file in one turn of the event loop. Results are remembered, so checking in slices
+          // here keeps that turn short.
           await inSlices(entries, (entry) => entry.kind === 'object' && checkObject(entry.object));
           return entries;
         },
@@ -51,7 +52,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     compiled: () => undefined,
     objects: ({ results }) => [...results.keys()].flatMap((object) => declaredObject(object, announced())),
     close: async () => {
-      // Close the folder first, so that a reading that the parser breaks off is not taken for the whole folder.
+      // Close the folder first. Otherwise a reading that the parser breaks off would count as the whole folder.
       await Promise.all([close(), parser.close()]);
     },
   };
@@ -61,7 +62,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
 export type Announcements = ReadonlyMap<string, Announcement>;
 
 interface ManifestCatalogOptions {
-  /** Begins to follow the folder. Resolves with the first reading; `onChange` has the later ones. */
+  /** Begins to follow the folder. Resolves with the first reading; `onChange` receives the later ones. */
   readonly open: (onChange: (reading: CatalogReading) => void) => Promise<Omit<FollowedFolder, 'announced'>>;
   /** Manifests have no status, so announcements are kept in a file of their own. */
   readonly announcements: {
@@ -69,7 +70,7 @@ interface ManifestCatalogOptions {
     readonly save: (announcements: Announcements) => Promise<void>;
   };
   readonly clock: Clock;
-  /** Called with every reading but the first that may change the catalog. */
+  /** Called with every reading after the first one that may change the catalog. */
   readonly onChange: (reading: CatalogReading) => void;
   /** A Model will leave. Called once for each date that the Model declares. */
   readonly onAnnounced: (name: string, notice: Notice) => void;
@@ -77,7 +78,7 @@ interface ManifestCatalogOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A folder that is being followed, and what it held when it was opened. */
+/** A folder that is being followed, with its first reading. */
 interface FollowedFolder {
   readonly first: CatalogReading;
   readonly announced: () => Announcements;
@@ -90,7 +91,7 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
   let saving = Promise.resolve();
   let cancelTimer: CancelTimer = () => undefined;
 
-  /** Leaves out the models that have left by now, and does so again when the next one leaves. */
+  /** Leaves out the models that have left. Runs again when the next model leaves. */
   function look(reading: CatalogReading): CatalogReading {
     const now = clock.now();
     const notices = new Map<string, Notice>();
@@ -138,7 +139,7 @@ function nameOf({ value }: CatalogObject): string {
   return String(metadata['name']);
 }
 
-/** A Model or Backend of the folder as if a cluster had it: its conditions are made in the same way. */
+/** A Model or Backend of the folder in the form of a cluster's object, so that its conditions are made in the same way. */
 function declaredObject(object: CatalogObject, announced: Announcements): readonly KubeObject[] {
   const { value, where } = object;
   const kind = isObject(value) ? value['kind'] : undefined;

@@ -1,4 +1,4 @@
-/** Observes the catalog as this replica has it: its Envoy, its routes and its list of models. */
+/** Observes the catalog of this replica: its Envoy, its routes and its list of models. */
 import { hostname } from 'node:os';
 import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import type { InSlices } from '../core/clock.ts';
@@ -14,7 +14,7 @@ import type { RouteRecord } from '../routing/health/route-record.ts';
 import type { Settings } from '../settings.ts';
 import { type EndpointFacts, envoyEndpoints, observeEndpoints, unreachableBy } from './observe-endpoints.ts';
 
-/** What this service knows of its catalog, beside what Envoy reports. */
+/** The service's own facts about its catalog, in addition to Envoy's reports. */
 export interface CatalogFacts extends EndpointFacts {
   /** Name of this replica. */
   readonly name: string;

@@ -6,17 +6,17 @@ import type { HealthCheckAnswer, ObservedEndpoints, Unreachable } from '../core/
 import type { EnvoyClusters, EnvoyEndpoints } from '../envoy/runtime/cluster-publisher.ts';
 import { createSlices } from '../process/turns.ts';
 
-/** What this service knows of endpoints, beside what Envoy reports. */
+/** The service's own facts about endpoints, in addition to Envoy's reports. */
 export interface EndpointFacts {
   /** Names of the endpoints to which a route sends no requests, because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
   /** Why no endpoint of a cluster is found; undefined where there are some. */
   readonly troubleOf: (cluster: string) => string | undefined;
-  /** The answer to its health check of an endpoint that fails it. */
+  /** The answer of an endpoint that fails its health check. */
   readonly answerOf: (backend: string, endpoint: string) => HealthCheckAnswer | undefined;
 }
 
-/** The endpoints of a cluster, by Envoy's account; undefined while Envoy does not have the cluster. */
+/** The endpoints of a cluster, as Envoy reports them; undefined while Envoy does not have the cluster. */
 export function envoyEndpoints(
   { active, endpoints }: EnvoyClusters,
   { name, backend }: Pick<Cluster, 'name' | 'backend'>,
@@ -53,8 +53,8 @@ function* routesOf(models: ReadonlyMap<string, Model>): Generator<Route> {
 }
 
 /**
- * The endpoints that some route has ejected. A route that has ejected all of them shows a fault of its model, not of the endpoints,
- * unless every route has done so.
+ * The endpoints that some route has ejected. If a route has ejected all endpoints, its model is at fault and not the
+ * endpoints, unless every route has ejected all of them.
  */
 function ejectedBy(
   routes: readonly Route[],

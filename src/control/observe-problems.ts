@@ -103,7 +103,7 @@ async function mistakesOf({ problems, compilation }: CatalogView, inSlices: InSl
   return [...ofFiles, ...ofObjects.flat()];
 }
 
-/** Kind and name as the object says them; undefined where it does not. */
+/** Kind and name that the object declares; undefined if one of them is missing. */
 function declaredName({ value }: CatalogObject): string | undefined {
   const { kind, metadata } = isObject(value) ? value : {};
   const name = isObject(metadata) ? metadata['name'] : undefined;
@@ -143,7 +143,7 @@ async function observedService(
   };
 }
 
-/** Looks at the certificates of the edge, which Envoy knows, and at those by which the Backends of the catalog are trusted. */
+/** Observes the certificates of the edge, which Envoy reports, and the certificates that verify the Backends of the catalog. */
 function createCertificateLook({
   clock,
   admin,

@@ -4,7 +4,7 @@ import type { SharedClusters } from '../envoy/runtime/clusters-file.ts';
 import { type LoadShedderOptions, shedAtEnvoy } from '../envoy/runtime/load-shedder.ts';
 import { takeLock } from '../process/lock.ts';
 
-/** What differs between a service that has its Envoy for itself and one of several behind one Envoy. */
+/** The differences between a service that has its Envoy for itself and one of several services behind one Envoy. */
 interface PlaceAtEnvoy {
   readonly extprocSocket: string;
   readonly discoverySocket: string;
@@ -19,7 +19,7 @@ interface Surroundings {
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
 }
 
-/** The place of the service with this number (WEIR_SERVICE_NUMBER); undefined: of one that is alone. */
+/** The place of the service with this number (WEIR_SERVICE_NUMBER). Undefined: the service has its Envoy for itself. */
 export function placeAtEnvoy(number: number | undefined, { paths, admin, announce }: Surroundings): PlaceAtEnvoy {
   if (number === undefined) {
     return {

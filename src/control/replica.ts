@@ -9,9 +9,9 @@ import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import { type CompiledObjects, startController } from './controller.ts';
 
-/** What a replica reports of itself. */
+/** The facts that a replica reports about itself. */
 export interface ReplicaParts {
-  /** Observes the catalog as this replica has it. */
+  /** Observes the catalog of this replica. */
   readonly observe: () => Promise<ObservedCatalog>;
 }
 
@@ -20,7 +20,7 @@ interface ReplicaOptions extends ReplicaParts {
   readonly namespace: string;
   /** Name of this replica's pod. */
   readonly name: string;
-  /** Unique to this process, restarts included. */
+  /** Unique to this process. After a restart it is another one. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -40,7 +40,7 @@ export interface Replica {
 const lookEveryMs = 2_000;
 const closeMs = 5_000;
 
-/** Publishes what this replica observes to the others, and writes the status of the objects while this one leads. */
+/** Publishes the observations of this replica to the others, and writes the status of the objects while this replica leads. */
 export function joinReplicas(options: ReplicaOptions): Replica {
   const { name, clock, log } = options;
   const fault =

@@ -34,7 +34,7 @@ export interface Key {
   readonly models?: ModelPatterns | undefined;
 }
 
-/** What the store knows about a presented key. */
+/** The facts that the store has about a presented key. */
 export interface Credential {
   readonly key: Key;
   readonly workspace: Workspace;
@@ -50,21 +50,24 @@ export interface Credential {
 export interface OutputTiming {
   /** Delivered output tokens, without reasoning that the engine counts but does not send. */
   readonly tokens: number;
-  /** How many of them the first delivery had, one for each of the engine's own deltas. */
+  /** How many of these tokens the first delivery had. One token is counted for each of the engine's own deltas. */
   readonly tokensAtFirst: number;
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
-/** How a request ended: all that billing and telemetry may know. The ledger keeps what is in `SettledRequest`. */
+/** How a request ended: all facts for billing and telemetry. The ledger keeps only the fields of `SettledRequest`. */
 export interface Outcome extends SettledRequest {
-  /** Absent when nothing was delivered, and when several choices ran side by side: their pace is not one answer's. */
+  /**
+   * Absent when nothing was delivered, and when several choices were generated side by side: their common pace is not
+   * that of one answer.
+   */
   readonly output?: OutputTiming | undefined;
-  /** Why it failed, if the routes that were asked gave a reason. */
+  /** Why the request failed, if the routes that were called gave a reason. */
   readonly refusedFor?: RefusedFor | undefined;
 }
 
-/** Whether there was anything to count. `countedBy` means nothing for a request that no engine answered. */
+/** Whether the request has anything to count. `countedBy` means nothing for a request that no engine answered. */
 export function isCounted({ kind, usage }: Pick<SettledRequest, 'kind' | 'usage'>): boolean {
   return kind === 'completed' || usage.promptTokens + usage.completionTokens + (usage.webSearches ?? 0) > 0;
 }
@@ -72,17 +75,18 @@ export function isCounted({ kind, usage }: Pick<SettledRequest, 'kind' | 'usage'
 /** `down`: rows go to the journal. `replaying`: the database answers again, and the rows of the journal come first. */
 export type DatabaseState = 'up' | 'replaying' | 'down';
 
-/** What the pipeline needs of the accounts and the ledger. Every call is asynchronous and never blocks the event loop. */
+/** The accounts and the ledger, as the pipeline uses them. Every call is asynchronous and never blocks the event loop. */
 export interface Store {
   /**
    * Finds the credential for the SHA-256 (lowercase hex) of a key's text; undefined when there is none. Answers from
    * memory when it can; a change by another process is visible within a second. While the database is down, known keys
-   * are still found for a limited time. All others reject with a `Failure` (503), never with undefined.
+   * are still found for a limited time. The search for any other key then rejects with a `Failure` (503) and never
+   * resolves to undefined.
    */
   readonly findCredential: (keyHash: string) => Credential | undefined | Promise<Credential | undefined>;
   /**
-   * Writes one ledger row and takes its cost from the balance and the budget, once per request id. Resolves when the
-   * row is durable: in the database, or in the journal while the database is down.
+   * Writes one ledger row and subtracts its cost from the balance and the budget, once per request id. Resolves when
+   * the row is durable: in the database, or in the journal while the database is down.
    */
   readonly settle: (outcome: Outcome) => Promise<void>;
   /**

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * The network that an address belongs to: of an IPv4 address the address itself, of an IPv6 address its /64, all of which one
- * subscriber has. A text that is no address is a network of its own.
+ * The network of an address. For IPv4 it is the address itself, for IPv6 the /64, because one subscriber has all
+ * addresses of a /64. A text that is not an address is a network of its own.
  */
 export function networkOf(address: string): string {
   if (!ipaddr.IPv6.isValid(address)) return address;
@@ -12,13 +12,13 @@ export function networkOf(address: string): string {
   return `${groups.join(':')}::/64`;
 }
 
-/** Whether a host name or an address, in brackets or not, is that of this machine alone. No resolver is asked. */
+/** Whether a host name or an address (with or without brackets) belongs to this machine alone. Asks no resolver. */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   return bare === 'localhost' || (ipaddr.isValid(bare) && ipaddr.process(bare).range() === 'loopback');
 }
 
-/** A host as a URL has it: an IPv6 address stands in brackets (RFC 3986 §3.2.2). */
+/** A host in the form for a URL: an IPv6 address is put in brackets (RFC 3986 §3.2.2). */
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
@@ -32,7 +32,7 @@ export function localAddressOf(host: string): string {
   return hostInUrl(host === '::' ? '::1' : host);
 }
 
-/** Listens on a port, or on a free one where another program has it. `listen` rejects as a server of Node does. */
+/** Listens on a port, or on a free port if another program uses that one. `listen` rejects with the errors of a Node server. */
 export async function listenOrElsewhere(port: number, listen: (port: number) => Promise<unknown>): Promise<void> {
   try {
     await listen(port);

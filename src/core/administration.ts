@@ -4,19 +4,22 @@ import type { Surface } from './dialect.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
 
-// What operators, the command line and the portal do with accounts and the ledger, and the results.
+// The operations of operators, the command line and the portal on accounts and the ledger: their arguments and results.
 
 /** `command-line`: a user of the operating system. */
 export const actorKinds = ['command-line', 'admin-token', 'portal-user'] as const;
 
-/** Who changes an account. */
+/** The author of a change to an account. */
 export interface Actor {
   readonly kind: (typeof actorKinds)[number];
-  /** Of the user or of the token; never the token itself. */
+  /** Name of the user or of the token; never the token itself. */
   readonly name: string;
 }
 
-/** Who makes a change, and when: milliseconds since the Unix epoch. Every function that changes an account takes one. */
+/**
+ * The author of a change, and when it was made: milliseconds since the Unix epoch. Every function that changes an
+ * account requires both.
+ */
 export interface Authorship {
   readonly actor: Actor;
   readonly now: number;
@@ -27,14 +30,14 @@ export type AuditAction =
   | `key.${'create' | 'suspend' | 'resume' | 'revoke' | 'budget' | 'limits' | 'update'}`
   | 'ledger.accept-loss';
 
-/** What is shown of an object in the trail. Never a secret: neither a key's text nor its hash. */
+/** The part of an object that the audit trail shows. Never a secret: neither a key's text nor its hash. */
 export type AuditedObject = Readonly<Record<string, unknown>>;
 
 export interface AuditedChange {
   readonly action: AuditAction;
   readonly objectId: string;
   readonly workspaceId: string | undefined;
-  /** Undefined: the change made the object. */
+  /** Undefined: the change created the object. */
   readonly before: AuditedObject | undefined;
   readonly after: AuditedObject;
 }
@@ -52,11 +55,14 @@ export interface AuditFilter {
   /** Only entries from `since` on and before `until`. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
-  /** Only entries with a lower id: those that come after it in the list. */
+  /** Only entries with a lower id. They come later in the list. */
   readonly before?: number | undefined;
 }
 
-/** A part of a list: at most `limit` objects after the one that the cursor of the part before names. */
+/**
+ * A request for one page of a list: at most `limit` objects after the object that `cursor` names. The page before
+ * returned the cursor.
+ */
 export interface PageRequest {
   readonly limit: number;
   readonly cursor: string | undefined;
@@ -64,7 +70,7 @@ export interface PageRequest {
 
 /** Which lines of a report are wanted. */
 export interface LinesOfPage {
-  /** The number of lines to leave out before the wanted ones. */
+  /** The number of lines to skip. */
   readonly offset: number;
   /** The largest number of lines. */
   readonly limit: number;
@@ -72,11 +78,14 @@ export interface LinesOfPage {
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Undefined: this is the last part. */
+  /** The cursor of the next page. Undefined: this is the last page. */
   readonly next: string | undefined;
 }
 
-/** Makes a page of at most `limit` objects from a query for one more. `cursorOf` names the last one. */
+/**
+ * Makes a page of at most `limit` objects from the result of a query for `limit` + 1. `cursorOf` returns the cursor of
+ * the last object.
+ */
 export function cutPage<Item>(found: readonly Item[], limit: number, cursorOf: (last: Item) => string): Page<Item> {
   const items = found.slice(0, limit);
   const last = items.at(-1);
@@ -90,15 +99,15 @@ export interface NewWorkspace {
 }
 
 export interface NewCredit {
-  /** Below zero for a correction. */
+  /** Negative for a correction. */
   readonly amount: Money;
-  /** What it is for. A correction needs one. */
+  /** What the credit is for. A correction needs a note. */
   readonly note: string | undefined;
-  /** The idempotency key of a request that may be repeated: the second time nothing is added. */
+  /** The idempotency key of a request that may be repeated. A repeated request adds nothing. */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** A credit that was made. */
+/** A credit in the books of a workspace. */
 export interface CreditRecord {
   readonly id: string;
   readonly amount: Money;
@@ -111,18 +120,18 @@ export type Budget = NonNullable<Key['budget']>;
 /** A key as an operator sees it, without its text, which is not stored. */
 export interface KeyRecord extends Key {
   readonly workspaceName: string;
-  /** What it is for, in an operator's words. */
+  /** What the key is for, in an operator's words. */
   readonly name: string | undefined;
   /** The first characters of its text; undefined for keys of versions that did not keep them. */
   readonly prefix: string | undefined;
-  /** The portal made it and alone has its text (`PlaygroundKey`). */
+  /** The portal created the key, and only the portal has its text (`PlaygroundKey`). */
   readonly isOfPlayground: boolean;
   readonly createdAt: number;
-  /** When the last request that was settled with the key had started; undefined when there was none. */
+  /** Start of the last request that was settled with the key; undefined if there was no request. */
   readonly lastUsedAt: number | undefined;
 }
 
-/** What a key may be, and how long. */
+/** What an operator can set for a key, besides its limits and budget. */
 export interface KeyDetails {
   readonly name?: string | undefined;
   /** Milliseconds since the Unix epoch. */
@@ -139,7 +148,7 @@ export interface NewKey extends KeyDetails {
 }
 
 /**
- * What the portal needs to get the key with which it calls the gateway for a person. There is one key for each
+ * The facts with which the portal gets the key that calls the gateway for a person. There is one key for each
  * workspace.
  */
 export interface PlaygroundKey extends Omit<NewKey, 'expiresAt'> {
@@ -166,7 +175,7 @@ export interface KeyChange extends KeyDetails {
   readonly burst?: number | undefined;
 }
 
-/** Which requests; an absent field does not restrict. */
+/** Which requests to select. An absent field does not restrict the selection. */
 export interface LedgerFilter {
   readonly workspaceId?: string | undefined;
   readonly keyId?: string | undefined;
@@ -178,18 +187,18 @@ export interface LedgerFilter {
   readonly until?: number | undefined;
 }
 
-/** The database cannot be reached, and nothing was done: it may be there again in a moment. */
+/** The database cannot be reached, and nothing was done. The same call may succeed a moment later. */
 export class DatabaseAway extends Error {
   override readonly name = 'DatabaseAway';
 }
 
-/** What usage can be summed by. */
+/** The dimensions by which usage can be grouped. */
 export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
 
 /**
- * One line of a report. Dimensions that were not requested are undefined, and so are those of the group "all others"
- * beside a top.
+ * One line of a report. Dimensions that were not requested are undefined. In the line "all others" of a report of the
+ * top groups, every dimension is undefined.
  */
 export interface UsageLine {
   /** Name of the workspace. */
@@ -209,15 +218,15 @@ export interface UsageLine {
   readonly reasoningTokens: number;
   readonly webSearches: number;
   readonly cost: Money;
-  /** Undefined where it was not asked for. */
+  /** Undefined if the report was requested without it. */
   readonly performance: UsagePerformance | undefined;
 }
 
 /** How well the requests of a line were served. */
 export interface UsagePerformance {
-  /** Requests that broke off or failed by no fault of their caller. */
+  /** Requests that broke off or failed through no fault of the caller. */
   readonly errors: number;
-  /** Milliseconds, interpolated in a histogram; undefined when no request brought a token. */
+  /** Milliseconds, interpolated in a histogram; undefined when no request returned a token. */
   readonly firstTokenP50Ms: number | undefined;
   readonly firstTokenP95Ms: number | undefined;
 }
@@ -229,20 +238,20 @@ export interface Session {
   /** SHA-256 of the cookie's secret, lowercase hex. */
   readonly hash: string;
   readonly role: (typeof sessionRoles)[number];
-  /** For the audit trail and the page. */
+  /** The name that the audit trail and the portal's pages show. */
   readonly name: string;
-  /** Ids of the workspaces of a member, and of the one of a key. */
+  /** For a member, the ids of all workspaces of the member; for a key, the id of its workspace. */
   readonly workspaces: readonly string[];
-  /** The session of a key ends with it. */
+  /** Id of the key with which the session was opened. The session ends with the key. */
   readonly keyId: string | undefined;
   /**
    * The origin of the session: the digest of the admin token, or the subject of an identity provider; undefined for a
    * key.
    */
   readonly credential: string | undefined;
-  /** What changes must carry in the header `x-csrf-token`. */
+  /** Every request that changes something must carry this text in the header `x-csrf-token`. */
   readonly csrfToken: string;
-  /** What an identity provider needs at log-out. */
+  /** The hint that an identity provider needs at log-out. */
   readonly logOutHint: string | undefined;
   readonly createdAt: number;
   readonly expiresAt: number;
@@ -255,7 +264,7 @@ export class Refusal extends Error {
   readonly kind: RefusalKind;
   /** The sentence without the part that only the command line can use. */
   readonly sentence: string;
-  /** The field at fault as the admin API names it, where it is one. */
+  /** The field at fault, by its name in the admin API. Undefined if no field is at fault. */
   readonly field: string | undefined;
 
   constructor(

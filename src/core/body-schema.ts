@@ -60,7 +60,7 @@ function readField<T extends z.ZodType>(schema: T, reading: FieldReading<z.outpu
   return read.success;
 }
 
-/** Reports the issues that another schema has found, below a path. */
+/** Reports the issues that another schema has found. `path` is put before their own paths. */
 export function reportIssues(
   error: z.ZodError,
   context: z.core.$RefinementCtx,

@@ -15,12 +15,12 @@ interface Counts {
   at: number;
 }
 
-/** How many callers are remembered; the one that was not seen for longest is forgotten first. */
+/** Most callers that are remembered. The caller that has sent no request for the longest time is forgotten first. */
 const mostCallers = 64;
 const halfLifeMs = 120_000;
 /** At most a dozen requests of a caller count, however many it sends. */
 const mostWeight = 12;
-/** One failure may be chance; two that were not long ago are a sign. */
+/** One failure may be chance; two recent failures are a sign. */
 const leastFailed = 1.5;
 
 export function createCallerEvidence(): CallerEvidence {

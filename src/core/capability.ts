@@ -7,18 +7,18 @@ export type ToolChoiceForm = (typeof toolChoiceForms)[number];
 export const structuredFormats = ['json_object', 'json_schema'] as const;
 export type StructuredFormat = (typeof structuredFormats)[number];
 
-/** Parts of a request that an engine may take alone, but not together with another. */
+/** Parts of a request that not every engine supports. Some engines support two of them, but not in the same request. */
 export const features = [...parameterNames, 'tools', 'tool_choice', 'response_format', 'reasoning'] as const;
 export type Feature = (typeof features)[number];
 
-/** Where an engine takes system messages: at the beginning, or wherever they stand. */
+/** Where an engine accepts system messages: only at the beginning, or anywhere. */
 export const systemMessagePlaces = ['Leading', 'Anywhere'] as const;
 export type SystemMessages = (typeof systemMessagePlaces)[number];
 
-/** How the conversation is written for a model that cannot take it in its original form. */
+/** How the conversation is written for a model that does not accept its original form. */
 export interface MessageForm {
   readonly systemMessages: SystemMessages;
-  /** `described`: the model takes no images; images from tools are replaced by text. */
+  /** `described`: the model accepts no images; images from tools are replaced by text. */
   readonly images: 'sent' | 'described';
 }
 
@@ -43,11 +43,11 @@ export type ContinuationMark = 'none' | (typeof continuationMarks)[number];
 
 /** Which reasoning controls an engine supports. docs/reference/api.md §4.1.1. */
 export interface ReasoningControl {
-  /** Whether it can be turned off. */
+  /** Whether reasoning can be turned off. */
   readonly off: boolean;
   /** Levels with a proven effect, in rising order; empty if the engine can only switch reasoning on and off. */
   readonly efforts: readonly ReasoningEffort[];
-  /** Whether it takes a budget in tokens. */
+  /** Whether the engine accepts a budget in tokens. */
   readonly budget: boolean;
 }
 
@@ -66,24 +66,24 @@ export interface Capabilities {
     readonly json: readonly StructuredFormat[];
     readonly stream: readonly StructuredFormat[];
   };
-  /** Optional parameters it supports. Others are refused or ignored there, or cause harm. */
+  /** Optional parameters that the route supports. It refuses or ignores all others, or they cause harm. */
   readonly parameters: readonly ParameterName[];
-  /** Features that it refuses together. */
+  /** Sets of features that the route refuses together. */
   readonly conflicts: readonly (readonly Feature[])[];
   readonly reasoning: ReasoningControl;
   /**
-   * Where the chat template of its usual models accepts system messages. The operator or the model's own template can
-   * override it.
+   * Where the chat template of the engine's usual models accepts system messages. The operator or the model's own
+   * template can override it.
    */
   readonly systemMessages: SystemMessages;
-  /** How its reasoning stands inside its text, where it does. */
+  /** How the route marks reasoning inside the text of an answer. Absent if the text has no reasoning. */
   readonly inlineReasoning?: InlineReasoningNames;
   readonly continuation: ContinuationMark;
-  /** Whether it can also continue reasoning that broke off. Otherwise it continues only text. */
+  /** Whether the route can also continue reasoning that broke off. Otherwise it continues only text. */
   readonly continuesReasoning?: true;
 }
 
-/** How reasoning is done on one route. Undefined if there is nothing to set. */
+/** The setting for reasoning on one route. Undefined if there is nothing to set. */
 export type ReasoningSetting =
   | { readonly enabled: false }
   | { readonly enabled: true; readonly effort?: ReasoningEffort | undefined; readonly budgetTokens?: number };
@@ -97,15 +97,15 @@ export interface PartialTurn {
 
 /** How the answer to one choice is requested again after another route broke off. */
 export interface Continuation {
-  /** Absent: the choice is asked for anew. */
+  /** Absent: the choice is requested from its beginning. */
   readonly partial?: PartialTurn;
   /** What is left of the caller's cap, tokens; absent: the whole of it. */
   readonly maxOutputTokens?: number | undefined;
 }
 
-/** A further call to the model within one answer, after the service has answered the calls of the one before. */
+/** A further call to the model within one answer. Before it, the service has answered the tool calls of the previous call. */
 export interface Round {
-  /** The turns since the caller's own messages: what the model said and what was found. */
+  /** The turns after the caller's own messages: the model's search calls and their results. */
   readonly turns: readonly Message[];
   /** What is left of the caller's cap, tokens; absent: there is none. */
   readonly maxOutputTokens?: number | undefined;
@@ -113,18 +113,18 @@ export interface Round {
   readonly search: 'offered' | 'withdrawn';
 }
 
-/** Where a request goes, as far as writing its body is concerned. Plain data: it crosses to the worker. */
+/** The facts about a route that decide how a request's body is written. Plain data, because a worker needs them, too. */
 export interface RequestTarget {
   readonly engine: EngineName;
   readonly upstreamModel: string;
   /** Optional parameters to send; the others are left out. */
   readonly parameters: readonly ParameterName[];
-  /** Set when no tool may be called, and the route has no word for that: its engine gets no tools. */
+  /** Set when no tool may be called and the engine has no parameter to forbid calls. The engine then gets no tools. */
   readonly withholdsTools?: true | undefined;
   /** How the conversation is written. Absent: in its original form. */
   readonly form?: MessageForm;
   readonly reasoning?: ReasoningSetting | undefined;
-  /** Set when one choice is asked for again. */
+  /** Set when one choice is requested again. */
   readonly continuation?: Continuation | undefined;
   /** Set from the second call to the model on. A forced tool call is required only in the first call. */
   readonly round?: Round | undefined;
@@ -135,13 +135,13 @@ export interface RequestTarget {
  * of another tag that is searched for at the same place.
  */
 export interface TagSet {
-  /** Open the reasoning; only at the very beginning of an answer. */
+  /** Tags that open the reasoning, only at the very beginning of an answer. */
   readonly open: readonly string[];
-  /** End the reasoning. The rest is the answer, in which tags have no meaning. */
+  /** Tags that end the reasoning. The rest is the answer, in which tags have no meaning. */
   readonly close: readonly string[];
-  /** Stand between two stretches of reasoning. */
+  /** Tags between two stretches of reasoning. */
   readonly between?: readonly string[];
-  /** Begin an answer that has no reasoning. */
+  /** Tags that begin an answer without reasoning. */
   readonly plain?: readonly string[];
 }
 
@@ -174,12 +174,12 @@ export type TagSetName = keyof typeof tagSets;
 export const tagSetNames = Object.keys(tagSets) as readonly TagSetName[];
 
 /**
- * How a route marks reasoning inside its text. Absent for a route that reports reasoning in a field or not at all. The
- * text of such a route is not searched for tags, because an answer can be about tags.
+ * How a route marks reasoning inside its text. Absent for a route that reports reasoning in a field or not at all: its
+ * text is not searched for tags, because an answer can be about tags.
  */
 export interface InlineReasoning {
   /** Sets that this route may use. */
   readonly tags: readonly TagSet[];
-  /** The prompt's own end opened the reasoning, so that only the closing tag comes (R1, Qwen3-Thinking-2507). */
+  /** The end of the prompt opens the reasoning, so only the closing tag is in the answer (R1, Qwen3-Thinking-2507). */
   readonly implicitOpen: boolean;
 }

@@ -17,12 +17,12 @@ export const modalities = ['text', 'image'] as const;
 type Modality = (typeof modalities)[number];
 
 /**
- * The data that Envoy needs to reach a backend. The name is a digest of the content without the endpoints: a cluster
- * with any other change is a new cluster.
+ * The data that Envoy needs to reach a backend. The name is a digest of the content without the endpoints. So a new
+ * cluster replaces the old one when anything but its endpoints changes.
  */
 export interface Cluster {
   readonly name: string;
-  /** Name of the Backend it was made from, for operators' metrics. */
+  /** Name of the Backend that the cluster was made from, for operators' metrics. */
   readonly backend: string;
   readonly endpoints: EndpointSource;
   readonly tls:
@@ -31,8 +31,8 @@ export interface Cluster {
     | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
   readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number } | undefined;
   /**
-   * Calls to it name no endpoint, and Envoy chooses one. Absent: calls name an endpoint, and the service watches the
-   * health of each.
+   * Calls to this cluster name no endpoint, and Envoy chooses one. Absent: calls name an endpoint, and the service
+   * watches the health of each endpoint.
    */
   readonly endpointsUnnamed?: true;
   /** Requests that Envoy lets through at once; the egress listener refuses further ones and does not queue them. */
@@ -48,22 +48,22 @@ export interface Backend {
   readonly path: string;
   /** Value of the Authorization header. A secret: it is never logged. */
   readonly authorization?: string | undefined;
-  /** Attempts at a time, of all endpoints together and of each one. */
+  /** Most attempts at a time, on all endpoints together. The field below limits the attempts on each endpoint. */
   readonly maxConcurrentRequests?: number | undefined;
   readonly maxConcurrentRequestsPerEndpoint?: number | undefined;
 }
 
-/** Whether all addresses of a backend lead to one service: that of a provider, whose certificate is a public one. */
+/** Whether a backend is the service of a provider: all its addresses lead to this one service, which has a public certificate. */
 export const isProvider = ({ engine, cluster }: Pick<Backend, 'engine' | 'cluster'>): boolean =>
   providerEngines.has(engine) || (engine === 'openai' && cluster.tls.mode === 'System');
 
-/** What an operator may override of an engine's capability table, per route. */
+/** The entries of an engine's capability table that an operator may override, per route. */
 export interface CapabilityOverrides {
   readonly tools?: boolean;
   readonly responseFormats?: readonly StructuredFormat[];
-  /** On a stream, where that differs from `tools`. */
+  /** Whether tools work on a stream, if that differs from `tools`. */
   readonly streamedTools?: boolean;
-  /** On a stream, where that differs from `responseFormats`. */
+  /** The formats that work on a stream, if they differ from `responseFormats`. */
   readonly streamedResponseFormats?: readonly StructuredFormat[];
   readonly parameters?: readonly ParameterName[];
   readonly toolChoice?: readonly ToolChoiceForm[];
@@ -86,7 +86,7 @@ export interface Route {
   readonly capabilities: CapabilityOverrides;
 }
 
-/** Whether the route is asked only where no route with a weight can take the request. */
+/** Whether the route gets a request only when no route with a weight can serve it. */
 export const isStandby = ({ weight }: Pick<Route, 'weight'>): boolean => weight === 0;
 
 /** Whether a model reasons, and whether reasoning can be switched off. */
@@ -96,10 +96,10 @@ export const reasoningModes = ['None', 'Optional', 'Always'] as const;
 export interface Model {
   /** Lowercase `<org>/<model>`. */
   readonly id: string;
-  /** Other names, as they are declared; `Snapshot.aliases` has those that count. */
+  /** Other names, as declared. `Snapshot.aliases` has the aliases that take effect. */
   readonly aliases: readonly string[];
   readonly ownedBy: string;
-  /** Unix seconds when it joined the catalog. */
+  /** Unix seconds when the model joined the catalog. */
   readonly added: number;
   readonly contextLength: number;
   readonly inputModalities: readonly Modality[];
@@ -112,7 +112,7 @@ export interface Model {
     | {
         /** Folder under the tokenizer root. */
         readonly path: string;
-        /** Tokens an image adds to what the template writes for it. */
+        /** Tokens that an image adds to the text that the template writes for it. */
         readonly tokensPerImage?: number | undefined;
       }
     | undefined;
@@ -131,7 +131,7 @@ export interface Snapshot {
   readonly clusters: readonly Cluster[];
 }
 
-/** The model that a request names in lower case, by its id or an alias. */
+/** The model with this id or alias, in lower case. */
 export function modelNamed({ models, aliases }: Pick<Snapshot, 'models' | 'aliases'>, name: string): Model | undefined {
   return models.get(name) ?? models.get(aliases.get(name) ?? '');
 }
@@ -141,35 +141,35 @@ export interface CatalogObject {
   /** Where its author finds it, such as `models/qwen.yaml#2` or `Model/qwen3-8b`. */
   readonly where: string;
   readonly value: unknown;
-  /** The line of a field, or of its nearest existing parent. Only sources made of text know lines. */
+  /** The line of a field, or of its nearest existing parent. Absent if the source has no lines. */
   readonly lineOf?: (path: readonly PropertyKey[]) => number | undefined;
 }
 
-/** What is wrong with one object or file of the catalog, for its author. Never holds a value of a Secret. */
+/** A fault of one object or file of the catalog, in words for its author. Never contains a value of a Secret. */
 export interface CatalogProblem {
   /** File (document, line) or object the problem is in: `models/qwen.yaml#2:14` or `Model/qwen3-8b`. */
   readonly where: string;
   /** Path of the field at fault: `spec.routes[0].backend`; empty when it is the whole document. */
   readonly field: string;
   readonly message: string;
-  /** `Backend/vllm-a`: the object with the problem, if its file is not compiled. */
+  /** `Backend/vllm-a`: the object with the problem. Set only if its file is not compiled. */
   readonly object?: string | undefined;
 }
 
-/** A Model or Backend in a Kubernetes cluster: its declaration, and what else the API server knows of it. */
+/** A Model or Backend in a Kubernetes cluster: its declaration and the API server's metadata. */
 export interface KubeObject {
   readonly kind: 'Model' | 'Backend';
   readonly name: string;
-  /** Different for every object, also for one with the same name. */
+  /** Different for every object, even if a later object has the same name. */
   readonly uid: string;
-  /** Rises with every change of what it declares. */
+  /** Rises with every change of the declaration. */
   readonly generation: number;
-  /** Changes with every change. */
+  /** Changes with every change of the object, also of its status. */
   readonly resourceVersion: string;
   /** When its deletion was requested; it exists until its last finalizer is removed. */
   readonly deletedAt?: string | undefined;
   readonly finalizers: readonly string[];
-  /** Those of `weir.dev`. */
+  /** Only the annotations of `weir.dev`. */
   readonly annotations: Readonly<Record<string, string>>;
   readonly status: unknown;
   /** Its declaration. The same object as long as the declaration does not change, even if the status does. */
@@ -179,14 +179,14 @@ export interface KubeObject {
 /** Something about an object that a person should notice, in the form of a Kubernetes Event. */
 export interface ObjectEvent {
   readonly severity: 'Normal' | 'Warning';
-  /** One word for programs. */
+  /** The reason as one word, for programs. */
   readonly reason: string;
   /** What the controller did when it noticed. */
   readonly action: string;
   readonly note: string;
 }
 
-/** When a model's retirement was first seen, and which one that was. Milliseconds since the epoch. */
+/** The announced retirement of a model, and when it was first seen. Milliseconds since the epoch. */
 export interface Announcement {
   readonly announcedAt: number;
   /** The announced `spec.retireAt`. Absent: the deletion of the model was announced. */

@@ -14,9 +14,9 @@ export interface Clock {
 export type AtTurnEnd = (work: () => void) => void;
 
 /**
- * Maps a list that would block the event loop if it were mapped in one piece. It maps item by item, in slices of a few
- * milliseconds, and other work runs between slices. So the results can be some milliseconds apart. Rejects as soon as
- * `map` fails; the remaining items are not mapped.
+ * Maps a list without blocking the event loop: item by item, in slices of a few milliseconds, with other work between
+ * the slices. So the results may be computed some milliseconds apart. Rejects as soon as `map` fails; the remaining
+ * items are not mapped.
  */
 export type InSlices = <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result) => Promise<Awaited<Result>[]>;
 
@@ -41,8 +41,9 @@ export function waitFor(
 }
 
 /**
- * Runs a step every `ms` milliseconds, the first one after `ms`. Where a step returns a promise, the next one begins `ms` after it has
- * settled, so that steps never overlap. A step must not throw, and its promise must not reject. Returns the function that ends it.
+ * Runs a step every `ms` milliseconds, the first one after `ms`. If a step returns a promise, the next step begins `ms`
+ * after the promise has settled, so that steps never overlap. A step must not throw, and its promise must not reject.
+ * Returns the function that ends it.
  */
 export function every(clock: Pick<Clock, 'after'>, ms: number, step: () => void | Promise<void>): CancelTimer {
   let isOver = false;

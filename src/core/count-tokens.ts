@@ -9,7 +9,7 @@ import type { Content, Request } from './request.ts';
 const charactersPerToken = 5;
 const ideographsPerToken = 2;
 
-/** First of the scripts of East Asia; surrogate pairs are above it, too. */
+/** First character of the East Asian scripts. Surrogate pairs are above it, too. */
 const firstIdeograph = 0x2e80;
 
 /**
@@ -47,7 +47,10 @@ function addSize(size: TextSize, text: string): void {
   size.bytes += text.length + beyondAscii;
 }
 
-/** Bytes of a UTF-16 unit beyond ASCII, less the one that is counted anyway. Of a surrogate pair, each half is two bytes. */
+/**
+ * Bytes of a UTF-16 unit in UTF-8, beyond the one byte that every unit is counted with. Each half of a surrogate pair
+ * has two bytes.
+ */
 const extraBytes = (code: number): number => (code > 0x7ff && (code < 0xd800 || code > 0xdfff) ? 2 : 1);
 
 function ofContent(content: Content | undefined): number {
@@ -82,7 +85,7 @@ export function estimatePromptText({
 /** Estimates the tokens of output for which no exact count exists. */
 interface OutputEstimate {
   readonly take: (event: RelayedEvent) => void;
-  /** One token for each of the engine's own deltas, or the estimate of the text if a delta has much of it. */
+  /** One token for each of the engine's own deltas, or the estimate of the text if a delta has much text. */
   readonly tokens: () => number;
   /** Whether the text and the names of calls have at least so many bytes in UTF-8. Every token stands for a byte or more. */
   readonly hasBytes: (least: number) => boolean;
@@ -116,7 +119,7 @@ export function createOutputEstimate(): OutputEstimate {
 
   return {
     tokens: () => Math.max(deltas, Math.floor(counted().tokens)),
-    // A character has a byte at least, which nearly always decides it.
+    // A character has at least one byte, so the number of characters nearly always decides.
     hasBytes: (least) => least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
     clear: () => {
       deltas = 0;
@@ -148,7 +151,7 @@ export interface CountedRuns {
   readonly length: () => number;
 }
 
-/** Starts without any. */
+/** Starts without text. */
 export function createRuns(): CountedRuns {
   let texts: string[] = [];
   let last = '';
@@ -174,7 +177,7 @@ export function createRuns(): CountedRuns {
       switch (event.type) {
         case 'usage':
         case 'finish':
-        // Their tokens were counted before these events were sent.
+        // The tokens of these events were counted before the events were sent.
         case 'search-call':
         case 'search-result':
           return;

@@ -14,7 +14,7 @@ export type Surface = (typeof surfaces)[number];
 /** A header in which a key may come. */
 export type KeyHeader = 'authorization' | 'x-api-key';
 
-/** What every piece of one answer carries. */
+/** The fields that every piece of one answer has. */
 export interface AnswerIdentity {
   readonly id: string;
   /** Unix seconds. */
@@ -23,7 +23,7 @@ export interface AnswerIdentity {
   readonly model: string;
 }
 
-/** What a writer must know of the request that it answers. */
+/** The fields of a request that the writer of its answer needs. */
 export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callFormat'>;
 
 /** A synchronous machine: answer events in, server-sent events out. */
@@ -32,22 +32,22 @@ export interface StreamWriter {
   readonly push: (events: readonly RelayedEvent[]) => string;
   /** Keeps the connection alive without content. May come before the first event. */
   readonly keepAlive: () => string;
-  /** The end of a whole answer. */
+  /** Writes the end of a complete answer. */
   readonly finish: (bill: Bill) => string;
-  /** The end of an interrupted answer, in words that its client knows (docs/reference/api.md §7.3). */
+  /** Writes the end of an interrupted answer, in a form that its client knows (docs/reference/api.md §7.3). */
   readonly fail: (failure: Failure) => string;
 }
 
-/** Puts events together to one JSON object. */
+/** Assembles events into one JSON object. */
 export interface JsonWriter {
   readonly push: (events: readonly RelayedEvent[]) => void;
-  /** The whole answer. */
+  /** Writes the whole answer. */
   readonly finish: (bill: Bill) => string;
 }
 
-/** How a deployment reads requests. */
+/** A deployment's options for reading requests. */
 export interface ReadOptions {
-  /** Opens sealed search results. Absent: this surface cannot send them back. */
+  /** Opens sealed search results. Absent: callers of this surface cannot send such results back. */
   readonly seal?: SearchSeal | undefined;
   /** Keeps the accounting lines that clients write into the prompt. */
   readonly keepsBillingLines?: boolean | undefined;
@@ -56,9 +56,9 @@ export interface ReadOptions {
 /** A wire format towards callers: reads their requests and writes their answers. */
 export interface Dialect {
   readonly surface: Surface;
-  /** What our ids begin with. */
+  /** The beginnings of the ids that the service makes. */
   readonly idPrefixes: { readonly request: string; readonly toolCall: string };
-  /** Where its clients put the key, in the order in which it is looked for. */
+  /** The headers in which its clients send the key, in the order in which they are searched. */
   readonly keyHeaders: readonly [KeyHeader, ...KeyHeader[]];
   /** Header in which its clients read the id of a request, besides `x-request-id`. */
   readonly requestIdHeader?: 'request-id';
@@ -66,6 +66,6 @@ export interface Dialect {
   readonly readRequest: (body: unknown, options?: ReadOptions) => Request;
   readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer) => StreamWriter;
   readonly createJsonWriter: (identity: AnswerIdentity, asked: AskedAnswer) => JsonWriter;
-  /** The envelope of a failure before the answer (docs/reference/api.md §2.5). */
+  /** Writes the envelope of a failure before the answer (docs/reference/api.md §2.5). */
   readonly writeError: (failure: Failure) => string;
 }

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { Content, Message, Request } from './request.ts';
 
 /**
- * Shortest beginning that justifies a preference for one engine, bytes of text. For less, an engine's cache saves
- * little.
+ * Shortest beginning that justifies a preference for one engine, bytes of text. With a shorter one, an engine's cache
+ * saves little.
  */
 const leastBytes = 1024;
 /** Only this much of a prompt is digested: prompts that share so much nearly always share the rest. */
@@ -13,20 +13,20 @@ const mostBytes = 64 * 1024;
  * conversations.
  */
 const firstMessageBytes = 16 * 1024;
-/** An image counts as at least so much text, wherever its bytes are. */
+/** An image counts as at least this many bytes of text, even if the message has only its URL. */
 const imageBytes = 1024;
 
 /** Kinds of text. */
 const marks = { model: 10, tools: 11, text: 12, image: 13, reasoning: 14, callName: 15, callArguments: 16 } as const;
 
-/** The part of a prompt that has been digested. */
+/** The digested part of a prompt. */
 interface Beginning {
   text: string;
   /** Bytes of its texts, without the marks. */
   bytes: number;
 }
 
-/** Adds a text (the part that is digested), after a mark of its kind. */
+/** Adds the digested part of a text, after a mark of its kind. */
 function addText(beginning: Beginning, kind: number, text: string): void {
   const bytes = Buffer.byteLength(text);
   const room = mostBytes - beginning.bytes;
@@ -70,8 +70,8 @@ const digestDigits = 12;
 export const textDigest = (text: string): number => Number.parseInt(hash('sha256', text).slice(0, digestDigits), 16);
 
 /**
- * A digest of the beginning of a conversation: the model, the tools, the leading system messages and the first message
- * after them, or as many more as make a kilobyte. All turns of a conversation have the same digest; conversations that
+ * A digest of the beginning of a conversation: the model, the tools, the leading system messages, and then at least one
+ * more message and at least a kilobyte in all. All turns of a conversation have the same digest; conversations that
  * only share a system prompt do not. Undefined for a prompt of less than a kilobyte. Use it only for preferences.
  */
 export function conversationDigest({ modelName, messages, tools }: Request): number | undefined {
@@ -89,7 +89,7 @@ export function conversationDigest({ modelName, messages, tools }: Request): num
   return beginning.bytes < leastBytes ? undefined : textDigest(beginning.text);
 }
 
-/** Of a longer text only the beginning and the end are digested: a question comes before or after its material. */
+/** Only the beginning and the end of a longer text are digested, because a question comes before or after its material. */
 const endCharacters = 32 * 1024;
 
 function ends(text: string): string {

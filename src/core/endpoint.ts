@@ -1,6 +1,6 @@
 import { hostInUrl } from './address.ts';
 
-/** One address at which the engine of a backend listens: of one pod, as a rule. */
+/** One address at which the engine of a backend listens, usually the address of one pod. */
 export interface Endpoint {
   /** `address:port` as Envoy writes it, an IPv6 address in brackets. Unique within its backend. */
   readonly name: string;
@@ -9,15 +9,15 @@ export interface Endpoint {
   readonly port: number;
   /** Value of the Host header. */
   readonly authority: string;
-  /** Kubernetes' zone of the node that it runs on, where that is known. */
+  /** The Kubernetes zone of the endpoint's node, if it is known. */
   readonly zone: string | undefined;
 }
 
-/** The endpoints of clusters, as they are now. They come and go while their cluster and the snapshot stay. */
+/** The current endpoints of clusters. Endpoints come and go while their cluster and the snapshot stay. */
 export interface Endpoints {
   /**
-   * Those of a cluster that accept new requests; empty if the cluster is unknown or has none. The same array as long as
-   * it does not change.
+   * The endpoints of a cluster that accept new requests; empty if the cluster is unknown or has none. Returns the same
+   * array until the endpoints change.
    */
   readonly of: (cluster: string) => readonly Endpoint[];
 }
@@ -31,13 +31,13 @@ export interface HostPort {
 /** How the endpoints of a cluster are found. */
 export type EndpointSource = HostsSource | ServiceSource;
 
-/** Every address that the hosts have. */
+/** The endpoints are all addresses of some hosts. */
 export interface HostsSource {
   readonly kind: 'hosts';
   readonly hosts: readonly HostPort[];
 }
 
-/** The pods behind a Service of the gateway's own namespace in Kubernetes. */
+/** The endpoints are the pods behind a Service in the gateway's own namespace of Kubernetes. */
 export interface ServiceSource {
   readonly kind: 'service';
   readonly service: string;
@@ -45,20 +45,20 @@ export interface ServiceSource {
   readonly port: number | string;
 }
 
-/** What is known of the endpoints of a source at one moment. */
+/** The known endpoints of a source at one moment. */
 export interface FoundEndpoints {
-  /** Those that may take new requests, each once, in the order of their names. */
+  /** The endpoints that may get new requests, without duplicates, sorted by name. */
   readonly endpoints: readonly Endpoint[];
-  /** Why there are none, beginning with the field at fault; undefined where there are some. */
+  /** Why there are no endpoints, beginning with the field at fault. Undefined if there are some. */
   readonly trouble: string | undefined;
 }
 
 export type Scheme = 'http' | 'https';
 
 /**
- * Follows the endpoints of a source. `onFound` is called once they are known and whenever they have changed, also before
- * this function returns. What cannot be found out now is looked for again, and what was found last is kept meanwhile. The result
- * ends it.
+ * Follows the endpoints of a source. `onFound` is called once they are known and whenever they have changed, also
+ * before this function returns. A search that fails is repeated, and the endpoints found before are kept meanwhile.
+ * Call the returned function to stop.
  */
 export type FollowEndpoints<Source = EndpointSource> = (
   source: Source,
@@ -74,7 +74,10 @@ export function authorityOf({ host, port }: HostPort, scheme: Scheme): string {
   return port === (scheme === 'http' ? 80 : 443) ? hostInUrl(host) : `${hostInUrl(host)}:${port}`;
 }
 
-/** Whether two lists name the same endpoints, in the same order and in every field. Lists of thousands mostly hold the same objects. */
+/**
+ * Whether two lists name the same endpoints, in the same order and with the same fields. Long lists mostly share their
+ * objects, so these are compared first.
+ */
 export function isSameEndpoints(a: readonly Endpoint[], b: readonly Endpoint[]): boolean {
   if (a === b) return true;
   return a.length === b.length && a.every((endpoint, at) => endpoint === b[at] || isSameEndpoint(endpoint, b[at]));
@@ -89,7 +92,7 @@ export function endpointName(address: string, port: number): string {
   return `${hostInUrl(address)}:${port}`;
 }
 
-/** Whether a host is an IP address, which no resolver has to be asked for. */
+/** Whether a host is an IP address, so that no resolver is needed. */
 export function isAddress(host: string): boolean {
   return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) || host.includes(':');
 }

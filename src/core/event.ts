@@ -12,8 +12,8 @@ export interface Logprobs {
 }
 
 /**
- * A piece of text, reasoning or refusal. `deltas` counts the engine's own deltas in it: pieces that arrived together
- * are one event, and the count still estimates tokens where nothing better is known.
+ * A piece of text, reasoning or refusal. Deltas that arrive together become one event. `deltas` is their number, and
+ * estimates the tokens when no better count is known.
  */
 export interface TextEvent {
   readonly type: 'text-delta' | 'reasoning-delta' | 'refusal-delta';
@@ -25,7 +25,7 @@ export interface TextEvent {
   readonly citations?: readonly Citation[] | undefined;
 }
 
-/** One step of an answer. `choice` is the index among the `n` choices asked for. */
+/** One step of an answer. `choice` is the index among the `n` requested choices. */
 export type AnswerEvent =
   | TextEvent
   | {
@@ -43,25 +43,25 @@ export type AnswerEvent =
       readonly type: 'finish';
       readonly choice: number;
       readonly reason: FinishReason;
-      /** The text that it stopped at, where the engine says so: one of the caller's, or one that belongs to the model. */
+      /** The stop sequence at which the answer ended, if the engine reports it: one of the caller's or one of the model's. */
       readonly stopSequence?: string | undefined;
     };
 
 /**
- * A search that the service made in the middle of an answer, sent after the usage that counts its call. Its result follows;
- * other events may stand between them.
+ * A search that the service made in the middle of an answer. It is sent after the usage that counts its call. The
+ * result of the search follows; other events may be in between.
  */
 export type SearchEvent =
   | {
       readonly type: 'search-call';
       readonly choice: number;
       readonly id: string;
-      /** JSON text of an object: what the model asked for, `{}` where that was no object. */
+      /** JSON text of an object: the arguments that the model wrote, or `{}` if these were not an object. */
       readonly input: string;
     }
   | { readonly type: 'search-result'; readonly choice: number; readonly id: string; readonly result: SearchResult };
 
-/** One step of an answer as its caller gets it: what engines say, and what the service did meanwhile. */
+/** One step of an answer for its caller: the engine's events, and the searches that the service made. */
 export type RelayedEvent = AnswerEvent | SearchEvent;
 
 /** Whether an event carries output, so that relaying it commits the attempt. */
@@ -88,15 +88,15 @@ export function deltasOf(event: RelayedEvent): number {
   }
 }
 
-/** Why an attempt is no good. Never shown to a caller as it is. */
+/** Why an attempt failed. Callers never see these names. */
 export const faultKinds = [
   'connect',
   'status',
   'content-type',
   'malformed',
-  /** Whole, but not of the form that was asked for: no JSON, not of its schema, no call where one was required. */
+  /** The answer is whole, but not in the requested form: no JSON, not valid by the schema, or no call where one was required. */
   'structure',
-  /** It does not go on where the answer broke off. */
+  /** The continuation does not begin where the answer broke off. */
   'disjoint',
   'engine-error',
   'truncated',
@@ -107,10 +107,11 @@ export const faultKinds = [
 type FaultKind = (typeof faultKinds)[number];
 
 /**
- * What an engine's own error says, in our words.
- * `context-length`: the prompt and the cap do not fit. `rate-limit`, `overloaded`: it passes. `account`: the operator's
- * key, balance or permission. `not-found`: no such model or path, so the operator's route is wrong. `bad-request`: the
- * engine does not take the request as it is. `content-policy`: a provider does not let the prompt through.
+ * The kinds of errors that engines report.
+ * `context-length`: the prompt and the cap do not fit. `rate-limit`, `overloaded`: a later attempt may succeed.
+ * `account`: the operator's key, balance or permission. `not-found`: no such model or path, so the operator's route is
+ * wrong. `bad-request`: the engine does not accept the request in this form. `content-policy`: a provider refuses the
+ * prompt.
  */
 export const engineErrors = [
   'context-length',
@@ -124,17 +125,17 @@ export const engineErrors = [
 ] as const;
 export type EngineError = (typeof engineErrors)[number];
 
-/** An engine's error, with all that is kept of it: its text may quote the prompt. */
+/** The parts of an engine's error that are kept. Its text is not kept, because it may quote the prompt. */
 export interface EngineErrorReading {
   readonly engineError: EngineError;
-  /** The part of the request that it names, where it does. */
+  /** The part of the request that the error names. Undefined if it names none. */
   readonly about?: Feature | undefined;
 }
 
 /**
- * Why no route answered a request: an engine's error that all routes gave alike; `structure`: each answered, and no answer
- * had the structure asked for; `repeated-failure`: engines failed on the same prompt shortly before, too; `disputed`: some
- * routes found fault with the request, the others failed.
+ * Why no route answered a request. The kind of an engine's error: all routes returned that error. `structure`: each
+ * route answered, but no answer had the requested structure. `repeated-failure`: engines failed on the same prompt
+ * shortly before, too. `disputed`: some routes found fault with the request, the others failed.
  */
 export const refusalCauses = [...engineErrors, 'structure', 'repeated-failure', 'disputed'] as const;
 export type RefusedFor = (typeof refusalCauses)[number];
@@ -143,17 +144,17 @@ export interface Fault {
   readonly kind: FaultKind;
   /** Safe to log: never holds content. */
   readonly detail: string;
-  /** Where the engine answered with an error. */
+  /** Set if the engine answered with an error. */
   readonly engineError?: EngineError;
-  /** The part of the request that the engine's error names, where it does. */
+  /** The part of the request that the engine's error names. Undefined if it names none. */
   readonly about?: Feature | undefined;
-  /** HTTP status of the engine, where there was one. */
+  /** HTTP status of the engine's answer, if there was one. */
   readonly status?: number | undefined;
-  /** Whole seconds the engine asked us to stay away. */
+  /** For how many whole seconds the engine asked to get no requests. */
   readonly retryAfterSeconds?: number;
 }
 
-/** Whether an engine says that it failed by itself, with nothing in front of it: a prompt may have brought it to that. */
+/** Whether the engine itself reports an internal failure. No proxy before it does, so the prompt may be the cause. */
 export function isEngineFailure({ kind, engineError, status = 500 }: Fault): boolean {
   return (kind === 'status' || kind === 'engine-error') && engineError === 'other' && status === 500;
 }
@@ -165,11 +166,11 @@ export const ofTheRequest: ReadonlySet<EngineError | undefined> = new Set<Engine
   'content-policy',
 ]);
 
-/** Whether a fault lies in the request, as far as its route knows. */
+/** Whether a fault lies in the request, according to its route. */
 export const isOfTheRequest = ({ kind, engineError }: Fault): boolean =>
   kind === 'structure' || ofTheRequest.has(engineError);
 
-/** What a reader made of one piece of an engine's answer. */
+/** The result of reading one piece of an engine's answer. */
 export interface ReadStep {
   readonly events: readonly AnswerEvent[];
   /** `open`: more is to come. `complete`: the answer is whole. Otherwise the attempt has failed. */
@@ -181,6 +182,6 @@ export interface ResponseReader {
   readonly push: (bytes: Uint8Array) => ReadStep;
   /** The engine ended its answer cleanly. */
   readonly end: () => ReadStep;
-  /** The model name in the answer, if it is a plain name. Absent: it is not needed. */
+  /** The model name in the answer, if it is a plain name. Absent: no caller needs the name. */
   readonly model?: (() => string | undefined) | undefined;
 }

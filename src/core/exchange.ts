@@ -3,15 +3,15 @@ import type { Headers } from './headers.ts';
 
 export interface RequestHead {
   readonly method: string;
-  /** With the query, if any. */
+  /** The path with the query, if there is one. */
   readonly path: string;
-  /** The client's IP address, from trusted proxies where there are any. Absent when it is not known. */
+  /** The client's IP address, which trusted proxies report if there are any. Absent when it is not known. */
   readonly address?: string | undefined;
   /** First value of a header, by lowercase name. */
   readonly header: (name: string) => string | undefined;
   /**
-   * W3C `traceparent` of the span that Envoy has made for this exchange, with the decision whether its trace is recorded.
-   * Undefined, or absent: Envoy made none. The header of that name is the caller's own.
+   * W3C `traceparent` of the span that Envoy has made for this exchange, with the decision whether its trace is
+   * recorded. Undefined, or absent: Envoy made none. The request's header `traceparent` is the caller's.
    */
   readonly traceparent?: () => string | undefined;
 }
@@ -22,7 +22,7 @@ export function correlationIdOf(head: Pick<RequestHead, 'header'>): string {
   return /^[\w.:-]{1,64}$/.test(text) ? text : '';
 }
 
-/** One HTTP exchange with a caller, whatever carries it. */
+/** One HTTP exchange with a caller, over any transport. */
 export interface Exchange {
   readonly head: RequestHead;
   /** Aborts when the caller leaves before the answer is complete. */
@@ -44,18 +44,18 @@ export interface Exchange {
   /** Sends the last piece, which may be empty. */
   readonly end: (text: string) => void;
   /**
-   * Whether an exchange that did not end well broke on our side: then its caller did not leave. Takes a moment, in
-   * which a connection loss that has only begun becomes visible.
+   * Whether an exchange that did not end well was broken by the gateway and not by its caller. Resolves after a moment,
+   * because a connection loss that has only begun becomes visible a little later.
    */
   readonly lost: () => Promise<boolean>;
   /** Whether an answer was started and has not ended. */
   readonly started: () => boolean;
 }
 
-/** An upload is charged in steps of so many bytes, and its memory grows in them. */
+/** Bytes of one step. An upload is charged step by step, and its memory grows by whole steps. */
 export const uploadStepBytes = 64 * 1024;
 
-/** The account of one request body: what of it is held in memory, and whether it keeps arriving. */
+/** The account of one request body: how much of it is in memory, and whether it keeps arriving. */
 export interface Upload {
   /** Begins to wait for its bytes. Calls `expire` at most once, when no bytes arrive for too long. */
   readonly begin: (expire: (failure: Failure) => void) => void;
@@ -67,7 +67,7 @@ export interface Upload {
   readonly close: () => void;
 }
 
-/** Whom an upload is charged to. */
+/** The workspace and the address that an upload is charged to. */
 export interface UploadOwner {
   readonly workspaceId: string;
   /** The client's IP address; undefined where it is not known. */

@@ -3,7 +3,7 @@ import type { Headers } from './headers.ts';
 import type { LimitName, UploadBound } from './limits.ts';
 import type { ShedReason } from './load.ts';
 
-/** Whose fault a failure is: it decides what is logged and what is held against a route. */
+/** The cause of a failure. It decides what is logged, and which failures count against a route. */
 type Blame = 'caller' | 'service' | 'upstream';
 
 export const errorTypes = ['invalid_request_error', 'service_error'] as const;
@@ -24,7 +24,7 @@ const limited = { type: 'service_error', shown: false, blame: 'caller' } as cons
 
 /**
  * Every way a request can fail, one row each (docs/reference/api.md §7).
- * The documentation's table is compared with this one by a test.
+ * A test compares this table with the one in the documentation.
  */
 export const failures = {
   not_found: { status: 404, type: 'invalid_request_error', shown: false, blame: 'caller' },
@@ -65,7 +65,10 @@ export class Failure extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Further headers of the answer. */
   readonly headers: Headers;
-  /** Parts of the request that the failure is about, where the message does not name them: a dialect knows its callers' names. */
+  /**
+   * Parts of the request that the failure is about, if the message does not name them. The dialect adds the names that
+   * its callers use.
+   */
   readonly about: readonly Feature[];
   /** The limit that refuses. Undefined: no limit does. */
   readonly limit: RefusingLimit | undefined;
@@ -102,7 +105,10 @@ interface ErrorBody {
   readonly code?: string;
 }
 
-/** `nameOf` gives the caller's name of a part of the request: the message begins with those that the failure is about. */
+/**
+ * `nameOf` returns the caller's name of a part of the request. The message begins with the names of the parts that the
+ * failure is about.
+ */
 export function errorBody(failure: Failure, nameOf: (feature: Feature) => string): ErrorBody {
   const { type, shown } = failure.row;
   const names = failure.about.map(nameOf).join(' and ');

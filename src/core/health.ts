@@ -10,17 +10,17 @@ export type StructuralCapability = 'tools' | StructuredFormat;
 export interface StructureFinding {
   readonly capability: StructuralCapability;
   /**
-   * `invalid`: the route is at fault. `missed`: the request may be at fault, because no answer may be able to satisfy
-   * it.
+   * `invalid`: the route is at fault. `missed`: the request may be at fault, because possibly no answer can have the
+   * requested structure.
    */
   readonly result: 'valid' | 'invalid' | 'missed';
-  /** Id of the API key whose request it was. */
+  /** Id of the API key of the request. */
   readonly caller: string;
-  /** A digest of what was asked for: requests with the same schemas have the same. */
+  /** A digest of the requested structure: requests with the same schemas have the same digest. */
   readonly asked: () => number;
 }
 
-/** How an attempt ended, as far as it says something about its route. */
+/** The end of an attempt, as far as it shows something about the route. */
 export type AttemptEnd =
   /** The answer is whole. `tokens`: output tokens, where they are known. */
   | { readonly kind: 'complete'; readonly tokens?: number | undefined }
@@ -34,7 +34,7 @@ export type AttemptEnd =
 export interface AttemptRecord {
   /** Where the attempt is to be made. */
   readonly endpoint: Endpoint;
-  /** The first output has arrived; for an answer that is not streamed, the whole. Further calls have no effect. */
+  /** The first output has arrived, or the whole answer if it is not streamed. Further calls have no effect. */
   readonly output: () => void;
   /** Call once. */
   readonly ended: (end: AttemptEnd) => void;
@@ -46,7 +46,7 @@ export interface BeginOptions {
   readonly stream: boolean;
   /** Digest of the prompt. Undefined: each failure counts. */
   readonly prompt?: number | undefined;
-  /** `Plan.affinity`: attempts with the same one are made on the same endpoint while it is well and has room. */
+  /** `Plan.affinity`: attempts with the same value are made on the same endpoint while it is healthy and has room. */
   readonly affinity?: string | undefined;
   /** Names of endpoints that are not to be asked. Absent: none. */
   readonly avoid?: ReadonlySet<string> | undefined;
@@ -75,8 +75,9 @@ export interface AttemptPlace {
 /** The live state of all routes: dispatch reports its attempts to it, and asks it before each attempt. */
 export interface Health {
   /**
-   * Begins an attempt on an endpoint of the route, counted against its capacity until it has ended. Undefined when no endpoint
-   * takes it: all are avoided, full or ejected, or a single probe of each is already under way. Take the next route.
+   * Begins an attempt on an endpoint of the route, counted against its capacity until the attempt has ended. Undefined
+   * when no endpoint is available: all are avoided, full or ejected, or a single probe of each is already under way.
+   * Take the next route.
    */
   readonly begin: (route: Route, options: BeginOptions) => AttemptRecord | undefined;
   /** The number of endpoints whose engines failed on this prompt lately; 0 once an engine has answered it. */
@@ -95,10 +96,10 @@ export interface Health {
   /** Whether this single attempt decides if the ejected endpoint is healthy again. */
   readonly isProbed: (at: AttemptPlace) => boolean;
   /**
-   * Whether the endpoint's engine is most likely working on an attempt that has waited so long for its first output: it
-   * answered lately, has not failed since, and does not take longer now than usual.
+   * Whether the endpoint's engine is most likely working on an attempt that has waited `waitedMs` for its first output:
+   * the engine answered lately, has not failed since, and does not take longer now than usual.
    */
   readonly isAnswering: (at: AttemptPlace, options: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
-  /** What the check of an answer's structure found. */
+  /** Reports the result of the check of an answer's structure. */
   readonly structure: (route: Route, finding: StructureFinding) => void;
 }

@@ -1,6 +1,6 @@
 /**
- * Which image addresses may go to engines, which fetch them from their own network. `any`: all http and https addresses. A list:
- * only those of its hosts. `data:` URLs, which are not fetched, are always allowed.
+ * The image addresses that may be sent to engines, which fetch images from their own network. `any`: all http and https
+ * addresses. A list: only addresses on these hosts. `data:` URLs, which are not fetched, are always allowed.
  */
 export type ImageHosts = 'any' | readonly ImageHost[];
 
@@ -25,7 +25,7 @@ const plainAddress = /^https?:\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:
 /** The host and port of an address, as `URL` reads them. Undefined: parsers may disagree on it. */
 function hostOf(address: string): { readonly name: string; readonly port: string } | undefined {
   const url = plainAddress.test(address) ? URL.parse(address) : null;
-  // The dot at the end of a full name changes nothing about where it leads.
+  // A dot at the end of a host name does not change the host that it names.
   return url === null ? undefined : { name: url.hostname.replace(/\.$/, ''), port: url.port };
 }
 

@@ -4,8 +4,8 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 const use = 'weir-internal';
 
 /**
- * The bearer token of `/internal/` on the ops ports, from the secret that all processes with one database share. A program that can read the
- * database has it, and no other, so nothing has to be configured. Never to be logged.
+ * The bearer token of `/internal/` on the ops ports, made from the secret that all processes with one database share.
+ * Only programs that can read the database have the token, so nothing has to be configured. Never log it.
  */
 export function internalToken(sharedSecret: string): string {
   return createHmac('sha256', sharedSecret).update(use).digest('base64url');

@@ -1,12 +1,12 @@
-/** Reads JSON text piece by piece (RFC 8259): a synchronous machine that takes time and room in proportion to the text. */
+/** Reads JSON text piece by piece (RFC 8259): a synchronous machine whose time and memory grow in proportion to the text. */
 interface JsonPrefix {
-  /** Whether what was pushed so far can still become JSON. Once false, always false. */
+  /** Whether the text so far can still become JSON. Once false, always false. */
   readonly push: (text: string) => boolean;
-  /** Whether what was pushed so far is JSON. */
+  /** Whether the text so far is complete JSON. */
   readonly isWhole: () => boolean;
 }
 
-/** What comes next, where white space may stand before it. */
+/** What may come next. White space may precede it. */
 type Expected =
   | 'value'
   /** A value, or the end of its empty array. */
@@ -29,16 +29,16 @@ const literals: ReadonlyMap<string, string> = new Map([
 const isHexDigit = (character: string): boolean =>
   isDigit(character) || (character >= 'a' && character <= 'f') || (character >= 'A' && character <= 'F');
 
-/** White space of JSON: four characters, fewer than of JavaScript. */
+/** White space in JSON: four characters, fewer than in JavaScript. */
 export const isJsonSpace = (character: string): boolean =>
   character === ' ' || character === '\n' || character === '\r' || character === '\t';
 
 export function createJsonPrefix(): JsonPrefix {
   let state: State = 'value';
-  /** The ends of what is open, innermost last. */
+  /** The closing brackets of all open containers, innermost last. */
   const open: ('}' | ']')[] = [];
   let isKey = false;
-  /** What is left of a literal. */
+  /** The part of a literal that has not arrived yet. */
   let rest = '';
   let hexDigits = 0;
 
@@ -104,7 +104,7 @@ export function createJsonPrefix(): JsonPrefix {
     return rest === '' ? 'after' : 'literal';
   }
 
-  /** The step outside of words: white space may come first. */
+  /** The step between tokens: white space may come first. */
   function betweenTokens(expected: Expected, character: string): State {
     if (isJsonSpace(character)) return expected;
     switch (expected) {

@@ -1,13 +1,13 @@
-/** How much a JSON text may hold. */
+/** The limits of a JSON text. */
 export interface JsonLimits {
   readonly maxDepth: number;
-  /** Most objects, lists and members of them. */
+  /** Most objects, lists and members, counted together. */
   readonly maxValues: number;
 }
 
-/** Follows a JSON text that comes in pieces of any size, without parsing it. */
+/** Follows a JSON text that arrives in pieces of any size, without parsing it. */
 export interface JsonScan {
-  /** Takes the next piece. Returns false once the text has passed a limit. */
+  /** Scans the next piece. Returns false once the text has passed a limit. */
   readonly push: (text: string) => boolean;
   /** Whether the first object or list has ended, so that only white space can follow. */
   readonly isOver: () => boolean;
@@ -24,9 +24,10 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
 /**
- * Counts the values of a JSON text and finds its end before anything is parsed. Parsing cannot be interrupted, and its cost depends on
- * the number of values and their nesting much more than on the length: 60 MB of `{},` took 12 s, as much text 0.1 s.
- * The scan looks at brackets, commas and quotes alone. Text that is not JSON may pass, or seem to end anywhere; parsing it is cheap.
+ * Counts the values of a JSON text and finds its end before anything is parsed. Parsing cannot be interrupted, and its
+ * cost depends on the number of values and their nesting much more than on the length: 60 MB of `{},` took 12 s, 60 MB
+ * of text 0.1 s. The scan looks only at brackets, commas and quotes. Text that is not JSON may pass, or seem to end
+ * anywhere; parsing it is cheap.
  */
 export function createJsonScan({ maxDepth, maxValues }: JsonLimits = unlimited): JsonScan {
   let depth = 0;

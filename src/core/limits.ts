@@ -1,10 +1,10 @@
 import type { Money } from './money.ts';
 import { hasToken, type RateStatus } from './token-bucket.ts';
 
-/** What may still be spent, before the requests under way are taken off. */
+/** What may still be spent. The amounts reserved for requests under way are not subtracted yet. */
 export interface Funds {
   readonly balance: Money;
-  /** What the key's budget leaves in its period. Undefined: the key has no budget. */
+  /** The amount that is left of the key's budget in its period. Undefined: the key has no budget. */
   readonly budget?: Money | undefined;
 }
 
@@ -12,7 +12,7 @@ export interface Funds {
 export interface LimitsAsk {
   readonly keyId: string;
   readonly workspaceId: string;
-  /** Sustained requests per second of the key, and how many at once. */
+  /** Sustained requests per second of the key. `burst`: most requests at once. */
   readonly rate: number;
   readonly burst: number;
   /** Requests that the workspace may have under way. */
@@ -20,14 +20,14 @@ export interface LimitsAsk {
   readonly funds: Funds;
 }
 
-/** The requests in progress before a request is admitted. */
+/** The requests in progress when a request is checked. */
 export interface UnderWay {
   /** Time until the key's bucket is full, milliseconds. */
   readonly fullInMs: number;
   /** Requests of the workspace in progress, and the amount reserved for them: their expected cost. */
   readonly inFlight: number;
   readonly reserved: Money;
-  /** What is reserved for the key's requests under way. */
+  /** The amount reserved for the key's requests under way. */
   readonly keyReserved: Money;
 }
 
@@ -46,9 +46,9 @@ export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined
 }
 
 /**
- * The fund that the reservations exhaust; undefined when both have something left. The rest need not be enough for one
- * more request. So an account can be overspent by its last answer, and by the amounts by which other answers exceed
- * their expected cost.
+ * The fund that the reservations exhaust; undefined when both funds have something left. The remaining amount need not
+ * be enough for one more request. So an account can be overspent by its last answer, and by the amounts by which other
+ * answers exceed their expected cost.
  */
 export function shortOf(
   { balance, budget }: Funds,

@@ -14,7 +14,7 @@ const share = z.number().min(0).max(1);
 export const conditionStatuses = ['True', 'False', 'Unknown'] as const;
 export type ConditionStatus = (typeof conditionStatuses)[number];
 
-/** As in the status of a custom resource. Objects from a folder have the same conditions. */
+/** A condition, as in the status of a custom resource. Objects from a folder have the same conditions. */
 const conditionSchema = z
   .object({
     type: z.string(),
@@ -33,7 +33,7 @@ const endpointCountsSchema = z
   })
   .meta({ id: 'EndpointCounts' });
 
-/** Most endpoints of one backend that are named; the others are counted. */
+/** Most endpoints of one backend that are listed by name; the others are only counted. */
 export const mostNamedEndpoints = 20;
 
 export const liveBackendSchema = z
@@ -102,7 +102,7 @@ export const liveModelSchema = z
 /** The answer to `GET /internal/catalog`. */
 export const liveCatalogSchema = z
   .object({
-    /** As in `storyPageSchema`. */
+    /** Like `process` in `storyPageSchema`. */
     process: z.string(),
     taken_at: z.iso.datetime(),
     ready: z.boolean(),

@@ -4,7 +4,10 @@
  */
 interface LogScale {
   readonly bucketCount: number;
-  /** Values below the lowest, and above the highest bound, count in the bucket at that end. */
+  /**
+   * The bucket of a value. Values below the lowest bound belong to the first bucket, values above the highest bound to
+   * the last.
+   */
   readonly bucketOf: (value: number) => number;
   /** The lower bound of a bucket. A fraction is a place within the bucket. */
   readonly boundAt: (place: number) => number;
@@ -26,12 +29,15 @@ export function createLogScale(options: {
 /** How many values are in each bucket. 32-bit integers take half the memory; values of other weights than one need floats. */
 export type BucketCounts = Uint32Array | Float64Array;
 
-/** Changes the counts in place, since every answer passes here. */
+/** Changes the counts in place, because it runs for every answer. */
 export function addToBucket(counts: BucketCounts, bucket: number, weight = 1): void {
   counts[bucket] = (counts[bucket] ?? 0) + weight;
 }
 
-/** The bucket in which a share of all values is reached, and how far into the bucket, from 0 to 1; undefined without values. */
+/**
+ * The bucket in which a running total over the buckets reaches a share of all values, and the position in that bucket,
+ * from 0 to 1. Undefined without values.
+ */
 export function reachedAt(
   histograms: readonly BucketCounts[],
   { share, total }: { readonly share: number; readonly total: number },
@@ -45,6 +51,6 @@ export function reachedAt(
     if (count > 0 && left <= count) return { bucket, within: left / count };
     left -= count;
   }
-  // Rounding may leave a rest at the end of the sum.
+  // Rounding errors may make the sum of all buckets smaller than the share.
   return { bucket: first.length - 1, within: 1 };
 }

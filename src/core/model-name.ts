@@ -14,7 +14,7 @@ export function readModelName(text: string): string {
   return [name, ...suffixes.filter((suffix) => !idleSuffixes.has(suffix))].join(':');
 }
 
-/** Whether a name has a suffix. A name that is no model's asks for a variant that is not offered. */
+/** Whether a name has a suffix. An unknown name with a suffix is refused as a variant that is not offered. */
 export const hasSuffix = (name: string): boolean => name.includes(':');
 
 export const variantNotSupported = (): Failure =>

@@ -1,7 +1,7 @@
 /** The models that a key may call: ids, and `org/*` for all models of an organisation, including later ones. */
 export type ModelPatterns = readonly string[];
 
-/** Far more than an operator writes by hand, and few enough to compare one by one for each request. */
+/** Most patterns of a key: far more than an operator writes by hand, and few enough to compare one by one for each request. */
 const most = 100;
 const longest = 128;
 /** An id of the catalog (`spec.id` of a Model), or `*` in place of its second part. */
@@ -20,7 +20,7 @@ export function readModelPatterns(text: string): { readonly patterns: ModelPatte
   return patterns.length > most ? { problem: `It may name at most ${most} models.` } : { patterns };
 }
 
-/** Whether a model's id, in lower case, is among the patterns. Without patterns every model is. */
+/** Whether a model's id, in lower case, is among the patterns. Without patterns, every model is allowed. */
 export function allowsModel(patterns: ModelPatterns | undefined, modelId: string): boolean {
   if (patterns === undefined) return true;
   return patterns.includes(modelId) || patterns.includes(`${modelId.slice(0, modelId.indexOf('/') + 1)}*`);

@@ -21,7 +21,7 @@ export function parseUsd(text: string): Money | undefined {
   return sign === '-' ? -amount : amount;
 }
 
-/** What `parseSpendable` reads, for messages. */
+/** The form that `parseSpendable` reads, in words for messages. */
 export const spendableForm = 'an amount in USD such as 25 or 0.0005, with at most 12 decimals and at most 9000000';
 
 /** Reads an amount from 0 to `maxBalance`. Returns undefined for any other text. */
@@ -38,7 +38,7 @@ export function formatUsd(amount: Money): string {
   return `${amount < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** An amount as answers have it. */
+/** The schema of an amount in an answer. */
 export const usdSchema = z
   .string()
   .regex(/^-?\d+(\.\d{1,12})?$/)
@@ -56,7 +56,7 @@ export interface Usage {
   readonly cachedTokens?: number | undefined;
   /** Part of the completion that was reasoning. */
   readonly reasoningTokens?: number | undefined;
-  /** Searches of the web that brought a result; absent where none were asked for. */
+  /** Web searches that brought a result; absent if the request asked for none. */
   readonly webSearches?: number | undefined;
 }
 
@@ -94,7 +94,7 @@ export function costOf(usage: Usage, prices: Prices): Money {
   );
 }
 
-/** What was billed, for the caller to see. */
+/** The billed counts and their cost, which the caller gets. */
 export interface Bill {
   readonly usage: Usage;
   readonly cost: Money;

@@ -1,18 +1,21 @@
 import { closestMatch } from 'leven';
 
-/** More slips than this make another word. */
+/** Most letters that may differ. With more, it is another word. */
 const mostSlips = 3;
 
-/** The known name that a mistyped one most likely means, by the letters that differ; undefined when none is near. Letter case does not count. */
+/**
+ * The known name that a mistyped one most likely means, by the letters that differ; undefined when no known name is
+ * near. Ignores case.
+ */
 export function nearName(typed: string, known: readonly string[]): string | undefined {
   const byLowercase = new Map(known.map((name) => [name.toLowerCase(), name]));
-  // Of a short word, most letters must be right.
+  // In a short word, at least half of the letters must be right.
   const maxDistance = Math.min(mostSlips, Math.floor(typed.length / 2));
   const near = closestMatch(typed.toLowerCase(), [...byLowercase.keys()], { maxDistance });
   return near === undefined ? undefined : byLowercase.get(near);
 }
 
-/** The end of a message that refuses an unknown name, in the form that commander has: ` (Did you mean X?)`, or nothing. */
+/** The end of a message that refuses an unknown name, in commander's form: ` (Did you mean X?)`, or nothing. */
 export function didYouMean(typed: string, known: readonly string[]): string {
   const near = nearName(typed, known);
   return near === undefined ? '' : ` (Did you mean ${near}?)`;

@@ -9,7 +9,7 @@ export interface ObservedCatalog {
   readonly hasEnvoy: boolean;
   /** `clusterMark` of every cluster its Envoy has. */
   readonly clusters: ReadonlySet<string>;
-  /** By name. Another replica reports a backend only while something is wrong with it. */
+  /** Backends by name. Another replica reports a backend only while something is wrong with it. */
   readonly backends: ReadonlyMap<string, ObservedBackend>;
   /** Ids of routes to which the replica sends no requests, because earlier requests failed. */
   readonly out: ReadonlySet<string>;
@@ -23,18 +23,18 @@ export interface ObservedBackend {
   readonly refused: string | undefined;
   /** Why requests cannot reach the backend; undefined: they can. */
   readonly unreachable: Unreachable | undefined;
-  /** Set while the last requests to the backend failed: the failures of one prompt count, too. */
+  /** Set while at least the last `failuresInARow` requests to the backend have failed, even if all had the same prompt. */
   readonly failing: FailingBackend | undefined;
   /** Undefined: Envoy does not have the backend. */
   readonly endpoints: ObservedEndpoints | undefined;
 }
 
-/** A backend with this many failures in a row counts as failing. Failures of one prompt count, too. */
+/** A backend with this many failures in a row counts as failing, even if all requests had the same prompt. */
 export const failuresInARow = 10;
 
 /** At least the last `failuresInARow` requests to a backend failed. */
 export interface FailingBackend {
-  /** HTTP status of the last one; undefined where there was none. */
+  /** HTTP status of the last failed request; undefined if there was no answer. */
   readonly status: number | undefined;
 }
 
@@ -63,14 +63,14 @@ export interface FailingEndpoint {
   /** `Endpoint.name`. */
   readonly endpoint: string;
   readonly why: EndpointFault;
-  /** What it answers to its health check, where that is known. */
+  /** The endpoint's answer to its health check, if it is known. */
   readonly answer?: HealthCheckAnswer | undefined;
 }
 
 /** The answer to a health check: its HTTP status, or the reason why there is none. */
 export type HealthCheckAnswer = { readonly status: number } | { readonly problem: string };
 
-/** `health-check`: it fails Envoy's. `requests`: requests to it failed, or could not be sent. */
+/** `health-check`: Envoy's health check of the endpoint fails. `requests`: requests to it failed, or could not be sent. */
 export const endpointFaults = ['health-check', 'requests'] as const;
 export type EndpointFault = (typeof endpointFaults)[number];
 
@@ -78,22 +78,22 @@ export type EndpointFault = (typeof endpointFaults)[number];
 export const unreachableReasons = ['no-address', 'unhealthy'] as const;
 export type Unreachable = (typeof unreachableReasons)[number];
 
-/** A short part of a cluster's name that differs from that of any other: the name ends in a digest of the cluster's content. */
+/** A short part of a cluster's name that no other cluster shares: the name ends in a digest of the cluster's content. */
 export function clusterMark(name: string): string {
   return name.slice(-24, -16);
 }
 
-/** What was measured of a model lately, as the catalog publishes it. docs/reference/api.md §2.1. */
+/** The latest measurements of a model, as the catalog publishes them. docs/reference/api.md §2.1. */
 export interface PerformanceFigure {
   /** Median of delivered output tokens per second. */
   readonly tokensPerSecondP50: number;
   /** Median time to first token of streams; absent when too few were measured. */
   readonly firstTokenMsP50?: number | undefined;
-  /** The newest measurement in it, Unix seconds. */
+  /** Time of the newest measurement, Unix seconds. */
   readonly asOf: number;
 }
 
-/** The current status of a model: what the catalog's list and the operators' metrics show of it beyond its own fields. */
+/** The current status of a model: the facts besides its own fields that the catalog's list and the operators' metrics show. */
 export interface ModelStatus {
   /** Whether it is listed: servable, and at its service level. A model that is not listed can still be called. */
   readonly listed: boolean;

@@ -7,7 +7,7 @@ export function isOneLine(text: string): boolean {
   return !someUnprintable.test(text);
 }
 
-/** Makes one line of a text that comes from elsewhere: at most `most` UTF-16 units, without blanks around it. */
+/** Makes one line of a text from another program: at most `most` UTF-16 units, without blanks around it. */
 export function toOneLine(text: string, most: number): string {
   return text.replaceAll(eachUnprintable, '').trim().slice(0, most).replaceAll(eachUnprintable, '');
 }

@@ -12,25 +12,25 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
   readonly schema: Schema;
   readonly messages: Messages;
   /**
-   * The value that asks for the engines' default; it is not sent. `[]` and `{}` mean any empty one. Undefined: there is
-   * none.
+   * The value that asks for the engines' default; it is not sent. `[]` and `{}` mean any empty list or object.
+   * Undefined: no value asks for it.
    */
   readonly default: DefaultOf<z.output<Schema>> | undefined;
   /**
-   * What happens on a route that does not take the parameter. `refused`: the caller would notice, so the route cannot serve the request.
-   * `left out`: the route serves the request without it. docs/reference/api.md §4.1.
+   * What happens on a route that does not support the parameter. `refused`: the caller would notice, so the route
+   * cannot serve the request. `left out`: the route serves the request without it. docs/reference/api.md §4.1.
    */
   readonly withoutIt: 'refused' | 'left out';
   readonly needs: Requirement;
   readonly engines: TakenBy;
   /**
-   * Where an engine's error may name the parameter, in our word or the engine's. `anywhere`: in `param`, `loc` or the message.
-   * `param`: only in `param` and `loc`, because the name is an ordinary word in messages.
+   * Where an engine's error may name the parameter, by our name or the engine's. `anywhere`: in `param`, `loc` or the
+   * message. `param`: only in `param` and `loc`, because the name is an ordinary word in messages.
    */
   readonly namedInErrors: 'anywhere' | 'param';
   /**
-   * What the answering thread gets of a value that another thread read. `first-entry`: the value may be large, and the
-   * answering thread only needs to know whether it is empty.
+   * The part of a value that the answering thread gets if another thread has read the value. `first-entry`: the value
+   * may be large, and the answering thread only needs to know whether it is empty.
    */
   readonly handedOver: HandedOver<z.output<Schema>>;
 }
@@ -52,7 +52,10 @@ type MessagesForm<Value> =
   | { readonly kind: 'field'; readonly name: string; readonly schema: z.ZodType<Value> }
   | { readonly kind: 'part'; readonly path: string };
 
-/** What gives a parameter a meaning. Without `logprobs: true` the chat surface refuses the parameter; without tools it is not sent. */
+/**
+ * The condition under which a parameter has a meaning. Without `logprobs: true` the chat surface refuses the parameter;
+ * without tools it is not sent.
+ */
 type Requirement = 'nothing' | 'logprobs' | 'tools';
 
 /** Whether each engine takes a parameter; `as`: under another name. */
@@ -232,7 +235,7 @@ export const parameters = {
     default: undefined,
     withoutIt: 'left out',
     needs: 'nothing',
-    // A route takes it where its operator says so.
+    // Only routes on which the operator enables it get the parameter.
     engines: noEngine,
     namedInErrors: 'anywhere',
     handedOver: 'whole',
@@ -263,8 +266,8 @@ export const parametersOf = (engine: EngineName): readonly ParameterName[] =>
   parameterNames.filter((name) => parameters[name].engines[engine] !== false);
 
 /**
- * The engine's name for a parameter. An engine without one gets our name, if its operator says that it takes the
- * parameter.
+ * The engine's name for a parameter. If the engine has none and its operator declares that it accepts the parameter,
+ * our name.
  */
 export function engineWord(name: ParameterName, engine: EngineName): string {
   const taken = parameters[name].engines[engine];

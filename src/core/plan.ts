@@ -11,7 +11,7 @@ export interface PlannedRoute {
 export interface Plan {
   readonly model: Model;
   readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
-  /** How many further routes could serve it, but are full or ejected now. Absent: none. */
+  /** How many further routes could serve the request, but are full or ejected now. Absent: none. */
   readonly leftOut?: number;
   /**
    * Digest of the beginning of its prompt, for `UpstreamCall.affinity`; absent when the beginning is too short to
@@ -22,7 +22,7 @@ export interface Plan {
 
 /** How the routes of a model were ranked for a request, and why: the part of a plan for operators. */
 export interface Ranking {
-  /** Why the first route is the first; undefined: there is no route. */
+  /** Why the first route comes first. Undefined: there is no route. */
   readonly first: FirstReason | undefined;
   /** In the order in which they are tried. */
   readonly routes: readonly RankedRoute[];
@@ -30,15 +30,15 @@ export interface Ranking {
 }
 
 /**
- * `only`: nothing else was left. `standby`: no route with a weight was left. `probe`: to find out whether it is well again.
- * `affinity`: it is the route of this conversation. `chance`: by its score.
+ * `only`: there was no other route. `standby`: no route with a weight was left. `probe`: to find out whether the route
+ * is healthy again. `affinity`: the route serves this conversation. `chance`: at random, by score.
  */
 export const firstReasons = ['only', 'standby', 'probe', 'affinity', 'chance'] as const;
 export type FirstReason = (typeof firstReasons)[number];
 
 export const routeStates = ['available', 'probe', 'invalid-structure', 'structure-probe', 'last-resort'] as const;
 
-/** A route as it was when it was ranked. */
+/** A route at the moment when it was ranked. */
 export interface RankedRoute {
   readonly routeId: string;
   readonly state: (typeof routeStates)[number];
@@ -62,6 +62,6 @@ export const leftOutReasons = ['cannot-serve', 'full', 'ejected', 'invalid-struc
 export interface LeftOutRoute {
   readonly routeId: string;
   readonly why: (typeof leftOutReasons)[number];
-  /** What it cannot serve. */
+  /** The features of the request that the route does not support. */
   readonly lacks: readonly Feature[];
 }

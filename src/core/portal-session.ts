@@ -12,7 +12,7 @@ const use = 'weir-portal-session';
 
 const headerPattern = /^([0-9a-f]{32})\.([\w-]{43})$/;
 
-/** The name of a session at the gateway. It opens nothing, and has the form of no address. */
+/** The name of a session at the gateway. The name grants no access, and it cannot be mistaken for an IP address. */
 export function portalSessionName(sessionHash: string): string {
   return createHash('sha256').update(`${use} ${sessionHash}`).digest('hex').slice(0, 32);
 }
@@ -29,7 +29,7 @@ export function portalSessionValue(
   return `${sessionName}.${proof}`;
 }
 
-/** The name of the session for which the portal sent a key; undefined when the portal did not send it. */
+/** The name of the session for which the portal sent a key; undefined when the portal did not send this key. */
 export function provenPortalSession(value: string, keyHash: string, sharedSecret: string): string | undefined {
   const [, sessionName] = headerPattern.exec(value) ?? [];
   if (sessionName === undefined) return undefined;

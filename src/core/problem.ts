@@ -54,14 +54,14 @@ export const problemReportSchema = z.object({
 });
 export type ProblemReport = Readonly<z.infer<typeof problemReportSchema>>;
 
-/** One service that was asked for its problems. */
+/** One service that has reported its problems. */
 interface ReportingService {
   /** Its address, or its number. */
   readonly name: string;
   readonly report: ProblemReport;
 }
 
-/** A problem's identity: two of one object and one kind differ in their detail. */
+/** A problem's identity. Two problems of the same object and kind differ in their detail. */
 export function problemId({
   object,
   kind,
@@ -92,7 +92,7 @@ const byTime = (a: Problem, b: Problem): number => (a.since < b.since ? -1 : Num
 
 const rank = new Map(problemKinds.map((kind, index) => [kind, index]));
 
-/** Compares by kind, then by time: the first one is the one to look at first. */
+/** Compares by kind, then by time. The operator should look at the first problem first. */
 export function byUrgency(a: Problem, b: Problem): number {
   return (rank.get(a.kind) ?? 0) - (rank.get(b.kind) ?? 0) || byTime(a, b) || (a.id < b.id ? -1 : Number(a.id > b.id));
 }
@@ -110,7 +110,7 @@ function behind(services: readonly ReportingService[], now: number): readonly Pr
   if (groups.length < 2) return [];
   const servedSince = (group: readonly ReportingService[]): string =>
     group.map(({ report }) => report.catalog.served_at).reduce((a, b) => (a < b ? a : b), '9999');
-  // Of two groups of the same size the one with the newer catalog is right.
+  // If two groups have the same size, the group with the newer catalog is right.
   const [most = [], ...others] = groups.toSorted(
     (a, b) => b.length - a.length || (servedSince(a) < servedSince(b) ? 1 : -1),
   );
@@ -126,7 +126,7 @@ function behind(services: readonly ReportingService[], now: number): readonly Pr
   });
 }
 
-/** The first problems of a list, and a last one that counts the others. */
+/** The first problems of a list, and a last problem that counts the others. */
 export function cutProblems(problems: readonly Problem[], most: number): readonly Problem[] {
   const left = problems.slice(most);
   if (left.length === 0) return problems;

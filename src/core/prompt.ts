@@ -18,20 +18,20 @@ export interface PromptCountOptions {
   readonly want: 'fit' | 'count';
   /** Most tokens that would still be accepted. */
   readonly limit: number;
-  /** Tokens an image adds to what the template writes for it. */
+  /** Tokens that an image adds to the text that the template writes for it. */
   readonly tokensPerImage?: number | undefined;
 }
 
 /** The number of tokens of a prompt, as far as it had to be counted. */
 export type PromptCount =
   | { readonly kind: 'counted'; readonly tokens: number }
-  /** At most the limit; not counted exactly. Only for callers that ask for `fit`. */
+  /** The prompt has at most `limit` tokens, and was not counted exactly. Only for callers that ask for `fit`. */
   | { readonly kind: 'within'; readonly atMost: number }
-  /** Over the limit. */
+  /** The prompt is over the limit. */
   | { readonly kind: 'over'; readonly atLeast: number }
   /**
-   * It cannot be counted here, so the engine decides: the model's tokenizer is broken, its template refuses these messages, or
-   * counting took longer than is allowed.
+   * The prompt cannot be counted here, so the engine decides: the model's tokenizer is broken, its template refuses
+   * these messages, or counting took longer than is allowed.
    */
   | { readonly kind: 'unknown'; readonly reason: 'tokenizer' | 'template' | 'time' };
 
@@ -48,18 +48,18 @@ export interface TokenizerProblem {
 export interface TokenizerBounds {
   /** Most tokens a byte of text can become; undefined when there is no such bound. */
   readonly tokensPerByte: number | undefined;
-  /** The same for a body without any byte above 127, whose other characters are escaped; often less. */
+  /** Like `tokensPerByte`, for a body without any byte above 127, whose other characters are escaped; often less. */
   readonly tokensPerAsciiByte: number | undefined;
   /** Most bytes of text that one token stands for; infinite when there is no such bound. */
   readonly longestTokenBytes: number;
-  /** Most tokens the template writes of its own accord; absent when that is unknown. */
+  /** Most tokens that the template itself adds; absent when that is unknown. */
   readonly template?: {
     readonly base: number;
     readonly perMessage: number;
-    /** What it adds when there are tools or calls; absent when that is unknown. */
+    /** Most tokens that the template adds if there are tools or calls; absent when that is unknown. */
     readonly tools?: { readonly base: number; readonly perTool: number; readonly perCall: number };
   };
-  /** Where the template takes system messages. */
+  /** Where the template accepts system messages. */
   readonly systemMessages?: SystemMessages;
 }
 
@@ -69,13 +69,13 @@ export type TokenizerLoad =
 
 /** The tokenizers of the catalog's models. A path is a folder under the tokenizer root. */
 export interface Tokenizers {
-  /** Loads a tokenizer unless it is loaded. A missing or broken folder is an answer, not a rejection. */
+  /** Loads a tokenizer unless it is loaded. Resolves to `broken` for a missing or broken folder, and never rejects. */
   readonly load: (path: string) => Promise<TokenizerLoad>;
-  /** What is known without waiting: undefined until `load` has succeeded. */
+  /** The facts that are known without waiting. Undefined until `load` has succeeded. */
   readonly boundsOf: (path: string) => TokenizerBounds | undefined;
   /**
-   * Never rejects: what cannot be counted is `unknown`. For prompts up to a megabyte or so, which it copies to a thread: a
-   * larger one is counted in the thread that holds it.
+   * Never rejects: the result is `unknown` if the prompt cannot be counted. Only for prompts up to about a megabyte,
+   * because they are copied to a thread. A larger prompt is counted in the thread that already holds it.
    */
   readonly countPrompt: (path: string, prompt: Prompt, options: PromptCountOptions) => Promise<PromptCount>;
   /** Tokens of an answer's text; undefined when it cannot be counted. Never rejects. */
@@ -85,9 +85,9 @@ export interface Tokenizers {
 
 /** The facts about a prompt that are known without reading it again. */
 export interface PromptShape {
-  /** Size of the JSON body as it came. */
+  /** Size of the JSON body as the caller sent it. */
   readonly bodyBytes: number;
-  /** Whether none of these bytes is above 127. False is always safe to say. */
+  /** Whether none of these bytes is above 127. False is always a safe value. */
   readonly isAscii: boolean;
   /** Tokens of the text that becomes its prompt, an estimate that errs low (`estimatePromptText`). */
   readonly textTokens: number;
@@ -97,25 +97,25 @@ export interface PromptShape {
   readonly images: number;
   /** Whether a system message comes after another message: not every engine accepts that. */
   readonly hasLaterSystem: boolean;
-  /** Images that the caller sent, without those from tools. */
+  /** Images that the caller sent, without images from tools. */
   readonly callerImages: number;
   /**
    * Digest that all turns of its conversation share (`conversationDigest`): the same endpoint serves them faster.
    * Undefined if the beginning is too short to matter.
    */
   readonly conversation: number | undefined;
-  /** Digest of the whole of it. See `promptDigest`. */
+  /** Digest of the whole prompt. See `promptDigest`. */
   readonly digest: number;
 }
 
 /**
  * Most tokens a prompt can have, by its size alone; undefined when there is no bound.
  *
- * The proof: a text is no longer in UTF-8 than as a JSON string, so the texts of the body together have at most
- * `bodyBytes` bytes and become at most `tokensPerByte` times as many tokens. To these the template adds its own words,
- * measured when it was loaded. It stands on two assumptions: the template writes each text at most once, and what it
- * writes itself does not grow with the texts. Tools are written as JSON again, with a blank after each comma and colon,
- * which at most doubles them; a template that indents them gets no bound.
+ * The proof: a text is no longer in UTF-8 than as a JSON string. So the texts of the body together have at most
+ * `bodyBytes` bytes and become at most `tokensPerByte` times as many tokens. The template adds its own words, whose
+ * tokens were measured when it was loaded. The proof has two assumptions: the template writes each text at most once,
+ * and its own words do not grow with the texts. Tools are written as JSON again, with a blank after each comma and
+ * colon, which at most doubles them; a template that indents them gets no bound.
  */
 export function mostTokens(
   shape: PromptShape,
@@ -142,7 +142,7 @@ export function fewestTokens(textBytes: number, longestTokenBytes: number): numb
   return Math.ceil(textBytes / longestTokenBytes);
 }
 
-/** What a prompt is counted with: a model's tokenizer, and the values for its template. */
+/** The means to count a prompt: a model's tokenizer, and the values for its template. */
 export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage'> {
   /** Folder under the tokenizer root. */
   readonly tokenizerPath: string;
@@ -154,7 +154,7 @@ export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage
 /** How a prompt is to be counted, and how far. */
 export interface PromptCountAsk extends PromptCounting, PromptCountOptions {}
 
-/** What a model's prompts are counted with; undefined when it has no tokenizer. */
+/** The means to count a model's prompts; undefined when the model has no tokenizer. */
 export function promptCounting(
   { tokenizer }: Pick<Model, 'tokenizer'>,
   { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
@@ -166,10 +166,10 @@ export function promptCounting(
 
 /** A request that has been read and checked. Large messages may be held in a worker. */
 export interface PreparedRequest {
-  /** All but the messages. */
+  /** The request without its messages. */
   readonly request: Omit<Request, 'messages'>;
   readonly shape: PromptShape;
-  /** The body as an engine wants it. */
+  /** Writes the body for an engine. */
   readonly bodyFor: (target: RequestTarget) => string | Promise<Uint8Array>;
   /** Counts the prompt in the thread that holds its messages. The result is `unknown` if it cannot be counted. */
   readonly countPrompt: (ask: PromptCountAsk) => Promise<PromptCount>;

@@ -9,7 +9,7 @@ export interface RequestEnd {
   readonly requestId: string;
   /** The caller's or Envoy's `x-request-id`. Empty: it was too long or had special characters. */
   readonly correlationId: string;
-  /** The trace that has the request. Undefined: no trace has it. */
+  /** The trace that contains the request. Undefined: no trace does. */
   readonly traceId: string | undefined;
   readonly surface: Surface;
   /** A model of the catalog. Undefined: the request was refused before the routes of a model were compared. */
@@ -32,7 +32,7 @@ export interface RequestEnd {
 export interface AddedLatency {
   /** From the head of the request to the first call of an engine, without the wait for the caller's body. */
   readonly beforeMs: number;
-  /** From the engine's last piece of the answer to the service's. It includes the settlement. */
+  /** From the engine's last piece of the answer to the last piece that the service sends. It includes the settlement. */
   readonly afterMs: number;
 }
 

@@ -9,7 +9,7 @@ export interface NamedRequest {
   readonly workspace: string;
 }
 
-/** A field of the public form of a settled request, and how it is read. Null where it is absent, which is not zero. */
+/** A field of the public form of a settled request, and how it is read. An absent value is null, not zero. */
 export type RequestField =
   | Field<'text', string | null>
   | Field<'flag', boolean>
@@ -25,7 +25,7 @@ interface Field<Kind extends string, Value> {
   readonly read: (named: NamedRequest) => Value;
 }
 
-/** Older than `counted_by`, which says more. */
+/** An older field than `counted_by`, which has more detail. */
 const estimated: RequestField = {
   ...{ name: 'estimated', kind: 'flag', schema: z.boolean() },
   read: ({ outcome }) => outcome.countedBy === 'estimate',
@@ -83,7 +83,7 @@ function plainSchema(field: SettledField): z.ZodType {
   }
 }
 
-/** A field as JSON and CSV have it: an amount as a decimal string in USD, a moment in ISO 8601 in UTC. */
+/** The value of a field in JSON and CSV: an amount as a decimal string in USD, a moment in ISO 8601 in UTC. */
 export function plainValue(field: RequestField, named: NamedRequest): string | number | boolean | null {
   switch (field.kind) {
     case 'money':

@@ -98,7 +98,7 @@ type OpenRecord = Writable<Omit<RequestRecord, 'attempts' | 'searches' | 'failov
 export interface RequestRecorder {
   readonly record: RequestRecord;
   readonly progress: (progress: RequestProgress) => void;
-  /** Writes an attempt down, and returns the watch that writes down how it goes on. */
+  /** Records an attempt. The returned watch records its progress. */
   readonly attempt: (start: AttemptStart) => AttemptWatch;
 }
 
@@ -106,7 +106,7 @@ export interface RequestRecorder {
 export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed'>): RequestRecorder {
   const { requestId, correlationId, surface, trace, startedAt, begun } = request;
   const record: OpenRecord = {
-    // Field by field: `request` may be part of something larger, which must not stay in memory.
+    // Field by field, because `request` may be part of a larger object, which must not stay in memory.
     ...{ requestId, correlationId, surface, trace, startedAt, begun },
     ...{ workspaceId: undefined, keyId: undefined, modelId: undefined, stream: undefined, bodyMs: 0 },
     ...{ admittedAt: undefined, arrivedAt: undefined, readAt: undefined, dispatchedAt: undefined },
@@ -127,7 +127,7 @@ export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed
   };
 }
 
-/** Writes down how far a request has come. */
+/** Records the progress of a request. */
 function advance(record: OpenRecord, progress: RequestProgress, now: number): void {
   switch (progress.kind) {
     case 'authenticated':
@@ -181,12 +181,12 @@ function advance(record: OpenRecord, progress: RequestProgress, now: number): vo
   }
 }
 
-/** Takes from a failure what a record may keep. */
+/** The facts of a failure that a record may keep. */
 export function failureFacts({ code, row, about, limit, cause }: Failure): FailureFacts {
   return { code, row, about, limit, causeName: cause instanceof Error ? cause.name : undefined };
 }
 
-/** A model may have any number of routes. */
+/** Shortens a ranking, because a model may have any number of routes. */
 function cut(ranking: Ranking): Ranking {
   const { first, routes, leftOut } = ranking;
   if (routes.length <= mostEntries && leftOut.length <= mostEntries) return ranking;

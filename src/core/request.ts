@@ -19,8 +19,8 @@ export interface ImagePart {
   readonly url: string;
   readonly detail?: (typeof imageDetails)[number];
   /**
-   * The text that a model without image input gets in its place, for an image that a tool returned. Absent: the caller's own image,
-   * and such a model refuses the request.
+   * For an image that a tool returned: the text that a model without image input gets in its place. Absent for the
+   * caller's own image: such a model cannot serve the request.
    */
   readonly alternative?: string;
 }
@@ -83,15 +83,15 @@ export interface ReasoningAsk {
   readonly budgetTokens?: number;
 }
 
-/** What the caller asked, in no vendor's words. */
+/** A request as the caller means it, independent of any vendor's format. */
 export interface Request {
   /** The id of a model or an alias, as `readModelName` gives it. */
   readonly modelName: string;
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
-  /** The service itself answers calls of `web_search`. `tools` has it in the form for the model (`webSearchTool`). */
+  /** The service itself answers calls of `web_search`. `tools` has that tool in the form for the model (`webSearchTool`). */
   readonly webSearch?: WebSearchAsk | undefined;
-  /** Results of searches in earlier turns, as far as they were sent back: an answer can cite them. */
+  /** Results of searches in earlier turns that the caller sent back: an answer can cite them. */
   readonly sources?: readonly Source[] | undefined;
   readonly toolChoice?: ToolChoice | undefined;
   /** Absent: calls are written as calls of functions. */

@@ -32,7 +32,7 @@ function quoted(values: readonly unknown[]): string {
 
 const units: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
 
-/** Says what was expected. Given to zod as the error map; a message declared beside a field wins over it. */
+/** Returns in words what was expected. zod calls it as the error map; a message declared beside a field wins over it. */
 export function expectation(issue: z.core.$ZodRawIssue): string {
   const missing = issue.input === undefined ? 'required, ' : '';
   switch (issue.code) {
@@ -49,7 +49,7 @@ export function expectation(issue: z.core.$ZodRawIssue): string {
     // The known fields are listed, because a misspelt optional field would otherwise be hard to find.
     case 'unrecognized_keys':
       return `unknown field, expected one of: ${knownFields(issue.inst).join(', ')}`;
-    // Their messages are declared beside the fields or made in faultsOf, or none of our kinds has them.
+    // These messages are declared beside the fields or made in `faultsOf`, or our schemas cannot cause them.
     case 'custom':
     case 'invalid_key':
     case 'invalid_element':
@@ -70,7 +70,8 @@ function wasOff(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidValue>): strin
 
 /**
  * The faults of a failed parse, one per field. zod groups unknown fields, nests the faults of a record's key, and
- * reports every rule that a text breaks. The last one is the most helpful, because rules on length come first.
+ * reports every rule that a text breaks. Of these rules the last one is reported, because it is the most helpful: rules
+ * on length come first.
  */
 export function faultsOf(error: z.ZodError): readonly SchemaFault[] {
   const faults = error.issues.flatMap((issue): readonly SchemaFault[] => {

@@ -21,8 +21,8 @@ type FieldSpec = {
   readonly about?: string;
   readonly example?: string;
   /**
-   * Written at the end of a journal record. Records are read by name, so this only keeps the bytes equal to those of
-   * older versions.
+   * Written at the end of a journal record. Records are read by name. So this field only makes the bytes equal to the
+   * records of older versions.
    */
   readonly isLastInJournal?: true;
 } & (
@@ -113,7 +113,8 @@ const table = {
   cost: { name: 'cost', kind: 'money', stored: { column: 'bigint' } },
   attempts: { name: 'attempts', kind: 'count', stored: { column: 'smallint' } },
   /**
-   * On how many routes the attempts were made; the others used further endpoints of one backend. Absent: none was made.
+   * The number of routes on which the attempts were made; further attempts used other endpoints of the same backend.
+   * Absent: no attempt was made.
    */
   routes: { name: 'routes', kind: 'count', optional: true, stored: { shift: 11, bits: 4 }, isLastInJournal: true },
   startedAt: { name: 'started_at', kind: 'moment', stored: 'packed' },

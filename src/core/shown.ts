@@ -12,7 +12,7 @@ export function shownCredit({ id, amount, note, createdAt }: CreditRecord) {
   return { id, amount: formatUsd(amount), note: note ?? null, created_at: isoOf(createdAt) };
 }
 
-/** The settings of a key, as the audit trail has them, too. */
+/** The settings of a key, in the form that the audit trail also has. */
 export function shownKeySettings({
   name,
   status,
@@ -58,7 +58,7 @@ export function shownAuditEntry({ id, at, actor, action, objectId, workspaceName
   };
 }
 
-/** The dimensions that were not asked for are undefined, so that JSON leaves them out. */
+/** Dimensions that were not requested are undefined, so that JSON leaves them out. */
 export function shownUsage(line: UsageLine) {
   const { workspace, key, model, surface, day, hour } = line;
   return {

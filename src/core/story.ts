@@ -170,8 +170,8 @@ export const storySchema = z.object({
 export type Story = Readonly<z.infer<typeof storySchema>>;
 
 /**
- * The answer to `GET /internal/requests/ID`: the request with that id alone, or the requests whose correlation id it is, newest
- * first.
+ * The answer to `GET /internal/requests/ID`: only the request with that id, or all requests with that correlation id,
+ * newest first.
  */
 export const foundStoriesSchema = z.object({ requests: z.array(storySchema).min(1) });
 
@@ -181,19 +181,19 @@ export const foundStoriesSchema = z.object({ requests: z.array(storySchema).min(
 const endedStorySchema = storySchema.extend({ settled: shownRequestSchema.nullable() });
 export type EndedStory = Readonly<z.infer<typeof endedStorySchema>>;
 
-/** An ended request with its number: each one that ends in this process gets the next number, from 1 on. */
+/** An ended request with its number. Each request that ends in this process gets the next number, from 1 on. */
 export const numberedStorySchema = endedStorySchema.extend({ seq: count });
 export type NumberedStory = Readonly<z.infer<typeof numberedStorySchema>>;
 
 /** The answer to `GET /internal/requests?after=SEQ&limit=N`: requests that ended, oldest first. */
 export const storyPageSchema = z.object({
-  /** Another one after a restart: the numbers begin anew then. */
+  /** Identifies the process. After a restart it is another one, and `seq` begins at 1 again. */
   process: z.string(),
-  /** What to ask for next. */
+  /** The value of `after` for the next call. */
   next_after: count,
-  /** Whether requests with higher numbers were there already. */
+  /** Whether requests with higher numbers already existed. */
   has_more: z.boolean(),
-  /** Requests after the number asked for that have been forgotten. */
+  /** The number of requests after SEQ that have been forgotten. */
   missed: count,
   requests: z.array(z.unknown()),
 });

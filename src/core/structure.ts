@@ -2,7 +2,7 @@ import type { Route } from './catalog.ts';
 import type { AnswerEvent } from './event.ts';
 import type { StructuralCapability } from './health.ts';
 
-/** The type of a JSON value itself. */
+/** The required type of the outermost JSON value. */
 export type TopType = 'object' | 'any';
 
 /** A text that must be JSON of a certain form. */
@@ -10,13 +10,13 @@ export interface StructureAsk {
   readonly text: string;
   /** Absent: any JSON value will do. */
   readonly schema?: Readonly<Record<string, unknown>> | undefined;
-  /** The required type of the value itself. Default: `object`. */
+  /** The required type of the outermost value. Default: `object`. */
   readonly top?: TopType;
 }
 
 /**
- * `valid`: of the form that was asked for. `invalid`: not. `unknown`: it could not be checked (a schema that cannot be
- * compiled, or checking took too long): the answer gets the benefit of the doubt.
+ * `valid`: the text has the requested form. `invalid`: it does not. `unknown`: it could not be checked (a schema that
+ * cannot be compiled, or checking took too long). A text that could not be checked counts as valid.
  */
 export type StructureResult =
   | { readonly kind: 'valid' }
@@ -24,7 +24,7 @@ export type StructureResult =
   | {
       readonly kind: 'invalid';
       readonly detail: string;
-      /** It is JSON, and an object where one was asked for: only the schema does not allow it. */
+      /** The text is JSON, and an object if one was requested; only the schema does not allow it. */
       readonly missesSchema?: true;
     }
   | { readonly kind: 'unknown'; readonly reason: 'schema' | 'time' };
@@ -40,22 +40,22 @@ export interface StructuralDefect {
   readonly capability: StructuralCapability;
   readonly detail: string;
   /**
-   * The API promises nothing better, and a caller can use it: it may be relayed when no route does better. Not so what
-   * `strict` was asked for, and what is no JSON.
+   * Whether the answer may be relayed when no route does better: it is JSON that a caller can use, and the API promises
+   * no more. False if `strict` was requested, and for text that is not JSON.
    */
   readonly isTolerable: boolean;
-  /** Only the caller's schema does not allow it, and no value may satisfy that schema. */
+  /** Only the caller's schema does not allow the answer, and possibly no value satisfies that schema. */
   readonly missesSchema: boolean;
 }
 
 /** Validates the structure of one request's answers, and holds defects against their routes (docs/reference/api.md §4.1). */
 export interface StructureValidator {
-  /** Validates a whole answer before it is relayed. Undefined: the answer is valid, or that cannot be checked. */
+  /** Validates a whole answer before it is relayed. Undefined: the answer is valid, or it cannot be checked. */
   readonly validateWhole: (
     events: readonly AnswerEvent[],
     planned: { readonly route: Route },
   ) => Promise<StructuralDefect | undefined>;
-  /** Takes a piece of a stream, which is relayed meanwhile. */
+  /** Receives a piece of a stream, which is relayed without waiting for the check. */
   readonly take: (events: readonly AnswerEvent[]) => void;
   /** Call it when a stream is complete and all of it came from this route. */
   readonly streamed: (route: Route) => void;

@@ -50,7 +50,7 @@ export interface AttemptWatch {
   readonly output: () => void;
   /** Another endpoint answers. Called with its name. */
   readonly movedTo: (endpoint: string) => void;
-  /** The first call counts. `facts`: undefined if there is no answer. */
+  /** Only the first call has an effect. `facts`: undefined if there is no answer. */
   readonly ended: (end: AttemptEnd, facts: AnswerFacts | undefined) => void;
 }
 
@@ -81,7 +81,7 @@ export type RequestProgress =
   | { readonly kind: 'unavailable' }
   /** Its cost is reserved, and the first attempt is made next. */
   | { readonly kind: 'dispatched' }
-  /** From now on the answer is that of this attempt. */
+  /** From now on, the caller gets the answer of this attempt. */
   | { readonly kind: 'won'; readonly routeId: string; readonly reason: AttemptReason }
   /** An engine reported impossible token counts, and the service counted in its place. */
   | { readonly kind: 'implausible-usage'; readonly routeId: string }
@@ -96,14 +96,14 @@ export type RequestProgress =
   /** It is over. No failure and no outcome: its caller left before it was complete. */
   | { readonly kind: 'ended'; readonly failure: Failure | undefined };
 
-/** A request that has come. */
+/** A request that has arrived. */
 export interface BegunRequest {
   readonly requestId: string;
   readonly correlationId: string;
   readonly surface: Surface;
   /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
-  /** When it came, milliseconds: of the wall clock, and monotonic. */
+  /** When the request arrived, milliseconds: of the wall clock, and monotonic. */
   readonly startedAt: number;
   readonly begun: number;
 }
@@ -117,8 +117,8 @@ export interface RequestWatch {
 
 /** Receives the facts about requests: counts, ids, names and times. No field can carry content. */
 export interface Telemetry {
-  /** A request for an answer has come. `ended` is reported to the result once, as its last step. */
+  /** A request for an answer has arrived. `ended` is reported to the result once, as its last step. */
   readonly begin: (request: BegunRequest) => RequestWatch;
-  /** A request for anything else was refused. */
+  /** A request that does not ask for an answer was refused. */
   readonly refused: (request: BegunRequest, failure: Failure) => void;
 }

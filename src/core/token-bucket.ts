@@ -1,6 +1,6 @@
 /**
- * A bucket of tokens that fills continuously. Its whole state is the time until it is full: one moment is stored for it,
- * nothing for a full bucket, and a key's rate or burst may change while the bucket is in use.
+ * A bucket of tokens that fills continuously. Its whole state is the time until it is full. So one moment is stored for
+ * a bucket, and nothing for a full one. A key's rate or burst may change while the bucket is in use.
  */
 export interface BucketSize {
   /** Tokens per second. */

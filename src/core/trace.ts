@@ -15,17 +15,17 @@ interface SpanPlace {
 
 /** The trace of one request. */
 export interface RequestTrace {
-  /** The span of the request itself; of a trace that is not sampled, the one that it would hang on. */
+  /** The span of the request itself. If the trace is not sampled, the span that would be its parent. */
   readonly place: SpanPlace;
-  /** The span that the request's hangs on. Undefined: the trace begins with the request. */
+  /** Id of the parent of the request's span. Undefined: the trace begins with the request. */
   readonly parentId: string | undefined;
-  /** A place for the next span under that of the request. Of a trace that is not sampled: `place` each time. */
+  /** Makes the place of a new child span of the request. If the trace is not sampled, returns `place` each time. */
   readonly child: () => SpanPlace;
 }
 
-/** Which traces are recorded, as OTEL_TRACES_SAMPLER says. */
+/** Which traces are recorded, according to OTEL_TRACES_SAMPLER. */
 export interface TraceSampling {
-  /** Whether the decision of a caller about its own trace holds here, too. */
+  /** Whether a caller's decision about its own trace also applies here. */
   readonly followsCaller: boolean;
   /** Share of the other traces, from 0 to 1. */
   readonly ratio: number;
@@ -37,7 +37,7 @@ export type AttributeValue = string | number | boolean | readonly string[];
 export interface EndedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** Undefined: the trace begins with it. */
+  /** Undefined: the trace begins with this span. */
   readonly parentId: string | undefined;
   readonly name: string;
   readonly kind: 'internal' | 'server' | 'client';
@@ -45,13 +45,13 @@ export interface EndedSpan {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly isError: boolean;
-  /** What is undefined is left out. */
+  /** Undefined attributes are left out. */
   readonly attributes: Readonly<Record<string, AttributeValue | undefined>>;
   /** The program that made it. */
   readonly madeBy: 'weir' | 'envoy';
 }
 
-/** Version 00, and of later versions the part that they share with it. */
+/** Version 00, and the part of later versions that has the same format. */
 const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 /** Reads a header `traceparent`. Undefined when it is not well-formed. */

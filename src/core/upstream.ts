@@ -14,15 +14,16 @@ export interface UpstreamCall {
   /** Authorization header. */
   readonly authorization?: string | undefined;
   /**
-   * Digest of the beginning of the prompt. Calls that name no endpoint, or one that is gone, go to the same endpoint as
-   * others with the same digest while it has room. It stays inside the gateway.
+   * Digest of the beginning of the prompt. If a call names no endpoint, or an endpoint that is gone, it goes to the
+   * same endpoint as other calls with the same digest, while that endpoint has room. The digest stays inside the
+   * gateway.
    */
   readonly affinity?: string | undefined;
   /** W3C `traceparent`: the parent span of the call, which is sent to the engine. Absent: tracing is off. */
   readonly traceparent?: string | undefined;
   /** Default: `POST`. A GET has an empty body. */
   readonly method?: 'GET' | undefined;
-  /** Of the body. Default: `application/json`. */
+  /** Content type of the body. Default: `application/json`. */
   readonly contentType?: string | undefined;
   /** Further headers. */
   readonly headers?: Headers | undefined;
@@ -32,7 +33,7 @@ export interface UpstreamCall {
 
 /** Receives what the engine answers, in this order; `failed` may come at any time and is the last. */
 export interface UpstreamListener {
-  /** Another endpoint answers than the call names, which is gone or unhealthy. Comes before `head`. */
+  /** Another endpoint answers, because the one that the call names is gone or unhealthy. Comes before `head`. */
   readonly movedTo?: ((endpoint: string) => void) | undefined;
   readonly head: (status: number, header: (name: string) => string | undefined) => void;
   /** A piece of the body. The bytes belong to the listener and do not change afterwards. */
@@ -55,6 +56,6 @@ export interface UpstreamStream {
 
 export interface Upstream {
   readonly call: (call: UpstreamCall, listener: UpstreamListener) => UpstreamStream;
-  /** Calls under way on a cluster, so that a cluster is not taken away from under them. */
+  /** The number of calls under way on a cluster. A cluster with calls must not be removed. */
   readonly inFlight: (cluster: string) => number;
 }

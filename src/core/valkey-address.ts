@@ -1,4 +1,4 @@
-/** Where Valkey is: one server, or some servers of a cluster, which know the others. */
+/** Address of Valkey: one server, or some servers of a cluster, which report the others. */
 export type ValkeyAddress =
   | {
       readonly kind: 'server';
@@ -7,7 +7,7 @@ export type ValkeyAddress =
     }
   | {
       readonly kind: 'cluster';
-      /** Those of the first URL, for all servers; empty where none is said. */
+      /** User and password of the first URL. They are used for all servers. Empty if the URL has none. */
       readonly login: { readonly username: string; readonly password: string };
       readonly isEncrypted: boolean;
       readonly servers: readonly { readonly host: string; readonly port: number }[];
@@ -18,7 +18,7 @@ export const valkeyAddressForms =
 
 const usualPort = 6379;
 
-/** Reads what `WEIR_VALKEY_URL` may be; undefined when it is none of `valkeyAddressForms`. */
+/** Reads the value of `WEIR_VALKEY_URL`; undefined when it has none of the forms in `valkeyAddressForms`. */
 export function readValkeyAddress(text: string): ValkeyAddress | undefined {
   if (text.startsWith('/')) return { kind: 'server', url: text };
   const parts = text.split(',').map((part) => part.trim());

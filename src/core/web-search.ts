@@ -1,4 +1,4 @@
-/** Name of the server tool, and of the function tool that stands for it before the model. */
+/** Name of the server tool, and of the function tool that the model gets in its place. */
 export const webSearchName = 'web_search';
 
 /** Where the caller's user is, if the caller says so. */
@@ -12,15 +12,15 @@ export interface UserLocation {
 }
 
 /**
- * Which sites may be found. `example.com` includes its subdomains; `example.com/blog` includes only what is below that
- * path.
+ * The sites that may be found, or that must not be. `example.com` includes its subdomains; `example.com/blog` includes
+ * only the pages below that path.
  */
 export interface SearchDomains {
   readonly kind: 'allowed' | 'blocked';
   readonly names: readonly string[];
 }
 
-/** What a request says of its web search. */
+/** A caller's settings of the web search. */
 export interface WebSearchAsk {
   /** Most searches in one response. Absent: the service's own limit. */
   readonly maxUses?: number | undefined;
@@ -28,18 +28,21 @@ export interface WebSearchAsk {
   readonly location?: UserLocation | undefined;
 }
 
-/** A page as a search found it, opened. */
+/** A page that a search found, with its text unsealed. */
 export interface Source {
-  /** Its number in the conversation, from 1: what the model cites it by. */
+  /** Number of the source in the conversation, from 1. The model cites sources by their numbers. */
   readonly number: number;
   readonly url: string;
   readonly title: string;
   readonly text: string;
-  /** As the provider words it: `3 days ago`, `2026-01-31`. */
+  /** Age of the page in the provider's words: `3 days ago`, `2026-01-31`. */
   readonly pageAge?: string | undefined;
 }
 
-/** A source as the caller gets it and sends it back: `sealed` holds all of it, and only this deployment can open it. */
+/**
+ * A source in the form that the caller gets and sends back. `sealed` holds the whole source, and only this deployment
+ * can open it.
+ */
 interface SealedSource {
   readonly url: string;
   readonly title: string;
@@ -47,7 +50,10 @@ interface SealedSource {
   readonly pageAge?: string | undefined;
 }
 
-/** Why a search brought nothing. These are part of a good answer, in the messages format's words (docs/reference/engines.md §2). */
+/**
+ * Why a search failed. A successful answer can contain these codes, in the messages format's words
+ * (docs/reference/engines.md §2).
+ */
 export const searchErrors = [
   'invalid_tool_input',
   'unavailable',
@@ -59,7 +65,7 @@ export const searchErrors = [
 export type SearchError = (typeof searchErrors)[number];
 
 export type SearchResult =
-  /** Nothing found is an empty list. */
+  /** `sources` is empty if nothing was found. */
   | { readonly kind: 'found'; readonly sources: readonly SealedSource[] }
   | { readonly kind: 'error'; readonly code: SearchError };
 
@@ -69,7 +75,7 @@ export interface Citation {
   readonly title: string;
   /** A piece of the source, at most `maxCitedText` characters. */
   readonly citedText: string;
-  /** Which source it is, sealed. */
+  /** The sealed number of the source. */
   readonly sealed: string;
 }
 
@@ -83,7 +89,7 @@ export const maxCitedText = 150;
 export interface SearchSeal {
   readonly sealSource: (source: Source) => string;
   readonly openSource: (token: string) => Source | undefined;
-  /** For a citation: the number of its source. */
+  /** Seals the number of a source, for a citation. */
   readonly sealNumber: (number: number) => string;
   readonly openNumber: (token: string) => number | undefined;
 }
@@ -96,12 +102,12 @@ export interface SealFiles {
   readonly ownFile: string;
 }
 
-/** One search, as a provider is asked for it. */
+/** One search, in the form that a provider gets. */
 export interface SearchQuery {
   readonly query: string;
   readonly domains?: SearchDomains | undefined;
   readonly location?: UserLocation | undefined;
-  /** The span that the calls of the provider hang on, as `UpstreamCall.traceparent`. */
+  /** The parent span of the provider's calls. See `UpstreamCall.traceparent`. */
   readonly traceparent?: string | undefined;
 }
 
@@ -133,7 +139,10 @@ export type SearchSetting =
 /** The form of the setting, for the message about a malformed one. */
 export const searchForms = 'expected searxng:URL, brave:KEYFILE or tavily:KEYFILE';
 
-/** Reads the setting. Undefined when it is none of its forms: an instance of SearXNG has no credentials in its URL, and no query. */
+/**
+ * Reads the setting. Undefined when it has none of its forms. The URL of a SearXNG instance must have neither
+ * credentials nor a query.
+ */
 export function readSearchSetting(text: string): SearchSetting | undefined {
   const [, provider, value = ''] = /^(searxng|brave|tavily):(.+)$/s.exec(text) ?? [];
   if (provider === 'brave' || provider === 'tavily') return { provider, keyFile: value };
@@ -152,8 +161,8 @@ interface Site {
 }
 
 /**
- * Reads the name of a site as callers write it: `example.com`, `docs.example.com/api`, `example.com/*`. Undefined when
- * it is no host with perhaps a path: a scheme, a port and a star elsewhere are not allowed.
+ * Reads the name of a site as callers write it: `example.com`, `docs.example.com/api`, `example.com/*`. Undefined
+ * unless it is a host, or a host with a path: a scheme, a port and a star elsewhere are not allowed.
  */
 function readSite(name: string): Site | undefined {
   const match = /^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+)(\/[^\s*]*)?\*?$/i.exec(name);
@@ -161,7 +170,7 @@ function readSite(name: string): Site | undefined {
   return { host: (match[1] ?? '').toLowerCase(), path: match[2] === '/' ? '' : (match[2] ?? '') };
 }
 
-/** Whether a caller may name a site like this. */
+/** Whether a caller may name a site in this way. */
 export function isSite(name: string): boolean {
   return readSite(name) !== undefined;
 }
@@ -173,7 +182,7 @@ function holds({ host, path }: Site, url: URL): boolean {
   return url.pathname === path || url.pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
 }
 
-/** The pages that a request allows: http and https ones of the sites it names, or of all others. */
+/** The http and https pages that a request allows: pages of the allowed sites, or all pages that are not of the blocked sites. */
 export function pageFilter(domains: SearchDomains | undefined): (url: string) => boolean {
   const sites = (domains?.names ?? []).flatMap((name) => readSite(name) ?? []);
   return (text) => {

@@ -1,4 +1,4 @@
-/** A thread that answers questions of one kind. It is started by the first question, and anew by the first one after its end. */
+/** A thread that answers questions of one kind. The first question starts it, and so does the first question after its end. */
 export interface WorkerThread<Ask, Reply> {
   /**
    * Sends a question; the buffers of `transfer` are handed over and not copied. Rejects with `ThreadEnded` when the thread dies,
@@ -31,7 +31,7 @@ export interface ThreadMessage<Ask> {
   readonly ask: Ask;
 }
 
-/** What the script sends back; or `ready`, once, when it has loaded what it needs. */
+/** The script's message: a reply, or once `ready`, when it has loaded what it needs. */
 export type ThreadReply<Reply> = { readonly id: number | undefined; readonly reply: Reply } | 'ready';
 
 export interface ThreadOptions {
@@ -53,5 +53,5 @@ export interface ThreadOptions {
   readonly idleMs?: number;
 }
 
-/** `startThread` of src/process/worker-thread.ts, which is handed to the folders that need it. */
+/** `startThread` of src/process/worker-thread.ts. Folders that need it get it as an argument. */
 export type StartThread = <Ask, Reply>(options: ThreadOptions) => WorkerThread<Ask, Reply>;

@@ -2,7 +2,7 @@ import type { MessageForm } from '../core/capability.ts';
 import type { Message } from '../core/request.ts';
 import { contentOf, contentText, type Part, paragraphs, textPart } from './content.ts';
 
-/** The conversation in a form that the model takes. Pure: engines and the tokenizer are given the same messages. */
+/** Arranges the conversation in a form that the model accepts. Pure, so that engines and the tokenizer get the same messages. */
 export function arrangeMessages(
   messages: readonly Message[],
   { systemMessages, images }: MessageForm,
@@ -11,7 +11,10 @@ export function arrangeMessages(
   return systemMessages === 'Leading' ? leadWithSystem(described) : described;
 }
 
-/** Replaces the images that tools returned by their description. The caller's own images have none: a model without images refuses them. */
+/**
+ * Replaces images that tools returned by their description. The caller's own images have no description: a model without images
+ * refuses them.
+ */
 function describeImages(message: Message): Message {
   if (message.role !== 'user' || typeof message.content === 'string') return message;
   const described = message.content.map((part): Part =>
@@ -26,7 +29,7 @@ const asUserText = (text: string): string => `<system-message>\n${text}\n</syste
 type UserTurn = Extract<Message, { role: 'user' }>;
 
 /**
- * Arranges the conversation for a chat template that takes one system message, at the beginning. Leading system messages become
+ * Arranges the conversation for a chat template that accepts one system message, at the beginning. Leading system messages become
  * one, a paragraph each. A later system message becomes part of the user's turn before it, else of the one after it, else a turn of
  * its own: many such templates also refuse two user turns in a row. Tool results stay right behind their calls.
  */

@@ -9,12 +9,15 @@ export const textPart = (text: string): TextPart => ({ type: 'text', text });
 
 const partsOf = (content: Content): readonly Part[] => (typeof content === 'string' ? [textPart(content)] : content);
 
-/** Parts as a content. Text parts alone become a string, which every engine takes (docs/reference/api.md §2.2). */
+/**
+ * Makes one content of parts. If all parts are text, the content is a string, which every engine accepts (docs/reference/api.md
+ * §2.2).
+ */
 export function contentOf(parts: readonly Part[]): Content {
   return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('') : parts;
 }
 
-/** Several contents as one, a paragraph each. */
+/** Joins several contents into one, a paragraph each. */
 export const paragraphs = (contents: readonly Content[]): Content =>
   contentOf(contents.flatMap((content, at) => (at === 0 ? partsOf(content) : [textPart('\n\n'), ...partsOf(content)])));
 

@@ -29,7 +29,7 @@ function describeIssue(error: z.ZodError): string {
   return field === '' ? message : `${field}: ${message}`;
 }
 
-/** The issue nearest to what the caller meant: of a union, the one of the branch that matched furthest. */
+/** Returns the issue nearest to what the caller meant. In a union, this is the issue of the branch that matched furthest. */
 function deepest(
   issue: Issue,
   path: readonly PropertyKey[],

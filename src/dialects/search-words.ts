@@ -30,7 +30,10 @@ function aboutLocation({ location }: WebSearchAsk): string {
   return place === '' && zone === '' ? '' : ` The user is in ${place === '' ? 'an unnamed place' : place}${zone}.`;
 }
 
-/** The function tool for the web search. Its description says all that the model must know, so that the prompt stays as it is. */
+/**
+ * Makes the function tool for the web search. Its description has all that the model must know, so that nothing is added to the
+ * prompt.
+ */
 export function webSearchTool(ask: WebSearchAsk, citing: Citing): Tool {
   return {
     name: webSearchName,

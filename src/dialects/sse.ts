@@ -4,7 +4,7 @@ export const eventStreamType = 'text/event-stream';
 /** Longest event, UTF-16 units: more than any model writes at once. Reading it blocks the event loop for 20 ms. */
 const maxEventLength = 1024 * 1024;
 
-/** Most data lines of one event. Engines send one, and joining thousands of them would block the event loop. */
+/** Most data lines of one event. Engines send one line, and joining thousands of lines would block the event loop. */
 const maxDataLines = 1_000;
 
 const tooLong = (): RangeError => new RangeError('event too long');
@@ -23,7 +23,7 @@ interface SseSink {
 /** Both functions throw RangeError when an event exceeds the limit. */
 interface SseDecoder {
   readonly push: (bytes: Uint8Array) => void;
-  /** The stream has ended. An unfinished event counts: engines forget the last blank line. */
+  /** Called when the stream has ended. An unfinished event counts, because some engines leave out the last blank line. */
   readonly end: () => void;
 }
 
@@ -42,7 +42,7 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
   let afterReturn = false;
 
   function take(text: string): void {
-    // Searching all of a long event with each of its small pieces would take quadratic time.
+    // Searching the whole of a long event again with each small piece would take quadratic time.
     if (!text.includes('\n')) {
       rest += text;
       checkLength();

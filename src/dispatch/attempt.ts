@@ -19,7 +19,7 @@ export interface AttemptOptions {
   readonly planned: PlannedRoute;
   /** How many choices the engine is asked for. */
   readonly choices: number;
-  /** Undefined: the answer is asked for from its beginning. */
+  /** How the attempt continues a choice that broke off. Undefined: it asks for the answer from its beginning. */
   readonly continuation: ChoiceContinuation | undefined;
   /** Receives the first output and the end, for the health of the endpoint. */
   readonly record: AttemptRecord;
@@ -32,9 +32,11 @@ export interface AttemptOptions {
 
 /** Receives the progress of an attempt. `over` or `crashed` comes once and last, and neither comes after `abandon` or `leave`. */
 export interface AttemptListener {
-  /** The request has been written, and the call goes out next. Returns the `traceparent` of the call. Undefined: it has none. */
+  /**
+   * The request has been written, and the call goes out next. Returns the `traceparent` of the call. Undefined: the call has none.
+   */
   readonly calling: () => string | undefined;
-  /** Another endpoint answers than the chosen one, by its name. */
+  /** Called with the name of the endpoint that answers, if it is not the chosen one. */
   readonly movedTo: (endpoint: string) => void;
   /** New output, in order. Never empty. */
   readonly events: (events: readonly AnswerEvent[]) => void;
@@ -45,9 +47,12 @@ export interface AttemptListener {
 
 /** One call to one endpoint of a route. */
 export interface Attempt extends UpstreamStream {
-  /** Ends the attempt because the race does not need it, unless it is over. `beaten`: an attempt that began later was faster. */
+  /**
+   * Ends the attempt, if it is not over, because the race does not need it any more. `beaten`: an attempt that began later was
+   * faster.
+   */
   readonly abandon: (why: 'aborted' | 'beaten') => void;
-  /** Ends the attempt because its caller left. The call stays open until `abort`, so that `reached` can be asked. */
+  /** Ends the attempt because its caller left. The call stays open until `abort`, so that `reached` can still be called. */
   readonly leave: () => void;
   /** Whether the call has gone out. */
   readonly isCalled: () => boolean;
@@ -59,7 +64,7 @@ export interface Attempt extends UpstreamStream {
 
 /** Most bytes of an error's body that are read. */
 const maxErrorBytes = 64 * 1024;
-/** Longest wait for an error's body, milliseconds. The next route waits for it, too. */
+/** Longest wait for an error's body, milliseconds. The attempt on the next route starts only after this wait. */
 const maxErrorMs = 1000;
 /** Longest wait for the end of the exchange after a whole answer, milliseconds. */
 const maxLingerMs = 1000;
@@ -77,7 +82,7 @@ interface RunningAttempt {
   hasOutput: boolean;
   usage: Usage | undefined;
   readonly finishReasons: FinishReason[];
-  /** `Clock.elapsed`. */
+  /** Time of the last payload, by `Clock.elapsed`. */
   lastPayload: number;
   cancelTimer: () => void;
   isPaused: boolean;
@@ -90,7 +95,7 @@ interface EngineErrorBody {
   readonly wait: Pick<Fault, 'retryAfterSeconds'>;
   readonly decoder: TextDecoder;
   text: string;
-  /** How many bytes are still read. */
+  /** How many more bytes of the body may be read. */
   leftBytes: number;
 }
 
@@ -155,7 +160,7 @@ function call(running: RunningAttempt, request: UpstreamCall): void {
     failed: (reason) => failed(running, reason),
   });
   running.stream = stream;
-  // The call may have failed before it returned.
+  // The call may have failed before `upstream.call` returned.
   if (running.isOver) stream.abort();
   else if (running.isPaused) stream.pause();
 }
@@ -169,7 +174,7 @@ function movedTo({ options, listener }: RunningAttempt, endpoint: string): void 
   listener.movedTo(endpoint);
 }
 
-/** Each attempt has one timer. It is moved when it fires, and not with every chunk. */
+/** Watches for silence with one timer for each attempt. The timer is set again when it fires, not after each chunk. */
 function watchSilence(running: RunningAttempt, delayMs: number): void {
   const { clock, idleMs } = running.options;
   running.cancelTimer = clock.after(delayMs, () => {
@@ -246,7 +251,7 @@ function finishWithError(running: RunningAttempt, { status, text, wait }: Engine
   finish(running, { kind: 'status', status, detail: 'engine answered', ...reading, ...wait });
 }
 
-/** The way of each piece of the answer, from the engine's reader to the race. */
+/** Passes each piece of the answer from the engine's reader to the race. */
 function take(running: RunningAttempt, { events, state }: ReadStep): void {
   if (events.length > 0) {
     const { options, listener } = running;
@@ -276,7 +281,7 @@ function finish(running: RunningAttempt, end: 'complete' | Fault): void {
   const { options, listener, usage, stream } = running;
   running.isOver = true;
   running.cancelTimer();
-  // After a whole answer the connection can be used again, unless the engine never ends the exchange.
+  // After a whole answer, waits for the end of the exchange, so that the connection can be used again. Some engines never end it.
   if (end === 'complete') running.cancelTimer = options.clock.after(maxLingerMs, () => running.stream?.abort());
   else stream?.abort();
   options.record.ended(

@@ -5,18 +5,21 @@ import type { TokenShare } from './continuation/token-totals.ts';
 import type { AttemptRace } from './race.ts';
 import { createTried, type Tried } from './tried.ts';
 
-/** One race of an answer, and its choices: all of them at first, then one race for each choice that has to be continued. */
+/**
+ * One race and the choices that it serves. The first race serves all choices. Later, each choice that has to be continued gets a
+ * race of its own.
+ */
 export interface Branch {
-  /** Its choices, numbered as the caller sees them. */
+  /** The choices that the race serves, in the caller's numbers. */
   readonly choices: readonly number[];
   readonly routes: readonly PlannedRoute[];
   /** Where the request has been tried. */
   readonly tried: Tried;
-  /** Tokens that had been delivered of its choice before. */
+  /** Tokens of the choice that were delivered before the race started. */
   deliveredTokens: number;
-  /** Undefined until it delivers, and where nothing is added up. */
+  /** Undefined until the race delivers, and if the tokens of several races need not be added up. */
   share: TokenShare | undefined;
-  /** Undefined until it starts. */
+  /** Undefined until the race starts. */
   race: AttemptRace | undefined;
 }
 
@@ -28,7 +31,7 @@ const newBranch = (choices: readonly number[], where: Pick<Branch, 'routes' | 't
   race: undefined,
 });
 
-/** The branch of all choices, from their beginning. */
+/** Returns the branch that asks for all choices from their beginning. */
 export function firstBranch(choices: number, routes: readonly PlannedRoute[]): Branch {
   const all = Array.from({ length: choices }, (_, index) => index);
   return newBranch(all, { routes, tried: createTried() });
@@ -46,7 +49,10 @@ export interface BrokenBranch {
   readonly kept: Delivered;
 }
 
-/** Makes a branch for each choice of a broken one. The route that broke off comes first: another endpoint of the same engine and model continues best. */
+/**
+ * Makes a branch for each choice of a broken branch. The route that broke off comes first, because another endpoint of the same
+ * engine and model continues best.
+ */
 export function splitBranch(broken: Branch, { brokenOn, kept }: BrokenBranch): readonly SplitChoice[] {
   const routes = [brokenOn, ...broken.routes.filter((other) => other !== brokenOn)];
   return broken.choices.map((choice) => ({

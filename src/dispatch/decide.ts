@@ -15,9 +15,9 @@ export interface RaceState {
 
 export type RaceEvent =
   | { readonly kind: 'begin' }
-  /** No endpoint takes the attempt that was to start: each was tried, has no room, or cannot serve the request. */
+  /** No endpoint can accept the attempt that was to start. Each was tried, has no room, or cannot serve the request. */
   | { readonly kind: 'unavailable'; readonly attempt: number }
-  /** The attempt has output to deliver. A whole answer is complete and has been checked. */
+  /** The attempt has output to deliver. An answer that does not stream is complete by then, and has been checked. */
   | { readonly kind: 'output'; readonly attempt: number }
   /** `isLast`: no further attempt is to be made. */
   | { readonly kind: 'failed'; readonly attempt: number; readonly isLast?: boolean }
@@ -28,7 +28,7 @@ export type StartReason = 'first' | 'failover' | 'hedge';
 
 export type Action =
   | { readonly kind: 'start'; readonly attempt: number; readonly why: StartReason }
-  /** `beaten`: an attempt that started later was faster. False: this one is not needed any more. */
+  /** `beaten`: an attempt that started later was faster. False: the race does not need this attempt any more. */
   | { readonly kind: 'abandon'; readonly attempt: number; readonly beaten: boolean }
   | { readonly kind: 'commit'; readonly attempt: number }
   /** The attempt failed after its output had been delivered. */
@@ -43,7 +43,7 @@ export interface Decision {
 
 export const newRace: RaceState = { begun: 0, running: [], isClosed: false };
 
-/** What follows from an event. An event that comes too late to matter changes nothing. */
+/** Decides what follows from an event. An event that comes too late to matter changes nothing. */
 export function decide(race: RaceState, event: RaceEvent): Decision {
   const { running, winner } = race;
   const nothing: Decision = { race, actions: [] };

@@ -4,17 +4,20 @@ import type { Delivered } from './continuation/delivered.ts';
 import type { RaceEnd } from './race-end.ts';
 import type { AttemptRefusal } from './retries.ts';
 
-/** How dispatch ended. `attempts` were made on so many `routes`, each on one endpoint or several. */
+/** How dispatch ended. `routes`: on how many routes the `attempts` were made. One route may get several attempts. */
 export type DispatchEnd = DispatchEnding & { readonly routes: number };
 
-/** `route` is the one that delivered last. */
+/** `route`: the route that delivered last. */
 export type DispatchEnding =
   | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number; readonly isContinued: boolean }
   /** The answer failed after output had been delivered, and no route could continue it. */
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
-  /** No route delivered. Has the reason, if the routes name one. `isPartial`: some were not asked. No attempts: no route had room. */
+  /**
+   * No route delivered. Has the reason if the routes name one. `isPartial`: some routes were not asked. Without attempts, no route
+   * had room.
+   */
   | ({ readonly kind: 'failed'; readonly attempts: number; readonly isPartial: boolean } & AttemptRefusal)
-  /** `heard`: there is evidence that an engine had the request (`lookForEvidence`). */
+  /** `heard`: there is evidence that the request reached an engine (`lookForEvidence`). */
   | {
       readonly kind: 'cancelled';
       readonly attempts: number;
@@ -26,7 +29,7 @@ export type DispatchEnding =
 export interface DeliveredSoFar {
   /** The route that delivered last. Undefined: nothing was delivered. */
   readonly route: Route | undefined;
-  /** Every choice has its end. */
+  /** Whether every choice has ended. */
   readonly isFinished: boolean;
   /** All that was delivered, so that another route can continue it. Undefined: it was not kept. */
   readonly kept: Delivered | undefined;

@@ -3,7 +3,7 @@ import type { Health } from '../core/health.ts';
 import type { Upstream } from '../core/upstream.ts';
 import type { HedgeBudget } from './hedge.ts';
 
-/** What attempts are made with. It outlives the request. */
+/** The services that attempts use. They outlive the request. */
 export interface DispatchServices {
   readonly upstream: Upstream;
   readonly health: Health;

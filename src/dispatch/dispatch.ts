@@ -91,11 +91,11 @@ function listenerFor(running: RunningDispatch, branch: Branch): RaceListener {
   };
 }
 
-/** The way of each piece of the answer, from the attempt that won its race to the caller. */
+/** Passes each piece of the answer from the attempt that won its race to the caller. */
 function relay(running: RunningDispatch, branch: Branch, events: readonly AnswerEvent[], winner: Winner): void {
   if (running.isOver) return;
   const numbered = numberForCaller(events, branch.choices);
-  // What cannot be continued needs no adding up: the engine's count is the count.
+  // An answer that cannot be continued comes from one attempt, so its engine's count needs no adding up.
   const counted = running.kept === undefined ? numbered : shareOf(running, branch, winner).take(numbered);
   deliver(running, counted, winner.planned.route);
 }
@@ -147,7 +147,7 @@ async function settle(running: RunningDispatch, branch: Branch, end: RaceEnd): P
   }
 }
 
-/** Has other endpoints continue every choice that a broken branch has not ended. */
+/** Starts a race for each unfinished choice of a broken branch, so that other endpoints continue them. */
 async function continueElsewhere(running: RunningDispatch, broken: Branch, after: BrokenBranch): Promise<void> {
   const { options, totals, branches } = running;
   const { asked, countText } = options;
@@ -214,7 +214,7 @@ function leave(running: RunningDispatch): void {
   }
 }
 
-/** Ends dispatch after an error of the service's own. An answer that has begun is interrupted. */
+/** Ends dispatch after an error of the service itself. An answer that has begun is interrupted. */
 function crash(running: RunningDispatch, error: unknown): void {
   const { delivering: route, attempts } = running;
   if (route !== undefined) finish(running, { kind: 'interrupted', route, attempts });

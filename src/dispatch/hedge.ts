@@ -3,7 +3,7 @@ import type { AttemptPlace, Health, OtherEndpoints } from '../core/health.ts';
 
 /** Watches the newest attempt. Starts another one when the first output is late. */
 export interface HedgeWatch {
-  /** Watches an attempt instead of the one before. */
+  /** Watches this attempt from now on, and the previous one no longer. */
   readonly watch: (at: AttemptPlace, hedge: PossibleHedge) => void;
   readonly stop: () => void;
 }
@@ -23,7 +23,10 @@ interface HedgeWatchOptions {
   readonly stream: boolean;
 }
 
-/** How often the watch checks the endpoint's health, and asks again for a hedge that was not allowed, milliseconds. */
+/**
+ * Milliseconds between two checks of the endpoint's health. At each check, the watch also asks again for a hedge that was not
+ * allowed.
+ */
 const lookEveryMs = 250;
 
 /** Has one timer, for one attempt at a time. */
@@ -60,13 +63,13 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
 export interface HedgeBudget {
   /** Call it once for each dispatched request. The request earns a share of an extra attempt. */
   readonly earn: () => void;
-  /** Takes one extra attempt. False: none is left. */
+  /** Spends one extra attempt. False: none is left. */
   readonly spend: () => boolean;
 }
 
 /** Extra attempts per request in the long run. */
 const share = 0.1;
-/** Most extra attempts that are saved. A sudden stall of one route may use them all at once. */
+/** Most extra attempts that can be saved up. A sudden stall of one route may use them all at once. */
 const mostSaved = 10;
 
 export function createHedgeBudget(): HedgeBudget {

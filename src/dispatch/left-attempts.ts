@@ -25,9 +25,9 @@ export function leaveCalled(
 }
 
 /**
- * Looks for evidence that an engine had the request of a caller who left before any output. Then closes the calls. The prompt is
- * billed only with evidence (decision 0028): the head of a successful answer has arrived, or the request is on a connection to an
- * engine that most likely works on it. Calls `answer` at once unless Envoy has to be asked.
+ * Call it when a caller has left before any output. Looks for evidence that an engine received the request, then closes the calls.
+ * The prompt is billed only with evidence (decision 0028): the head of a successful answer has arrived, or the request is on a
+ * connection to an engine that most likely works on it. Calls `answer` at once unless Envoy has to be asked.
  */
 export function lookForEvidence(
   left: readonly LeftAttempt[],

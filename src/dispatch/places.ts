@@ -34,13 +34,13 @@ export function placesLeft(
   });
 }
 
-/** How a route continues what was delivered. Undefined: it cannot. */
+/** Returns how a route continues the delivered output. Undefined: the route cannot continue it. */
 export type ContinueOn = (planned: PlannedRoute) => ChoiceContinuation | undefined;
 
-/** An attempt that its endpoint has room for, and that counts as begun there. */
+/** An attempt for which an endpoint had room. The endpoint's load counts it already. */
 export interface BegunPlace {
   readonly planned: PlannedRoute;
-  /** Undefined: the answer is asked for from its beginning. */
+  /** How the attempt continues a choice. Undefined: it asks for the answer from its beginning. */
   readonly continuation: ChoiceContinuation | undefined;
   readonly record: AttemptRecord;
 }
@@ -48,12 +48,14 @@ export interface BegunPlace {
 interface BeginPlaceOptions {
   readonly tried: Pick<Tried, 'on'>;
   readonly health: Pick<Health, 'begin'>;
-  /** Undefined: nothing was delivered, and every route begins at the beginning. */
+  /** Undefined: nothing was delivered, so every route is asked for the answer from its beginning. */
   readonly continueOn: ContinueOn | undefined;
   readonly attempt: Omit<BeginOptions, 'avoid'>;
 }
 
-/** Begins an attempt on the first of these routes that can serve it and has an endpoint left for it. Undefined: none has. */
+/**
+ * Begins an attempt on the first of these routes that can serve it and has an untried endpoint with room. Undefined: no route has.
+ */
 export function beginInFirstPlace(
   routes: readonly PlannedRoute[],
   { tried, health, continueOn, attempt }: BeginPlaceOptions,

@@ -15,14 +15,14 @@ export interface EngineProtocol {
     endpoint: Endpoint,
     continuation?: Continuation,
   ) => UpstreamCall | Promise<UpstreamCall>;
-  /** Makes the reader of a successful answer. Undefined: its content type is not one that was asked for. */
+  /** Makes the reader of a successful answer. Undefined: the request did not ask for an answer of this content type. */
   readonly reader: (planned: PlannedRoute, answer: ExpectedAnswer) => ResponseReader | undefined;
   readonly errors: ErrorReader;
   readonly continuation: (planned: PlannedRoute) => ContinuationAbility;
 }
 
 export interface ExpectedAnswer {
-  /** As the engine declares it. */
+  /** The content type that the engine declares. */
   readonly contentType: string;
   /** How many choices the engine was asked for. */
   readonly choices: number;
@@ -40,6 +40,6 @@ export interface ErrorReader {
 /** What a route can do with a partial answer. */
 export interface ContinuationAbility {
   readonly mark: ContinuationMark;
-  /** Whether it also continues reasoning. */
+  /** Whether the route also continues reasoning. */
   readonly reasoning: boolean;
 }

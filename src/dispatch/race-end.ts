@@ -13,10 +13,10 @@ export type RaceEnd =
 
 interface ExhaustedRace {
   readonly routes: readonly PlannedRoute[];
-  /** The routes that calls went out to. */
+  /** The routes that were called. */
   readonly asked: ReadonlySet<PlannedRoute>;
   readonly faults: readonly Fault[];
-  /** The route that gave a whole answer of the wrong structure. Undefined: none did. */
+  /** The route of a whole answer with the wrong structure. Undefined: there was no such answer. */
   readonly tolerable: PlannedRoute | undefined;
 }
 

@@ -37,7 +37,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
   };
 }
 
-/** Acts on an event. It may lead to the next one, which waits until this one has been dealt with. */
+/** Acts on an event. An event that follows from it waits until this one has been dealt with. */
 function take(race: RunningRace, event: RaceEvent): void {
   const { waiting } = race;
   waiting.push(event);
@@ -118,7 +118,7 @@ function startRunner(race: RunningRace, runner: Runner, record: AttemptRecord): 
     },
   );
   runner.attempt = attempt;
-  // The attempt may have failed at once, and the race with it.
+  // The attempt may have failed at once, and may have ended the race.
   if (race.isOver) attempt.abandon('aborted');
   else if (race.isPaused) attempt.pause();
 }
@@ -196,7 +196,7 @@ function fail(race: RunningRace, runner: Runner, fault: Fault): void {
   options.tried.failed(planned, fault);
   listener.failed(planned, fault);
   const left = placesLeft(openNow(race), { tried: options.tried, health: services.health });
-  // A permission is spent when it is given. The race asks for none where nothing is left to try.
+  // `mayRetry` counts each permission as used. So the race asks only if an endpoint is left to try.
   const isLast = left.length > 0 && !listener.mayRetry(fault);
   take(race, { kind: 'failed', attempt: number, isLast });
 }
@@ -212,7 +212,7 @@ function complete(race: RunningRace, runner: Runner): void {
   }
 }
 
-/** Receives the result of the check of a whole answer. It is too late if the attempt has been given up. */
+/** Receives the result of the check of a whole answer. Ignores it if the attempt has been given up. */
 function takeCheck(race: RunningRace, runner: Runner, defect: StructuralDefect | undefined): void {
   if (race.isOver || race.runners.get(runner.number) !== runner) return;
   if (defect === undefined) {
@@ -220,7 +220,7 @@ function takeCheck(race: RunningRace, runner: Runner, defect: StructuralDefect |
     return;
   }
   if (defect.isTolerable) race.tolerable ??= runner;
-  // The defect's own words quote the caller's schema. The fault is logged, and has none of them.
+  // The fault is logged, so it leaves out the defect's text, which quotes the caller's schema.
   fail(race, runner, { kind: 'structure', detail: defect.capability });
 }
 
@@ -238,8 +238,8 @@ function exhaust(race: RunningRace): void {
 }
 
 /**
- * Ends the race with an error of its own code or of its listener. Thrown on, the error would reach the code that reads an
- * engine's answer. An error that is thrown after the end is thrown on, because nothing else can report it.
+ * Ends the race with an error that its own code or its listener has thrown. If the error were thrown on, it would reach the code
+ * that reads an engine's answer. After the end of the race, the error is thrown on, because nothing else can report it.
  */
 function crash(race: RunningRace, error: unknown): void {
   if (race.isOver) throw error;

@@ -2,24 +2,24 @@ import type { Feature } from '../core/capability.ts';
 import type { Clock } from '../core/clock.ts';
 import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type RefusedFor } from '../core/event.ts';
 
-/** Decides whether another route is tried after a fault. It is, unless the request itself may be the cause. */
+/** Decides whether another route is tried after a fault. Another route is tried unless the request itself may be the cause. */
 export interface RetryPolicy {
-  /** Call it once for each fault that another route could follow. It counts each permission. */
+  /** Call it once for each fault after which another route could be tried. It counts each permission. */
   readonly mayRetry: (fault: Fault) => boolean;
-  /** Returns the reason of a failed request. Knows of earlier failures on the same prompt. */
+  /** Returns the reason of a failed request, which may be that the same prompt has failed before. */
   readonly explain: (refusedFor: RefusedFor | undefined) => RefusedFor | undefined;
 }
 
 export interface RetryPolicyOptions {
-  /** In how many places engines failed on the same prompt lately, while none answered it. */
+  /** On how many endpoints engines failed on the same prompt lately. An answer to the prompt resets this to 0. */
   readonly failedOn: number;
   /** How many endpoints there are, over all routes. */
   readonly places: number;
-  /** Takes one of the caller's retries of answers with the wrong structure. False: none is left. */
+  /** Spends one of the caller's retries of answers with the wrong structure. False: none is left. */
   readonly spendStructureRetry: () => boolean;
 }
 
-/** A prompt that failed in so many places is tried in at most as many when it comes again. */
+/** A prompt that has failed on this number of endpoints is tried on no more than this number when it is sent again. */
 const enoughPlaces = 2;
 
 export function createRetryPolicy({ failedOn, places, spendStructureRetry }: RetryPolicyOptions): RetryPolicy {
@@ -35,7 +35,7 @@ export function createRetryPolicy({ failedOn, places, spendStructureRetry }: Ret
   };
 }
 
-/** What the faults of a request's attempts say of the request itself. */
+/** Whether the request itself is the reason of the faults of its attempts. */
 export interface AttemptRefusal {
   readonly refusedFor?: RefusedFor | undefined;
   /** The part of the request that the engines' errors name. */
@@ -43,9 +43,9 @@ export interface AttemptRefusal {
 }
 
 /**
- * Derives the reason of a request that no route answered from the faults of its attempts. If all faults have the same reason, the
- * request has it, too. If they have different reasons that all lie in the request, it is a bad request. If some routes refused
- * the request and others failed, the refusal is disputed, because the failed routes might have answered.
+ * Derives from the faults of its attempts why no route answered a request. If all faults have the same reason, this is the reason.
+ * If they have different reasons that all lie in the request, it is a bad request. If some routes refused the request and others
+ * failed, the refusal is disputed, because the failed routes might have answered.
  */
 export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
   const reasons = new Set(faults.map(({ kind, engineError }) => (kind === 'structure' ? kind : engineError)));
@@ -65,11 +65,11 @@ export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
 export interface StructureRetries {
   /** Call it for an answer with the right structure. Its caller earns a share of a retry. */
   readonly earn: (caller: string) => void;
-  /** Takes one retry. False: the caller has none left. */
+  /** Spends one retry. False: the caller has none left. */
   readonly spend: (caller: string) => boolean;
 }
 
-/** Most retries that are saved. More are not needed: routing leaves a route out after a few bad answers. */
+/** Most retries that can be saved up. More are not needed: routing leaves a route out after a few bad answers. */
 const mostSaved = 10;
 /** Retries for each valid answer. If one answer in three is invalid, every invalid answer is tried again. */
 const share = 0.5;

@@ -18,9 +18,9 @@ export interface Runner extends Winner {
   readonly number: number;
   readonly at: AttemptPlace;
   readonly why: StartReason;
-  /** `Clock.elapsed`. */
+  /** Time at which the attempt began, by `Clock.elapsed`. */
   readonly begunAt: number;
-  /** Undefined until it has started. */
+  /** Undefined until the attempt has started. */
   attempt: Attempt | undefined;
   /** Receives the progress of the attempt. Undefined until the call goes out. */
   watch: AttemptWatch | undefined;
@@ -50,13 +50,13 @@ export function reasonOf(why: StartReason, { isContinued }: { readonly isContinu
   return why === 'first' && isContinued ? 'resume' : why;
 }
 
-/** Where a call is made, seen from the call before. */
+/** Returns whether a call is the first, or goes to another route or only to another endpoint than the previous call. */
 export function stepOf(planned: PlannedRoute, previous: PlannedRoute | undefined): AttemptStep {
   if (previous === undefined) return 'first';
   return previous === planned ? 'endpoint' : 'route';
 }
 
-/** Keeps output that cannot be delivered yet. True: it is the first. */
+/** Keeps output that cannot be delivered yet. True: it is the first output of the attempt. */
 export function hold(runner: Runner, output: readonly AnswerEvent[], stream: boolean): boolean {
   const isFirst = stream ? output.some(isOutput) : runner.held.length === 0;
   if (isFirst) runner.watch?.output();
@@ -64,7 +64,7 @@ export function hold(runner: Runner, output: readonly AnswerEvent[], stream: boo
   return isFirst;
 }
 
-/** Returns the output that was kept, once. */
+/** Returns the output that was kept, and keeps it no longer. */
 export function takeHeld(runner: Runner): readonly AnswerEvent[] {
   const { held } = runner;
   runner.held = [];

@@ -21,7 +21,7 @@ export interface DispatchOptions {
   readonly retries: RetryPolicy;
   /** Undefined: the request asks for no structure. */
   readonly validator: StructureValidator | undefined;
-  /** The model's tokenizer. Undefined: it has none. */
+  /** The model's tokenizer. Undefined: the model has no tokenizer. */
   readonly countText: CountText | undefined;
   /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
@@ -55,7 +55,7 @@ export interface RunningDispatch {
   readonly options: DispatchOptions;
   readonly services: DispatchServices;
   readonly totals: TokenTotals;
-  /** What is delivered. Undefined: the answer cannot be continued, and nothing is kept. */
+  /** Keeps the delivered output. Undefined: the answer cannot be continued, so nothing is kept. */
   readonly kept: Delivered | undefined;
   /** The races under way. */
   readonly branches: Set<Branch>;

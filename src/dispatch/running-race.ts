@@ -13,16 +13,16 @@ import type { Runner, Winner } from './runner.ts';
 import type { Tried } from './tried.ts';
 
 export interface RaceOptions {
-  /** In the order in which they are tried: the endpoints of one before the next one. */
+  /** The routes in the order in which they are tried. All endpoints of a route come before the next route. */
   readonly routes: readonly PlannedRoute[];
   /** Where the request has been tried already. */
   readonly tried: Tried;
-  /** `Plan.affinity`. */
+  /** The affinity of the request's plan (`Plan.affinity`). */
   readonly affinity: string | undefined;
   readonly protocol: EngineProtocol;
   /** How many choices the engines are asked for. */
   readonly choices: number;
-  /** The answer that is continued. Undefined: nothing was delivered, and every route begins at the beginning. */
+  /** The answer that is continued. Undefined: nothing was delivered, so every route is asked for the answer from its beginning. */
   readonly broken: BrokenAnswer | undefined;
   readonly stream: boolean;
   /** Digest of the prompt, for the health of its routes. */
@@ -39,7 +39,7 @@ export interface BrokenAnswer {
 /** Receives the progress of a race, and answers its questions. */
 export interface RaceListener {
   readonly attempting: (at: AttemptPlace, reason: AttemptReason, step: AttemptStep) => AttemptWatch | undefined;
-  /** The race has a winner, which was made for this reason. */
+  /** The race has a winner. `reason`: why the winning attempt was made. */
   readonly won: (planned: PlannedRoute, reason: AttemptReason) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
   /** Whether another attempt may follow this fault. */
@@ -48,7 +48,7 @@ export interface RaceListener {
   readonly validate:
     | ((events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>)
     | undefined;
-  /** Output in order. The first call commits the answer to one attempt. */
+  /** Receives output in order. The first call commits the answer to one attempt. */
   readonly deliver: (events: readonly AnswerEvent[], from: Winner) => void;
   /** Called once and last, but not after `abort` or `leave`. */
   readonly over: (end: RaceEnd) => void;
@@ -64,16 +64,16 @@ export interface RunningRace {
   readonly runners: Map<number, Runner>;
   /** The state of `decide`. */
   decided: RaceState;
-  /** Events that wait for the one before them. */
+  /** Events that wait until earlier events have been dealt with. */
   readonly waiting: RaceEvent[];
   isDeciding: boolean;
-  /** The routes that calls went out to. */
+  /** The routes that were called. */
   readonly asked: Set<PlannedRoute>;
-  /** The route of the last call, or the one whose answer broke off. */
+  /** The route of the last call. Before the first call: the route whose answer broke off. */
   previous: PlannedRoute | undefined;
   /** The faults of all attempts that failed. */
   readonly faults: Fault[];
-  /** The first whole answer of the wrong structure. It is used when no route gives a better one. */
+  /** The first whole answer of the wrong structure. It is used when no route gives a better answer. */
   tolerable: Runner | undefined;
   winner: Runner | undefined;
   isPaused: boolean;

@@ -4,11 +4,11 @@ import type { PlannedRoute } from '../core/plan.ts';
 
 /** Remembers where a request has been tried, so that it is not tried there again. */
 export interface Tried {
-  /** Names of the route's endpoints that must not be tried. `all`: the whole route must not. */
+  /** Names of the route's endpoints that must not be tried. `all`: the whole route must not be tried. */
   readonly on: (planned: PlannedRoute) => ReadonlySet<string> | 'all';
   /** Call it when an attempt begins on the endpoint. The next attempt goes elsewhere, even while this one runs. */
   readonly began: (planned: PlannedRoute, endpoint: Endpoint) => void;
-  /** Call it when the attempt is not needed any more. An answer that breaks off elsewhere may be continued there. */
+  /** Call it when the attempt is not needed any more. An answer that breaks off elsewhere may be continued on this endpoint. */
   readonly abandoned: (planned: PlannedRoute, endpoint: Endpoint) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
   /** Copies the memory for another race of the same request. */

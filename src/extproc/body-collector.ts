@@ -4,16 +4,24 @@ import { uploadStepBytes } from '../core/exchange.ts';
 const largestPlainBytes = 2 * 1024 * 1024;
 const smallestBytes = 4 * 1024;
 
-/** Address space for a larger body, more than any may have. It takes no memory before bytes come. */
+/**
+ * Address space that is reserved for a larger body, more than any body may have. It uses no memory before bytes arrive.
+ */
 const reservedBytes = 64 * 1024 * 1024;
 
-/** Puts a request body together from the pieces it arrives in. Memory follows what has arrived, whatever was declared. */
+/**
+ * Puts a request body together from the pieces in which it arrives. Its memory grows with the bytes that have arrived,
+ * whatever length was declared.
+ */
 export interface BodyCollector {
   /** Bytes received. */
   readonly bytes: () => number;
   /** Memory that the body will take when it has so many bytes. */
   readonly memoryFor: (bytes: number) => number;
-  /** Adds a piece. One that is not the whole body is copied: it is a view of all that the socket read with it. */
+  /**
+   * Adds a piece. Copies a piece that is not the whole body, because the piece is a view of all bytes that the socket
+   * read with it.
+   */
   readonly add: (piece: Buffer, isLast: boolean) => void;
   /** The whole body, in memory of its own unless it came in one piece. Nothing may be added afterwards. */
   readonly take: () => Uint8Array;
@@ -22,13 +30,13 @@ export interface BodyCollector {
 }
 
 /**
- * Collects a body. A large one is in an ArrayBuffer that is resized in place, page by page. Pieces that are joined at
+ * Collects a body. A large body is in an ArrayBuffer that is resized in place, page by page. Pieces that are joined at
  * the end would cost a third of the event loop's time in garbage collection (measured with ten bodies of 32 MiB). The
  * declared length only limits the last step.
  */
 export function createBodyCollector(declaredBytes = Infinity): BodyCollector {
   let memory = new ArrayBuffer(0);
-  /** All of `memory`; follows its length where it can be resized. */
+  /** A view of all of `memory`. Its length follows when `memory` is resized. */
   let view = new Uint8Array(memory);
   let received = 0;
   /** A body that came in one piece. */
@@ -60,7 +68,7 @@ export function createBodyCollector(declaredBytes = Infinity): BodyCollector {
   }
 
   function free(): void {
-    // A buffer that is moved out of has no memory any more.
+    // A buffer whose memory was moved out has none any more.
     if (!memory.detached) memory.transferToFixedLength(0);
   }
 

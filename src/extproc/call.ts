@@ -2,17 +2,17 @@ import { type Metadata, ServerInterceptingCall, type ServerInterceptingCallInter
 import type { AtTurnEnd } from '../core/clock.ts';
 import type { ProcessingRequest } from './wire.ts';
 
-/** One gRPC call, as its exchange answers it. */
+/** One gRPC call, with the functions by which its exchange answers it. */
 export interface Call {
   /** Sends a message. False: wait for `onRoom` before the next one. Nothing is sent once the call is over. */
   readonly write: (message: Buffer) => boolean;
-  /** Calls `run` once, as soon as there is room; at once when there is. */
+  /** Calls `run` once, as soon as there is room. Calls it at once if there is room already. */
   readonly onRoom: (run: () => void) => void;
   /** The metadata `traceparent` of the call. */
   readonly traceparent: () => string | undefined;
-  /** Reads all of the body. Until then most of a large one stays with Envoy. */
+  /** Reads all of the body. Until it is called, most of a large body stays with Envoy. */
   readonly takeMore: () => void;
-  /** Ends the call well, after what was written. */
+  /** Ends the call without an error, after all messages that were written. */
   readonly end: () => void;
 }
 
@@ -20,14 +20,14 @@ export interface Call {
 export interface CallHandler {
   /** May throw, which ends the call with an error. */
   readonly message: (message: ProcessingRequest) => void;
-  /** The caller has sent everything, has left, or was answered. May come more than once. */
+  /** Called when the caller has sent everything, has left, or was answered. May be called more than once. */
   readonly over: () => void;
 }
 
 /**
  * Bytes of a body that are read before the body is asked for. The half-close of a caller who leaves comes after the
- * body. So for most bodies it is seen at once, also while a key is looked up, and a large upload of an unknown sender
- * is held up.
+ * body. Most bodies are smaller than this, so the half-close is seen at once, even while a key is looked up. A large
+ * upload of an unknown sender is held up.
  */
 const unaskedBytes = 64 * 1024;
 
@@ -37,11 +37,11 @@ const waitingBytes = 32 * 1024;
 const ok = { code: status.OK, details: '' };
 const notUnderstood = { code: status.INTERNAL, details: 'the message was not understood' };
 
-/** Who answers the calls of a connection. */
+/** Answers the calls of a connection. */
 export interface Answering {
   /** Makes the handler of a call that begins. */
   readonly open: (call: Call) => CallHandler;
-  /** The call has ended, however it did. */
+  /** Called when the call has ended, in whatever way. */
   readonly closed: () => void;
   /** Messages are handled when the turn of the event loop that brought them ends. */
   readonly atTurnEnd: AtTurnEnd;

@@ -25,9 +25,9 @@ export async function loadExternalProcessor(): Promise<ServiceDefinition> {
 }
 
 const serverOptions = {
-  // It counts and dates every message, for a debugging service that is not used here.
+  // Channelz counts and dates every message, for a debugging service that is not used here.
   'grpc.enable_channelz': 0,
-  // More than a machine can hold; without it Envoy would stop at its own assumption.
+  // More streams than a machine can serve. Without a number, Envoy would stop at a lower one that it assumes.
   'grpc.max_concurrent_streams': 1_000_000,
 };
 
@@ -44,8 +44,8 @@ const anyRate = { streamResetBurst: 2 ** 32 - 1, streamResetRate: 2 ** 32 - 1 };
 const connectionWindowBytes = 16 * 1024 * 1024;
 
 /**
- * Serves a socket as grpc-js does, with two settings of node:http2 for which grpc-js has no options. Its servers are
- * private members. Tests show the harm without these settings, and fail if another version keeps the servers elsewhere.
+ * Serves a socket like grpc-js, with two settings of node:http2 for which grpc-js has no options. The settings need private members
+ * of grpc-js. Tests show the harm without them, and fail if another version of grpc-js has other members.
  */
 function inject(server: Server, socket: Socket): void {
   const options: unknown = server['commonServerOptions'];
@@ -60,19 +60,19 @@ function inject(server: Server, socket: Socket): void {
   injector.injectConnection(socket);
 }
 
-/** One connection of Envoy's, with all calls on it. */
+/** One connection of Envoy, with all calls on it. */
 export interface Connection {
   /** Calls that have not ended. */
   readonly open: () => number;
-  /** Takes no more calls, and closes after the last one. */
+  /** Accepts no more calls, and closes after the last one. */
   readonly drain: () => void;
   /** Closes now, with every call. */
   readonly cut: () => void;
 }
 
 /**
- * Serves the calls of one connection. Each has a gRPC server of its own, which is how a call knows its connection: grpc-js
- * does not say so, and a call that ends together with its connection was not ended by its caller.
+ * Serves the calls of one connection. Each connection has a gRPC server of its own, so that a call knows its connection, which
+ * grpc-js does not report. If a call ends together with its connection, its caller has not ended it.
  */
 export function serveConnection(options: {
   readonly socket: Socket;
@@ -96,7 +96,7 @@ export function serveConnection(options: {
   const server = new Server({ ...serverOptions, interceptors: [(_, call) => new ProcessCall(call, answering)] });
   server.addService(service, { Process: () => undefined });
   socket.on('close', () => {
-    // It was closed after its last call, so no answer was lost.
+    // A draining connection closes after its last call. Then no answer is lost.
     if (!isDraining || open > 0) loss.happened();
     server.forceShutdown();
   });
@@ -108,7 +108,7 @@ export function serveConnection(options: {
       server.tryShutdown(() => undefined);
     },
     cut: () => {
-      // Its calls may be gone before its end is seen.
+      // The calls may end before the end of the connection is seen.
       if (open > 0) loss.happened();
       socket.destroy();
     },

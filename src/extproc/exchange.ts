@@ -24,7 +24,7 @@ export class ExtProcExchange implements Exchange {
   readonly head: RequestHead;
   readonly #call: Call;
   readonly #abort = new AbortController();
-  /** Collects the body until it is handed over; undefined from then on, and once it is not needed. */
+  /** Collects the body. Undefined once the body is handed over, or once it is not needed. */
   #collector: BodyCollector | undefined;
   #received: boolean;
   #waiter: BodyWaiter | undefined;
@@ -128,7 +128,7 @@ export class ExtProcExchange implements Exchange {
     if (this.#state !== 'open') return;
     this.#state = 'over';
     this.#forgetBody();
-    // One message, and the only kind that Envoy takes while the request's body is still coming in.
+    // One message, of the only kind that Envoy accepts while the request's body is still arriving.
     this.#call.write(writeReply(status, headers, body));
     this.#call.end();
   }
@@ -161,8 +161,8 @@ export class ExtProcExchange implements Exchange {
   }
 
   /**
-   * The caller or Envoy left: a half-close before the answer is complete means that. On a finished exchange it means
-   * nothing, and must not cost an abort.
+   * Called at a half-close. Before the answer is complete, it means that the caller or Envoy has left. On a finished
+   * exchange it means nothing, and must not cause an abort.
    */
   leave(): void {
     if (this.#state === 'over') return;

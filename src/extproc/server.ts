@@ -10,7 +10,7 @@ import { ExtProcExchange, type OpenDelivery } from './exchange.ts';
 export interface ExtProcServer {
   /** Streams open now. */
   readonly open: () => number;
-  /** Takes no new streams, waits for the open ones up to `graceMs`, then cuts what is left; removes the socket. */
+  /** Accepts no new streams, waits up to `graceMs` for the open ones, then cuts the others and removes the socket. */
   readonly close: (graceMs: number) => Promise<void>;
 }
 
@@ -38,7 +38,8 @@ export async function listenExtProc(options: {
       message: (message) => {
         switch (message.kind) {
           case 'headers':
-            // A second head would leave the first request without an end: it would not learn that its caller has left.
+            // A second head would leave the first request without an end: the first request would not learn that its
+            // caller has left.
             if (exchange !== undefined) return;
             exchange = new ExtProcExchange(call, message.headers, {
               ...{ endOfStream: message.endOfStream, openDelivery, loss },
@@ -49,7 +50,7 @@ export async function listenExtProc(options: {
             exchange?.receive(message.body, message.endOfStream);
             return;
           case 'trailers':
-            // Trailers end the body; what they say is not ours to read.
+            // Trailers end the body. Their contents are not read.
             exchange?.receive(Buffer.alloc(0), true);
             return;
           case 'other':

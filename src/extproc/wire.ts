@@ -29,7 +29,7 @@ const immediateResponse = { status: bytesTag(1), headers: bytesTag(2), body: byt
 const httpStatus = { code: varintTag(1) };
 const headerMutation = { setHeaders: bytesTag(1) };
 const headerValueOption = { header: bytesTag(1), appendAction: varintTag(3) };
-/** `append_action`. */
+/** A value of `append_action`. */
 const overwriteIfExistsOrAdd = 2;
 
 /** Reads the length of a message, and returns where the message ends. */
@@ -40,7 +40,7 @@ function checkEnd(reader: BufferReader, end: number): void {
   if (reader.pos !== end) throw new Error('a field ends after its message');
 }
 
-/** Moves past a field's bytes, and returns where they begin. They end where the reader then is. */
+/** Moves past a field's bytes, and returns where they begin. They end at the reader's new position. */
 function skipBytes(reader: BufferReader): number {
   const length = reader.uint32();
   const start = reader.pos;
@@ -63,7 +63,7 @@ function readHeader(reader: BufferReader, bytes: Buffer, into: Map<string, strin
     else reader.skipType(field & 7);
   }
   checkEnd(reader, end);
-  // The first value wins: a caller cannot override what stands before.
+  // The first value of a header wins: a caller cannot override it with a later one.
   if (!into.has(key)) into.set(key, value);
 }
 
@@ -105,7 +105,7 @@ function readBody(reader: BufferReader, bytes: Buffer): ProcessingRequest {
   return { kind: 'body', body, endOfStream };
 }
 
-/** Reads one ProcessingRequest. Throws when the bytes are not one. */
+/** Reads one ProcessingRequest. Throws when the bytes are no ProcessingRequest. */
 export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
   const reader = new protobuf.BufferReader(bytes);
   let request: ProcessingRequest = { kind: 'other' };
@@ -125,7 +125,7 @@ export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
   return request;
 }
 
-/** The written bytes. They are in a Buffer if there is one; only the declared type does not say so. */
+/** Returns the written bytes. In Node they are a Buffer already, although the declared type does not say so. */
 function finish(writer: Writer): Buffer {
   const bytes: Uint8Array = writer.finish();
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes);

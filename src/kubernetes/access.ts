@@ -23,8 +23,8 @@ export interface KubeAccess {
 const freshMs = 10_000;
 
 /**
- * In a pod its service account, else the file of KUBECONFIG, else `~/.kube/config`. Throws an Error that says which of
- * them was used and what is wrong with it.
+ * Uses the service account in a pod, else the file of KUBECONFIG, else `~/.kube/config`. Throws an Error that names the
+ * source and its fault.
  */
 export function findAccess(environment: Readonly<Record<string, string | undefined>>): KubeAccess {
   const config = new KubeConfig();
@@ -59,7 +59,7 @@ function loadFiles(config: KubeConfig, [first = '', ...others]: readonly string[
 interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly dispatcher: Dispatcher;
-  /** What the connections are made with, as text. */
+  /** The options of the connections, as text. */
   readonly identity: string;
   readonly until: number;
 }
@@ -107,5 +107,5 @@ function shareConnections(config: KubeConfig): Pick<KubeAccess, 'authentication'
   };
 }
 
-/** A load balancer on the way can drop a connection without traffic unnoticed. */
+/** A load balancer on the way can drop an idle connection without notice. */
 const keepAlive = { keepAlive: true, keepAliveInitialDelay: 30_000 };

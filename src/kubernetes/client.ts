@@ -21,7 +21,10 @@ import * as z from 'zod';
 import { messageOf } from '../core/failure.ts';
 import type { KubeAccess } from './access.ts';
 
-/** The API server. Every call rejects with `ApiError` when it is refused, and with another Error when there is no answer in time. */
+/**
+ * The API server. Every call rejects with `ApiError` if the API server refuses it, and with another Error if there is
+ * no answer in time.
+ */
 export interface KubeClient {
   readonly objects: CustomObjectsApi;
   readonly core: CoreV1Api;
@@ -29,8 +32,8 @@ export interface KubeClient {
   readonly leases: CoordinationV1Api;
   readonly events: EventsV1Api;
   /**
-   * Follows a watch and hands over every line of it. Resolves when the server or the signal ends the watch; rejects when it
-   * is refused, cut or silent, or when `onLine` throws.
+   * Follows a watch and passes each of its lines to `onLine`. Resolves when the server or the signal ends the watch;
+   * rejects when it is refused, cut or silent, or when `onLine` throws.
    */
   readonly watch: (path: string, options: KubeWatch) => Promise<void>;
   /** Ends the calls that are under way, too. */
@@ -180,7 +183,7 @@ function apiError(status: number, text: string): ApiError {
   try {
     return new ApiError(status, statusBody.parse(JSON.parse(text)));
   } catch {
-    // The answer of a proxy in between has another form.
+    // The answer of a proxy in between has another form than Kubernetes' own.
     return new ApiError(status, { reason: '', message: text.slice(0, 200) });
   }
 }

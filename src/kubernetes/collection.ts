@@ -3,16 +3,16 @@ import { createBackOff } from '../core/back-off.ts';
 import type { Clock } from '../core/clock.ts';
 import { isRefusal, type KubeClient, sentenceOf } from './client.ts';
 
-/** A page of a list to ask for, in the words of the typed APIs. */
+/** The page of a list to request, in the words of the typed APIs. */
 export interface ListPage {
   readonly limit: number;
   readonly fieldSelector?: string;
   readonly _continue?: string;
 }
 
-/** A kind of object, as the API server has it. */
+/** A kind of object at the API server. */
 interface WatchedKind {
-  /** Where it is watched, such as `/apis/weir.dev/v1alpha1/namespaces/a/models`. */
+  /** The path under which it is watched, such as `/apis/weir.dev/v1alpha1/namespaces/a/models`. */
   readonly path: string;
   readonly list: (page: ListPage, signal: AbortSignal) => Promise<unknown>;
 }
@@ -153,7 +153,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     onChange();
   }
 
-  /** Takes one event of the watch. Throws when it says that the watch has failed. */
+  /** Applies one event of the watch. Throws when the event reports that the watch has failed. */
   function take(line: string): void {
     const { type, object } = event.parse(JSON.parse(line));
     if (type === 'ERROR') {
@@ -200,7 +200,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
       } catch (error) {
         if (over.signal.aborted) return;
         const isExpired = error instanceof Expired || isRefusal(error, 410);
-        // After a watch that went well for a while the next one follows at once. Only repeated failures lead to a wait.
+        // If a watch went well for a while, the next one follows at once. Only repeated failures lead to a wait.
         const wasSound = state.kind === 'in-step' && clock.elapsed() - begun >= soundMs;
         if (isExpired || isRefusal(error, 403, 404)) version = undefined;
         if (isExpired && wasSound) continue;

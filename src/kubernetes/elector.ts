@@ -6,7 +6,7 @@ import { durationMsOf, holderOf, microTime, watchRenewals } from './leases.ts';
 export interface ElectorOptions {
   readonly client: Pick<KubeClient, 'leases'>;
   readonly namespace: string;
-  /** Unique to this process, restarts included. */
+  /** Unique to this process. After a restart it is another one. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -23,14 +23,14 @@ export interface Elector {
 }
 
 const leaseName = 'weir-controller';
-/** A leader that does not renew for this time has lost the lease. */
+/** A leader that does not renew the lease for this time loses it. */
 const durationSeconds = 10;
-/** The leader gives up before the others may take over: its clock may be slow, and a request on its way late. */
+/** The leader gives up before the others may take over, because its clock may be slow and its requests may arrive late. */
 const giveUpMs = 7_000;
 const renewMs = 2_500;
 const closeMs = 2_000;
 
-/** Elects one replica of a namespace by a Lease, as Kubernetes' own controllers do. */
+/** Elects one replica of a namespace by a Lease, like Kubernetes' own controllers. */
 export function startElector(options: ElectorOptions): Elector {
   const { namespace, identity, clock, random } = options;
   const { leases } = options.client;
@@ -67,7 +67,10 @@ export function startElector(options: ElectorOptions): Elector {
     options.onChange(wasLeading);
   }
 
-  /** Takes or renews the lease. Returns whether this replica holds it now; rejects when that is unknown. `asked`: now. */
+  /**
+   * Takes or renews the lease. Returns whether this replica holds the lease now; rejects when that is unknown. `asked`:
+   * the current time.
+   */
   async function acquire(asked: number): Promise<boolean> {
     try {
       const lease = await find();

@@ -22,7 +22,7 @@ export interface Slice {
 }
 
 interface SlicePort {
-  /** That of the Service's port; empty where the Service has a single one without a name. */
+  /** Name of the Service's port; empty if the Service has a single port without a name. */
   readonly name: string;
   readonly port: number;
 }
@@ -34,12 +34,12 @@ interface SliceEndpoint {
   readonly zone: string | undefined;
 }
 
-/** What is kept of a Service. */
+/** The stored part of a Service. */
 export interface Service {
   readonly resourceVersion: string;
   /** The host that an ExternalName stands for. */
   readonly externalName: string | undefined;
-  /** Those of TCP. A headless Service may have none. */
+  /** Only TCP ports. A headless Service may have none. */
   readonly ports: readonly { readonly name: string; readonly port: number }[];
 }
 
@@ -110,7 +110,7 @@ function readEndpoint({ addresses: [address], conditions, zone }: RawEndpoint): 
   const ready = conditions?.ready ?? true;
   const serving = conditions?.serving ?? ready;
   const state = conditions?.terminating === true ? (serving ? 'draining' : 'out') : ready ? 'ready' : 'out';
-  // In the one spelling that Envoy uses, too.
+  // In the spelling that Envoy also uses.
   return [{ address: ipaddr.parse(address).toString(), state, zone: zone ?? undefined }];
 }
 
@@ -143,20 +143,20 @@ interface ServiceFacts {
   readonly source: ServiceSource;
   readonly scheme: Scheme;
   readonly namespace: string;
-  /** Undefined: there is none of that name, or Services cannot be read. */
+  /** Undefined: there is no Service of that name, or Services cannot be read. */
   readonly service: Service | undefined;
   /** All slices of the Service. */
   readonly slices: readonly Slice[];
 }
 
 /**
- * The endpoints of a Service, from all its slices, each pod once. Ready ones take new requests. If none is ready, those
- * that are about to end and still answer do, as in kube-proxy.
+ * The endpoints of a Service, from all its slices, each pod once. Ready endpoints get new requests. If none is ready,
+ * the endpoints that are about to end and still answer get them, as in kube-proxy.
  */
 export function endpointsOf(facts: ServiceFacts): FoundEndpoints {
   const { source, namespace, scheme, service, slices } = facts;
   const portOf = portFinder(facts);
-  // A pod has an address of each family that its Service has, and is to be one endpoint.
+  // A pod has one address per family of its Service, but must be only one endpoint.
   const family = slices.some(({ addressType }) => addressType === 'IPv4') ? 'IPv4' : 'IPv6';
   const host = `${source.service}.${namespace}.svc`;
   const servicePort = service?.ports.find(({ name, port }) => source.port === name || source.port === port)?.port;
@@ -184,7 +184,7 @@ interface SlicePart {
   readonly draining: readonly Endpoint[];
 }
 
-/** In a large Service, one slice of many changes at a time. The endpoints of the others stay the same objects. */
+/** In a large Service, changes come one slice at a time. The endpoints of the other slices stay the same objects. */
 const parts = new WeakMap<Slice, SlicePart>();
 
 function endpointsIn(slice: Slice, at: Pick<SlicePart, 'port' | 'authority'>): SlicePart {

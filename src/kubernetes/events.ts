@@ -15,9 +15,9 @@ interface EventsOptions {
 }
 
 export interface Events {
-  /** Writes the event soon. In a flood of events it is dropped. */
+  /** Writes the event soon. Drops it if there are too many events. */
   readonly report: (object: KubeObject, event: ObjectEvent) => void;
-  /** Resolves when the waiting events have been sent, or have failed. Of many, only the first are sent. */
+  /** Resolves when the waiting events have been sent, or have failed. If there are many, only the first ones are sent. */
   readonly close: () => Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export function createEvents(options: EventsOptions): Events {
   let allFullAt = 0;
   let sending: Promise<void> | undefined;
 
-  /** Takes a token from the object's bucket and one from the common bucket, or none. */
+  /** Takes one token from the object's bucket and one from the common bucket, or no token at all. */
   function isAllowed(uid: string): boolean {
     const now = clock.elapsed();
     const own = Math.max(0, (buckets.get(uid) ?? 0) - now);
@@ -68,7 +68,7 @@ export function createEvents(options: EventsOptions): Events {
 
   function create(object: KubeObject, { severity, reason, action, note }: ObjectEvent): WrittenEvent {
     const now = clock.now();
-    // Named as Kubernetes' own recorder does: the time, and a random part.
+    // Named like by Kubernetes' own recorder: the time, and a random part.
     const suffix = `${now.toString(16)}${Math.floor(random() * 0xffff_ffff).toString(16)}`;
     const name = `${object.name.slice(0, 200)}.${suffix}`;
     const { kind, uid, resourceVersion } = object;

@@ -12,7 +12,7 @@ import {
 } from './collection.ts';
 import { placeOf, readKubeObject } from './objects.ts';
 
-/** Everything that a catalog is made of, as the API server has it at one moment. */
+/** All objects of a catalog, as the API server has them at one moment. */
 export interface KubeReading {
   /** Backends, then Models, each in the order of their names: the same on every replica. */
   readonly objects: readonly KubeObject[];
@@ -38,13 +38,13 @@ interface ClusterFollower {
   readonly close: () => Promise<void>;
 }
 
-/** Objects are often applied several at once. */
+/** Wait after a change, because several objects are often applied at once. */
 const quietMs = 25;
 const mostQuietMs = 250;
-/** Longest wait for a Secret: a Backend may come before the role that lets us read its Secret. */
+/** Longest wait for a Secret: a Backend may arrive before the role that allows us to read its Secret. */
 const secretsMs = 3_000;
 
-/** Follows the Models and Backends of a namespace, and the Secrets that those name. */
+/** Follows the Models and Backends of a namespace, and the Secrets that these objects name. */
 export function followCluster(options: FollowClusterOptions): ClusterFollower {
   const { client, namespace, clock, random } = options;
   const shared = { client, clock, random, onChange: noticed };

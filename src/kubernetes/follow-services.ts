@@ -11,7 +11,7 @@ import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
 import { allInStepAt, type Collection, followCollection, reportTroubleChanges, type Trouble } from './collection.ts';
 import { endpointsOf, readService, readSlice, type Service, type Slice } from './endpoint-slices.ts';
 
-/** Endpoints by what was followed (`keyOf`). */
+/** Endpoints by Service, port and scheme (`keyOf`). */
 export type EndpointsByService = ReadonlyMap<string, readonly Endpoint[]>;
 
 interface FollowServicesOptions {
@@ -19,7 +19,7 @@ interface FollowServicesOptions {
   readonly namespace: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** The endpoints that were known last, for as long as the API server does not answer. */
+  /** The endpoints that were known last. They are used until the API server answers. */
   readonly kept: EndpointsByService;
   /** The endpoints of a Service have changed. */
   readonly onChange: () => void;
@@ -41,7 +41,7 @@ export interface ServicesFollower {
  * The API server answers in milliseconds. If it has not answered after this time, the last known endpoints are used.
  */
 const answerTimeoutMs = 1_000;
-/** A watch that opens or breaks off is in trouble for moments that need no report. */
+/** Troubles that last less than this are not reported: a watch that opens or breaks off is in trouble for a moment. */
 const quietMs = 250;
 /**
  * After a change of a Service, further changes are gathered for this time, per thousand endpoints of that Service. Pods
@@ -55,12 +55,12 @@ interface Followed {
   readonly source: ServiceSource;
   readonly scheme: Scheme;
   readonly onFound: (found: FoundEndpoints) => void;
-  /** What the endpoints were computed from. */
+  /** The objects that the endpoints were computed from. */
   from: { readonly slices: readonly Slice[]; readonly service: Service | undefined } | undefined;
   found: FoundEndpoints | undefined;
 }
 
-/** What the API server is asked for. */
+/** The objects that are watched at the API server. */
 interface Watched {
   readonly slices: Collection<Slice>;
   readonly services: Collection<Service>;
@@ -129,12 +129,13 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
     });
   }
 
-  /** Finds the endpoints of a Service unless nothing of it has changed. Returns whether it did. */
+  /** Computes the endpoints of a Service if its slices or the Service have changed. Returns whether it did. */
   function lookAt(one: Followed): boolean {
     if (watched === undefined) return false;
     const { slices, services } = watched;
     const { source, scheme, from } = one;
-    // The slices know a port's name, so that a right to read Services is missed for numbers alone.
+    // The slices have the names of the ports. So Services, and the right to read them, are needed only for port
+    // numbers.
     const needsServices = !isLate || typeof source.port === 'number';
     if (!slices.isListed() || (needsServices && !services.isListed())) {
       if (isLate && one.found === undefined) publish(one, lastKnown(one, watched));

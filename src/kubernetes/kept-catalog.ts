@@ -6,17 +6,20 @@ import type { EndpointsByService } from './follow-services.ts';
 /** The objects that were served when the API server last answered. */
 interface KeptObjects {
   readonly objects: readonly CatalogObject[];
-  /** When the objects were last known to be those of the API server, milliseconds since the epoch. */
+  /** When the objects were last known to be in step with the API server, milliseconds since the epoch. */
   readonly inStepAt: number;
 }
 
-/** The last catalog on disk, for a start without an API server. It holds credentials, so only the service's user may read the file. */
+/**
+ * The last catalog on disk, for a start without an API server. It contains credentials, so only the service's user may
+ * read the file.
+ */
 interface KeptCatalog {
-  /** Undefined when there is no file of this namespace, or none that can be read. */
+  /** Undefined when there is no file of this namespace, or the file cannot be read. */
   readonly load: () => Promise<KeptObjects | undefined>;
-  /** Replaces the whole file; of several calls under way the last one wins. Rejects when the file cannot be written. */
+  /** Replaces the whole file. If several calls are under way, the last one wins. Rejects when the file cannot be written. */
   readonly save: (objects: readonly CatalogObject[]) => Promise<void>;
-  /** Records that the objects were still those of the API server at this time. */
+  /** Records that the objects were still in step with the API server at this time. */
   readonly confirm: (inStepAt: number) => Promise<void>;
 }
 
@@ -55,9 +58,9 @@ export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
 
 /** The endpoints of Services on disk, beside the catalog: without them a start without an API server could reach no pod. */
 interface KeptEndpoints {
-  /** Empty when there is no file of this namespace, or none that can be read. */
+  /** Empty when there is no file of this namespace, or the file cannot be read. */
   readonly load: () => Promise<EndpointsByService>;
-  /** As `KeptCatalog.save`. */
+  /** Like `KeptCatalog.save`. */
   readonly save: (endpoints: EndpointsByService) => Promise<void>;
 }
 
@@ -93,7 +96,7 @@ export function createKeptEndpoints({ file, namespace }: KeptIn): KeptEndpoints 
 }
 
 interface KeptFile {
-  /** Replaces the whole file; of several calls under way the last one wins. */
+  /** Replaces the whole file. If several calls are under way, the last one wins. */
   readonly save: (body: () => object) => Promise<void>;
   /** Resolves when nothing is being written. */
   readonly idle: () => Promise<void>;

@@ -1,7 +1,7 @@
 import { type V1Lease, V1MicroTime } from '@kubernetes/client-node';
 import type { Clock } from '../core/clock.ts';
 
-/** Kubernetes' `MicroTime`, with the six decimals that the API server wants. */
+/** Kubernetes' `MicroTime`, with the six decimals that the API server requires. */
 export function microTime(at: number): V1MicroTime {
   return new V1MicroTime(at);
 }
@@ -10,16 +10,16 @@ export function holderOf({ spec }: V1Lease): string {
   return spec?.holderIdentity ?? '';
 }
 
-/** For how long after a renewal the lease holds. */
+/** How long the lease is valid after a renewal. */
 export function durationMsOf({ spec }: V1Lease): number {
   return (spec?.leaseDurationSeconds ?? 0) * 1000;
 }
 
 interface RenewalWatch {
   /**
-   * Milliseconds for which the lease was certainly not renewed: from the moment at which its last renewal was seen here
-   * to the question to the API server (`askedAt`, monotonic); 0 for a new lease. The time of the answer does not count:
-   * this process may have been held up, and the lease may have been renewed since.
+   * Milliseconds for which the lease was certainly not renewed: from the moment when this process saw the last renewal
+   * until its question to the API server (`askedAt`, monotonic). 0 for a new lease. The time of the answer does not
+   * count: this process may have been held up, and the lease may have been renewed since.
    */
   readonly silentMs: (lease: V1Lease, askedAt: number) => number;
   /** Forgets all leases but these. */

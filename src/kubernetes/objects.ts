@@ -81,7 +81,7 @@ export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, nam
   });
   return {
     status: async (object, status) => {
-      // With its uid, so that an object made anew under the same name does not get the status of the old one.
+      // The uid is included, so that a new object of the same name does not get the status of the old one.
       const body = { metadata: { uid: object.uid }, status };
       await objects.patchNamespacedCustomObjectStatus(patchOf(object, body), mergePatch);
     },

@@ -20,11 +20,11 @@ interface ReplicaLeasesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The replicas of a namespace exchange what each observes: each writes a Lease of its own, which ends with it. */
+/** The replicas of a namespace exchange their observations. Each replica writes its own Lease, and deletes it at its end. */
 interface ReplicaLeases {
-  /** Writes what this replica observes if it has changed, and at times to show that this replica is alive. Never rejects. */
+  /** Writes the observations of this replica if they have changed, and regularly to show that it is alive. Never rejects. */
   readonly publish: (own: ObservedCatalog) => Promise<void>;
-  /** What the other replicas that are alive observe. Rejects when the API server does not answer. */
+  /** The observations of the other replicas that are alive. Rejects when the API server does not answer. */
   readonly others: () => Promise<readonly ObservedCatalog[]>;
   /** Deletes this replica's lease. */
   readonly close: () => Promise<void>;
@@ -35,11 +35,17 @@ const roleLabel = { 'weir.dev/role': 'replica' };
 const viewAnnotation = 'weir.dev/view';
 const durationSeconds = 15;
 const renewMs = 5_000;
-/** The leases of replicas that died are deleted after so long. */
+/** The lease of a replica that has died is deleted after this time. */
 const deleteAfterMs = 10 * 60_000;
-/** The annotations of an object may have 256 KiB together. Facts that are left out count as in order. */
+/**
+ * The annotations of an object may have 256 KiB together, so only this many names are written. Facts that are left out
+ * count as good.
+ */
 const mostNames = 1_000;
-/** Endpoints are written for this many Backends with an endpoint that gets no requests, each with a few names. */
+/**
+ * Most Backends whose endpoints are written. Only Backends with an endpoint that gets no requests are among them, each
+ * with a few names.
+ */
 const mostBackends = 200;
 const mostEndpoints = 3;
 const closeMs = 2_000;
@@ -52,14 +58,14 @@ const writtenCatalog = z.object({
   out: z.array(z.string()),
   failing: z.record(z.string(), z.object({ status: z.number().optional() })).default({}),
   unlisted: z.array(z.string()),
-  // An older version writes none.
+  // An older version does not write this field.
   endpoints: z
     .record(
       z.string(),
       z.object({
         total: z.number(),
         healthy: z.number(),
-        // An older version writes none.
+        // An older version does not write this field.
         ejected: z.number().optional(),
         failing: z.array(
           z.object({
@@ -80,7 +86,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
   const { leases } = options.client;
   const own = `${prefix}${name}`;
   const renewals = watchRenewals(clock);
-  /** What the others wrote, as it was last read: an unchanged text stays the same object. */
+  /** The last texts of the other replicas' leases, and what they contain. An unchanged text is not parsed again. */
   const known = new Map<string, { readonly text: string; readonly observed: ObservedCatalog | undefined }>();
   let last: { readonly text: string; readonly at: number } | undefined;
   let lastError = '';
@@ -149,7 +155,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
 }
 
 function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog): string {
-  /** One fact of the backends that have it, by their names. */
+  /** One fact of all backends that have it, by their names. */
   const fact = <Value>(most: number, of: (backend: ObservedBackend) => Value | undefined): Record<string, Value> => {
     const found = [...backends].flatMap(([name, backend]) => {
       const value = of(backend);
@@ -169,13 +175,13 @@ function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog
   });
 }
 
-/** The endpoints as a lease has them; undefined: all get requests. */
+/** The endpoints in the form for a lease; undefined: all endpoints get requests. */
 function shortened({ total, healthy, ejected, failing, trouble }: ObservedEndpoints): object | undefined {
   if (healthy === total && total > 0) return undefined;
   return { total, healthy, ejected, failing: failing.slice(0, mostEndpoints), trouble: trouble?.slice(0, 300) };
 }
 
-/** Reads what a replica has written; undefined when another version of the service wrote it in another form. */
+/** Reads the text of a replica; undefined when another version of the service wrote it in another form. */
 function readText(name: string, text: string): ObservedCatalog | undefined {
   try {
     const { hasEnvoy, clusters, out, unlisted, ...facts } = writtenCatalog.parse(JSON.parse(text));

@@ -5,13 +5,14 @@ import { createDirectAgent } from '../egress/direct-agent.ts';
 
 /** How long an engine may take to answer. */
 const timeoutMs = 2_000;
-/** How many models, and how many endpoints of one backend, are asked. */
+/** Most models that are tried, and most endpoints of one backend. */
 const mostModels = 16;
 const mostEndpoints = 4;
 
 /**
- * The first of these models with an engine that answers, for an example that works. Undefined: no engine of the first sixteen
- * does. Asks engines for their list of models, which costs nothing. A model that is not in `models` counts as answering.
+ * The first of these models with an engine that answers, for an example that works. Undefined: none of the first
+ * sixteen models has one. Asks engines for their list of models, which costs nothing. A model that is not in `models`
+ * counts as answering.
  */
 export async function answeringModel(
   listed: readonly string[],
@@ -36,7 +37,7 @@ export async function answeringModel(
 
 async function backendAnswers(backend: Backend, signal: AbortSignal): Promise<boolean> {
   const { endpoints, tls } = backend.cluster;
-  // A Service is followed in a cluster only.
+  // The endpoints of a Service are known only inside the cluster.
   if (endpoints.kind === 'service') return true;
   const agent = createDirectAgent(tls, { timeoutMs });
   try {

@@ -7,7 +7,7 @@ import { StartRefusal } from './refusal.ts';
 import { type NamedEntry, type UpstreamPrice, writeUpstreamManifests } from './upstream-manifests.ts';
 import { probeUpstream } from './upstream.ts';
 
-/** Where the catalog comes from, by the command line. */
+/** The source of the catalog, according to the command line. */
 export type StartSource =
   | { readonly kind: 'demo' }
   | { readonly kind: 'manifests'; readonly folder: string }
@@ -78,7 +78,7 @@ async function listUpstream(
 /** Most models whose names are printed. */
 const mostRenamed = 8;
 
-/** A line for each model that has another name in the catalog than the engine has for it. */
+/** A line for each model whose name in the catalog differs from the engine's name for it. */
 export function renamedLines(models: readonly NamedEntry[], file: string): readonly string[] {
   const renamed = models.filter(({ entry, id }) => entry.id.toLowerCase() !== id);
   const lines = renamed.slice(0, mostRenamed).map(({ entry, id, alias }) => {
@@ -92,9 +92,9 @@ export function renamedLines(models: readonly NamedEntry[], file: string): reado
 }
 
 /**
- * Reads a folder as the service does. Throws StartRefusal with a line `where: field: message` per problem. A running
- * service reports a broken file and serves the last good catalog; at the start there is none, and the operator is
- * watching.
+ * Reads a folder like the service does. Throws StartRefusal with a line `where: field: message` per problem. A running
+ * service reports a broken file and serves the last good catalog. At the start there is no such catalog, and the
+ * operator is watching.
  */
 async function inFolder(folder: string): Promise<FoundCatalog> {
   const { snapshot, problems } = await checkManifests(folder, 'refused');

@@ -55,7 +55,7 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
     });
     child.once('exit', (code, signal) => {
       const ending = signal === null ? `ended with code ${String(code)}` : `was killed by ${signal}`;
-      // What the child said last may still be in the channel, which closes behind it.
+      // The child's last messages may still be in the channel, which closes after the child has ended.
       if (child.connected) child.once('disconnect', () => resolve(ending));
       else resolve(ending);
     });
@@ -67,7 +67,7 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
     const gone = new AbortController();
     void ended.then(() => gone.abort());
     signalGroup(pid, 'SIGTERM');
-    // A program that listens for the end of its channel is kept alive by it (process.channel.ref of Node's manual).
+    // An open channel keeps a program alive that listens for its end (process.channel.ref of Node's manual).
     if (child.connected) child.disconnect();
     await pause(graceMs, gone.signal);
     if (!gone.signal.aborted) signalGroup(pid, 'SIGKILL');
@@ -95,7 +95,7 @@ export function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal);
   } catch {
-    // ESRCH: it ended in between.
+    // ESRCH: the group has ended in between.
   }
 }
 
@@ -113,7 +113,7 @@ export function runCommand(
   command: string,
   args: readonly string[],
   options: {
-    /** The whole environment, including PATH, by which the command is found. Default: our own. */
+    /** The whole environment. The command is found by its PATH. Default: our own environment. */
     readonly env?: Readonly<Record<string, string | undefined>>;
     readonly timeoutMs: number;
     readonly signal?: AbortSignal | undefined;
@@ -150,8 +150,9 @@ export interface Command {
 }
 
 /**
- * Returns the same command, changed to end with this process, even if that is killed with SIGKILL (PR_SET_PDEATHSIG,
- * prctl(2)). Without `setpriv` of util-linux the command is unchanged, and the next start ends what was left.
+ * Returns a command that runs the same program, but ends it with this process, even if this process is killed with
+ * SIGKILL (PR_SET_PDEATHSIG, prctl(2)). Without `setpriv` of util-linux the command is unchanged, and the next start
+ * ends the programs that were left.
  */
 export async function tieToThisProcess({ command, args }: Command): Promise<Command> {
   const tie = ['--pdeathsig', 'KILL', '--'];

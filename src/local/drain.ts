@@ -30,8 +30,9 @@ export async function drainEdge(
 
 /**
  * Makes Envoy announce its end, waits while load balancers notice (`holdMs`), and then waits for the open requests, up
- * to `timeoutMs`. Resolves to the number of those left, or to `away` if there is no Envoy. Never rejects. New callers
- * are still served: the listener stays open, so Envoy need not be restarted if it does not end after all.
+ * to `timeoutMs`. Resolves to the number of requests that are still open, or to `away` if there is no Envoy. Never
+ * rejects. New callers are still served: the listener stays open, so Envoy need not be restarted if it does not end
+ * after all.
  */
 export async function finishRequests(
   admin: EnvoyAdmin,

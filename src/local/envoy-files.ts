@@ -29,9 +29,9 @@ interface EnvoyFilesOptions {
   readonly edge: EdgeSettings;
   /** Services behind Envoy. Default: one. */
   readonly services?: number | undefined;
-  /** The address of Envoy for probes and Prometheus, if there is one. */
+  /** The port at which probes and Prometheus reach Envoy, if there is one. */
   readonly opsPort?: number | undefined;
-  /** The address of the service for another Envoy, if there is one. */
+  /** The port at which another Envoy reaches the service, if there is one. */
   readonly extProcPort?: number | undefined;
   /** Limit of Envoy's heap; default: a quarter of the machine, because the service and the demo engine run there, too. */
   readonly heapBytes?: number | undefined;
@@ -43,8 +43,8 @@ interface EnvoyFilesOptions {
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
-  // The option names the port of a container, which other hosts reach. The setting names that of a machine, for
-  // programs there.
+  // In a container, the option names the port, and other hosts reach it. On a machine, the setting does, and only local
+  // programs reach it.
   const variables = readVariables(env);
   const ownOpsPort = variables.WEIR_ENVOY_OPS_PORT;
   const ops =
@@ -64,7 +64,7 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
     heapBytes,
   });
   mkdirSync(files.clustersFolder, { recursive: true, mode: 0o700 });
-  // What services of an earlier start needed; there may be fewer of them now.
+  // Removes the files for the services of an earlier start, which may have been more.
   rmSync(files.clusterPartsFolder, { recursive: true, force: true });
   writeFileSync(files.bootstrapFile, JSON.stringify(bootstrap, undefined, 2), { mode: 0o600 });
   if (tls !== undefined)
@@ -109,7 +109,7 @@ function readTls(variables: EnvoySettings): EdgeCertificateFiles | undefined {
   try {
     createSecureContext({ cert, key });
   } catch (error) {
-    // Envoy would start, and close every connection without a reason.
+    // With these files, Envoy would start and close every connection without a reason.
     const reason = messageOf(error);
     throw new StartRefusal(
       `WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: ${certificateFile} and ${keyFile} are no pair: ${reason}.`,
@@ -133,9 +133,9 @@ interface EdgeSettings {
   /** The address that the edge listens on. */
   readonly host: string;
   readonly trustedHops: number;
-  /** Of all callers together. */
+  /** Most connections of all callers together. */
   readonly maxConnections: number;
-  /** Of one caller; undefined where there is no such limit. */
+  /** Limits for one caller; undefined if there are none. */
   readonly connections: ConnectionLimits | undefined;
 }
 

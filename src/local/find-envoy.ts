@@ -10,7 +10,7 @@ const oldestEnvoy = { major: 1, minor: 40 } as const;
 
 const timeoutMs = 20_000;
 
-/** Whether the program at a path is a usable Envoy. */
+/** Whether the program at a path is a usable Envoy, and if not, why. */
 type EnvoyProbe =
   | { readonly kind: 'usable'; readonly version: string }
   | { readonly kind: 'old'; readonly version: string }
@@ -90,7 +90,7 @@ async function chosenEnvoy(path: string): Promise<string> {
 }
 
 function cachedEnvoy(env: Readonly<Record<string, string | undefined>>, version: string): string {
-  // The XDG specification says that a relative path is to be ignored.
+  // The XDG specification requires that a relative path is ignored.
   const configured = env['XDG_CACHE_HOME'] ?? '';
   const cache = isAbsolute(configured) ? configured : join(env['HOME'] || homedir(), '.cache');
   const parts = ['weir', 'envoy', version, `${process.platform}-${process.arch}`];

@@ -22,10 +22,10 @@ export interface StartContext {
   readonly silenceMs: number;
 }
 
-/** Takes over a part as soon as it is started, to stop it at the end. */
+/** Registers a part as soon as it is started, so that it is stopped at the end. */
 export type Own = (supervised: Pick<Supervised, 'stop'>) => void;
 
-/** The name of a program of the gateway: at the beginning of messages, in the record of processes, and of its log. */
+/** The names of one program of the gateway: in messages, in the record of processes, and of its log file. */
 interface PartNames {
   readonly name: string;
   readonly recordedAs: string;
@@ -42,7 +42,7 @@ export async function startDemoEngine(context: StartContext, own: Own): Promise<
   let port = 0;
   await startPart(context, parts.demoEngine, {
     own,
-    // A restarted engine listens where the manifests say.
+    // A restarted engine listens on the port that the manifests name.
     launch: (logPath) =>
       launchDemoEngine({
         port,

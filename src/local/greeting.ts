@@ -6,13 +6,13 @@ import { StartRefusal } from './refusal.ts';
 
 /** The facts that are printed when everything is up. */
 interface Greeting {
-  /** With `/v1`. */
+  /** Base URL of the API, which ends in `/v1`. */
   readonly baseUrl: string;
-  /** Of each service. */
+  /** Address of each service's ops port. */
   readonly opsUrls: readonly string[];
-  /** The address that signs in; undefined without a portal. */
+  /** The address that signs the operator in to the portal; undefined without a portal. */
   readonly portal: string | undefined;
-  /** The command that replaces the services one by one; undefined for a single one. */
+  /** The command that replaces the services one by one; undefined if there is a single service. */
   readonly replace: string | undefined;
   readonly key: string | undefined;
   readonly models: readonly string[];
@@ -20,13 +20,13 @@ interface Greeting {
   readonly answering: string | undefined;
   readonly catalog: CatalogPlace;
   readonly logs: string;
-  /** `--data DIR` as other commands need it; empty for the default. */
+  /** `--data DIR` for the commands that are printed; empty for the default folder. */
   readonly dataFlag: string;
 }
 
 const shownModels = 8;
 
-/** The lines for the operator, the last one `ready <base url>`: nothing else begins with that word. */
+/** The lines for the operator. The last line is `ready <base url>`, and no other line begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
   const { baseUrl, opsUrls, portal, replace, key, models, answering, dataFlag, catalog } = greeting;
   const [first] = models;
@@ -63,7 +63,10 @@ export function greetingLines(greeting: Greeting): readonly string[] {
   ];
 }
 
-/** One line, so that it can be pasted anywhere. Ids and keys hold nothing that a shell or JSON would read. */
+/**
+ * The example on one line, so that it can be pasted anywhere. Ids and keys have no character that a shell or JSON would
+ * interpret.
+ */
 function curlLine({
   baseUrl,
   key,

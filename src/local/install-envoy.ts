@@ -74,13 +74,13 @@ async function verify(target: string, wheel: PinnedWheel): Promise<string | unde
 
 /** One way to put the packages of a requirements file into a folder. */
 interface WheelInstaller {
-  /** What the user would type. */
+  /** The name as the user would type it. */
   readonly name: string;
   /** Resolves to undefined after success, else to the reason of the failure. */
   readonly install: (requirements: string, target: string) => Promise<string | undefined>;
 }
 
-/** The settings of a user's pip that would turn a plain `install --target` into something else. */
+/** Neutral values for the settings of a user's pip that would change what `install --target` does. */
 const neutral = {
   PIP_USER: '0',
   PIP_REQUIRE_VIRTUALENV: '0',
@@ -141,7 +141,7 @@ async function run(
   return code === 0 ? undefined : reasonIn(output);
 }
 
-/** The last line with the cause: pip's own `ERROR:` if there is one. */
+/** The last line that names a cause, preferably pip's own `ERROR:`. */
 function reasonIn(output: string): string {
   const lines = output.split('\n').map((line) => line.trim());
   const last = lines.findLast((line) => /^error\b/i.test(line)) ?? lines.findLast((line) => line !== '');
@@ -157,7 +157,7 @@ interface PinnedWheel {
   readonly binaryHash: string;
 }
 
-/** By `process.platform-process.arch`. There is no wheel of this version for other platforms. */
+/** Wheels by `process.platform-process.arch`. This version has none for other platforms. */
 const pinnedWheels: Readonly<Record<string, PinnedWheel>> = {
   'linux-x64': {
     wheelHash: 'a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884',
@@ -169,5 +169,5 @@ const pinnedWheels: Readonly<Record<string, PinnedWheel>> = {
   },
 };
 
-/** Where the binary lies inside the installed package. */
+/** Path of the binary inside the installed package. */
 const binaryInWheel = 'envoy/_bin/envoy';

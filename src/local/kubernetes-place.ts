@@ -7,7 +7,7 @@ import { placeOf } from '../kubernetes/objects.ts';
 import { messageOf } from '../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
-/** A namespace to take the catalog from. */
+/** The namespace that the catalog is read from. */
 interface KubernetesPlace {
   readonly namespace: string;
   /** Whether it has Models now. */

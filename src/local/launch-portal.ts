@@ -7,7 +7,7 @@ import { readAdminToken } from '../portal/secrets.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
 import { launchProgram, secretsOfStart } from './launch-program.ts';
 
-/** A message of the portal to the program that started it, besides those of every program: it serves. */
+/** The portal's own message to the program that started it, in addition to those of every program: the portal serves. */
 const portalMessage = z.object({ type: z.literal('ready'), port: z.int() });
 
 const names = { name: 'The portal', recordedAs: 'the portal', log: 'portal.log' } as const;
@@ -31,7 +31,7 @@ export async function startPortal(context: StartContext, place: PortalPlace, own
     const { promise: isUp, resolve } = Promise.withResolvers<void>();
     const { child, ask } = launchProgram({
       command: 'portal',
-      // A portal that is started again keeps the port that was printed, and the level that it was given.
+      // A restarted portal keeps the port that was printed, and the level that its log was set to.
       args: [`--data=${data}`, `--port=${port}`],
       env: {
         ...secretsOfStart,
@@ -64,7 +64,7 @@ function tokenOf(given: string | undefined, data: string): string | undefined {
   return existsSync(file) ? readAdminToken(file, 'refuse') : undefined;
 }
 
-/** What follows the `#` stays in the browser: it is in no log and in no request. */
+/** The part after the `#` stays in the browser: it is in no log and in no request. */
 function signInUrl(host: string, port: number, token: string | undefined): string {
   const base = `http://${localAddressOf(host)}:${port}/`;
   return token === undefined ? base : `${base}#token=${encodeURIComponent(token)}`;

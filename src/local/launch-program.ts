@@ -3,27 +3,27 @@ import * as z from 'zod';
 import { type LogLevel, logLevelSchema } from '../core/log-level.ts';
 import { type Child, startChild } from './child.ts';
 
-/** Messages of each of our programs to the one that started it, over their channel (`src/cli/run-program.ts`). */
+/** Messages that each of our programs sends to the program that started it, over their channel (`src/cli/run-program.ts`). */
 const programMessage = z.discriminatedUnion('type', [
   /** The program is about to end, for a reason that the operator must read. */
   z.object({ type: z.literal('fatal'), message: z.string() }),
-  /** The least level that the program logs was changed. */
+  /** The log level of the program was changed. */
   z.object({ type: z.literal('log-level'), level: logLevelSchema }),
-  /** The answer to `ping`, with figures of the program's own. */
+  /** The answer to `ping`, with the program's own figures. */
   z.looseObject({ type: z.literal('alive') }),
 ]);
 
 interface ProgramLaunch {
   readonly nodeFlags?: readonly string[];
-  /** Of `weir`. */
+  /** The command of `weir` to run. */
   readonly command: 'serve' | 'portal';
   readonly args: readonly string[];
-  /** Added to the environment; undefined takes a variable out. */
+  /** Added to the environment; undefined removes a variable. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logPath: string;
   /** Receives every level that the program's log is set to while it runs, for the program's next run. */
   readonly onLogLevel: (level: LogLevel) => void;
-  /** Has every message that is the program's own. */
+  /** Receives the messages that not every program sends. */
   readonly onMessage: (message: unknown) => void;
 }
 

@@ -11,19 +11,19 @@ import type { Launched } from './supervise.ts';
 import { readSome, type Environment } from '../read-settings.ts';
 import { settingsSchema } from '../settings.ts';
 
-/** Messages of the service to the program that started it, besides those of every program. */
+/** The service's own messages to the program that started it, in addition to those of every program. */
 const serviceMessage = z.discriminatedUnion('type', [
   /** Envoy can ask the service for endpoints; nothing else is ready yet. */
   z.object({ type: z.literal('listening') }),
   /** The service serves: ext_proc listens and Envoy has confirmed the first clusters. */
   z.object({ type: z.literal('ready'), opsPort: z.int() }),
-  /** One of several services would have Envoy refuse this percentage of new requests. */
+  /** The service asks Envoy to refuse this percentage of new requests. Only sent if there are several services. */
   z.object({ type: z.literal('shed'), percent: z.number() }),
   /** The service's list of problems has changed. */
   z.object({ type: z.literal('problems'), report: problemReportSchema }),
 ]);
 
-/** What the service reports when it is asked; nothing while it starts. */
+/** The figures in a service's answer to a ping; absent while it starts. */
 const serviceFigures = z.object({
   open: z.int().optional(),
   isOverloaded: z.boolean().default(false),
@@ -31,7 +31,7 @@ const serviceFigures = z.object({
   filled: z.number().optional(),
 });
 
-/** A name for this gateway among the replicas of its namespace: several may run on one machine. */
+/** The name of this gateway among the replicas of its namespace. Several gateways may run on one machine. */
 function replicaName(data: string): string {
   const host = hostname()
     .toLowerCase()
@@ -42,7 +42,7 @@ function replicaName(data: string): string {
 }
 
 const mebibyte = 1024 ** 2;
-/** V8's own limit for a machine with much memory. */
+/** V8's own limit on a machine with much memory. */
 const mostHeapBytes = 4096 * mebibyte;
 
 /** Options of the service's Node; the chart has the same. The measurements are in docs/decisions/0022. */
@@ -50,20 +50,20 @@ export const nodeFlags = [
   // By default the young generation grows from 1 to 16 MiB, which takes a tenth of the service's time in its first minute
   // under load.
   '--min-semi-space-size=16',
-  // After some hundred long streams V8 would make more and more of each request in the old generation.
+  // After some hundred long streams, V8 would put more and more objects of each request into the old generation.
   '--no-allocation-site-pretenuring',
 ] as const;
 
-/** The number of a service, and how many there are behind one Envoy. */
+/** The number of a service, and the number of services behind its Envoy. */
 export interface ServicePlace {
   /** From 1 on. */
   readonly number: number;
   readonly of: number;
 }
 
-/** What a service reports of itself when it is asked. */
+/** The state that a service reports when it is asked. */
 interface ServiceLook {
-  /** Streams of Envoy's that are open; undefined while the service starts. */
+  /** Open streams of Envoy; undefined while the service starts. */
   readonly open: number | undefined;
   /** Whether it refuses half of the new requests, or more. */
   readonly isOverloaded: boolean;
@@ -72,7 +72,7 @@ interface ServiceLook {
 }
 
 export interface LaunchedService extends Launched {
-  /** Resolves when Envoy can ask the service for endpoints; never, when the service ends before. */
+  /** Resolves when Envoy can ask the service for endpoints. Never resolves if the service ends before. */
   readonly isListening: Promise<void>;
   readonly isAnswering: () => Promise<boolean>;
   /** Asks the service. Never resolves when the service does not answer. */
@@ -88,11 +88,11 @@ interface ServiceLaunch {
   readonly opsPort: number;
   /** Undefined: the service has its own Envoy. */
   readonly place: ServicePlace | undefined;
-  /** The least level that it logs; undefined: the level of the environment. */
+  /** The log level; undefined: the level of the environment. */
   readonly logLevel: LogLevel | undefined;
   readonly onLogLevel: (level: LogLevel) => void;
   readonly onOpsPort: (port: number) => void;
-  /** Receives the percentage of new requests that one of several services would have Envoy refuse. */
+  /** Receives the percentage of new requests that Envoy should refuse for this service, if it is one of several. */
   readonly onShed: (percent: number) => void;
   /** Receives the service's problems whenever they change. */
   readonly onProblems: (report: ProblemReport) => void;
@@ -107,7 +107,7 @@ function catalogSettings({ catalog, data, place }: ServiceLaunch): Environment {
   };
 }
 
-/** At least as many replicas as here share the limits. */
+/** The limits are shared by at least as many replicas as there are services here. */
 function placeSettings(place: ServicePlace | undefined): Environment {
   if (place === undefined) return { WEIR_SERVICE_NUMBER: undefined };
   const { WEIR_REPLICAS: elsewhere } = readSome(process.env, settingsSchema.pick({ WEIR_REPLICAS: true }));
@@ -119,14 +119,14 @@ function logSettings({ logLevel }: ServiceLaunch): Environment {
   return logLevel === undefined ? {} : { WEIR_LOG_LEVEL: logLevel };
 }
 
-/** Several services share the memory that one would have. Each takes its limits from that of its heap. */
+/** Several services share the memory that one service would have. Each derives its limits from the limit of its heap. */
 function heapFlags(place: ServicePlace | undefined): readonly string[] {
   if (place === undefined) return [];
   const share = machineMemoryBytes() / 2 / place.of;
   return [`--max-old-space-size=${Math.floor(Math.min(share, mostHeapBytes) / mebibyte)}`];
 }
 
-/** Starts `weir serve`. `isUp` resolves when it says that it serves. */
+/** Starts `weir serve`. `isUp` resolves when the service reports `ready`. */
 export function launchService(launch: ServiceLaunch): LaunchedService {
   const { data, run, catalog, opsPort, place } = launch;
   const { promise: isUp, resolve } = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import * as z from 'zod';
 
 const list = z.object({ data: z.array(z.object({ id: z.string() })) });
 
-/** The answer of a gateway on this machine to the question for its models. */
+/** A gateway's answer to `GET /v1/models`. */
 type ModelsAnswer =
   | { readonly kind: 'listed'; readonly ids: readonly string[] }
   | { readonly kind: 'refused'; readonly status: number };

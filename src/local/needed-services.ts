@@ -2,36 +2,36 @@ import type { ServiceState } from '../envoy/config/service-cluster.ts';
 
 /** How busy a service was since it was last asked. */
 export interface ServiceUse {
-  /** Share of a core that its event loop had. */
+  /** Share of a core that its event loop used. */
   readonly ran: number;
   /** Share of the time in which its event loop had work: more than `ran` if it waited for a core. */
   readonly wanted: number;
-  /** How full it is, from 0 to 1. */
+  /** How much of its capacity is in use, from 0 to 1 (`filledShare`). */
   readonly filled: number;
 }
 
 /** Processor time of all event loops together, in cores. Below this, the number of services does not matter. */
 const worthCores = 0.3;
-/** Above the first share of time in which loops wait for a core, cores are short. Below the second one they are not. */
+/** Above the first share of time in which loops wait for a core, cores are short. Below the second share, they are not. */
 const shortShare = 1 / 3;
 const calmShare = 0.15;
 /**
- * Checks in a row that must agree before a change. With fewer services fewer streams survive the death of one, and
- * cores are short for a moment whenever a service starts.
+ * Checks in a row that must agree before a change. Changes have a price: with fewer services, the death of one breaks
+ * more streams, and whenever a service starts, cores are short for a moment.
  */
 const looksInRow = 5;
-/** Of a core. The work of the loops is given to as few services as keep each below this share. */
+/** Share of a core. The number of services is the lowest one at which each loop stays below this share. */
 const fullLoop = 0.7;
 /** A loop above this share is full, and waits only for itself. */
 const overfullLoop = 0.85;
-/** Of what a service can hold. */
+/** Highest share of its capacity that each service should use. */
 const halfFilled = 0.5;
 
 /**
- * How many of several services should get requests; called with each check of the available ones. All of them, as long
- * as there are cores. If their event loops wait for cores, more loops do not do more work: fewer requests share a turn
- * and a commit, and a request costs up to twice as much. Then the result is as few as can do the work, and one more
- * whenever cores are no longer short or a loop is full.
+ * How many of several services should get requests; called with each check of the available ones. The result is all of
+ * them, as long as there are cores. If their event loops wait for cores, more loops do not do more work: fewer requests
+ * share a turn and a commit, and a request costs up to twice as much. The result is then the lowest number that can do
+ * the work. It rises by one when cores are no longer short, or when a loop is full.
  */
 export function createNeededServices(services: number): (uses: readonly ServiceUse[]) => number {
   let count = services;
@@ -56,7 +56,7 @@ export function createNeededServices(services: number): (uses: readonly ServiceU
   };
 }
 
-/** The states for Envoy: of the services that serve, the first `count` get requests, and the others are spare. */
+/** The states for Envoy. Of the services that serve, the first `count` get requests, and the others are spare. */
 export function withSpares(states: readonly ServiceState[], count: number): readonly ServiceState[] {
   let serving = 0;
   return states.map((state) => {

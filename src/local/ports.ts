@@ -9,7 +9,7 @@ export interface PortClaim {
   readonly release: () => void;
 }
 
-/** Why a port cannot be had. */
+/** Why a port cannot be claimed. */
 type PortRefusal = 'in-use' | 'forbidden' | 'no-address';
 
 const attempts = 20;

@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts';
 interface ProblemLines {
   /** Takes the report of a service. A service that has ended keeps its last report until it is started again. */
   readonly take: (service: number, report: ProblemReport) => void;
-  /** Evaluates the taken reports again: a service that lags behind the others sends nothing new. */
+  /** Evaluates the received reports again: a service that lags behind the others sends no new report. */
   readonly look: () => void;
 }
 
@@ -14,7 +14,7 @@ interface ProblemLinesOptions {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** Problems of one moment: a folder with a thousand broken objects must not hide all others. */
+/** Most problems that are printed at once: a folder with a thousand broken objects must not hide all others. */
 const mostAtOnce = 10;
 
 export function createProblemLines({ print, clock }: ProblemLinesOptions): ProblemLines {

@@ -6,5 +6,5 @@ export class StartRefusal extends Error {
   }
 }
 
-/** A reason that is in the settings and not in the command line. */
+/** A reason that lies in the settings and not in the command line. */
 export class SettingRefusal extends StartRefusal {}

@@ -57,7 +57,7 @@ export function removeSockets(runFolder: string): void {
 /** One process, distinguished from a later one with the same pid. */
 interface ProcessIdentity {
   readonly pid: number;
-  /** When the process began, in the system's own form. */
+  /** When the process began, in the form that the system reports. */
   readonly begun: string;
 }
 
@@ -90,7 +90,7 @@ function begunByPs(pid: number): string | undefined {
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** The processes that use a run folder, recorded on disk, so that the next start can end what a killed start left. */
+/** The processes that use a run folder, recorded on disk, so that the next start can end the processes that a killed start left. */
 export interface ProcessRecord {
   readonly note: (name: string, pid: number | undefined) => void;
   readonly remove: () => void;
@@ -123,8 +123,8 @@ export function notedPid(runFolder: string, name: string): number | undefined {
 }
 
 /**
- * Ends the processes recorded by a supervisor that was killed. The caller must hold the folder's lock. SIGTERM comes first, so
- * that the service can write what it has to; `graceMs` later comes SIGKILL.
+ * Ends the processes recorded by a supervisor that was killed. The caller must hold the folder's lock. Sends SIGTERM
+ * first, so that the service can write its last data, and SIGKILL after `graceMs`.
  */
 export async function endLeftOvers(
   runFolder: string,

@@ -17,11 +17,12 @@ import { type LaunchedService, launchService, type ServicePlace } from './launch
 
 /** The services of a gateway that serves: one, or several behind one Envoy. */
 export interface Services {
-  /** In the order of their numbers. */
+  /** In the order of the services' numbers. */
   readonly opsPorts: () => readonly number[];
   /**
-   * Replaces them one by one: each gets no new requests, finishes its own, ends, and is started again before the next
-   * one. Ends early, with a message, if a service does not come up again. Not for a single service.
+   * Replaces the services one by one: each gets no new requests, finishes its open requests, ends, and is started again
+   * before the next one is replaced. Ends early, with a message, if a service does not come up again. Not for a single
+   * service.
    */
   readonly replaceAll: () => Promise<void>;
 }
@@ -32,7 +33,7 @@ interface ServicesOptions {
   readonly files: RunFolder;
   readonly admin: EnvoyAdmin;
   /**
-   * Called once, when Envoy can ask each service for endpoints. Envoy logs a warning for every one that it cannot
+   * Called once, when Envoy can ask each service for endpoints. Envoy logs a warning for every service that it cannot
    * reach.
    */
   readonly onListening: () => void;
@@ -62,7 +63,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
       onProblems: (report) => problems.take(number, report),
     });
   });
-  // Envoy refuses a request only when all services would.
+  // Envoy refuses a request only if all services would refuse it.
   const shedder =
     several &&
     createLoadShedder({
@@ -137,7 +138,7 @@ interface StartedService {
   readonly isListening: Promise<void>;
   readonly opsPort: () => number;
   readonly state: () => ServiceState;
-  /** Resolves to undefined when the next run serves, else to the reason why it does not. */
+  /** Resolves to undefined when the next run serves, or else to the reason why it does not. */
   readonly replace: (confirmed: () => Promise<boolean>) => Promise<string | undefined>;
 }
 
@@ -152,7 +153,7 @@ interface ServiceRole {
   readonly onProblems: (report: ProblemReport) => void;
 }
 
-/** A service that has not answered for so long gets requests only if the others are no better. */
+/** A service that has not answered for so long gets requests only if no other service is better. */
 const strainedAfterMs = 2_000;
 /** How long `weir envoy drain` waits: the longest answers take minutes. */
 const drainWithinMs = 600_000;
@@ -224,7 +225,10 @@ function startService(
     return { ...launched, isAnswering: () => watched(launched) };
   }
 
-  /** Asks the service whether it responds, and takes it out of rotation while it does not, or refuses requests. */
+  /**
+   * Asks the service whether it responds. Takes the service out of rotation while it does not respond, or while it
+   * refuses requests.
+   */
   async function watched({ look, child }: LaunchedService): Promise<boolean> {
     let isLate = false;
     const cancel = systemClock.after(strainedAfterMs, () => {
@@ -235,7 +239,8 @@ function startService(
     cancel();
     if (result === undefined) return false;
     if (result.use !== undefined) onUse(result.use);
-    // The first report of a service that wakes up was measured before it slept: the next one counts.
+    // A service that was asleep measured its first report before it slept. So `isLate` counts, too, and the next report
+    // is up to date.
     const strained = isLate || result.isOverloaded;
     if (phase === 'up' && strained !== isStrained) enter('up', strained);
     return true;
@@ -267,7 +272,7 @@ function startService(
     opsPort: () => opsPort,
     state,
     replace: async (confirmed) => {
-      // A service that is away or has just come back has nothing to finish.
+      // A service that is down or has just come up has no requests to finish.
       if (phase === 'up' && current !== undefined) {
         enter('draining');
         await confirmed();

@@ -3,9 +3,12 @@ import type { Child } from './child.ts';
 
 /** A child that is started again whenever it ends by itself. */
 export interface Supervised {
-  /** Resolves to undefined when it is up for the first time, else to the reason why it never was. */
+  /** Resolves to undefined when the child is up for the first time, or else to the reason why it never was. */
   readonly up: Promise<string | undefined>;
-  /** Ends this run in order and starts the next one at once. Resolves to undefined when that one is up, else to the reason why not. */
+  /**
+   * Ends this run in order and starts the next one at once. Resolves to undefined when the next run is up, or else to
+   * the reason why it is not.
+   */
   readonly replace: (graceMs: number) => Promise<string | undefined>;
   readonly stop: (graceMs: number) => Promise<void>;
 }
@@ -15,7 +18,7 @@ export interface Launched {
   readonly child: Pick<Child, 'pid' | 'ended' | 'lastLines' | 'stop' | 'kill'>;
   /** Resolves once the child does its work. */
   readonly isUp: Promise<void>;
-  /** Asks the child whether it still responds, as `WatchdogOptions.ask`. Absent: no watchdog. */
+  /** Asks the child whether it still responds, like `WatchdogOptions.ask`. Absent: no watchdog. */
   readonly isAnswering?: () => Promise<boolean>;
 }
 
@@ -32,8 +35,8 @@ interface SuperviseOptions {
 }
 
 /**
- * The pause after a short run, by the number of short runs in a row before it. The restart after a longer run is immediate, and
- * so is the first restart after a short run: a crash should cost callers as little as possible.
+ * The pause after a short run. The index is the number of short runs in a row before it. The restart after a longer run
+ * is immediate, and so is the first restart after a short run: a crash should cost callers as little as possible.
  */
 const pausesMs = [0, 200, 500, 1_000, 2_000, 5_000] as const;
 /** A run is short if it ends before the child is up, or within this time afterwards. */
@@ -48,11 +51,11 @@ export function supervise(options: SuperviseOptions): Supervised {
   const up = new Promise<string | undefined>((resolve) => {
     settleUp = resolve;
   });
-  /** Whether the end of the current run was asked for. */
+  /** Whether the end of the current run was requested. */
   let isEndWanted = false;
   let settleReplaced = (_reason: string | undefined): void => undefined;
 
-  /** One run of the child. Resolves when it is over, to how it ended and for how long it had been up. */
+  /** Runs the child once. Resolves when the run is over, to how it ended and for how long the child had been up. */
   const runOnce = async (
     diedAt: number | undefined,
   ): Promise<{ readonly ending: string; readonly upMs: number | undefined }> => {
@@ -145,7 +148,7 @@ function seconds(ms: number): string {
 interface WatchdogOptions {
   /** Asks the program once. Resolves to whether it answered; can take long, or never resolve. Never rejects. */
   readonly ask: () => Promise<boolean>;
-  /** Resolves when the program is up, if it ever is. From then on its silence counts, as after its first answer. */
+  /** Resolves when the program is up, if it ever is. From then on its silence counts, like after its first answer. */
   readonly isUp: Promise<void>;
   /** How long the program may be silent. */
   readonly silenceMs: number;
@@ -154,7 +157,7 @@ interface WatchdogOptions {
   readonly clock: Pick<Clock, 'after'>;
 }
 
-/** How long a program may at least take to come up or to give its first answer: a busy machine starts it slowly. */
+/** Every program may take this long to come up or to give its first answer, because a busy machine starts it slowly. */
 const startMs = 60_000;
 const periodMs = 1_000;
 

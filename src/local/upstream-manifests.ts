@@ -6,7 +6,7 @@ import { modelAliases } from '../catalog/resources/model.ts';
 import { contextLengthOf, type ProbedEngine, type UpstreamEntry } from './upstream.ts';
 import { modalities } from '../core/catalog.ts';
 
-/** USD per token, decimals as the manifest has them. */
+/** USD per token, as decimal strings for the manifest. */
 export interface UpstreamPrice {
   readonly prompt: string;
   readonly completion: string;
@@ -34,8 +34,8 @@ export interface NamedEntry {
 }
 
 /**
- * Writes the Backend and one Model per entry into the folder; the key goes into a file of its own that only its owner reads. Resolves
- * with the names of the models.
+ * Writes the Backend and one Model per entry into the folder. The key goes into a separate file that only its owner may
+ * read. Resolves with the names of the models.
  */
 export async function writeUpstreamManifests(
   upstream: ProbedEngine,
@@ -101,7 +101,10 @@ function modelObjects(models: readonly NamedEntry[], { price, now }: UpstreamCat
   });
 }
 
-/** An id for every model of an upstream, and its own name as an alias, so that callers who used that name need not change it. */
+/**
+ * Makes an id for every model of an upstream. The upstream's name becomes an alias, so that callers who used that name
+ * need not change it.
+ */
 export function catalogNames(entries: readonly UpstreamEntry[]): readonly NamedEntry[] {
   const ids = new Set<string>();
   const named = entries.map((entry) => {
@@ -118,13 +121,16 @@ export function catalogNames(entries: readonly UpstreamEntry[]): readonly NamedE
   });
 }
 
-/** An engine can answer 0, or a date in the future. */
+/** The moment that the engine reports, or else `now`: an engine can report 0, or a date in the future. */
 function addedAt({ created }: UpstreamEntry, now: number): number {
   const stated = (created ?? 0) * 1000;
   return stated > Date.UTC(2020) && stated <= now ? stated : now;
 }
 
-/** A name for the object that Kubernetes allows (RFC 1123) and no earlier object has. The name is added to `used`. */
+/**
+ * A name for the object that is allowed by Kubernetes (RFC 1123) and is not used by an earlier object. The name is
+ * added to `used`.
+ */
 function objectName(id: string, used: Set<string>): string {
   const wanted = id.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
   const free =
@@ -133,7 +139,7 @@ function objectName(id: string, used: Set<string>): string {
   return free;
 }
 
-/** `localhost` can mean 127.0.0.1 or ::1, and Envoy would choose by itself. The manifest gets the one that answers. */
+/** `localhost` can mean 127.0.0.1 or ::1, and Envoy would choose one by itself. The manifest gets the address that answers. */
 async function reachableHost(host: string, port: number): Promise<string> {
   if (host !== 'localhost') return host.replace(/^\[(.*)\]$/, '$1');
   return (await accepts('127.0.0.1', port)) ? '127.0.0.1' : '::1';
@@ -180,8 +186,8 @@ function baseName(path: string): string {
 }
 
 /**
- * Keeps what the catalog's pattern allows. A tag after a colon must not look like a variant, so it becomes part of the
- * name.
+ * Keeps the characters that the catalog's pattern allows. A tag after a colon must not look like a variant, so it
+ * becomes part of the name.
  */
 function clean(part: string): string {
   return part

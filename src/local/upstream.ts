@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { EngineName } from '../core/engine-name.ts';
 import { StartRefusal } from './refusal.ts';
 
-/** An engine, by its own account. */
+/** An engine, as it describes itself. */
 export interface ProbedEngine {
   readonly engine: EngineName;
   /** The address before `/models` and `/chat/completions`. */
@@ -98,7 +98,7 @@ async function ask(address: string, options: AskOptions): Promise<Answer> {
   }
 }
 
-/** undici says only "fetch failed"; the reason is in its cause. */
+/** undici's message is only "fetch failed"; the reason is in its cause. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`;
@@ -109,7 +109,10 @@ function causeOf(error: unknown): string {
 
 const props = z.object({ default_generation_settings: z.object({ n_ctx: z.int().positive() }) });
 
-/** llama.cpp lists the window that a model was trained for; the one that this server was started with is in /props. */
+/**
+ * The context window of a llama.cpp server, which is in /props. Its list of models has the window that the model was
+ * trained for.
+ */
 async function llamacppWindow(base: string, options: AskOptions): Promise<number | undefined> {
   const answer = await ask(`${new URL(base).origin}/props`, options);
   const parsed = props.safeParse(answer.kind === 'json' ? answer.json : undefined);
@@ -127,7 +130,7 @@ const entry = z.object({
   max_model_len: count,
   /** Together and most hosted services. */
   context_length: count,
-  /** llama.cpp: the window that the server was started with, and the one that the model was trained for. */
+  /** llama.cpp: the window that the server was started with, and the window that the model was trained for. */
   meta: z.object({ n_ctx: count, n_ctx_train: count }).optional().catch(undefined),
   architecture: z
     .object({ input_modalities: z.array(z.string()).optional().catch(undefined) })
@@ -166,7 +169,7 @@ const enginesByHost: readonly (readonly [RegExp, EngineName])[] = [
   [/(^|\.)together\.(ai|xyz)$/, 'together'],
 ];
 
-/** Guesses the engine from its list; `openai`, the plain form, without a hint. */
+/** Guesses the engine from its list; without a hint it is `openai`, the plain form. */
 export function guessEngine(host: string, entries: readonly UpstreamEntry[]): EngineName {
   const byHost = enginesByHost.find(([pattern]) => pattern.test(host));
   if (byHost !== undefined) return byHost[1];
@@ -181,8 +184,8 @@ export function guessEngine(host: string, entries: readonly UpstreamEntry[]): En
 const assumedContextLength = 131_072;
 
 /**
- * The context window that the engine declares, in tokens. The window of the running server counts before that of the
- * model.
+ * The context window that the engine declares, in tokens. The window of the running server has precedence over the
+ * window of the model.
  */
 export function contextLengthOf({ max_model_len, meta, context_length }: UpstreamEntry): number {
   return max_model_len ?? meta?.n_ctx ?? context_length ?? meta?.n_ctx_train ?? assumedContextLength;

@@ -4,7 +4,7 @@ import type { Announcement } from '../core/catalog.ts';
 
 /** Keeps the announced retirements of a manifest folder's models over a restart. */
 interface AnnouncementsFile {
-  /** Announcements by the name of the Model; empty when there is no file, or none that can be read. */
+  /** Announcements by the name of the Model; empty when there is no file, or the file cannot be read. */
   readonly load: () => Promise<ReadonlyMap<string, Announcement>>;
   /** Replaces the whole file. Rejects when it cannot be written. */
   readonly save: (announcements: ReadonlyMap<string, Announcement>) => Promise<void>;

@@ -49,7 +49,7 @@ export function lineTableOf(document: Document, lineAt: (offset: number) => numb
   return lines;
 }
 
-/** The line of a field; of a field that is not there, the line of the closest group around it. */
+/** The line of a field. For a missing field, the line of the closest group around its place. */
 export function lineIn(lines: LineTable, path: readonly PropertyKey[]): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const line = lines.get(pathText(path.slice(0, length)));
@@ -58,7 +58,7 @@ export function lineIn(lines: LineTable, path: readonly PropertyKey[]): number {
   return 1;
 }
 
-/** The path of the field that an offset is in, or of the last field before it: the place of a syntax error. */
+/** The path of the field that contains an offset, or of the last field before it: the place of a syntax error. */
 export function pathAt(document: Document, offset: number): readonly PropertyKey[] {
   const path: PropertyKey[] = [];
   let node: unknown = document.contents;

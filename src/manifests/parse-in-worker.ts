@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StartThread } from '../core/worker-thread.ts';
 import { entryOf, type ManifestEntry, type ParsedDocument, type ParseManifest } from './parse.ts';
 
-/** A question to the thread: begin with a file, or give the next documents of it. */
+/** A question to the thread: begin with a file, or return the next documents of that file. */
 export type ParseAsk =
   | { readonly kind: 'begin'; readonly file: string; readonly text: string }
   | { readonly kind: 'more' };
@@ -17,7 +17,7 @@ export interface ManifestParser {
   readonly close: () => Promise<void>;
 }
 
-/** Longest wait for the next documents: those within the limits of a document take a tenth of it. */
+/** Longest wait for the next documents. Documents within the limits take a tenth of it. */
 const silenceMs = 10_000;
 /** Folders change seldom. */
 const defaultIdleMs = 5_000;

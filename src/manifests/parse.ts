@@ -8,7 +8,7 @@ export type ManifestEntry =
   | { readonly kind: 'object'; readonly object: CatalogObject }
   | { readonly kind: 'broken'; readonly problem: CatalogProblem };
 
-/** The same as plain data, which goes from one thread to another. */
+/** A `ManifestEntry` as plain data, which goes from one thread to another. */
 export type ParsedDocument =
   | { readonly kind: 'value'; readonly where: string; readonly value: unknown; readonly lines: LineTable }
   | { readonly kind: 'broken'; readonly problem: CatalogProblem };
@@ -17,7 +17,7 @@ export type ParsedDocument =
 export type ParseManifest = (file: string, text: string) => Promise<readonly ManifestEntry[]>;
 
 const maxDocumentCharacters = 256 * 1024;
-/** Each document may bring a problem, and each problem is reported. */
+/** Most documents of a file. Each document may have a problem, and each problem is reported. */
 const maxDocuments = 2_000;
 
 /** Parses on this thread, for as long as it takes: for commands, where no requests wait. */
@@ -32,7 +32,7 @@ export function parseManifest(file: string, text: string): readonly ManifestEntr
 export function* parseDocuments(file: string, text: string): Generator<ParsedDocument, void, undefined> {
   const pieces = splitDocuments(text);
   for (const piece of pieces.slice(0, maxDocuments)) {
-    // A file with one object is named without a number, as its author thinks of it.
+    // A file with one object is named without a number, because its author thinks of the file.
     const where = pieces.length === 1 ? file : `${file}#${piece.number}`;
     yield parsePiece(piece, where);
   }
@@ -55,7 +55,7 @@ function parsePiece(piece: Piece, where: string): ParsedDocument {
     const passed = boundPassedBy(piece.text);
     return passed === undefined ? parsedOf({ where, ...parse(piece) }) : broken(passed);
   } catch {
-    // The parser's own limits, such as a stack overflow on absurd nesting.
+    // The text passes one of the parser's own limits, such as a stack overflow on absurd nesting.
     return broken('expected YAML or JSON with less nesting');
   }
 }
@@ -97,7 +97,7 @@ function parsedOf({ where, document, lineAt }: Parsed & { readonly where: string
 /** One document of a file, to be parsed by itself. */
 interface Piece {
   readonly text: string;
-  /** Its place in the file, from 1; documents that hold nothing count too. */
+  /** Its place in the file, from 1. Empty documents count, too. */
   readonly number: number;
   /** Lines of the file before it. */
   readonly linesBefore: number;
@@ -128,17 +128,17 @@ function countLines(text: string): number {
   return text.split('\n').length - 1;
 }
 
-/** Deepest nesting of a document. What the catalog's kinds need is a fifth of it. */
+/** Deepest nesting of a document. The catalog's kinds need a fifth of it. */
 const maxDepth = 64;
 /** Most values of a document, with aliases expanded: a Model of 64 full routes has a quarter of it. */
 const maxValues = 10_000;
 /**
- * Most lexemes of a document, line ends and comments included. The package takes 10 µs for each, and with nesting the square
- * of it: 100 KB of `[` took 1.4 s, a group of 25,000 fields 16 s.
+ * Most lexemes of a document, line ends and comments included. The package takes 10 µs for each lexeme. With nesting,
+ * the time grows with the square of their number: 100 KB of `[` took 1.4 s, a group of 25,000 fields 16 s.
  */
 const maxLexemes = 40_000;
 
-/** The bound that a text passes, found in a time that the bounds limit; undefined: the text may be parsed. */
+/** The bound that a text exceeds; undefined: the text may be parsed. The time of this check is bounded, too. */
 function boundPassedBy(text: string): string | undefined {
   let lexemes = 0;
   let brackets = 0;
@@ -157,7 +157,10 @@ function boundPassedBy(text: string): string | undefined {
   return undefined;
 }
 
-/** The bound that a parsed value passes; undefined: none. An alias repeats all that its anchor holds, so a small text may hold much. */
+/**
+ * The bound that a parsed value exceeds; undefined: none. An alias repeats the whole value of its anchor, so a small
+ * text may have a large value.
+ */
 function boundPassedByValue(value: unknown): string | undefined {
   let values = 0;
   const isDeeper = (inner: unknown, depth: number): boolean => {
@@ -173,8 +176,8 @@ function boundPassedByValue(value: unknown): string | undefined {
 }
 
 /**
- * What each syntax error of the `yaml` package means, without the text it was found in: the package's own messages
- * quote the file, and the file may hold a Secret.
+ * The meaning of each syntax error of the `yaml` package, without the faulty text: the package's own messages quote the
+ * file, and the file may contain a Secret.
  */
 export const yamlFaults: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'expected no anchor or tag on an alias',

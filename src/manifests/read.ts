@@ -7,7 +7,7 @@ import { type Walk, walk } from './walk.ts';
 export interface Manifests {
   /** Every object of the folder, files in the order of their paths. */
   readonly objects: readonly CatalogObject[];
-  /** Problems of files; `compile` finds those of objects. */
+  /** Problems of files; `compile` finds the problems of objects. */
   readonly problems: readonly CatalogProblem[];
 }
 
@@ -117,7 +117,7 @@ async function readText(path: string): Promise<ReadText> {
   }
 }
 
-/** Returns the problems of one object by itself, references to others aside. */
+/** Returns the problems of one object, without the problems of its references to other objects. */
 export type CheckObject = (object: CatalogObject) => readonly CatalogProblem[];
 
 interface SettledFile {
@@ -168,7 +168,7 @@ function isPassedOn(
   return kept.length === 0 || (name !== undefined && !keptNames.has(name));
 }
 
-/** Kind and name; undefined when the object does not say them. */
+/** Kind and name; undefined when the object lacks one of them. */
 function nameOf({ value }: CatalogObject): string | undefined {
   const kind = fieldOf(value, 'kind');
   const name = fieldOf(fieldOf(value, 'metadata'), 'name');

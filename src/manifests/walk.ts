@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path';
 import type { CatalogProblem } from '../core/catalog.ts';
 
 export interface Walk {
-  /** False when the folder itself cannot be read: then nothing is known about what it holds. */
+  /** False when the folder itself cannot be read: then its content is unknown. */
   readonly found: boolean;
   /** Manifest files, relative to the folder, in the order of their paths. */
   readonly files: readonly string[];
   /** Files and folders that are there but cannot be read, relative to the folder. */
   readonly unreadable: readonly string[];
-  /** Real paths of the folders in which a change would show: those read, and those that links lead into. */
+  /** Real paths of the folders that must be watched for changes: the folders that were read, and those that links lead into. */
   readonly places: readonly string[];
   readonly problems: readonly CatalogProblem[];
 }
@@ -20,8 +20,8 @@ const maxFiles = 10_000;
 const manifestName = /\.(ya?ml|json)$/;
 
 /**
- * Finds the manifest files of a folder and its sub-folders; never throws. Names that begin with a dot are passed over:
- * in a mounted ConfigMap they hold the same files again, elsewhere they are editors' own.
+ * Finds the manifest files of a folder and its sub-folders; never throws. Names that begin with a dot are skipped: in a
+ * mounted ConfigMap they contain the same files again, elsewhere they belong to editors.
  */
 export async function walk(dir: string): Promise<Walk> {
   const files: string[] = [];

@@ -6,11 +6,11 @@ import type { ParseManifest } from './parse.ts';
 import { type Walk, walk } from './walk.ts';
 
 interface ManifestSource extends ManifestWatch {
-  /** What the folder held when it was opened. */
+  /** The first reading of the folder. */
   readonly first: Manifests;
 }
 
-/** Reads a manifest folder and goes on following it. Resolves with the first reading; onChange has the later ones. */
+/** Reads a manifest folder and goes on following it. Resolves with the first reading; `onChange` receives the later ones. */
 export function openManifests(options: WatchOptions): Promise<ManifestSource> {
   return new Promise((resolve) => {
     let isFirst = true;
@@ -29,11 +29,11 @@ interface WatchOptions {
   readonly dir: string;
   readonly clock: Clock;
   readonly parse: ParseManifest;
-  /** Called with the first reading and then with every one that differs from the last. Must not throw. */
+  /** Called with the first reading, and then with every reading that differs from the one before. Must not throw. */
   readonly onChange: (manifests: Manifests) => void;
   /**
-   * Finds the problems that make an object broken, so that its last good version stays. Asked about all objects of a file in one turn
-   * of the event loop. Default: none but syntax.
+   * Finds the problems that make an object broken, so that its last good version stays. Called for all objects of a
+   * file in one turn of the event loop. Default: only the syntax is checked.
    */
   readonly check?: CheckObject;
   /** Quiet time after a change before the folder is read. */
@@ -43,18 +43,18 @@ interface WatchOptions {
 }
 
 interface ManifestWatch {
-  /** Resolves when nothing is left open; onChange is not called any more. */
+  /** Resolves when nothing is left open. `onChange` is not called any more. */
   readonly close: () => Promise<void>;
 }
 
-/** Where the folder cannot be watched it is read this often. */
+/** How often a folder is read if it cannot be watched. */
 const deafPollMs = 2000;
 /** A folder that changes all the time is read at least this often. */
 const maxDelayMs = 1000;
 
 /**
- * Reads a manifest folder and follows it until closed: files written in place or renamed over, links swapped (a mounted
- * ConfigMap), sub-folders, the folder itself replaced or away for a while. Never throws.
+ * Reads a manifest folder and follows it until closed. Finds files that are written in place or renamed over, swapped
+ * links (a mounted ConfigMap), sub-folders, and a folder that is replaced or missing for a while. Never throws.
  */
 function watchManifests(options: WatchOptions): ManifestWatch {
   const { dir, clock, parse, onChange, check = () => [], debounceMs = 100, pollMs = 10_000 } = options;
@@ -128,7 +128,7 @@ function watchManifests(options: WatchOptions): ManifestWatch {
   };
 }
 
-/** Objects of a file that did not change are the same objects. */
+/** Objects are compared by identity: a file that did not change keeps its objects. */
 function differs(a: Manifests, b: Manifests): boolean {
   return (
     a.objects.length !== b.objects.length ||
@@ -139,8 +139,8 @@ function differs(a: Manifests, b: Manifests): boolean {
 
 interface FolderWatch {
   /**
-   * Watches these folders (and only these) from now on; true when all of them could be watched.
-   * Every watch is made anew: a watch on a folder that was replaced by another of the same path sees nothing.
+   * Watches these folders (and only these) from now on; true when all of them could be watched. Every watch is made
+   * again: a watch sees nothing if its folder was replaced by another folder with the same path.
    */
   readonly renew: (folders: readonly string[]) => boolean;
   readonly close: () => void;
@@ -185,7 +185,7 @@ function watchFolders(root: string, onEvent: () => void): FolderWatch {
   };
 }
 
-/** The closest folder above that exists, and the name in it that leads to the root. */
+/** The closest existing folder above the root, and the name in it that leads to the root. */
 function nearestParent(root: string): { readonly parent: string; readonly child: string } {
   let child = resolve(root);
   let parent = dirname(child);

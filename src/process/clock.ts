@@ -1,8 +1,8 @@
 import { type Clock, waitFor } from '../core/clock.ts';
 
 /**
- * A timer that is later than this belongs to a process that had no processor. The loop runs timers before it reads
- * sockets, so data that arrived meanwhile is still unread and would count as silence.
+ * If a timer is later than this, the process had no processor. The loop runs timers before it reads sockets, so data
+ * that arrived in the meantime is still unread and would count as silence.
  */
 const lateMs = 5;
 /**
@@ -13,8 +13,8 @@ const mostReads = 5;
 const interruptedMs = 20;
 
 /**
- * The real time. A late timer runs after what has arrived was read. A timer keeps the process alive until it runs or is
- * cancelled.
+ * The real time. A late timer runs after the data that has arrived was read. A timer keeps the process alive until it
+ * runs or is cancelled.
  */
 export const systemClock: Clock = createClock(setTimeout);
 
@@ -28,7 +28,7 @@ function createClock(start: (run: () => void, delayMs: number) => NodeJS.Timeout
     after: (delayMs, run) => {
       const dueAt = performance.now() + delayMs;
       let turn: NodeJS.Immediate | undefined;
-      /** One turn reads what has arrived; the next one begins when all that came of it was handled. */
+      /** One turn reads the data that has arrived. The next turn begins when all that data has been handled. */
       const runAfterReading = (reads: number): void => {
         const begunAt = performance.now();
         const end = (): void => {

@@ -4,14 +4,15 @@ import { messageOf } from '../core/failure.ts';
 import { userName } from './user-name.ts';
 
 /**
- * Makes the data folder where it is missing, and sees to it that this process may write there. Throws an Error that names the folder,
- * what is wrong and what to do: SQLite says of the same "unable to open database file", and `mkdir` ENOENT.
+ * Makes the data folder if it is missing, and checks that this process may write there. Throws an Error with the
+ * folder, the fault and the remedy. Without this check the errors are useless: SQLite's is "unable to open database
+ * file", and that of `mkdir` is ENOENT.
  */
 export function makeDataFolder(path: string): void {
   try {
     const nearest = nearestThatExists(resolve(path));
     if (!statSync(nearest).isDirectory()) throw new Error(`${nearest} is a file`);
-    // The system says here why it refuses to write, also where `mkdir` does not.
+    // This check names the reason why the system refuses to write, also where `mkdir` does not.
     accessSync(nearest, constants.W_OK | constants.X_OK);
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -24,7 +25,7 @@ function nearestThatExists(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestThatExists(dirname(path));
 }
 
-/** What is wrong and what to do, up to the settings that name another folder. */
+/** The fault and the remedy. The caller appends the settings that name another folder. */
 function reasonOf(error: unknown): string | undefined {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EROFS':

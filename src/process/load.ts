@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import type { Load, LoadMeter } from '../core/load.ts';
 
 export interface ProcessLoad extends LoadMeter {
-  /** What the event loop did since the last call. */
+  /** Returns what the event loop did since the last call. */
   readonly takeLoopUse: () => LoopUse;
   readonly close: () => void;
 }
@@ -12,7 +12,7 @@ export interface ProcessLoad extends LoadMeter {
 export interface LoopUse {
   /** Processor time that the loop's thread had. */
   readonly ran: number;
-  /** Time in which the loop had work. The part in which it did not run, it waited for a processor. */
+  /** Time in which the loop had work. For the part of it that is not in `ran`, the loop waited for a processor. */
   readonly wanted: number;
 }
 
@@ -24,7 +24,7 @@ export interface LoadSources {
   readonly ranMs: () => number;
   /** Runs `run` every so often until the returned function is called; keeps no process alive. */
   readonly every: (intervalMs: number, run: () => void) => () => void;
-  /** Bytes in use, and those of garbage that is not yet collected. */
+  /** Bytes in use, including garbage that is not yet collected. */
   readonly memoryInUse: () => number;
   /** Collects all garbage, now. */
   readonly collectGarbage: () => void;
@@ -44,10 +44,10 @@ const collectShare = 0.01;
 const shortWindowMs = 100;
 const longWindowMs = 500;
 const enoughWaits = 10;
-/** Fewer waits than this are no measure. */
+/** The median of fewer waits than this is not used. */
 const tooFewWaits = 3;
 const mostWaits = 1_000;
-/** A median wait up to this is no queue. */
+/** A median wait up to this does not count as a queue. */
 const momentMs = 400;
 /** Longest time for which a queue is remembered. It is forgotten in half that time. */
 const longestQueueMs = 4_000;
@@ -59,7 +59,8 @@ const processSources: LoadSources = {
     const timer = setInterval(run, intervalMs).unref();
     return () => clearInterval(timer);
   },
-  // Not the resident set: an allocator keeps what it once had, and a service would shed load for ever after one rush.
+  // Not the resident set: an allocator keeps memory that it once had, and a service would shed load for ever after one
+  // rush.
   memoryInUse: () => {
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;
@@ -90,7 +91,7 @@ function createCollector(): () => void {
 /** Measures this process, on a timer that ticks 50 times a second. */
 export function createProcessLoad(options: {
   readonly memoryLimitBytes: number;
-  /** Above this share garbage is collected first, so that it does not count as memory in use. */
+  /** Above this share, garbage is collected at once, so that it does not count as memory in use. */
   readonly collectFromShare: number;
   readonly sources?: LoadSources;
 }): ProcessLoad {
@@ -161,7 +162,7 @@ export function createProcessLoad(options: {
   };
 }
 
-/** Shorter periods have too few steps of the system's accounting; for them the last longer one counts. */
+/** Shorter periods have too few steps of the system's accounting. For them, the result of the last longer period is returned. */
 const shortestStretchMs = 250;
 
 /** Returns what the event loop did since the last call. To be called by the thread of the loop. */
@@ -186,7 +187,7 @@ export function createLoopMeter(
     const tookMs = now.at - last.at;
     if (tookMs < shortestStretchMs) return use;
     const ran = Math.min(1, (now.ranMs - last.ranMs) / tookMs);
-    // What the loop does while it waits for events is the system's work for it, which no clock of the loop counts.
+    // While the loop waits for events, the system works for it. That work is in `ran`, but not in `activeMs`.
     use = { ran, wanted: Math.min(1, Math.max(ran, (now.activeMs - last.activeMs) / tookMs)) };
     last = now;
     return use;

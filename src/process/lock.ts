@@ -15,8 +15,9 @@ const busy = 5;
 /**
  * Takes the lock at `path`, or returns undefined while another process holds it. Throws when the file cannot be made.
  *
- * The lock is SQLite's lock on an empty database, which is a lock of the kernel: it ends with the process that holds it, so a
- * killed holder leaves nothing stale behind. (A file with a pid does, and pids are used again.)
+ * The lock is SQLite's lock on an empty database, which is a lock of the kernel: it ends with the process that holds
+ * it, so a killed holder leaves nothing stale behind. (A file with a pid stays behind, and a later process may get the
+ * same pid.)
  */
 export function tryLock(path: string): Lock | undefined {
   mkdirSync(dirname(path), { recursive: true });

@@ -34,7 +34,7 @@ export function keepLogsSmall(folder: string, clock: Clock): CancelTimer {
       try {
         rotateLog(path);
       } catch {
-        // The disk is in trouble; the next look may fare better.
+        // The disk has a fault. The next attempt may succeed.
       }
     }
   };
@@ -89,7 +89,7 @@ function copyEnd(log: number, path: string, maxBytes: number): void {
   }
 }
 
-/** On a nearly full disk a write may write a part, and the next one fails. */
+/** Writes all bytes or throws. On a nearly full disk, one write may write only a part, and the next one fails. */
 function writeAll(file: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
 }

@@ -7,8 +7,8 @@ import type { LogFormat } from './log-format.ts';
 /** Where the bytes of a log go. */
 export interface LogSink {
   /**
-   * Writes as many bytes as possible and calls back once, later: with their number, or with the reason why there were
-   * none.
+   * Writes as many bytes as possible and calls back once, later: with the number of bytes, or with the error if it
+   * wrote none.
    */
   readonly write: (bytes: Buffer, done: (error: NodeJS.ErrnoException | undefined, written: number) => void) => void;
   /** A last attempt while the process exits. Never waits and never throws. */
@@ -17,7 +17,7 @@ export interface LogSink {
 
 /** A destination for pino that never makes a caller wait: records that cannot be written are dropped and counted. */
 export interface LogStream {
-  /** Takes one record, which ends with a newline. */
+  /** Accepts one record, which ends with a newline. */
   readonly write: (record: string) => void;
   /** Records dropped so far. */
   readonly dropped: () => number;
@@ -26,7 +26,7 @@ export interface LogStream {
    * the process alive, so the process must be ended with `process.exit`.
    */
   readonly close: (timeoutMs: number) => Promise<boolean>;
-  /** Gives the rest to the sink's last attempt. */
+  /** Writes the rest with `writeNow` of the sink. */
   readonly writeNow: () => void;
 }
 
@@ -36,7 +36,7 @@ interface LogStreamOptions {
   readonly format: LogFormat;
   /** Makes the record that reports, once writing works again, how many records were dropped. */
   readonly notice: (dropped: number) => string;
-  /** How much may wait while a write is under way. */
+  /** Most bytes that may wait while a write is under way. */
   readonly maxBytes?: number;
 }
 
@@ -47,8 +47,8 @@ const retryMs = 1_000;
 const busyMs = 100;
 
 /**
- * Replaces pino's own destination (sonic-boom 4.2). That one throws the error of a full disk as an uncaught one,
- * repeats the write in a busy loop at the exit that follows, and does not limit what waits (docs/decisions/0026).
+ * Replaces pino's own destination (sonic-boom 4.2). On a full disk, sonic-boom throws an uncaught error and repeats the
+ * write in a busy loop at the exit that follows. It also does not limit the waiting records (docs/decisions/0026).
  */
 export function createLogStream(options: LogStreamOptions): LogStream {
   const { sink, clock, format, notice, maxBytes = usualMaxBytes } = options;
@@ -58,7 +58,7 @@ export function createLogStream(options: LogStreamOptions): LogStream {
   let dropped = 0;
   /** How many of the dropped records the log has reported. */
   let reported = 0;
-  /** The last write ended in the middle of a record. */
+  /** Whether the last write ended in the middle of a record. */
   let isTorn = false;
   let cancel: CancelTimer = () => undefined;
   let onIdle: () => void = () => undefined;
@@ -77,7 +77,7 @@ export function createLogStream(options: LogStreamOptions): LogStream {
     cancel = clock.after(delayMs, run);
   };
 
-  /** Writes records, or (`reports` above 0) the notice of so many dropped records. */
+  /** Writes records. If `reports` is above 0, writes the notice that this many records were dropped. */
   const put = (bytes: Buffer, reports: number): void => {
     state = 'writing';
     sink.write(bytes, (error, written) => {
@@ -93,7 +93,7 @@ export function createLogStream(options: LogStreamOptions): LogStream {
       } else if (error === undefined || error.code === 'EAGAIN' || error.code === 'EBUSY') {
         after(busyMs, () => put(bytes, reports));
       } else {
-        // Records that came in the meantime could not be written either, and would be old when there is room again.
+        // Records that arrived in the meantime could not be written either, and would be old when there is room again.
         dropped += (reports > 0 ? 0 : countRecords(bytes)) + waiting.length;
         takeWaiting();
         after(retryMs, next);
@@ -155,7 +155,7 @@ function countRecords(bytes: Buffer): number {
   return count;
 }
 
-/** The log of a service, on standard output. Records that are left when the process exits early are written then. */
+/** The log of a service, on standard output. If the process exits early, the records that are left are written at the exit. */
 export function logToStandardOutput(format: LogFormat): LogStream {
   const stream = createLogStream({
     sink: standardOutput(),
@@ -171,8 +171,9 @@ export function logToStandardOutput(format: LogFormat): LogStream {
 }
 
 /**
- * Standard output as a sink. A file is written to by Node's threads. A pipe or a socket must not be: its write would hold a
- * thread, and the end of the process, until the reader reads; as a stream Node has set it not to block.
+ * Standard output as a sink. Node's threads write to a file. They must not write to a pipe or a socket: such a write
+ * would hold a thread, and the end of the process, until the reader reads. So these are written as a stream, which Node
+ * has set not to block.
  */
 function standardOutput(): LogSink {
   const facts = fstatSync(1);
@@ -180,7 +181,7 @@ function standardOutput(): LogSink {
   return {
     write: (bytes, done) => write(1, bytes, (error, written) => done(error ?? undefined, written)),
     writeNow: (bytes) => {
-      // A terminal may be stopped by Ctrl-S.
+      // A terminal may be stopped by Ctrl-S, and the write would wait.
       if (!facts.isFile()) return;
       try {
         writeSync(1, bytes);
@@ -192,7 +193,7 @@ function standardOutput(): LogSink {
 }
 
 function streamSink(stream: NodeJS.WritableStream): LogSink {
-  // Each write gets its error in its callback; without a listener a reader that has gone would end the process.
+  // The callback of each write gets its error. Without this listener, a reader that has gone would end the process.
   stream.on('error', () => undefined);
   return {
     write: (bytes, done) => stream.write(bytes, (error) => done(error ?? undefined, error ? 0 : bytes.length)),

@@ -24,7 +24,7 @@ export function openFilesLimit(): number | undefined {
     const [, hard = ''] = /^Max open files +\S+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
     return hard === '' ? undefined : Number(hard);
   } catch {
-    // Only Linux has it.
+    // Only Linux has /proc.
     return undefined;
   }
 }
@@ -38,18 +38,19 @@ export function lowerPriority(): void {
 }
 
 /**
- * The lowest useful priority for a process that people use while other processes answer callers: a tenth of the weight
- * of those.
+ * The lowest useful priority for a process that people use while other processes answer callers: it has a tenth of
+ * their weight.
  */
 const lowPriority = 10;
 
 /**
- * The same for all threads of this process, and for those that they start from now on: for a process beside others that answer
- * callers. A processor that no other program needs is used as before.
+ * Lowers the priority of all threads of this process, and of the threads that they start from now on. For a process
+ * that runs beside others that answer callers. A processor that no other program needs is used as before.
  *
- * Linux weighs sessions against each other before it looks at the priorities of their threads, unless a container has a control group
- * of its own (sched(7), "The autogroup feature"): a process that leads a session lowers that of the session, too. One that does not
- * shares it with the shell that started it, whose priority is not ours to lower.
+ * Linux weighs sessions against each other before it looks at the priorities of their threads, unless a container has a
+ * control group of its own (sched(7), "The autogroup feature"). So a process that leads a session also lowers the
+ * priority of the session. Any other process shares its session with the shell that started it, whose priority must not
+ * change.
  */
 export function lowerPriorityOfProcess(): void {
   if (process.platform !== 'linux') {
@@ -60,11 +61,11 @@ export function lowerPriorityOfProcess(): void {
   try {
     if (isSessionLeader()) writeFileSync('/proc/self/autogroup', String(lowPriority));
   } catch {
-    // There are no such groups here, or they must not be changed.
+    // The system has no autogroups, or does not allow the change.
   }
 }
 
-/** proc_pid_stat(5): the session is field 6; the name in field 2 may have anything in it. */
+/** proc_pid_stat(5): the session is field 6. The name in field 2 may contain any characters. */
 function isSessionLeader(): boolean {
   const stat = readFileSync('/proc/self/stat', 'utf8');
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]) === process.pid;
@@ -74,11 +75,11 @@ function tryPriority(of: number, priority: number): void {
   try {
     setPriority(of, priority);
   } catch {
-    // Some sandboxes forbid it, and a thread may have ended: the priority then stays as it is.
+    // Some sandboxes forbid a change, and the thread may have ended. The priority then stays the same.
   }
 }
 
-/** Bytes of an id: so many of the time, then random ones. */
+/** Bytes of an id: `timeBytes` bytes of the time, then random ones. */
 const idBytes = 16;
 const timeBytes = 6;
 const pool = Buffer.alloc(idBytes * 256);

@@ -6,7 +6,10 @@ const folderIn = (data: string): string => join(data, 'ops');
 /** The portal, the gateway that callers reach, or a service by its number: `service-1`. */
 type ProgramName = 'portal' | 'gateway' | `service-${number}`;
 
-/** Writes into the data folder where a program answers, for commands: a service on its ops port. The result removes it again. */
+/**
+ * Writes the address of a program into the data folder, where commands find it. For a service it is the address of its
+ * ops port. The returned function removes the address.
+ */
 export function leaveOpsAddress(
   data: string,
   { program, origin }: { readonly program: ProgramName; readonly origin: string },
@@ -18,8 +21,8 @@ export function leaveOpsAddress(
 }
 
 /**
- * The addresses that the services, the portal or the gateway of this data folder have written. A killed one is still
- * named.
+ * The addresses that the services, the portal or the gateway of this data folder have written. The address of a killed
+ * program is still among them.
  */
 export function readOpsAddresses(data: string, of: 'services' | 'portal' | 'gateway'): readonly string[] {
   try {
@@ -29,7 +32,7 @@ export function readOpsAddresses(data: string, of: 'services' | 'portal' | 'gate
       return /^https?:\/\/[^/]+$/.test(origin) && URL.canParse(origin) ? [origin] : [];
     });
   } catch {
-    // None has ever run there, or it has just taken its word back.
+    // No program has run with this folder, or the last one has just removed its address.
     return [];
   }
 }

@@ -41,7 +41,7 @@ export function startPrepareWorker(options: {
   return {
     prepare: async (bytes, surface) => {
       const handle = nextHandle++;
-      // The memory is handed over where it belongs to these bytes alone; a view into a shared pool is copied.
+      // A buffer with these bytes alone is transferred; bytes in a shared pool are copied.
       const { buffer } = bytes;
       const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
       const own = isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);

@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { type Problem, problemSchema } from '../core/problem.ts';
 
-/** Keeps the listed problems over a restart, so that each keeps its time. */
+/** Keeps the listed problems and their times over a restart. */
 interface ProblemsFile {
-  /** Empty when there is no file, or none that can be read. */
+  /** Empty when there is no file, or the file cannot be read. */
   readonly load: () => Promise<readonly Problem[]>;
   /** Replaces the whole file. Rejects when it cannot be written. */
   readonly save: (problems: readonly Problem[]) => Promise<void>;
@@ -21,7 +21,7 @@ export function createProblemsFile(data: string, service: number): ProblemsFile 
       try {
         return fileBody.parse(JSON.parse(await readFile(file, 'utf8'))).problems;
       } catch {
-        // Times that are lost begin anew.
+        // Without the file, all problems count as new.
         return [];
       }
     },

@@ -19,8 +19,8 @@ const parentPollMs = 500;
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Listens for Ctrl-C, SIGTERM and SIGHUP, and for the end of the parent process, if that gave us a channel or is npm: npm's shell
- * may end on a signal without passing it on.
+ * Listens for Ctrl-C, SIGTERM and SIGHUP. Also listens for the end of the parent process if the parent gave us a
+ * channel, or if it is npm, whose shell may end on a signal without passing it on.
  */
 export function listenForStop(env: Readonly<Record<string, string | undefined>>): StopSignals {
   const drain = new AbortController();

@@ -8,8 +8,8 @@ interface ThreadReading {
   /** Time in which its event loop did not wait, since its start. */
   readonly busyMs: number;
   /**
-   * How long a message waited for its event loop just now, up to a second; undefined for the thread that asks, which would wait for
-   * itself.
+   * How long a message has just waited for the event loop of the thread, up to a second. Undefined for the thread that
+   * takes the reading, because it would wait for itself.
    */
   readonly delayMs: number | undefined;
   /** Undefined: the thread did not answer in time, because it is in the middle of a long step. */
@@ -23,10 +23,10 @@ export interface ThreadWatch {
 
 /** A thread answers at once, unless it is in native code that does not end. */
 const timeoutMs = 100;
-/** Longest delay that is waited for. */
+/** Longest delay that is measured. */
 const longestDelayMs = 1_000;
 
-/** Watches all threads that are started from now on, by any module. None of them has code for it. */
+/** Watches all threads that are started from now on, by any module. The threads need no code for it. */
 export function watchThreads(): ThreadWatch {
   const workers = new Set<Worker>();
   const add = (worker: Worker): void => {
@@ -52,7 +52,10 @@ async function readWorker(worker: Worker): Promise<ThreadReading> {
   return { thread, busyMs, delayMs, memory };
 }
 
-/** Sends a message that no thread listens to: Node refuses it when the event loop of the thread comes to it. */
+/**
+ * Measures how long a message waits for the thread's event loop. No code of the thread listens to the message: Node
+ * refuses it when the event loop reaches it.
+ */
 async function delayOf(worker: Worker): Promise<number> {
   const sentAt = performance.now();
   await postMessageToThread(worker.threadId, undefined, [], longestDelayMs).catch(() => undefined);
@@ -62,7 +65,7 @@ async function delayOf(worker: Worker): Promise<number> {
 async function memoryOf(worker: Worker): Promise<ThreadReading['memory']> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), timeoutMs).unref();
-  // A thread that ends meanwhile rejects.
+  // The call rejects if the thread ends meanwhile.
   const heap = await Promise.race([worker.getHeapStatistics().catch(() => undefined), late]);
   clearTimeout(timer);
   return heap && { heapBytes: heap.used_heap_size, externalBytes: heap.external_memory };

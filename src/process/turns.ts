@@ -1,10 +1,10 @@
 import type { AtTurnEnd, InSlices } from '../core/clock.ts';
 
 /**
- * Gathers what a turn of the event loop brings, from all sockets, and handles it when all have been read. Node reads
- * sockets one by one, and runs everything that follows from one before it reads the next. So every request and every
- * chunk would find the processor's caches full of other data. Together they pass each stage one after the other, which
- * takes a third less time (measured), and their writes share one write of the socket.
+ * Collects the work that one turn of the event loop brings from all sockets, and does it when all sockets have been
+ * read. Node reads sockets one by one, and does all work of one socket before it reads the next. So every request and
+ * every chunk would find the processor's caches full of other data. Collected, they pass each stage one after the
+ * other, which takes a third less time (measured), and their writes share one write of the socket.
  */
 export function createTurnEnd(later: (run: () => void) => void = setImmediate): AtTurnEnd {
   let gathered: (() => void)[] = [];
@@ -24,7 +24,7 @@ export function createTurnEnd(later: (run: () => void) => void = setImmediate): 
 interface TurnSources {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
-  /** Runs `run` in a later turn of the event loop, after what is ready by then. */
+  /** Runs `run` in a later turn of the event loop, after the work that is ready by then. */
   readonly nextTurn: (run: () => void) => void;
 }
 
@@ -97,7 +97,8 @@ const sliceMs = 2;
 export function createSlices({ elapsed, nextTurn }: TurnSources = processSources): InSlices {
   let begun = -sliceMs;
   return async <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result) => {
-    // A list goes on in the slice of the list before it. When that slice is over, other work had the time since, and a new one begins.
+    // A list continues in the slice of the list before it. After the end of that slice, other work has run, and a new
+    // slice begins.
     if (elapsed() - begun >= sliceMs) begun = elapsed();
     const results: Awaited<Result>[] = [];
     for (const item of items) {

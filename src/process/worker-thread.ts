@@ -81,7 +81,7 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
     for (const { reject } of rejected) reject(error);
   }
 
-  /** Begins to count silence anew, or idleness. */
+  /** Restarts the limit of silence, or of idleness when no question is open. */
   function watch(): void {
     watching.abort();
     watching = new AbortController();
@@ -95,9 +95,9 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
   }
 
   /**
-   * Ends a thread that is silent although it had a processor. The first check comes after a part of the limit, so that
-   * a thread that runs without a pause has had the rest of the limit at the last check. A thread without processors may
-   * be silent for longer.
+   * Ends a thread that is silent although it had a processor. Its processor time is measured from the first check on,
+   * which comes after a part of the limit. A thread that runs without a pause has had the rest of the limit at the last
+   * check. A thread without processors may be silent for longer.
    */
   async function endSilent(limitMs: number, signal: AbortSignal): Promise<void> {
     const stepMs = limitMs / looks;

@@ -12,13 +12,13 @@ interface SharedBlocksOptions {
 }
 
 const channel = 'weir:blocked';
-/** No more blocks are read than an address gate remembers. */
+/** Most blocks that are read: as many as an address gate remembers. */
 const mostRead = 100_000;
 
 /**
- * Counts failed authentications over all replicas, and sends every replica the networks to block. A replica that connects,
- * or connects again, reads the current blocks. While the server is away, each replica counts by itself. Returns the function
- * to call for each failure; it never waits for the server.
+ * Counts failed authentications over all replicas, and sends every replica the networks to block. A replica that connects, or
+ * connects again, reads the current blocks. While the server is down, each replica counts by itself. Returns the function to call
+ * for each failure; it never waits for the server.
  */
 export function shareBlocks({
   link,

@@ -40,7 +40,7 @@ const isRefusal = (result: unknown): result is LimitName => refusals.has(result)
 
 const isShortage = (result: unknown): result is Shortage => result === 'balance' || result === 'budget';
 
-/** Whether something of the funds would be left if the workspace had as many requests like this one as it may. */
+/** Whether some of the funds would be left if the workspace had as many requests like this one under way as its limit allows. */
 function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
   const most = cost * BigInt(maxInFlight);
   return most < funds.balance && (funds.budget === undefined || most < funds.budget);
@@ -65,8 +65,8 @@ interface Report {
 }
 
 /**
- * Limits that hold for the sum of all replicas. While the server is away, each replica keeps to its share: the limit divided
- * by the replicas that were last seen.
+ * Limits that hold for the sum of all replicas. While the server is down, each replica keeps to its share: the limit divided by the
+ * number of replicas that were last seen.
  */
 export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }: SharedLimitsOptions): SharedLimits {
   const tallies = createTallies(changed);
@@ -76,12 +76,12 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
   /** Which workspaces and keys have to be reported to the server. */
   const workspaces = new Map<string, Report>();
   const keys = new Map<string, Report>();
-  /** Makes the next reports the first ones under a new name. */
+  /** Whether the next reports are the first ones under a new name. */
   let isNewName = false;
   let nextReport: 'none' | 'later' | 'soon' = 'none';
 
   function changed(ask: LimitsAsk, change: TallyChange, left: FindFunds | undefined): void {
-    // While the server is away nothing is reported; everything is when it comes back.
+    // While the server is down, nothing is reported. When it is up again, everything is reported.
     if (!link.isUp()) return;
     const found = left?.();
     const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
@@ -153,7 +153,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
 
   async function admitShared(ask: LimitsAsk): Promise<AdmitResult> {
     const { keyId, workspaceId, rate, burst, maxInFlight, funds } = ask;
-    // The server has to hear which requests have ended before it counts.
+    // The server must know which requests have ended before it counts.
     if (workspaces.has(workspaceId)) reportNow();
     const name = link.name();
     const reply = link.run(
@@ -181,11 +181,14 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
     return alone;
   }
 
-  /** A slot whose reservations are checked over all replicas only if the funds left may be too low for all of them. */
+  /**
+   * Makes a slot. Its reservations are checked over all replicas only if the funds may be too low for all requests of the
+   * workspace.
+   */
   function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
     let reserved: Money = 0n;
     let isOpen = true;
-    /** A refused request has reserved nothing, so its slot is given back without waiting. */
+    /** Remembers the reserved cost. A refused request has reserved nothing, so its slot is released without waiting. */
     const keep = (cost: Money, short: Shortage | undefined): Shortage | undefined => {
       if (short === undefined) reserved = cost;
       return short;
@@ -208,7 +211,8 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
         if (!isOpen) return undefined;
         isOpen = false;
         const left = find?.();
-        // With plenty left, replicas that read the accounts again within a second need not hear of it sooner.
+        // With plenty of funds left, the release waits for no report, because other replicas read the accounts again within a
+        // second.
         if (!link.isUp() || isPlenty(ask, { cost: reserved, funds: ask.funds })) {
           return local.release(() => (left instanceof Promise ? undefined : left));
         }
@@ -224,12 +228,12 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
 
   async function reserveShared(ask: LimitsAsk, { local, cost, funds }: Reservation): Promise<Shortage | undefined> {
     const { keyId, workspaceId } = ask;
-    // Without this request, and with it.
+    // The amounts reserved for the workspace and for the key, each without and with this request.
     const reserved = [tallies.ofWorkspace(workspaceId), tallies.ofKey(keyId)].flatMap((tally) => [
       tally.reserved,
       tally.reserved + cost,
     ]);
-    // Reserved here before the server is asked, so that every later report includes this cost.
+    // The cost is reserved here before the server is asked, so that every later report includes this cost.
     const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
     const reply = link.run(

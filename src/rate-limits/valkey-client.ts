@@ -2,7 +2,7 @@ import { Cluster, Valkey } from 'iovalkey';
 import type { ValkeyAddress } from '../core/valkey-address.ts';
 import { type Script, scripts } from './valkey-scripts.ts';
 
-/** What happens on a channel. */
+/** Receives the messages of a channel. */
 export interface Subscription {
   readonly take: (message: string) => void;
   /**
@@ -23,7 +23,8 @@ export interface ValkeyClient {
   /** Calls `ready` whenever commands can be sent again, and `closed` whenever none can be sent any more. */
   readonly listen: (calls: { readonly ready: () => void; readonly closed: () => void }) => void;
   /**
-   * Makes the connection to a server again, so that nothing sent before arrives. Has no effect on those of a cluster.
+   * Connects to a server again, so that commands that were sent before do not arrive any more. Has no effect on
+   * connections to a cluster.
    */
   readonly reconnect: () => void;
   readonly subscribe: (channel: string, subscription: Subscription) => void;
@@ -62,7 +63,7 @@ function serverClient(url: string): ValkeyClient {
     isDropped = true;
     client.disconnect(true);
   };
-  // The link reports an outage once; the client's own errors come with every attempt to connect.
+  // The link reports an outage once. The client would report an error with every attempt to connect.
   client.on('error', () => undefined);
   return {
     isReady: () => client.status === 'ready',
@@ -95,7 +96,10 @@ function serverClient(url: string): ValkeyClient {
 
 /** How often the servers of a cluster are asked for the distribution of keys; MOVED is followed at once. */
 const slotsEveryMs = 1_000;
-/** How often messages count as missed. The client subscribes again by itself if it has to, without an event. */
+/**
+ * How often `listening` is called for a cluster. Its client subscribes again without an event, so messages may have
+ * been missed.
+ */
 const missedEveryMs = 5_000;
 
 function clusterClient({
@@ -106,18 +110,18 @@ function clusterClient({
   const client = new Cluster([...servers], {
     enableOfflineQueue: false,
     clusterRetryStrategy: retry,
-    // What failed is not sent again: it may have been done, and an answer would come too late.
+    // A failed command is not sent again: the server may have run it, and an answer would come too late.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshInterval: slotsEveryMs,
-    // Certificates are made out to names.
+    // Certificates name hosts, so names are not resolved to addresses here.
     dnsLookup: (host, found) => found(null, host),
     redisOptions: { ...perConnection, ...login, ...(isEncrypted ? { tls: {} } : {}) },
   });
   let missed: NodeJS.Timeout | undefined;
   const isReady = (): boolean => client.status === 'ready';
   client.on('error', () => undefined);
-  // Every hash tag listens.
+  // The link of each hash tag adds its listeners to this client.
   client.setMaxListeners(0);
   return {
     isReady,
@@ -151,7 +155,7 @@ async function runOn(
   try {
     return await client.evalsha(script.sha1, keys.length, ...keys, ...args);
   } catch (error) {
-    // The server's scripts were flushed, or it is one of a cluster that has not had this one yet.
+    // The server's scripts were flushed, or this server of a cluster has not received the script yet.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     return client.eval(script.text, keys.length, ...keys, ...args);
   }

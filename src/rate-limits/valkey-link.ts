@@ -10,7 +10,10 @@ export interface ValkeyLinkOptions {
   readonly expectedReplicas?: number;
   /** How long to wait for one answer, milliseconds; a request may wait that long in vain. Default 50. */
   readonly timeoutMs?: number;
-  /** Called when the server can be asked, under a new name: its old knowledge of this process is void. */
+  /**
+   * Called when the server can be asked under a new name. From then on, what the server knows of this process under the
+   * old name is void.
+   */
   readonly onUp: () => void;
   readonly onDown: () => void;
 }
@@ -18,8 +21,8 @@ export interface ValkeyLinkOptions {
 type Reply = { readonly kind: 'reply'; readonly value: unknown } | { readonly kind: 'none' };
 
 /**
- * The state of the link to the server that has some keys: the one server, or the one of a cluster that has the keys of
- * a hash tag. The link counts as down as soon as the server does not answer in time, and recovers by itself.
+ * The link to one server: to the only server, or to the server of a cluster that has the keys of one hash tag. The link
+ * counts as down as soon as the server does not answer in time, and recovers by itself.
  */
 export interface ValkeyLink {
   readonly isUp: () => boolean;
@@ -29,7 +32,7 @@ export interface ValkeyLink {
   readonly name: () => string;
   /** Replicas alive when the server last answered, this one included; the expected number until it has answered once. */
   readonly replicas: () => number;
-  /** Answers that did not come in time, since the start. */
+  /** Number of answers that did not come in time, since the start. */
   readonly late: () => number;
   /** Runs a script, once. Rejects if the server or the connection fails. Can take as long as the server takes. */
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
@@ -42,7 +45,7 @@ export interface ValkeyLink {
    * and after every interruption, as soon as both the subscription and the connection are ready.
    */
   readonly subscribe: (channel: string, subscription: Subscription) => void;
-  /** Removes this process from the replicas. The client does not change. */
+  /** Removes this process from the replicas. Does not close the client. */
   readonly close: () => Promise<void>;
 }
 
@@ -52,7 +55,7 @@ const heartbeatMs = 1_000;
 /** A replica without a heartbeat for this time counts as dead. */
 const leaseMs = 3_000;
 
-/** `tag`: of the keys, where they are in a cluster; undefined where one server has all. */
+/** `tag`: the hash tag of the keys in a cluster. Undefined: one server has all keys. */
 export function createValkeyLink(
   client: ValkeyClient,
   tag: string | undefined,
@@ -103,7 +106,7 @@ export function createValkeyLink(
     });
   }
 
-  /** Reports to the server that this process is alive; under a new name when the server had declared it dead. */
+  /** Reports to the server that this process is alive. Uses a new name if the server has declared this process dead. */
   async function heartbeat(): Promise<void> {
     const before = state === 'up' ? '' : name;
     if (state === 'down') name = newId();
@@ -151,7 +154,7 @@ export function createValkeyLink(
       cancelBeat();
       const wasUp = state === 'up';
       state = 'closed';
-      // The lease would end by itself, but without it the other replicas get this one's share at once.
+      // The lease would expire by itself. Removing it gives the other replicas this replica's share at once.
       if (wasUp) await inTime(client.run(leaveScript, [replicasKey], [name]));
     },
   };

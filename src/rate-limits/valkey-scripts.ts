@@ -10,8 +10,8 @@ export interface Script {
 const script = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
 
 /**
- * Milliseconds by the server's clock, the only one that all replicas share; counted from 2023, so that a float still holds
- * a hundred thousandth of them. A test may give the time instead.
+ * Milliseconds by the server's clock, the only clock that all replicas share. They are counted from 2023, so that a float is exact
+ * to a hundred-thousandth of a millisecond. A test may give the time instead.
  */
 const clock = `
 local function time(given)
@@ -22,21 +22,26 @@ end
 `;
 
 /**
- * A hash holds what is under way for a workspace or a key: for each replica \`n:REPLICA\` requests and \`a:REPLICA\` reserved,
- * and what was \`left\` to spend \`at\` the last settlement. The hash expires after the longest silence that a request may have.
+ * A hash of a workspace or a key has the requests under way. Each replica has its number of requests in \`n:REPLICA\`, and their
+ * reserved amount in \`a:REPLICA\`. The last settlement was \`at\` this time, and this much was \`left\` to spend. The hash expires
+ * after the longest silence that a request may have.
  *
- * \`+n\` and \`+a\` are the sums over all replicas, \`+at\` when they were last added up. Each change is made in both, so that a
- * decision takes no longer beside a thousand replicas than beside one. There are none while nothing is under way.
+ * \`+n\` and \`+a\` are the sums over all replicas, \`+at\` the time at which they were last added up. Each change is made in the
+ * replica's fields and in the sums, so that a decision takes no longer with a thousand replicas than with one. There are no sums
+ * while nothing is under way.
  */
 const keepMs = 86_400_000;
 
-/** For how long \`left\` counts: replicas may read the accounts so much later than a settlement (docs/accounts.md: within a second). */
+/**
+ * How long \`left\` counts after a settlement, milliseconds. Replicas may read the accounts so much later (docs/accounts.md: within
+ * a second).
+ */
 const freshMs = 1_000;
 
 /**
- * How often the sums are computed again, without the reports of dead replicas. Requests of a dead replica count for so
- * much longer. It takes 9 ms with 1,000 replicas (measured). A replica of the version before removes the sums, like
- * those of a replica without a heartbeat, and they are computed again.
+ * How often the sums are computed again, milliseconds, without the reports of dead replicas. Requests of a dead replica count for
+ * so much longer. Computing takes 9 ms with 1,000 replicas (measured). A replica of the previous version removes the sums, like
+ * those of a replica without a heartbeat. They are then computed again.
  */
 const sumEveryMs = 500;
 
@@ -91,7 +96,7 @@ end
 `;
 
 /**
- * Admits one request, or returns the limit that refuses it and takes nothing. The same decision, in the same order, as
+ * Admits one request. If a limit refuses it, returns the limit and takes nothing. The same decision, in the same order, as
  * \`refusedBy\` of core/limits.ts. Amounts are floats here: exact up to 9,000 USD, and to a billionth of a dollar beyond.
  *
  * KEYS: bucket of the key, workspace, key, replicas.
@@ -130,11 +135,12 @@ return answer('admitted')
 `);
 
 /**
- * Reserves the expected cost of a request that is about to be dispatched. Returns the exhausted fund, and reserves nothing, when
- * there is one. The same decision as \`shortOf\` of core/limits.ts, over all replicas.
+ * Reserves the expected cost of a request that is about to be dispatched. If a fund is exhausted, returns the fund and reserves
+ * nothing. The same decision as \`shortOf\` of core/limits.ts, over all replicas.
  *
  * KEYS: workspace, key, replicas.
- * ARGV: replica, balance, budget or empty, reserved for the workspace's other requests here, with this one, and the same two of the key.
+ * ARGV: replica, balance, budget or empty, the amount reserved for the workspace's other requests on this replica, the same with
+ * this request, and both amounts for the key.
  */
 export const reserveScript = script(`${clock}${change}${underWay}
 local replica, now = ARGV[1], time('')
@@ -155,11 +161,11 @@ return 'reserved'
 `);
 
 /**
- * Stores a replica's report of what it has under way for a workspace or a key.
+ * Stores a replica's report of the requests and amounts that it has under way for a workspace or a key.
  *
- * KEYS: the hash. ARGV: replica, change of the number of requests, reserved, what is left to spend or empty, \`1\` under a new name:
- * what was said under the old one counts no more.
- * Of two reports of what is left within a second the lower one counts, since reports may come in the wrong order.
+ * KEYS: the hash. ARGV: replica, change of the number of requests, reserved amount, rest of the funds or empty, \`1\` under a new
+ * name, so that reports under the old name no longer count.
+ * If two reports of the rest come within a second, the lower rest counts, because reports may come in the wrong order.
  */
 export const reportScript = script(`${clock}${change}
 local hash, replica, more, reserved, left = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -197,7 +203,7 @@ export const leaveScript = script("return redis.call('ZREM', KEYS[1], ARGV[1])")
 /**
  * Counts a failed authentication of a network, and blocks the network on all replicas when there were too many.
  *
- * KEYS: the network's failures, the blocked networks by when each block ends.
+ * KEYS: the network's failures, the blocked networks by the end of each block.
  * ARGV: network, how many are tolerated, the window and the block in milliseconds, channel.
  */
 export const failureScript = script(`${clock}

@@ -9,9 +9,9 @@ import { createValkeyLink, type ValkeyLink, type ValkeyLinkOptions } from './val
 
 /** Limits that hold for the sum of all replicas, on one Valkey or on a cluster. */
 export interface ValkeyLimits extends Limits {
-  /** How the servers stand: up where all answer. */
+  /** The state of all servers together. They are up if all of them answer. */
   readonly link: Pick<ValkeyLink, 'isUp' | 'replicas' | 'late' | 'close'>;
-  /** For what is the same for all workspaces. */
+  /** The link for keys that all workspaces share. */
   readonly common: ValkeyLink;
   /** The amounts reserved for this replica's own requests, by workspace. */
   readonly reserved: Tallies['reserved'];
@@ -20,7 +20,7 @@ export interface ValkeyLimits extends Limits {
 export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp' | 'onDown'> {
   readonly address: ValkeyAddress;
   readonly clock: Clock;
-  /** Called when all servers can be asked, and when the first of them cannot any more. */
+  /** `onUp` is called when all servers can be asked, `onDown` when the first of them cannot be asked any more. */
   readonly onUp: () => void;
   readonly onDown: () => void;
   /** For tests: the time, in place of the server's. */
@@ -28,9 +28,9 @@ export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp' | 'o
 }
 
 /**
- * Hash tags of a cluster, of which a workspace has one: as many as a SHA-1 has first digits. Their slots lie in the middle of
- * sixteenths of all slots, so that servers with as many slots have as many tags, give or take one. Fixed: replicas that had others
- * would not count together.
+ * The hash tags of a cluster. Each workspace has one, by the first digit of a SHA-1. The slots of the tags lie in the middle of
+ * sixteenths of all slots, so that servers with equally many slots have equally many tags, give or take one. The tags must not
+ * change, because replicas with other tags would not count together.
  */
 export const clusterTags = [
   ...['u0', 'qp', 'dj', 'wz', 'd2', 'pv', 'uh', 'iy'],
@@ -42,7 +42,7 @@ export function tagNumber(workspaceId: string): number {
   return Number.parseInt(hash('sha1', workspaceId).slice(0, 1), 16);
 }
 
-/** The limits of one hash tag, or of all workspaces where one server has all. */
+/** The limits of one hash tag, or of all workspaces if one server has all. */
 interface Part {
   readonly link: ValkeyLink;
   readonly limits: SharedLimits;
@@ -82,7 +82,7 @@ export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }
     return parts.every(({ link }) => link.isUp());
   }
 
-  /** As reported by the replicas that answered. Others may be out of date. */
+  /** The number of replicas, by the links that are up. A link that is down may have an old number. */
   function replicas(): number {
     const known = parts.filter(({ link }) => link.isUp());
     return Math.max(...(known.length > 0 ? known : parts).map(({ link }) => link.replicas()));

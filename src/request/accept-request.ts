@@ -12,7 +12,7 @@ import type { Admitted } from '../admission/limits.ts';
 import { maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
 import type { Operation } from './operation.ts';
 
-/** The services that take a request in, from its head to its prompt. */
+/** The services that receive a request, from its head to its prompt. */
 export interface AcceptServices extends AuthenticateOptions {
   readonly gate: AddressGate;
   readonly uploads: Pick<UploadLedger, 'open'>;
@@ -20,17 +20,17 @@ export interface AcceptServices extends AuthenticateOptions {
   readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
 }
 
-/** A request for an answer that has come. */
+/** A request that has arrived, and that asks for an answer. */
 export interface ArrivedRequest extends BegunRequest {
   readonly exchange: Exchange;
-  /** The format of its caller. */
+  /** The format that the caller uses. */
   readonly dialect: Dialect;
   readonly watch: RequestWatch;
 }
 
 /** A request whose caller is known. It holds one of the caller's slots. */
 export interface AdmittedRequest extends ArrivedRequest {
-  /** As `originOf`. */
+  /** The result of `originOf`. */
   readonly origin: string | undefined;
   readonly credential: Credential;
   readonly admitted: Admitted;

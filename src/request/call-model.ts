@@ -92,7 +92,9 @@ export function callModel(call: ModelCall, services: ModelServices): Dispatch {
 
 const nowhere: ReadonlySet<string> = new Set();
 
-/** Dispatches a call. Adds the routes to `refusing` that refuse the request with its system messages where they are. */
+/**
+ * Dispatches a call. Adds to `refusing` the routes that may have refused the request because of the places of its system messages.
+ */
 function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>): Dispatch {
   const { watch, trace, prepared, plan, counters, signal, round, deliver } = call;
   const { health, structureRetries, structures, idleMs } = services;

@@ -48,7 +48,7 @@ const catalog: Headers = [...json, ['access-control-allow-origin', '*'], ['vary'
 
 /** The services that answer everything except requests for an answer. */
 export interface OtherServices extends AuthenticateOptions {
-  /** The body of `GET /v1/models`, with these models alone. */
+  /** The body of `GET /v1/models`, with only these models. */
   readonly modelList: (models: ModelPatterns | undefined) => string;
 }
 

@@ -55,7 +55,7 @@ export function countingOf({ model, routes: [{ target }] }: Plan): PromptCountin
   return promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
 }
 
-/** The model's own counts of a request, for what no engine reports. Undefined: the model has no tokenizer. */
+/** Counts of a request by the model's tokenizer, for numbers that no engine reports. Undefined: the model has no tokenizer. */
 export function countersFor(
   prepared: PreparedRequest,
   { model, tokenizers, counting }: ContextOptions,

@@ -25,8 +25,9 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Most values of a body, lists and objects included. The longest conversation that a model takes has a tenth of them. To
- * read and write an object of half a million fields takes a minute, and blocks a thread that all requests share.
+ * Most values of a body, lists and objects included. The longest conversation that a model accepts has a tenth of this
+ * number. Reading and writing an object of half a million fields takes a minute, and blocks a thread that all requests
+ * share.
  */
 const limits = { maxDepth: Infinity, maxValues: 250_000 };
 /** A body of at most so many characters cannot have too many values. */
@@ -119,7 +120,7 @@ export function promptOf(
   return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
 }
 
-/** Reads a body in this thread. A large body would delay other requests: a worker reads those. */
+/** Reads a body in this thread. A large body would delay other requests, so a worker reads large bodies. */
 export function prepareHere(
   bytes: Uint8Array,
   { countPrompt, ...how }: ReadAs & { readonly countPrompt: Tokenizers['countPrompt'] },
@@ -135,11 +136,14 @@ export function prepareHere(
   };
 }
 
-/** Limits of all schemas of a request together, for copying them to another thread. That takes a few milliseconds. */
+/**
+ * Limits for copying the schemas of a request to another thread, for all schemas together. The copy takes a few
+ * milliseconds.
+ */
 const copyLimits = { maxDepth: 300, maxValues: 20_000 };
 const mostCopiedCharacters = 1024 * 1024;
 
-/** Returns a function that returns whether a schema, added to those before it, is within the limits. */
+/** Returns a function that returns whether a schema, together with the schemas before it, is within the limits. */
 function createCopyLimit(): (schema: object) => boolean {
   const bounds: JsonScan = createJsonScan(copyLimits);
   let left = mostCopiedCharacters;
@@ -151,10 +155,10 @@ function createCopyLimit(): (schema: object) => boolean {
 }
 
 /**
- * The part of a request that the thread that serves it gets from the worker that has read it. That thread copies this
+ * Returns the part of a request that a worker hands over to the thread that serves the request. That thread copies this
  * part in one piece: a schema of 30 MB, or a million biases, would block all requests for a second. So the messages and
- * large values stay in the worker. Answers are not validated against schemas that stay there, as against any schema that
- * is too large to be compiled. Engines get every schema.
+ * large values stay in the worker. Answers are not validated against schemas that stay there, just as they are not
+ * validated against a schema that is too large to be compiled. Engines get every schema.
  */
 export function handedOver({ messages: _, ...rest }: Request): Omit<Request, 'messages'> {
   const { tools, responseFormat, sampling } = rest;
@@ -174,7 +178,10 @@ function lightTool(tool: Tool, fits: (schema: object) => boolean): Tool {
   return parameters === undefined || fits(parameters) ? tool : rest;
 }
 
-/** Keeps one entry of a large value: routing only needs to know that it is not empty, and the worker writes all of them. */
+/**
+ * Reduces a large value to one entry. Routing only needs to know that the value is not empty, and the worker writes all
+ * entries.
+ */
 function lightSampling(sampling: Sampling): Sampling {
   const cut = parameterNames.flatMap((name) => {
     const value = sampling[name];

@@ -32,7 +32,7 @@ export interface RelayOptions {
   readonly headers: Headers;
 }
 
-/** Relays an answer as its request asks, as a stream or whole. */
+/** Relays an answer in the form that its request asks for: as a stream or whole. */
 export function relayAnswer(options: RelayOptions): Relay {
   const { stream, inert } = options.request;
   const named: Headers = inert.length === 0 ? [] : [['x-service-inert-params', inert.join(', ')]];
@@ -41,13 +41,16 @@ export function relayAnswer(options: RelayOptions): Relay {
   return stream ? relayStream({ ...options, headers }) : relayJson({ ...options, headers });
 }
 
-/** The error that ends an answer that has begun. If the caller is to blame, it has the reason's message: no advice to retry. */
+/**
+ * The error that ends an answer that has begun. If the caller is to blame, the error has the reason's message, without
+ * advice to retry.
+ */
 function ending(code: FailureCode, usual: string, reason: Failure | undefined): Failure {
   if (reason?.row.blame !== 'caller') return new Failure(code, usual);
   return new Failure(code, reason.message, { about: reason.about });
 }
 
-/** As server-sent events. */
+/** Relays an answer as server-sent events. */
 function relayStream({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
   const writer = dialect.createStreamWriter(identity, request);
   const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
@@ -69,7 +72,7 @@ function relayStream({ exchange, dialect, identity, request, headers }: RelayOpt
   };
 }
 
-/** As one JSON object. */
+/** Relays an answer as one JSON object. */
 function relayJson({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
   const writer = dialect.createJsonWriter(identity, request);
   const typed: Headers = [['content-type', 'application/json'], ...headers];

@@ -120,13 +120,16 @@ export function runSearchLoop(
     routes = Math.max(routes, end.routes);
     if ('route' in end && end.route !== undefined) lastRoute = end.route;
     if (end.kind === 'completed') isContinued ||= end.isContinued;
-    // Also for an answer that broke off: the caller pays for the text that came.
+    // The held text is sent even if the answer broke off, because the caller pays for all text that has arrived.
     const rest = end.kind === 'cancelled' ? [] : collector.flush();
     if (rest.length > 0) deliver(rest);
     return { end, said: collector.output() };
   }
 
-  /** The end of an answer that a later call could not complete. Nothing of a whole answer has been sent: it has failed. */
+  /**
+   * Returns the end of an answer that a later call could not complete. An answer that does not stream has failed, because nothing
+   * of it has been sent.
+   */
   function brokenOff(): DispatchEnd {
     return lastRoute === undefined || !request.stream
       ? { kind: 'failed', attempts, routes, isPartial: true }
@@ -148,7 +151,7 @@ export function runSearchLoop(
       if (called === undefined) return brokenOff();
       const { end, said } = called;
       if (end.kind === 'cancelled') {
-        // The prompt of this round was counted before its call. No engine had it.
+        // The prompt of this round was counted before its call, but no engine received it.
         if (!end.heard && !isFirst) deliver([totals.past()]);
         return cancelled(end.heard || !isFirst);
       }
@@ -256,7 +259,10 @@ export function runSearchLoop(
   };
 }
 
-/** The messages that a round adds to the conversation: the same that are read when the caller sends its blocks back. */
+/**
+ * The messages that a round adds to the conversation. They equal the messages that are read when the caller sends the answer's
+ * blocks back.
+ */
 function turnsOf(said: RoundOutput, steps: readonly ParsedQuery[], found: readonly Found[]): readonly Message[] {
   const calls = steps.map((step, at) => ({
     id: found[at]?.event.id ?? '',
@@ -274,7 +280,7 @@ function turnsOf(said: RoundOutput, steps: readonly ParsedQuery[], found: readon
   ];
 }
 
-/** The plan with the route first that answered last, because its cache has the conversation. */
+/** Returns the plan with the route that answered last in first place, because that route's cache has the conversation. */
 function withFirst(plan: Plan, route: Route | undefined): Plan {
   const [first, ...others] = plan.routes.toSorted((a, b) => Number(b.route === route) - Number(a.route === route));
   return first === undefined ? plan : { ...plan, routes: [first, ...others] };

@@ -59,7 +59,7 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
   }
 }
 
-/** Has a request answered by its routes, with searches of the web where it may search. */
+/** Dispatches a request to its routes, and searches the web if the request may search. */
 function dispatchRequest(
   planned: PlannedRequest,
   { relay, silence }: { readonly relay: Relay; readonly silence: KeepAlive },

@@ -38,7 +38,7 @@ function conflictOf(
 /**
  * Returns the routes of a model that can serve this exact request, transport included. If no route can do some part of it, throws
  * the refusal of that part. If each part has a route, but all parts together have none, throws `param_combination_not_supported`.
- * `placementOf` returns where a route takes system messages, if more is known than the engine's table has.
+ * `placementOf` returns where a route was observed to accept system messages. Undefined: the engine's table decides.
  */
 export function eligibleRoutes(
   asked: Asked,
@@ -117,14 +117,17 @@ export type Asked = Omit<Request, 'messages'>;
 /** Something that a route must be able to do for this exact request. */
 export interface Need {
   readonly feature: Feature;
-  /** The refusal when no route can. */
+  /** Code of the refusal if no route can meet the need. */
   readonly code: FailureCode;
   /** The message of the refusal. */
   readonly message: string;
   readonly met: (capabilities: Capabilities) => boolean;
 }
 
-/** Returns the parameters that are sent: the request has them, they have what they need, and they change something. */
+/**
+ * Returns the parameters of the request that are sent. Leaves out parameters of tools if there are no tools, and parameters that
+ * ask for the default.
+ */
 function sentParameters({ sampling, tools }: Asked): readonly ParameterName[] {
   return parameterNames.filter((name) => {
     if (parameters[name].needs === 'tools' && tools.length === 0) return false;
@@ -181,7 +184,7 @@ function needsOf(asked: Asked): readonly Need[] {
   ];
 }
 
-/** The share of the output cap that a reasoning budget must reach to count as a level, and the tokens where there is no cap. */
+/** A reasoning budget counts as a level from this share of the output cap, or from this number of tokens if there is no cap. */
 const levels: readonly { readonly effort: ReasoningEffort; readonly share: number; readonly tokens: number }[] = [
   { effort: 'max', share: 0.9, tokens: 32_768 },
   { effort: 'high', share: 0.65, tokens: 12_288 },
@@ -189,7 +192,7 @@ const levels: readonly { readonly effort: ReasoningEffort; readonly share: numbe
   { effort: 'low', share: 0, tokens: 0 },
 ];
 
-/** Returns the level nearest to a reasoning budget, for routes that take no budgets. */
+/** Returns the level nearest to a reasoning budget, for routes that accept no budgets. */
 export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | undefined): ReasoningEffort {
   const reached = levels.find(({ share, tokens }) =>
     maxOutputTokens === undefined ? budgetTokens >= tokens : budgetTokens >= share * maxOutputTokens,
@@ -197,16 +200,18 @@ export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | u
   return reached?.effort ?? 'low';
 }
 
-/** Returns the deepest supported level that is not deeper than the requested one. If all are deeper, returns the least one. */
+/**
+ * Returns the deepest supported level that is not deeper than the requested level. If all are deeper, returns the shallowest level.
+ */
 function clamp(asked: ReasoningEffort, supported: readonly ReasoningEffort[]): ReasoningEffort | undefined {
   const wanted = reasoningEfforts.indexOf(asked);
   return supported.findLast((effort) => reasoningEfforts.indexOf(effort) <= wanted) ?? supported[0];
 }
 
 /**
- * Returns the reasoning of a request on a route (docs/reference/api.md §4.1.1). A request that names none gets the deepest level that
- * the route provably honours. A level is limited to the levels of the route. A budget is passed on, or becomes a level. Undefined:
- * the model does not reason. `impossible`: reasoning must be off, and the route cannot turn it off.
+ * Returns the reasoning of a request on a route (docs/reference/api.md §4.1.1). A request that names no level or budget gets the
+ * deepest level that the route provably honours. A level is limited to the levels of the route. A budget is passed on, or becomes a
+ * level. Undefined: the model does not reason. `impossible`: reasoning must be off, and the route cannot turn it off.
  */
 export function settleReasoning(
   ask: ReasoningAsk | undefined,

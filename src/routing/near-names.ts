@@ -4,14 +4,14 @@ import leven from 'leven';
 const longestName = 128;
 /** Most suggestions. */
 const mostNames = 3;
-/** Most pairs of characters that are compared for one name. This takes some milliseconds, however long the catalog is. */
+/** Most pairs of characters that are compared for one name. Limits the time to some milliseconds, however long the catalog is. */
 const mostPairs = 500_000;
 /** Most names that are compared. */
 const mostLookedAt = 10_000;
 /** Least length of a name, characters, to be near the longer names that begin with it. */
 const leastPrefix = 3;
 
-/** Returns the greatest difference of near names: one character in four, and at least two for a whole id. */
+/** Returns the greatest difference of near names, characters: a quarter of the name's length, but at least `least`. */
 const allowance = (length: number, least: number): number => Math.max(least, Math.floor(length / 4));
 
 /** Returns the name without its organisation, which callers omit or confuse. */

@@ -26,11 +26,11 @@ export interface PlanOptions {
   readonly health?: RoutingView;
   /** Absent: no conversation has its own route. */
   readonly affinityOf?: AffinityOf;
-  /** What is known of a model's tokenizer, by its path. Absent: nothing is. */
+  /** What is known of a model's tokenizer, by its path. Absent: nothing is known. */
   readonly boundsOf?: Tokenizers['boundsOf'];
-  /** Where engines take system messages. Absent: nothing is known. */
+  /** Where engines accept system messages. Absent: nothing is known. */
   readonly placement?: Pick<SystemPlacement, 'of'>;
-  /** Called with the ranking of the routes, also where none is left. */
+  /** Called with the ranking of the routes, even if no route is left. */
   readonly ranked?: (ranking: Ranking) => void;
 }
 
@@ -86,7 +86,10 @@ function findModel(name: string, options: PlanOptions): Model {
   return model;
 }
 
-/** Repeats the caller's name, which may be a secret. Like every message of a failure, the text is for the caller alone. */
+/**
+ * Repeats the model's name as the caller wrote it, which may be a secret. Like every message of a failure, the text is for the
+ * caller alone.
+ */
 function notFoundText(name: string, { snapshot, allowedModels, isListed = () => true }: PlanOptions): string {
   const allowed = [...snapshot.models.keys()].filter((id) => allowsModel(allowedModels, id));
   const near = nearNames(name, allowed).filter((id) => {

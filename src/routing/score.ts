@@ -9,7 +9,7 @@ export interface OrderOptions {
   readonly ask: StatusAsk;
   /** A random number, 0 ≤ turn < 1, that picks the first route by its chance. */
   readonly turn: number;
-  /** Name of the conversation (`AffinityOf`). Undefined: it has no route of its own. */
+  /** Name of the conversation (`AffinityOf`). Undefined: the request has no route of its own. */
   readonly affinity?: string | undefined;
   /** Called with the result and the reasons. */
   readonly ranked?: ((ranking: Ranking) => void) | undefined;
@@ -21,16 +21,16 @@ interface Entry {
   readonly score: Score;
 }
 
-/** A route keeps its conversations while it is worth a tenth of the best route … */
+/** Least worth of a route that keeps its conversations, as a share of the best route's worth. */
 const leastWorth = 0.1;
-/** … and its free share is a quarter of the freest route's. */
+/** Least free share of a route that keeps its conversations, as a share of the freest route's. */
 const leastRoom = 0.25;
 
 /**
- * Returns the available candidates in the order in which they are tried. Weighted routes come before standby routes. The routes that
- * honour most of the optional parameters come first. Of these, the first one is a route to be probed, else the conversation's own
- * route, else a route by chance and score. The others follow by score. Routes that fail at once come last: trying them is better
- * than failing.
+ * Returns the available candidates in the order in which they are tried. Weighted routes come before standby routes. The routes
+ * that honour most of the optional parameters come first. Among equals, a route to be probed comes first, else the conversation's
+ * own route, else a route by chance and score. The others follow by score. Routes that fail at once come last: trying them is
+ * better than failing.
  */
 export function order(candidates: readonly Candidate[], options: OrderOptions): readonly Candidate[] {
   const { view, ask, turn, ranked } = options;
@@ -81,7 +81,7 @@ function rankedRoute({ candidate, status, score }: Entry, isInTurn: boolean): re
 
 interface Entries {
   readonly entries: Entry[];
-  /** The candidates that are none of the entries. */
+  /** The candidates that are not among the entries. */
   readonly leftOut: () => readonly LeftOutRoute[];
 }
 
@@ -133,7 +133,10 @@ const isStandbyEntry = ({ candidate }: Entry): boolean => isStandby(candidate.ro
 /** Routes of the same tier take turns: weighted ones, standbys, and each of the two kinds that fail at once. */
 const tierOf = (entry: Entry): number => Number(isLast(entry)) * 2 + Number(isStandbyEntry(entry));
 
-/** By tier, then most honoured parameters first, available before probes, by score, and by weight, which orders routes without load. */
+/**
+ * Sorts by tier, then most honoured parameters first, then probes last, then by chance, then by weight. Weight decides between
+ * routes without load.
+ */
 function byRank(a: Entry, b: Entry): number {
   return (
     tierOf(a) - tierOf(b) ||
@@ -146,7 +149,7 @@ function byRank(a: Entry, b: Entry): number {
 
 const probeIn = (group: readonly Entry[]): Entry | undefined => group.find(isProbe);
 
-/** The route that all turns of a conversation go to. A route that is slow or nearly full is skipped. */
+/** Returns the route that all turns of a conversation go to. A route that is slow or nearly full is skipped. */
 function ownIn(group: readonly Entry[], { affinity }: OrderOptions): Entry | undefined {
   if (affinity === undefined) return undefined;
   let worth = 0;
@@ -169,7 +172,7 @@ function ownIn(group: readonly Entry[], { affinity }: OrderOptions): Entry | und
   return own;
 }
 
-/** Picks the route whose turn it is by its chance. A probe gets no turn while another route is available. */
+/** Picks a route at random, in proportion to the chances. A probe is not picked while another route is available. */
 function pick(group: readonly Entry[], turn: number): Entry | undefined {
   const inside = group.filter((entry) => !isProbe(entry));
   let point = turn * inside.reduce((sum, { score }) => sum + score.chance, 0);
@@ -192,20 +195,24 @@ export interface Score {
   /** Its chance to be tried first, relative to the others. */
   readonly chance: number;
   /**
-   * Its share of the conversations, relative to the others: weight × slots × speed to the nearest power of four. It does not
-   * follow each attempt, because a conversation that moves leaves its prompts behind, and replicas have to agree.
+   * Its share of the conversations, relative to the others: weight × slots × speed. The speed is rounded to a power of four, so
+   * that the share does not change with every attempt: a conversation that moves loses its prefix cache, and replicas have to
+   * agree.
    */
   readonly steady: number;
 }
 
-/** The capacity of each backend where no backend names one. */
+/** The assumed capacity of each backend if no backend declares a capacity. */
 const usualCapacity = 64;
 /** Length of an answer in tokens, for comparing the speed of routes. */
 const usualTokens = 256;
-/** A route that is at most so many times slower than the best has a slower machine. A route that is slower than that has a fault. */
+/**
+ * A route up to so many times slower than the best is assumed to have a slower machine. A route that is even slower is assumed to
+ * have a fault.
+ */
 const sickFactor = 5;
 
-/** The capacity of backends that name none: the mean of the others. */
+/** Returns the assumed capacity of backends that declare none: the mean of the others. */
 function neutralCapacity(candidates: readonly Scorable[]): number {
   let sum = 0;
   let known = 0;

@@ -3,7 +3,7 @@ import type { Route } from '../core/catalog.ts';
 import type { Plan } from '../core/plan.ts';
 
 /**
- * Remembers where routes take system messages. A route that refused a system message in the middle of a conversation gets only
+ * Remembers where routes accept system messages. A route that refused a system message in the middle of a conversation gets only
  * leading ones from then on, until the catalog changes the route.
  */
 export interface SystemPlacement {
@@ -20,7 +20,7 @@ export function createSystemPlacement(): SystemPlacement {
   };
 }
 
-/** Returns the plan with leading system messages only. Undefined: it has no others. */
+/** Returns the plan with leading system messages only. Undefined: the plan sends no system messages elsewhere. */
 export function leadingPlan(plan: Plan): Plan | undefined {
   const lead = (planned: Plan['routes'][number]): Plan['routes'][number] => {
     const { form } = planned.target;

@@ -17,13 +17,13 @@ interface StructureValidatorOptions {
   readonly routes: number;
 }
 
-/** A defect of a whole answer. Whose fault it is turns out when the other routes have answered. */
+/** A defect of a whole answer. Whether the route or the schema is at fault is known only when the other routes have answered. */
 interface HeldDefect {
   readonly route: Route;
   readonly defect: StructuralDefect;
 }
 
-/** Undefined when the request asks for no structure. */
+/** Makes the validator of the answers to a request. Undefined when the request asks for no structure. */
 export function createStructureValidator(
   request: StructuredAsk,
   { structures, health, retries, caller, routes }: StructureValidatorOptions,
@@ -31,7 +31,7 @@ export function createStructureValidator(
   const streamed = watchStructure(request, structures);
   if (streamed === undefined) return undefined;
   const held: HeldDefect[] = [];
-  /** Capabilities of which some route gave a valid answer. */
+  /** Capabilities for which some route gave a valid answer. */
   const met = new Set<StructuralCapability>();
   let digest: number | undefined;
   const asked = (): number => (digest ??= digestOf(request));
@@ -68,8 +68,8 @@ export function createStructureValidator(
         for (const defect of firstOfEach(defects)) report({ route, defect }, !defect.missesSchema);
       }),
     close: () => {
-      // What another route gave for the same request can be given. Where there is no other route, an answer that misses more
-      // than the caller's schema is the route's fault.
+      // A route is at fault if another route gave a valid answer to the same request. If there is only one route, it is at fault if
+      // its answer misses more than the caller's schema.
       for (const one of held.splice(0)) {
         const { capability, missesSchema } = one.defect;
         report(one, met.has(capability) || (routes === 1 && !missesSchema));
@@ -78,7 +78,7 @@ export function createStructureValidator(
   };
 }
 
-/** One defect of each capability: a defect that is the route's own before one that may be the schema's. */
+/** Returns one defect of each capability. A defect that is the route's fault comes before one that may be the schema's fault. */
 function firstOfEach(defects: readonly StructuralDefect[]): readonly StructuralDefect[] {
   const sorted = defects.toSorted((a, b) => Number(a.missesSchema) - Number(b.missesSchema));
   return [...new Map(sorted.toReversed().map((defect) => [defect.capability, defect])).values()];
@@ -93,15 +93,15 @@ export type StructuredAsk = Pick<Request, 'tools' | 'toolChoice' | 'responseForm
 export interface StructureFindings {
   /** Empty: nothing is wrong, as far as that could be checked. */
   readonly defects: readonly StructuralDefect[];
-  /** What was checked, valid or not, without what could not be checked. */
+  /** The capabilities that were checked, valid or not. Capabilities that could not be checked are left out. */
   readonly checked: readonly StructuralCapability[];
 }
 
-/** Collects one answer, as far as its structure goes. */
+/** Collects the parts of one answer that belong to its structure. */
 interface StructureWatch {
-  /** Takes what is delivered, or would be. */
+  /** Collects events that are delivered, or would be delivered. */
   readonly take: (events: readonly AnswerEvent[]) => void;
-  /** Validates what was taken. Call it when the answer is whole. Never rejects. */
+  /** Validates the collected answer. Call it when the answer is whole. Never rejects. */
   readonly validate: () => Promise<StructureFindings>;
 }
 
@@ -115,7 +115,10 @@ interface Collecting {
   isRefused: boolean;
 }
 
-/** Undefined when the request asks for no structure (docs/reference/api.md §4.1: response_format, tools). */
+/**
+ * Makes a watch for one answer. Undefined when the request asks for no structure (docs/reference/api.md §4.1: response_format,
+ * tools).
+ */
 export function watchStructure(
   request: StructuredAsk,
   checker: Pick<StructureChecker, 'check'>,

@@ -15,7 +15,7 @@ export interface StructureWanted {
   readonly format: StructuredFormat | undefined;
 }
 
-/** One choice of an answer, as far as it came. */
+/** One choice of an answer, as far as it was received. */
 interface CollectedChoice {
   readonly text: string;
   readonly calls: readonly Omit<ToolCall, 'id'>[];
@@ -23,17 +23,17 @@ interface CollectedChoice {
   readonly isRefused: boolean;
 }
 
-/** What one check says of one capability. */
+/** The result of one check of one capability. */
 export interface ChoiceCheck {
   readonly capability: StructuralCapability;
   readonly result: StructureResult;
-  /** Of an invalid answer: see `StructuralDefect`. */
+  /** Counts for an invalid answer only: see `StructuralDefect`. */
   readonly isTolerable: boolean;
 }
 
 /**
- * Begins the checks of one choice. Each call must be of an offered tool, with an object as its arguments that the tool's
- * parameters allow; a call that was demanded must be there; text without calls must be of the format. Reasoning is not checked.
+ * Begins the checks of one choice. Each call must name an offered tool, and its arguments must be an object that the tool's
+ * parameters allow. A call that was demanded must be there. Text without calls must have the format. Reasoning is not checked.
  */
 export function validateChoice(
   choice: CollectedChoice,
@@ -57,8 +57,9 @@ export function validateChoice(
 }
 
 /**
- * Whether a choice says all it had to say. A choice that was cut by the caller's own cap or stop sequence, that was filtered, or
- * that is a refusal is relayed as it is (docs/reference/api.md §4.1, §7.4): half an object was never promised to parse.
+ * Whether a choice must have the structure that was asked for. A choice that was cut by the caller's own cap or stop sequence, that
+ * was filtered, or that is a refusal is relayed as it is (docs/reference/api.md §4.1, §7.4): half an object was never promised to
+ * parse.
  */
 function isComplete(choice: CollectedChoice, { hasStops }: StructureWanted): boolean {
   const { finish, isRefused, calls, text } = choice;
@@ -107,7 +108,7 @@ const missingCall: ChoiceCheck = {
 const strictOf = (format: StructuredFormat): boolean | undefined =>
   format.type === 'json_schema' ? format.strict : undefined;
 
-/** What the text must be. Without a schema engines are asked for an object, in either format. */
+/** Returns the structure that the text must have. Without a schema, engines are asked for an object, in either format. */
 function askOf(text: string, format: StructuredFormat): StructureAsk {
   const schema = format.type === 'json_schema' ? format.schema : undefined;
   return schema === undefined ? { text } : { text, schema, top: 'any' };

@@ -6,21 +6,24 @@ export class WordTooLong extends Error {
   override readonly name = 'WordTooLong';
 }
 
-/** UTF-16 units; merged in about half a second and 100 MB. No language or format has such words; an attack does. */
+/**
+ * Longest word that is merged, UTF-16 units. Merging it takes about half a second and 100 MB. No language or format has longer
+ * words, but an attack may.
+ */
 const longestWord = 2_000_000;
-/** Prompts repeat their words, so most are looked up. About 20 MB when full. */
+/** Most words whose counts are remembered. Prompts repeat their words, so most counts are looked up. About 20 MB when full. */
 const rememberedWords = 100_000;
 const longestRemembered = 48;
 
 /**
- * Byte-pair encoding as `model` of `tokenizer.json` describes it, as a function from a word to its number of tokens, which
- * throws a `WordTooLong` above `longestWord`. Throws a `FieldFault` when vocabulary and merges do not fit together.
+ * Compiles byte-pair encoding, as `model` of `tokenizer.json` describes it. Returns a function from a word to its number of tokens,
+ * which throws a `WordTooLong` above `longestWord`. Throws a `FieldFault` when vocabulary and merges do not fit together.
  */
 export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: string) => number {
   const vocab = new Map(Object.entries(model.vocab));
   const table = createMergeTable(readMerges(model, vocab));
   const write = byteLevel ? byteLevelSymbols(vocab) : characterSymbols(model, vocab);
-  // Words that are tokens as they are, whether or not merges lead there.
+  // Words that are whole tokens, whether or not merges produce them.
   const whole = new Set(
     model.ignore_merges === true
       ? [...vocab.keys()].flatMap((token) => (byteLevel ? (textOfToken(token) ?? []) : token))
@@ -60,19 +63,17 @@ function readMerges(model: ModelFile, vocab: ReadonlyMap<string, number>): reado
   });
 }
 
-/**
- * A copy that does not keep the prompt in memory from which the word was cut: V8 shares the memory of longer slices.
- */
+/** Copies a word, so that it does not keep in memory the prompt from which it was cut. V8 shares the memory of longer slices. */
 function detached(word: string): string {
   return word.length < 13 ? word : ` ${word}`.slice(1);
 }
 
-/** Writes the smallest tokens of a word into `into`, which has room for 3 per UTF-16 unit, and returns how many. */
+/** Writes the smallest tokens of a word into `into`, and returns how many. `into` has room for 3 tokens per UTF-16 unit. */
 type SymbolWriter = (word: string, into: Int32Array) => number;
 
 const encoder = new TextEncoder();
 
-/** For byte-level vocabularies. They must hold every byte. */
+/** Makes the writer for a byte-level vocabulary, which must have every byte. */
 function byteLevelSymbols(vocab: ReadonlyMap<string, number>): SymbolWriter {
   const ids = byteTokens(vocab, (byte) => byteCharacters[byte] ?? '');
   if (ids === undefined) throw new FieldFault('model.vocab', 'expected a token for each of the 256 bytes');
@@ -87,7 +88,9 @@ function byteLevelSymbols(vocab: ReadonlyMap<string, number>): SymbolWriter {
 
 const fallbackName = (byte: number): string => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
 
-/** For vocabularies of characters, where an unknown one becomes its bytes or the unknown token (`BPE::merge_word`). */
+/**
+ * Makes the writer for a vocabulary of characters. An unknown character becomes its bytes or the unknown token (`BPE::merge_word`).
+ */
 function characterSymbols(model: ModelFile, vocab: ReadonlyMap<string, number>): SymbolWriter {
   const unknown = typeof model.unk_token === 'string' ? vocab.get(model.unk_token) : undefined;
   if (typeof model.unk_token === 'string' && unknown === undefined) {
@@ -117,7 +120,7 @@ function characterSymbols(model: ModelFile, vocab: ReadonlyMap<string, number>):
   };
 }
 
-/** The tokens of the single bytes, if the vocabulary has all of them: then it knows every text. */
+/** The tokens of the single bytes. Undefined unless the vocabulary has all of them. With all of them, it can encode every text. */
 function byteTokens(vocab: ReadonlyMap<string, number>, nameOf: (byte: number) => string): Int32Array | undefined {
   const ids = Array.from({ length: 256 }, (_, byte) => vocab.get(nameOf(byte)));
   const known = ids.filter((id) => id !== undefined);

@@ -46,7 +46,7 @@ function raise(): never {
   throw new Error('the template refused the messages');
 }
 
-/** What transformers gives every template (`_render_with_assistant_indices`, `_compile_jinja_template`). */
+/** The values that transformers passes to every template (`_render_with_assistant_indices`, `_compile_jinja_template`). */
 function globals(now: () => number): Readonly<Record<string, unknown>> {
   return {
     ...{ true: true, false: false, none: null, True: true, False: false, None: null },
@@ -95,8 +95,8 @@ const isRuntimeValue = (value: unknown): value is RuntimeValue =>
   typeof value === 'object' && value !== null && 'value' in value;
 
 /**
- * A float of the package that holds a `PythonNumber`. If the package got the number itself, it would make an object of
- * it.
+ * Makes a float of the Jinja package whose value is a `PythonNumber`. If the package got the number itself, it would make an object
+ * of it.
  */
 function floatOf(number: PythonNumber): unknown {
   const float: unknown = new Environment().set('number', 0.5);
@@ -141,7 +141,7 @@ function writeMessage(message: Message): TemplateValue {
         // Engines render an absent text as an empty one; None would be written out by most templates.
         content: content === undefined ? '' : writeContent(content),
         ...(name !== undefined && { name }),
-        // Templates read it under either name.
+        // Templates read the reasoning under either name.
         ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning }),
         ...(toolCalls !== undefined && { tool_calls: toolCalls.map(writeCall) }),
       };

@@ -3,7 +3,7 @@ import type { LoadedTokenizer } from './loaded-tokenizer.ts';
 
 /** A count under way, done in steps so that a long prompt can wait for short ones in between. */
 interface PromptCountRun {
-  /** Counts to the end, or until `stop` says to pause: then it returns undefined and is to be called again. */
+  /** Counts to the end, or until `stop` returns true. Then it returns undefined and has to be called again. */
   readonly step: (stop: () => boolean) => PromptCount | undefined;
 }
 
@@ -37,7 +37,7 @@ export function beginPromptCount(
     return settled({ kind: 'unknown', reason: 'template' });
   }
   const { tokensPerByte } = tokenizer.counter.sizes;
-  // One more: a blank that the tokenizer puts before the whole.
+  // One token more, for a blank that the tokenizer puts before the whole text.
   const atMost =
     tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
   if (want === 'fit' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
@@ -66,7 +66,7 @@ interface TimeLimit {
   readonly elapsed: () => number;
 }
 
-/** Counts a prompt at once, for a thread that may be held that long. Returns `unknown` once the time is used up. */
+/** Counts a prompt at once, for a thread that may be blocked that long. Returns `unknown` once the time is used up. */
 export function countPrompt(
   tokenizer: LoadedTokenizer,
   prompt: Prompt,

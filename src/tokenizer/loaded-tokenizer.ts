@@ -94,8 +94,8 @@ function compileTemplates(folder: TokenizerFolder, now: () => number): ChatTempl
 
 /**
  * Measures the tokens that a template adds to the texts, by rendering small prompts and taking differences. The measures are
- * doubled, with room for a few words, since templates write some messages a little differently by their place. Undefined
- * when not even the smallest prompt can be rendered; a template that knows no tools is measured without them.
+ * doubled, with room for a few words, since templates write some messages a little differently by their place. Undefined when not
+ * even the smallest prompt can be rendered. A template that does not support tools is measured without them.
  */
 function measureTemplate(
   render: ChatTemplate,
@@ -137,8 +137,8 @@ function measureTemplate(
 }
 
 /**
- * Where a template accepts system messages, found by rendering one in the middle of a conversation: a template that refuses
- * it, or leaves its text out, accepts leading ones only.
+ * Where a template accepts system messages, found by rendering a system message in the middle of a conversation: a template that
+ * refuses it, or leaves its text out, accepts leading ones only.
  */
 function placeSystemMessages(render: ChatTemplate): SystemMessages {
   const later = 'system-message-in-the-middle';

@@ -17,7 +17,7 @@ export function mergeSymbols(symbols: Int32Array, count: number, table: MergeTab
 interface MergeTable {
   /** Index of the entry of a pair, -1 when the two do not merge. */
   readonly find: (left: number, right: number) => number;
-  /** The earlier a merge was learnt, the lower its rank: lower ones are done first. */
+  /** The earlier a merge was learnt, the lower its rank. Merges of a lower rank are done first. */
   readonly rankAt: (entry: number) => number;
   readonly mergedAt: (entry: number) => number;
 }
@@ -139,7 +139,7 @@ function mergeMany(symbols: Int32Array, count: number, table: MergeTable): numbe
   for (let item = heap.pop(); item !== undefined; item = heap.pop()) {
     const at = item % places;
     const after = next[at] ?? -1;
-    // What was offered may have been merged away since: -1 marks a symbol that is part of another.
+    // The symbols of a pair in the heap may have been merged since. -1 marks a symbol that is part of another.
     if (symbols[at] === -1 || after === -1) continue;
     const entry = table.find(symbols[at] ?? 0, symbols[after] ?? 0);
     if (entry === -1 || table.rankAt(entry) !== Math.floor(item / places)) continue;

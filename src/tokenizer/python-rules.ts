@@ -1,11 +1,14 @@
 /**
- * Python's rules for chat templates. The Jinja package follows JavaScript where Python does something else: `lstrip('\n')`
- * ignores its argument and strips all blanks, `trim` strips U+FEFF, `true | string` is `true`, floats print otherwise.
- * Templates, Qwen's among them, depend on Python's results, so the parsed template is rewritten to call the functions
- * below. docs/decisions/0038-json-prefixes-and-templates-stay-ours.md
+ * Python's rules for chat templates. The Jinja package follows JavaScript where Python does something else: `lstrip('\n')` ignores
+ * its argument and strips all blanks, `trim` strips U+FEFF, `true | string` is `true`, floats are printed differently. Templates,
+ * Qwen's among them, depend on Python's results, so the parsed template is rewritten to call the functions below.
+ * docs/decisions/0038-json-prefixes-and-templates-stay-ours.md
  */
 declare global {
-  /** In Node since version 21 (ECMAScript proposal "JSON.parse source text access"); not in the compiler's library yet. */
+  /**
+   * Node has this since version 21 (ECMAScript proposal "JSON.parse source text access"). The compiler's library does not have it
+   * yet.
+   */
   interface JSON {
     rawJSON(text: string): object;
     parse(
@@ -21,7 +24,7 @@ interface Node {
 
 type Sides = 'both' | 'left' | 'right';
 
-/** Names no template can use, being no identifiers. */
+/** Names that no template can use, because they are no identifiers. */
 const stripNames: Readonly<Record<Sides, string>> = { both: 'strip()', left: 'lstrip()', right: 'rstrip()' };
 const stripMethods: ReadonlyMap<unknown, Sides> = new Map([
   ['strip', 'both'],
@@ -34,7 +37,7 @@ export function applyPythonRules(program: unknown): void {
   const waiting: unknown[] = [program];
   for (let node = waiting.pop(); node !== undefined || waiting.length > 0; node = waiting.pop()) {
     if (!isNode(node)) continue;
-    // First the children: what a node becomes holds them, rewritten already or still to come from here.
+    // The children are queued first, because the rewritten node contains them. They are rewritten later.
     waiting.push(...childrenOf(node));
     if (node['type'] === 'CallExpression') rewriteCall(node);
     else if (node['type'] === 'FilterExpression') rewriteFilter(node);
@@ -104,7 +107,7 @@ export const pythonFunctions: Readonly<Record<string, (text: unknown, characters
     ]),
   );
 
-/** The blanks of Python's `str.isspace`. JavaScript's `trim` also strips U+FEFF, and not U+001C to U+001F and U+0085. */
+/** The blanks of Python's `str.isspace`. JavaScript's `trim` also strips U+FEFF, but not U+001C to U+001F and U+0085. */
 const blanks =
   '\t\n\v\f\r\u001C\u001D\u001E\u001F \u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000';
 
@@ -177,7 +180,7 @@ function pythonNumber(source: string): string {
   return source === '-0' ? '0' : source;
 }
 
-/** The number itself, or a `PythonNumber` where the two languages print it differently. `source`: its JSON text. */
+/** Returns the number itself, or a `PythonNumber` if Python and JavaScript print it differently. `source`: its JSON text. */
 export function asPythonNumber(value: number, source: string): number | PythonNumber {
   const text = pythonNumber(source);
   return text === String(value) ? value : new PythonNumber(value, text);

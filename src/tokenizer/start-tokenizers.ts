@@ -15,12 +15,12 @@ export interface TokenizersOptions {
   readonly silenceMs?: number;
 }
 
-/** More counts would wait longer than their callers do; they are answered `unknown` at once. */
+/** Most counts that wait. Further counts get `unknown` at once, because they would wait longer than their callers. */
 const maxWaiting = 256;
 /** A count that needs more memory ends the thread, which is then started anew. */
 const maxHeapMb = 2048;
 
-/** The tokenizers of a service, in one thread of its own. Starts when first used. */
+/** The tokenizers of a service, in one thread of their own. The thread starts when first used. */
 export function startTokenizers(options: TokenizersOptions): Tokenizers {
   const { root, startThread, allowanceMs = 2_000, silenceMs = 10_000 } = options;
   const workerData: TokenizerThreadData = { root, allowanceMs };

@@ -17,7 +17,7 @@ type TextCount =
 
 /** A count under way, done in steps so that a long text can wait for short ones in between. */
 interface TextCounting {
-  /** Counts to the end, or until `stop`, asked every few hundred words, says to pause: then it returns undefined. */
+  /** Counts to the end, or until `stop` returns true. Then it returns undefined. `stop` is called every few hundred words. */
   readonly step: (stop: () => boolean) => TextCount | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface TextCounter {
 const wordsPerCheck = 256;
 const unitsPerCheck = 16_384;
 
-/** Makes a counter of what was read from a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
+/** Makes a counter from the contents of a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
 export function compileTextCounter(file: TokenizerFile, extraTokens: readonly AddedTokenFile[]): TextCounter {
   const byteLevel = isByteLevel(file.pre_tokenizer);
   const normalize = compileNormalizer(file.normalizer);
@@ -80,7 +80,8 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
           if (value === undefined) {
             tokens += 1;
           } else {
-            // A token stands for no more UTF-16 units than bytes, so a long word that is too much need not be merged.
+            // A token stands for no more UTF-16 units than bytes, so a word whose length alone exceeds the limit need not be
+            // merged.
             const least = tokens + fewestTokens(value.length, sizes.longestTokenBytes);
             if (least > limit) return { kind: 'over', atLeast: least };
             wordUnits += value.length;
@@ -109,9 +110,9 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
 const mark = '▁';
 
 /**
- * Cuts a text that no pre-tokenizer cuts, as with vocabularies in the manner of SentencePiece, into parts that can be counted
- * one by one. A token spans a place only if it holds the two characters that meet there. So a text may be cut before a mark
- * where no token of the vocabulary holds the character before it followed by the mark.
+ * Cuts a text into parts that can be counted one by one, for vocabularies in the manner of SentencePiece, which have no
+ * pre-tokenizer. A token spans a place only if it has the two characters that meet there. So a text may be cut between a character
+ * and a mark if no token of the vocabulary has this character followed by the mark.
  */
 function compileSafeCuts(model: ModelFile): (text: string) => Iterable<string> {
   const tokens = Object.keys(model.vocab);

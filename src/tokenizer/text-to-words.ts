@@ -1,5 +1,5 @@
 /**
- * From a text to the words that are counted. Tokens that are written out are found first. The text between them is
+ * Cuts a text into the words that are counted. Tokens that are written out are found first. The text between them is
  * normalized, and the result is cut into words that no token spans. Every step follows the reference implementation,
  * the Rust crate `tokenizers`.
  */
@@ -35,8 +35,8 @@ function isWholeWord(text: string, start: number, end: number): boolean {
 }
 
 /**
- * Finds the added tokens that a text writes out, special tokens in a user's text included: leftmost first, then longest,
- * as the reference does (`AddedVocabulary::find_matches`).
+ * Finds the added tokens that are written out in a text, also special tokens in a user's text. Like the reference,
+ * prefers the leftmost token, then the longest (`AddedVocabulary::find_matches`).
  */
 export function compileSections(tokens: ReadonlyMap<string, AddedTokenFile>): SectionSplitter {
   if (tokens.size === 0) return (text) => (text === '' ? [] : [{ kind: 'text', text, at: 0 }]);
@@ -99,7 +99,10 @@ function compileNormalizerStep(file: PlainNormalizer, field: string): Normalizer
   }
 }
 
-/** Not `trim`, which treats U+FEFF as a blank but not U+0085; not an anchored pattern, whose time is quadratic. */
+/**
+ * Removes blanks at the ends. Does not use `trim`, which removes U+FEFF and keeps U+0085, nor an anchored pattern,
+ * which takes quadratic time.
+ */
 function strip(text: string, sides: { readonly strip_left: boolean; readonly strip_right: boolean }): string {
   let start = 0;
   let end = text.length;
@@ -111,14 +114,17 @@ function strip(text: string, sides: { readonly strip_left: boolean; readonly str
 /** Cuts a piece of text into words that no token spans. `isFirst`: nothing of the prompt comes before the piece. */
 type PreTokenizer = (text: string, isFirst: boolean) => Iterable<string>;
 
-// Node follows Unicode's newest version, the reference one or two before: characters assigned in between may be cut
-// otherwise. For `Punctuation` the reference follows Unicode 8.
+// Node follows the newest version of Unicode, the reference a version that is one or two older. So characters that were
+// assigned in between may be cut differently. For `Punctuation` the reference follows Unicode 8.
 const whitespace = /\p{White_Space}/gu;
 const numeric = /\p{N}/gu;
 const asciiPunctuation = '!-\\/:-@\\[-`\\{-~';
 const punctuation = new RegExp(`[${asciiPunctuation}\\p{P}]`, 'gu');
 const wordOrSymbols = new RegExp(`[${rustWord}]+|[^${rustWord}\\p{White_Space}]+`, 'gu');
-/** GPT-2's, built into the `ByteLevel` pre-tokenizer; `\s` as Oniguruma reads it. */
+/**
+ * GPT-2's pattern for words, which is built into the `ByteLevel` pre-tokenizer. `\s` is written out as Oniguruma reads
+ * it.
+ */
 const byteLevelWords =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 
@@ -205,7 +211,7 @@ interface SplitOptions {
 }
 
 /**
- * Cuts a text at a pattern, lazily and from left to right, as Rust's `NormalizedString::split` does. Pieces are never
+ * Cuts a text at a pattern, lazily and from left to right, like Rust's `NormalizedString::split`. Pieces are never
  * empty.
  */
 export function* splitText(text: string, { pattern, behaviour, inverted = false }: SplitOptions): Generator<string> {
@@ -213,7 +219,7 @@ export function* splitText(text: string, { pattern, behaviour, inverted = false 
   let isJoined = false;
   for (const span of spansOf(text, pattern, inverted)) {
     if (behaviour === 'Removed' && span.match) continue;
-    // A piece includes at most one match, whatever follows; only with `Contiguous` may several follow each other.
+    // A piece has at most one match. Only with `Contiguous` may it have several matches in a row.
     if (open !== undefined && joins(behaviour, open, span) && (behaviour === 'Contiguous' || !isJoined)) {
       open.end = span.end;
       isJoined = true;
@@ -243,7 +249,7 @@ function* spansOf(text: string, pattern: RegExp, inverted: boolean): Generator<S
   if (last < text.length) yield { start: last, end: text.length, match: inverted };
 }
 
-/** Whether a span belongs to the piece of the span before it, which ends where this one starts. */
+/** Whether a span belongs to the piece of the previous span, which ends where this span starts. */
 function joins(behaviour: Behaviour, before: Span, span: Span): boolean {
   switch (behaviour) {
     case 'Isolated':
@@ -259,9 +265,9 @@ function joins(behaviour: Behaviour, before: Span, span: Span): boolean {
 }
 
 /**
- * A pattern of `tokenizer.json` as a global regular expression. The patterns are written for Oniguruma; the package
- * `@huggingface/tokenizers` knows where that differs from JavaScript. Throws a `FieldFault` when a pattern cannot be
- * written in JavaScript.
+ * A pattern of `tokenizer.json` as a global regular expression. The patterns are written for Oniguruma. The package
+ * `@huggingface/tokenizers` translates the parts that differ in JavaScript. Throws a `FieldFault` when a pattern cannot
+ * be written in JavaScript.
  */
 function compilePattern(pattern: Pattern, field: string): RegExp {
   try {
@@ -271,7 +277,7 @@ function compilePattern(pattern: Pattern, field: string): RegExp {
   }
 }
 
-/** The package translates patterns only as part of a tokenizer, so this is the smallest tokenizer around one. */
+/** The package translates patterns only as part of a tokenizer, so this is the smallest tokenizer around a pattern. */
 function translate(regex: string): RegExp {
   const parts = { normalizer: null, post_processor: null, decoder: null, added_tokens: [] };
   const split = { type: 'Split', pattern: { Regex: regex }, behavior: 'Isolated', invert: false };

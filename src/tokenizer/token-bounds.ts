@@ -4,9 +4,9 @@ import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile, Unicode
 
 /** Bounds that hold for every text that a tokenizer can get. */
 export interface TokenSizes {
-  /** Most bytes of a word, as it is looked up, that one token stands for; infinite when there is no such bound. */
+  /** Most bytes of a normalized word that one token stands for. Infinite: there is no such bound. */
   readonly longestTokenBytes: number;
-  /** The same for text as it comes. */
+  /** The same for bytes of a text that is not normalized yet. */
   readonly longestTextBytes: number;
   /** Most tokens per byte of text; undefined when there is no such bound. */
   readonly tokensPerByte: number | undefined;
@@ -43,7 +43,7 @@ interface Growth {
   readonly bytes: number;
   /** Most bytes that one byte of escaped JSON text can become. */
   readonly escaped: number;
-  /** Most bytes that make one byte. */
+  /** Most bytes that can become one byte. */
   readonly shrink: number;
 }
 
@@ -77,7 +77,8 @@ const unbounded: Factors = {
 };
 
 /**
- * Follows the worst case of a step. A text never has more tokens than bytes, nor more than `tokensOf` its characters.
+ * Adds the worst case of a step to the factors. A text never has more tokens than bytes, nor more tokens than the sum of `tokensOf`
+ * over its characters.
  */
 function after(factors: Factors, step: PlainNormalizer, tokensOf: (text: string) => number): Factors {
   switch (step.type) {
@@ -118,7 +119,7 @@ function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byt
   if (!byteLevel && model.byte_fallback !== true && (typeof model.unk_token !== 'string' || model.fuse_unk === true)) {
     return Number.POSITIVE_INFINITY;
   }
-  // Such a token includes all the blanks beside it.
+  // An added token with `lstrip` or `rstrip` includes all the blanks beside it.
   if (added.some(({ lstrip, rstrip }) => lstrip || rstrip)) return Number.POSITIVE_INFINITY;
   let longest = 4;
   for (const token of Object.keys(model.vocab)) {
@@ -127,7 +128,7 @@ function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byt
   return added.reduce((most, { content }) => Math.max(most, bytesOf(content)), longest);
 }
 
-/** Whether so many blanks can be put before words that the number of words matters. */
+/** Whether the tokenizer may put blanks before more than the first word, so that the bounds need room for them. */
 function prefixesWords(file: TokenizerFile, added: readonly AddedTokenFile[]): boolean {
   const steps = preTokenizerSteps(file.pre_tokenizer);
   const place = steps.findIndex(
@@ -137,7 +138,7 @@ function prefixesWords(file: TokenizerFile, added: readonly AddedTokenFile[]): b
   );
   const prepends = normalizerSteps(file.normalizer).some(([step]) => step.type === 'Prepend');
   if (place > 0) return true;
-  // Pieces lie between added tokens. One of two bytes or more leaves room in the bound for the blank after it.
+  // Pieces lie between added tokens. An added token of two bytes or more leaves room in the bound for the blank after it.
   return (place === 0 || prepends) && added.some(({ content }) => bytesOf(content) < 2);
 }
 
@@ -164,9 +165,8 @@ const chunkUnits = 1 << 16;
 const replacement = encoder.encode('\uFFFD');
 
 /**
- * Fewest tokens of a word that is too long to be merged. No token holds a byte more often than some token of the vocabulary
- * does, so a word that holds it n times needs at least n divided by that. Only for vocabularies to which no byte is
- * unknown.
+ * Bounds from below the number of tokens of a word that is too long to be merged. If no token of the vocabulary has a byte more
+ * than m times, a word that has the byte n times needs at least n / m tokens. Only for vocabularies that know every byte.
  */
 export function compileByteBound(model: ModelFile, byteLevel: boolean): (word: string) => number {
   const most = new Uint32Array(256).fill(1);
@@ -185,7 +185,7 @@ export function compileByteBound(model: ModelFile, byteLevel: boolean): (word: s
         counts[byte] = (counts[byte] ?? 0) + 1;
       }
     }
-    // A character cut in two by a chunk's end is written as U+FFFD, twice: bytes that may not be there at all.
+    // If the end of a chunk cuts a character in two, U+FFFD is written twice. Its bytes may not be in the text at all.
     for (const byte of replacement) counts[byte] = 0;
     return counts.reduce((least, count, byte) => Math.max(least, Math.ceil(count / (most[byte] ?? 1))), 0);
   };

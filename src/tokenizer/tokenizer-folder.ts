@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { fieldPath } from '../core/failure.ts';
 import type { TokenizerProblem } from '../core/prompt.ts';
 
-/** What a tokenizer folder holds. */
+/** The contents of a tokenizer folder. */
 export interface TokenizerFolder {
   readonly tokenizer: TokenizerFile;
   readonly config: TokenizerConfigFile;
@@ -49,7 +49,7 @@ export async function readTokenizerFolder(root: string, path: string): Promise<T
   const tokenizer = await readJson(root, `${path}/tokenizer.json`, tokenizerFile);
   const config = await readJson(root, configName, tokenizerConfigFile);
   const beside = await readText(root, templateName);
-  // The file beside wins over the field, as in transformers.
+  // The file `chat_template.jinja` wins over the field `chat_template`, like in transformers.
   if (beside !== undefined) {
     const template = { source: beside, file: templateName, field: '' };
     return { tokenizer, config, template, toolTemplate: undefined };

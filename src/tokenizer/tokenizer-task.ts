@@ -1,6 +1,6 @@
 import type { Prompt, PromptCount, PromptCountOptions, TokenizerLoad } from '../core/prompt.ts';
 
-/** What the main thread asks of the tokenizer thread. */
+/** A task that the main thread gives to the tokenizer thread. */
 export type TokenizerAsk =
   | { readonly kind: 'load'; readonly path: string }
   | {

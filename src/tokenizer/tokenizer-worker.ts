@@ -19,7 +19,7 @@ type Message = ThreadMessage<TokenizerAsk>;
 /** One count under way. */
 interface Job {
   readonly id: Message['id'];
-  /** Counts until `stop`; returns the answer once the count is complete. */
+  /** Counts until `stop` returns true. Returns the answer once the count is complete. */
   readonly run: (stop: () => boolean) => TokenizerAnswer | undefined;
   /** The answer when the allowance is used up. */
   readonly late: TokenizerAnswer;

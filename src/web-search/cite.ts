@@ -3,7 +3,7 @@ import { type Citation, maxCitedText } from '../core/web-search.ts';
 
 /** Turns the marks in an answer's text into citations: a synchronous machine. */
 export interface Citer {
-  /** Returns the text so far with its citations. The last sentence is held back: its mark may follow. */
+  /** Returns the text so far with its citations. The last sentence is held back, because its mark may follow. */
   readonly push: (event: TextEvent) => readonly TextEvent[];
   /** Returns all text that was held back. The machine can then be used for another text. */
   readonly flush: () => readonly TextEvent[];
@@ -74,7 +74,10 @@ export function createCiter(options: {
     }
   }
 
-  /** Writes the text before marks. `rest` is the text after them, which is empty only at the end. Returns what is left of it. */
+  /**
+   * Writes the text before some marks. `rest`: the text after the marks, which is empty only at the end. Returns the part of `rest`
+   * that is still to be written.
+   */
   function writeMarked(before: string, numbers: readonly number[], rest: string): string {
     const words = before.trimEnd();
     const blank = before.slice(words.length);
@@ -101,7 +104,7 @@ export function createCiter(options: {
   function drain(isEnd: boolean): readonly TextEvent[] {
     out = [];
     let { text } = held;
-    /** The end of the marks of unknown sources. */
+    /** The index at which the marks of unknown sources end. */
     let from = 0;
     for (;;) {
       const place = findMarks(text.slice(from));
@@ -153,14 +156,14 @@ function heldFrom(text: string, from: number): number {
 /** The marks of citations: `[cite:3]`, and models' own versions for several, `[cite:1, 2]` and `[cite: 1, cite: 2]`. */
 const mark = /\[cite: ?\d{1,6}(?:, ?(?:cite: ?)?\d{1,6})*\]/.source;
 const marks = new RegExp(`${mark}(?:[ ,;]*${mark})*`);
-/** The beginning of a mark at the end of a text. A longer one is not a mark. */
+/** The beginning of a mark at the end of a text. A longer beginning is not a mark. */
 const unfinished = /\[(?:c|ci|cit|cite|cite:[\d ,:cite]{0,100})?$/;
 
 /** One mark, or several in a row. */
 interface MarkedPlace {
   readonly start: number;
   readonly end: number;
-  /** Its numbers, each once. */
+  /** The numbers in the marks, each once. */
   readonly numbers: readonly number[];
 }
 
@@ -177,7 +180,10 @@ function unfinishedMark(text: string): number {
   return unfinished.exec(text)?.index ?? text.length;
 }
 
-/** Returns the first of the sentences of a source that share most with a statement about it. */
+/**
+ * Returns the sentence of a source that has most in common with a statement about the source. Of several such sentences, returns
+ * the first.
+ */
 export function quote(source: string, statement: string): string {
   const wanted = new Set(wordsOf(statement));
   let best = '';

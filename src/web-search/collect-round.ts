@@ -12,11 +12,11 @@ export type Finish = Omit<AnswerEvent & { readonly type: 'finish' }, 'type' | 'c
 
 /** The output of a model in one round. */
 export interface RoundOutput {
-  /** With its citation marks. */
+  /** The text with its citation marks. */
   readonly text: string;
   readonly reasoning: string;
   readonly searches: readonly SearchCall[];
-  /** Whether it called the caller's tools. */
+  /** Whether the model has called tools of the caller. */
   readonly callsCaller: boolean;
   /** Undefined when the round broke off. */
   readonly finish: Finish | undefined;
@@ -32,8 +32,8 @@ interface RoundCollector {
 }
 
 /**
- * Collects a round of a single choice: requests for several have no web search. `searches` decides whether calls of `web_search` are
- * the service's or those of a tool of the caller's.
+ * Collects a round of a single choice, because requests for several choices have no web search. `searches`: whether calls of
+ * `web_search` are the service's. Otherwise they call a tool of the caller.
  */
 export function collectRound(options: {
   readonly citer: Citer | undefined;
@@ -42,7 +42,7 @@ export function collectRound(options: {
   const { citer } = options;
   const written = { text: '', reasoning: '' };
   const searches = new Map<number, { arguments: string }>();
-  /** The caller's numbers of its tool calls, by the engine's. */
+  /** Numbers of the caller's tool calls in the caller's answer, by their numbers in the engine's answer. */
   const callers = new Map<number, number>();
   let finish: Finish | undefined;
 

@@ -1,6 +1,6 @@
 import type { SearchHit, Source } from '../core/web-search.ts';
 
-/** Most pages of one search. The limits of texts are in UTF-16 units: of a page, of all pages, of a title. */
+/** Most pages of one search. The three limits below are for the text of a page, of all pages, and of a title, in UTF-16 units. */
 const maxPages = 8;
 const maxPageText = 4_000;
 const maxText = 16_000;
@@ -9,7 +9,7 @@ const maxTitle = 300;
 /** Least text of a page that is of any use. */
 const leastText = 200;
 
-/** Characters per token. Usually there are more, but results that do not fit would end the answer. */
+/** Characters per token, a low estimate: results that do not fit would end the answer. */
 const charactersPerToken = 3;
 
 /** Removes control characters, and changes what looks like a citation mark, so that a page cannot cite itself. */

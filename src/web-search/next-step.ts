@@ -8,7 +8,7 @@ export const maxSearches = 20;
 /** Most calls of the model in one response. A model that never answers is stopped. */
 export const maxRounds = 30;
 
-/** What a response may still use. */
+/** The searches, rounds and output that a response may still use. */
 export interface Allowance {
   readonly searches: number;
   readonly rounds: number;

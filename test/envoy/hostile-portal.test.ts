@@ -66,7 +66,9 @@ test(
       expect(attacker['408'], report).toBeGreaterThanOrEqual(limits.connectionsOfAddress);
     }
     expect(Object.keys(found('bracket bombs').attacker).toSorted(), report).toEqual(['400', 'opened']);
-    expect(Object.keys(found('bracket bombs of 1 MB').attacker).toSorted(), report).toEqual(['413', 'opened']);
+    // A connection that is refused while its body still arrives may be reset before the answer is read.
+    const bombs = Object.keys(found('bracket bombs of 1 MB').attacker).filter((became) => became !== 'closed');
+    expect(bombs.toSorted(), report).toEqual(['413', 'opened']);
     const { attacker } = found('wrong tokens');
     expect(attacker['401'], report).toBe(limits.failedSignIns);
     expect(attacker['429'], report).toBeGreaterThan(0);

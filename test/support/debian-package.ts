@@ -74,6 +74,8 @@ async function install(name: string, command: string): Promise<void> {
   const apt = (...args: readonly string[]) =>
     run('apt-get', ['-o', 'DPkg::Lock::Timeout=300', '-o', 'Dpkg::Options::=--force-confold', ...args], options);
   try {
+    // A run that was ended in the middle of an installation must not break the next one.
+    await run('dpkg', ['--configure', '-a'], options);
     await apt('update');
     await apt('install', '-y', '--no-install-recommends', name);
   } catch (error) {

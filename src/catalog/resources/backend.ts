@@ -42,7 +42,7 @@ const endpoints = z
   })
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['host', 'port'] });
 
-// A name has a letter, which a number in quotes does not.
+// A port's name has at least one letter. A number in quotes has none.
 const portName = /^([0-9][-0-9]*)?[a-z]([-a-z0-9]*[a-z0-9])?$/;
 
 const servicePort = intOrString(

@@ -110,7 +110,7 @@ const capabilityFields = z.strictObject({
   }),
 });
 
-/** What an operator knows better than the engine's capability table. Each field replaces the table's entry. */
+/** The facts that an operator knows better than the engine's capability table. Each field replaces the table's entry. */
 export const capabilities = withRules(capabilityFields, [
   {
     field: ['streamedTools'],

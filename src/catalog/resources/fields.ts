@@ -16,7 +16,7 @@ export function text(max: number): z.ZodString {
 type Reason = 'Required' | 'Forbidden' | 'Invalid';
 
 /**
- * A rule that a schema cannot express, twice in one place: as a function for manifest folders, in CEL for the API server.
+ * A rule that a schema cannot express, in two forms: as a function for manifest folders, and in CEL for the API server.
  * Both name the same field with the same message; test/kube compares the two.
  */
 interface Rule<Value> {
@@ -57,8 +57,9 @@ export function withRules<Schema extends z.ZodType>(schema: Schema, rules: reado
 }
 
 /**
- * Text that matches a pattern. To a bare pattern the API server answers with the pattern, so the pattern is repeated in CEL
- * with our message. Go must understand it too: no look-around, no back-references, no double quotes.
+ * Text that matches a pattern. If a bare pattern does not match, the API server's message is the pattern. So the
+ * pattern is repeated in CEL with our message. Go must understand the pattern, too: no look-around, no back-references,
+ * no double quotes.
  */
 export function shaped(schema: z.ZodString, pattern: RegExp, message: string): z.ZodString {
   return withCel(schema.regex(pattern, message), [{ rule: `self.matches(r"${pattern.source}")`, message }]);
@@ -91,7 +92,7 @@ export function immutable<Schema extends z.ZodType>(schema: Schema, message: str
   return withCel(schema, [{ rule: 'self == oldSelf', message }]);
 }
 
-/** A schema with rules for the API server alone, where zod checks the same by other means. */
+/** Adds rules for the API server alone. zod checks the same by other means. */
 function withCel<Schema extends z.ZodType>(schema: Schema, rules: readonly CelRule[]): Schema {
   const earlier = schema.meta()?.[celKey];
   return schema.meta({ [celKey]: [...(Array.isArray(earlier) ? earlier : []), ...rules] });
@@ -102,12 +103,13 @@ const expected = 'expected a date and time such as "2026-06-01T00:00:00Z"';
 const calendarTime = z.iso
   .datetime({ offset: true, error: expected })
   .max(40)
-  // zod's pattern knows the calendar. The API server knows it from the format, and needs this pattern for the capitals alone.
+  // zod's pattern checks the calendar. The API server checks it by the format, and needs this pattern only to require
+  // capital letters.
   .meta({ pattern: '^[0-9-]{10}T[0-9:.]+(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$' });
 
 /**
- * A moment as RFC 3339 text: date, time and offset (the `date-time` format of OpenAPI). The API server
- * does not check that a value of that format is a text, and would accept a list: a rule that reads the value refuses it.
+ * A moment as RFC 3339 text: date, time and offset (the `date-time` format of OpenAPI). The API server does not check
+ * that a value of that format is a text, and would accept a list. The rule reads the value, and so refuses a list.
  */
 export const instant = withCel(calendarTime, [{ rule: 'self.getFullYear() >= 0', message: expected }]);
 
@@ -116,7 +118,7 @@ export function unixSeconds(text: string): number {
   return Math.floor(Date.parse(text) / 1000);
 }
 
-/** Name of an object, as Kubernetes has it (RFC 1123 subdomain). */
+/** Name of an object, in Kubernetes' form (RFC 1123 subdomain). */
 export const objectName = shaped(
   z.string().min(1).max(253),
   /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
@@ -126,9 +128,9 @@ export const objectName = shaped(
 const textMap = z.record(z.string().max(317), z.string().max(262_144));
 
 /**
- * The object's metadata. Only `name`, `creationTimestamp` and `annotations` mean something here; the others are
- * those that Kubernetes adds, so that the output of `kubectl get -o yaml` can be used as a manifest.
- * A gateway reads one namespace, so `namespace` takes no part in references.
+ * The object's metadata. Weir uses only `name`, `creationTimestamp` and `annotations`. Kubernetes adds the other
+ * fields, and they are accepted so that the output of `kubectl get -o yaml` can be used as a manifest. A gateway reads
+ * one namespace, so references have no `namespace`.
  */
 export const metadata = z.strictObject({
   name: objectName.describe('Name of the object; references use it. Example: vllm-a.'),

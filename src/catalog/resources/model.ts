@@ -13,7 +13,7 @@ const modelId = shaped(
 /** Most aliases of a Model. */
 const maxAliases = 16;
 
-/** Other names of a model: those that callers used before, or the name that the engine has for it. */
+/** Other names of a model: names that callers used before, or the engine's name for it. */
 export const modelAliases = withRules(
   z
     .array(
@@ -131,7 +131,7 @@ const routes = z
   .min(1)
   .max(maxRoutes)
   .superRefine((list, context) => {
-    // A route with a fault of its own is left out, and its backend does not count then.
+    // Backends are compared only in a list whose routes are all valid: a route with a fault is left out first.
     if (context.issues.length > 0) return;
     const seen = new Set<string>();
     for (const [index, { backend }] of list.entries()) {

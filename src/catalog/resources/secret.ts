@@ -19,8 +19,8 @@ const base64 = z
   .regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'expected base64 on one line');
 
 /**
- * A core v1 Secret, in manifest folders only: in Kubernetes the API server owns the kind.
- * No message about it may hold one of its values.
+ * A core v1 Secret, in manifest folders only: in Kubernetes the API server owns the kind. No message about a Secret may
+ * contain one of its values.
  */
 export const secretSchema = z.strictObject({
   apiVersion: z.literal('v1'),

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { instant } from './fields.ts';
 import { conditionStatuses } from '../../core/live-catalog.ts';
 
-/** The conditions of a Model, each after those that it depends on. */
+/** The conditions of a Model. Each condition comes after the conditions that it depends on. */
 const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
 export type ModelConditionType = (typeof modelConditionTypes)[number];
 
@@ -44,7 +44,7 @@ const condition = z.strictObject({
 });
 export type Condition = z.output<typeof condition>;
 
-/** Merged by type, so that a writer of one condition owns that one alone. */
+/** The API server merges them by type, so that a writer of one condition owns that condition alone. */
 const conditions = z
   .array(condition)
   .max(16)

@@ -9,7 +9,10 @@ import { readReasoning } from './read-reasoning.ts';
 import { customInput, readTools } from './read-tools.ts';
 import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
 
-/** Fields of other gateways that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other unknown fields are not. */
+/**
+ * Fields of other gateways that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other
+ * unknown fields are not listed.
+ */
 export const inertNames: ReadonlySet<string> = new Set([
   'provider',
   'models',
@@ -81,7 +84,10 @@ function readCall(call: WireCall): ToolCall {
   return { id: call.id, name: call.custom.name, arguments: JSON.stringify({ [customInput]: call.custom.input }) };
 }
 
-/** The id of a call in the format's first version, which has none: its result follows under the function's name, one at a time. */
+/**
+ * Makes the id of a call in the format's first version, which has no ids. Its calls come one at a time, and their results name the
+ * function.
+ */
 const functionCallId = (name: string): string => `call_${name}`;
 
 function readMessage(message: ChatMessage): Message {

@@ -6,7 +6,7 @@ import { imageDetails, toolChoiceWords } from '../../core/request.ts';
 
 /**
  * The chat completions request body (docs/reference/api.md §4.1). Unknown keys are dropped and never an error. Null means absent,
- * as official clients send it. Ranges are those of the public wire format.
+ * because official clients send it for absent fields. Ranges are those of the public wire format.
  */
 const count = z.int().min(1).max(1_000_000_000);
 

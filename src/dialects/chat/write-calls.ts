@@ -17,7 +17,7 @@ interface CompleteCall {
 interface CallWriter {
   readonly start: (event: ToolStart) => readonly object[];
   readonly delta: (event: ToolDelta) => readonly object[];
-  /** Writes what was held back of the calls of a choice that ends. */
+  /** Called when a choice ends. Writes the parts of its calls that were held back. */
   readonly end: (choice: number) => readonly object[];
   /** The fields of a whole message with these calls. */
   readonly message: (calls: readonly CompleteCall[]) => object;
@@ -89,7 +89,7 @@ function customCalls(names: readonly string[]): CallWriter {
   };
 }
 
-/** The input of a custom tool: the one argument of the function that replaced it for the engine. */
+/** Returns the input of a custom tool: the one argument of the function that replaced the tool for the engine. */
 function customInputOf(text: string): string {
   const value = parseJson(text);
   const input = isObject(value) ? value[customInput] : undefined;

@@ -8,8 +8,9 @@ import type { Feature } from '../../core/capability.ts';
 const done = 'data: [DONE]\n\n';
 
 /**
- * Writes events as chat completion chunks (docs/reference/engines.md §1). The stream ends with the usage, when it was asked for, and
- * `[DONE]`. After an error `[DONE]` alone follows, since clients stop reading there. Strings that do not change are built once.
+ * Writes events as chat completion chunks (docs/reference/engines.md §1). The stream ends with the usage, when it was asked for,
+ * and `[DONE]`. After an error, only `[DONE]` follows, because clients stop reading there. Strings that do not change are built
+ * once.
  */
 export function createStreamWriter(
   identity: AnswerIdentity,
@@ -187,13 +188,13 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
   };
 }
 
-/** The name of a part of a request on this surface. All but one are our own names. */
+/** The name of a part of a request on this surface. Only one name differs from Weir's own. */
 export const fieldName = (feature: Feature): string => (feature === 'reasoning' ? 'reasoning_effort' : feature);
 
 /** The envelope of every error (docs/reference/api.md §2.5). */
 export const writeError = (failure: Failure): string => JSON.stringify({ error: errorBody(failure, fieldName) });
 
-/** The usage block as JSON text. The cost is the exact decimal, which a float could not hold (docs/reference/api.md §2.4). */
+/** The usage block as JSON text. The cost is the exact decimal, which a float could not represent (docs/reference/api.md §2.4). */
 export function writeUsage({ usage, cost }: Bill): string {
   const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
   const cached = cachedTokens === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cachedTokens}}`;

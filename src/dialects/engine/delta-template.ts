@@ -1,19 +1,25 @@
 import type { TextEvent } from '../../core/event.ts';
 import { isObject, type JsonObject, parseJson, textOf } from '../../core/json.ts';
 
-/** Receives what a template has read from a run of chunks: their text, how many had any, and the last usage block as JSON. */
+/**
+ * Receives what a template has read from a run of chunks: the text, the number of chunks with text, and the last usage block as
+ * JSON.
+ */
 type RunListener = (text: string, deltas: number, usage: string | undefined) => void;
 
 /**
  * The bytes that an engine repeats in every chunk. Its chunks differ only in their text, and in the counts of their usage where
- * every chunk has one. A chunk that has the bytes of a parsed one around its text and counts, and no quote or backslash in the
- * text, means the same with another text and other counts. Such chunks are read without a JSON parser.
+ * every chunk has one. If a chunk has the same bytes around its text and counts as a parsed chunk, and no quote or backslash in the
+ * text, only its text and counts are new. Such chunks are read without a JSON parser.
  */
 export interface DeltaTemplate {
   /** `text-delta` for chunks with `content`, `reasoning-delta` for those with a field of reasoning. */
   readonly type: TextEvent['type'];
   readonly choice: number;
-  /** Reads the events from `at` that match. Returns the index of the first that does not or is not complete: it must be parsed. */
+  /**
+   * Reads the events from `at` that match. Returns the index of the first event that does not match or is not complete. It must be
+   * parsed.
+   */
   readonly run: (input: string, at: number, listener: RunListener) => number;
 }
 
@@ -36,7 +42,10 @@ export function learnTemplate(payload: string, event: TextEvent): DeltaTemplate 
   const [tail, ...afterCounts] = pieces;
   const counted = afterCounts.length > 0;
 
-  /** Where the event whose text ends at `quote` ends, and where its usage block ends. Undefined when the event does not match. */
+  /**
+   * Returns where an event ends, and where its usage block ends, given the `quote` at the end of its text. Undefined when the event
+   * does not match.
+   */
   function endsOf(input: string, quote: number): { readonly end: number; readonly usageEnd: number } | undefined {
     if (!hasTextAt(tail, input, quote)) return undefined;
     let end = quote + tail.length;
@@ -80,7 +89,7 @@ export function learnTemplate(payload: string, event: TextEvent): DeltaTemplate 
 
 const probe = 'weir probe';
 
-/** A character that begins an escape in a JSON string or may not be in one. */
+/** A character that begins an escape in a JSON string, or that a JSON string must not contain. */
 // eslint-disable-next-line no-control-regex -- it looks for control characters
 const notPlain = /[\\\u0000-\u001f]/;
 
@@ -92,7 +101,7 @@ function hasTextAt(text: string, input: string, at: number): boolean {
   return input.slice(at, at + text.length) === text;
 }
 
-/** Where the whole number at `from` ends. Undefined when there is none that JSON allows. */
+/** Returns where the whole number at `from` ends. Undefined when JSON allows no such number. */
 function countEnd(input: string, from: number): number | undefined {
   let at = from;
   for (let code = input.charCodeAt(at); code >= 0x30 && code <= 0x39; code = input.charCodeAt(at)) at += 1;
@@ -101,7 +110,9 @@ function countEnd(input: string, from: number): number | undefined {
   return at;
 }
 
-/** Where the object that begins at `from` ends. Braces inside of strings can mislead it: the caller verifies the result. */
+/**
+ * Returns where the object that begins at `from` ends. Braces inside strings can make the result wrong, so the caller verifies it.
+ */
 function objectEnd(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at += 1) {

@@ -1,9 +1,9 @@
 import type { FinishReason } from '../../core/event.ts';
 
 /**
- * Finish reasons as engines name them, in lower case. An unknown one fails the attempt: an answer must end in a known way. Left
- * out on purpose, because the answer is not complete: `abort` of SGLang and vLLM, `error` of vLLM and Mistral, `network_error` of
- * Z.ai, `insufficient_system_resource` of DeepSeek, `load` and `unload` of Ollama.
+ * Finish reasons as engines name them, in lower case. An unknown reason fails the attempt, because an answer must end in a known
+ * way. Left out on purpose, because the answer is not complete: `abort` of SGLang and vLLM, `error` of vLLM and Mistral,
+ * `network_error` of Z.ai, `insufficient_system_resource` of DeepSeek, `load` and `unload` of Ollama.
  */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
@@ -26,7 +26,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['refusal', 'content_filter'],
 ]);
 
-/** What a choice held when it ended. */
+/** The content of a choice when it ended. */
 interface ChoiceContent {
   readonly calledTools: boolean;
   readonly refused: boolean;

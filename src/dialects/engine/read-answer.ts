@@ -12,7 +12,7 @@ export interface ResponseOptions {
   readonly toolNames: ReadonlySet<string>;
   /** Makes our id of a tool call; `choice` and `tool` are its indices. */
   readonly newToolId: (choice: number, tool: number) => string;
-  /** Choices that were asked for: an answer is complete when each has ended. */
+  /** Number of choices that were asked for. An answer is complete when each choice has ended. */
   readonly choices: number;
   /** Whether token probabilities were asked for: they make an answer many times as large. */
   readonly logprobs?: boolean | undefined;
@@ -25,19 +25,22 @@ export interface ResponseOptions {
 /** Reads the parsed answers or chunks of one attempt into events. */
 interface AnswerReader {
   readonly push: (answer: unknown, events: AnswerEvent[]) => Fault | undefined;
-  /** Reads a piece of a choice's text, in the field in which the engine sent it, without its chunk. */
+  /**
+   * Reads a piece of a choice's text whose chunk was not parsed. The event's type is that of the field in which the engine sent the
+   * text.
+   */
   readonly text: (event: TextEvent, events: AnswerEvent[]) => void;
-  /** Reads a usage block without its chunk. */
+  /** Reads a usage block whose chunk was not parsed. */
   readonly usage: (block: unknown, events: AnswerEvent[]) => void;
   /** The engine has declared its answer complete. */
   readonly close: (events: AnswerEvent[]) => void;
   /** Whether every choice has ended. */
   readonly finished: () => boolean;
-  /** What the answer calls its model. Undefined: nothing, or no plain name. */
+  /** The model's name in the answer. Undefined: the answer has no name, or no plain one. */
   readonly model: () => string | undefined;
 }
 
-/** Of a model, as catalogs of engines have them. What else an engine says there may be anything. */
+/** A model's name as in the catalogs of engines. Any other text in its place is dropped, because it may be anything. */
 const plainName = /^[\w.:/@-]{1,128}$/;
 
 export function createAnswerReader(options: ResponseOptions): AnswerReader {
@@ -92,7 +95,10 @@ export function createAnswerReader(options: ResponseOptions): AnswerReader {
   };
 }
 
-/** An engine's error inside a 200. It is never relayed, and its text is not kept: it may quote the prompt. */
+/**
+ * Returns an engine's error in an answer with status 200. The error is never relayed. Its text is not kept, because it may quote
+ * the prompt.
+ */
 export function errorInside(answer: unknown): Fault | undefined {
   return isError(answer) ? { kind: 'engine-error', detail: 'error in a 200', ...readError(answer) } : undefined;
 }
@@ -102,7 +108,10 @@ interface ChoiceReader {
   readonly push: (choice: JsonObject, events: AnswerEvent[]) => Fault | undefined;
   readonly text: (event: TextEvent, events: AnswerEvent[]) => void;
   readonly finished: () => boolean;
-  /** The engine has declared its answer complete. Ends a choice that has complete tool calls and, as some engines leave it, no finish_reason. */
+  /**
+   * Called when the engine has declared its answer complete. Ends a choice with complete tool calls whose `finish_reason` the
+   * engine has left out.
+   */
   readonly close: (events: AnswerEvent[]) => void;
 }
 
@@ -154,7 +163,8 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
     const refusal = textOf(delta['refusal']);
     const isRefusing = refusal !== undefined || logprobs.refusal !== undefined;
     const fragments = fragmentsOf(delta);
-    // A token that is half a character has no text yet. A token of a tool call or of reasoning is counted there.
+    // A token that is half a character has no text yet, and still counts. A token of reasoning, of a refusal or of a tool call is
+    // counted elsewhere.
     const deltas = reasoning === undefined && refusal === undefined && fragments.length === 0 ? 1 : 0;
     readWithLogprobs(textOf(delta['content']), { tokens: logprobs.content, deltas }, events);
     if (isRefusing || fragments.length > 0) append(tags?.flush(), events);
@@ -179,7 +189,7 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
       finished = true;
     },
     push: (choice, events) => {
-      // Whatever an engine sends after the end of a choice would contradict the end that the caller has got.
+      // Whatever an engine sends after the end of a choice would contradict the end that the caller has received.
       if (!finished) readDelta(choice, events);
       const raw = choice['finish_reason'];
       if (finished || raw === undefined || raw === null || raw === '') return undefined;
@@ -207,7 +217,10 @@ function logprobsOf(value: unknown): { readonly content: Tokens; readonly refusa
     : { content: undefined, refusal: undefined };
 }
 
-/** The text at which a choice stopped, from vLLM's field or SGLang's. They hold a token's id where it was no text. */
+/**
+ * Returns the text at which a choice stopped, from the field of vLLM or SGLang. The field has a token's id if the choice stopped at
+ * a token without text.
+ */
 const stopSequenceOf = (choice: JsonObject): string | undefined =>
   textOf(choice['stop_reason']) ?? textOf(choice['matched_stop']);
 
@@ -225,8 +238,8 @@ function appendText(events: AnswerEvent[], event: TextEvent): void {
 }
 
 /**
- * Adds running totals. They replace older totals, and the text on either side of those is merged, so that an engine that counts
- * in every chunk costs the readers of its events nothing.
+ * Adds running totals. They replace older totals, and the texts before and after the older totals become one event. So an engine
+ * that counts in every chunk causes no extra events.
  */
 function appendUsage(events: AnswerEvent[], event: AnswerEvent & { readonly type: 'usage' }): void {
   const last = events.at(-1);

@@ -90,7 +90,7 @@ const wordsFor = (name: ParameterName): readonly string[] => [
   ...new Set([name, ...engineNames.map((engine) => engineWord(name, engine))]),
 ];
 
-/** A longer name comes first: an error about `top_logprobs` names `logprobs`, too. */
+/** Longer names come first, because an error about `top_logprobs` also contains `logprobs`. */
 const parametersInErrors = parameterNames.toSorted((a, b) => b.length - a.length);
 
 /** Parts of a request by their names in an error's `param`, `loc` or message. The first match counts: an error about a schema also names properties. */
@@ -171,7 +171,7 @@ function partOf({ places, message }: ErrorWords): Feature | undefined {
   return plain ?? parts.find(([pattern]) => pattern.test(text))?.[1];
 }
 
-/** Reads an engine's error that was parsed from JSON. `status` is that of the answer, unless it was a 200. */
+/** Reads an engine's error that was parsed from JSON. `status`: the status of the answer. Absent for a 200. */
 export function readError(value: unknown, status?: number): ErrorReading {
   const words = collect(value, { message: '', names: [], places: [], status: undefined });
   const { message, names, status: inBody } = words;
@@ -197,7 +197,7 @@ function readErrorBody(status: number, text: string): EngineErrorReading {
 /** How dispatch reads answers with an error status. */
 export const chatErrors = { needsBody: needsErrorBody, read: readErrorBody };
 
-/** Whether a parsed answer or chunk of a 200 is an error. A falsy `error` is none, as clients read it. */
+/** Whether a parsed answer or chunk of a 200 is an error. A falsy `error` does not count, just like in clients. */
 export function isError(answer: unknown): boolean {
   if (Array.isArray(answer)) return answer.length > 0 && answer.every((item) => isObject(item) && isError(item));
   if (!isObject(answer)) return false;

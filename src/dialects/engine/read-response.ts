@@ -27,7 +27,7 @@ const harmlessLength = 64 * 1024;
 /** Most malformed lines of a stream before it fails, whatever follows. */
 const maxMalformed = 64;
 
-/** Most chunks in a row that do not match the template before no more templates are learned. */
+/** After so many chunks in a row that do not match the template, no more templates are learned. */
 const maxMisses = 8;
 
 const tooLarge: Fault = { kind: 'too-large', detail: 'answer over the limit' };

@@ -2,8 +2,8 @@ import type { Usage } from '../../core/money.ts';
 import { countOf, isObject, type JsonObject } from '../../core/json.ts';
 
 /**
- * The token counts that an engine has reported so far; undefined for those it has not. Prompt and completion may be any number:
- * `checkUsage` validates them against the request.
+ * The token counts that an engine has reported so far. A count that it has not reported is undefined. Prompt and completion may be
+ * any number: `checkUsage` validates them against the request.
  */
 export interface UsageReport {
   readonly promptTokens?: number | undefined;
@@ -42,7 +42,7 @@ export function readUsage(value: unknown): UsageReport | undefined {
     promptTokens,
     completionTokens: isApart ? (plain ?? 0) + reasoning : plain,
     reasoningTokens: reasoning,
-    // The fields of OpenAI, vLLM and most others; of DeepSeek; of Moonshot.
+    // In this order: the field of OpenAI, vLLM and most others, the field of DeepSeek, the field of Moonshot.
     cachedTokens:
       countOf(detailsOf(value, 'prompt_tokens_details')['cached_tokens']) ??
       countOf(value['prompt_cache_hit_tokens']) ??
@@ -50,7 +50,10 @@ export function readUsage(value: unknown): UsageReport | undefined {
   };
 }
 
-/** Reads llama.cpp's `timings`, which come whether usage was asked for or not. `prompt_n` leaves out what its cache held. */
+/**
+ * Reads llama.cpp's `timings`, which come whether usage was asked for or not. `prompt_n` leaves out the tokens that were in its
+ * cache.
+ */
 function readTimings(value: unknown): UsageReport | undefined {
   if (!isObject(value)) return undefined;
   const processed = numberOf(value['prompt_n']);
@@ -70,7 +73,7 @@ export function usageOf(answer: JsonObject): UsageReport | undefined {
   return inChoice ?? readUsage(detailsOf(answer, 'x_groq')['usage']) ?? readTimings(answer['timings']);
 }
 
-/** Merges two reports. The newer totals replace the older ones, which stay where the newer report has none. */
+/** Merges two reports. The newer totals replace the older ones. An older total stays if the newer report lacks it. */
 export function mergeUsage(older: UsageReport | undefined, newer: UsageReport): UsageReport {
   return {
     promptTokens: newer.promptTokens ?? older?.promptTokens,

@@ -6,7 +6,7 @@ import { createJsonScan, type JsonScan } from '../../core/json-scan.ts';
 const maxCalls = 1024;
 
 interface ToolRepair {
-  /** Reads the `tool_calls` of a delta, or of a whole message, in which each fragment is a call. */
+  /** Reads the `tool_calls` of a delta or of a whole message. In a message, each fragment is a call. */
   readonly push: (fragments: readonly unknown[], source: 'delta' | 'message') => readonly AnswerEvent[];
   /** The choice has ended. Returns undefined when a call has no name or there are too many: the answer is of no use then. */
   readonly end: () => readonly AnswerEvent[] | undefined;
@@ -80,7 +80,8 @@ export function createToolRepair(options: {
   function find({ id, index, name, text }: Fragment): Call {
     const known = id === undefined ? undefined : byId.get(id);
     if (known !== undefined) {
-      // One id may serve two calls: the second has another index, and another name or comes after complete arguments.
+      // Some engines give two calls the same id. The second call has another index. It also has another name, or begins after
+      // complete arguments.
       const elsewhere = index === undefined ? text !== '' : byIndex.get(index) !== known;
       if (!elsewhere || name === undefined) return known;
       return isComplete(known) || (name !== known.name && !continuesName(known, name)) ? open() : known;

@@ -1,19 +1,25 @@
 import type { InlineReasoning } from '../../core/capability.ts';
 
-/** A piece of an answer's text, sorted. */
+/** A piece of an answer's text, sorted into reasoning or text. */
 export interface SortedText {
   readonly type: 'text-delta' | 'reasoning-delta';
   readonly text: string;
-  /** Number of the engine's deltas in it. */
+  /** Number of the engine's deltas in the piece. */
   readonly deltas: number;
 }
 
-/** Sorts text with tags into reasoning and answer: a synchronous machine. What may be the beginning of a tag is held back until it is certain. */
+/**
+ * Sorts text with tags into reasoning and answer: a synchronous machine. Text that may be the beginning of a tag is held back until
+ * this is certain.
+ */
 interface TagSplitter {
   readonly push: (text: string, deltas: number) => readonly SortedText[];
-  /** The text ends or is interrupted by something else. Returns what was held back. */
+  /** Call it when the text ends or another event interrupts it. Returns the text that was held back. */
   readonly flush: () => readonly SortedText[];
-  /** The engine reports its reasoning in a field after all. Returns what was held back; all later text is answer. */
+  /**
+   * Call it when the engine reports its reasoning in a field after all. Returns the text that was held back. All later text is
+   * answer.
+   */
   readonly stop: () => readonly SortedText[];
 }
 
@@ -39,7 +45,7 @@ function firstOf(tags: readonly string[], text: string): Found | undefined {
   return found;
 }
 
-/** Where a tag begins that the end of the text may cut off. The text's length when there is none. */
+/** Returns where a tag begins that the end of the text may have cut off. Without such a tag, returns the text's length. */
 function cutTag(tags: readonly string[], text: string): number {
   let at = text.length;
   for (const tag of tags) {

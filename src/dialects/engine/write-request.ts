@@ -92,7 +92,7 @@ function writeToolFields(
 }
 
 function writeSampling({ sampling }: Request, { engine, parameters, continuation }: RequestTarget): Fields {
-  // One choice is continued at a time.
+  // A call that continues an answer asks for one choice only.
   const sent = continuation === undefined ? parameters : parameters.filter((name) => name !== 'n');
   return Object.fromEntries(sent.map((name) => [engineWord(name, engine), sampling[name]]));
 }

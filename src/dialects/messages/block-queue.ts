@@ -26,7 +26,7 @@ const deltas: Readonly<Record<BlockKind, readonly [type: string, field: string]>
   thinking: ['thinking_delta', 'thinking'],
   tool_use: ['input_json_delta', 'partial_json'],
   'search-call': ['input_json_delta', 'partial_json'],
-  // Complete from its start: it has no deltas.
+  // A search result is complete from its start, so it has no deltas.
   'search-result': ['', ''],
 };
 
@@ -37,7 +37,7 @@ interface Block {
   readonly start: string;
   /** The part of a delta before its text, built once. */
   readonly deltaHead: string;
-  /** The citations of a text, written before it. */
+  /** The citations of a text. They are written before the text. */
   readonly citations: readonly Citation[];
   /** Text that was not written yet. */
   waiting: string;
@@ -75,7 +75,7 @@ export function createBlockQueue(signatureOf: (index: number) => string): BlockQ
     return block;
   }
 
-  /** Adds to the last block when it is of this kind, else begins a new one. An empty text begins none. */
+  /** Adds text to the last block if that is of this kind, else begins a new block. An empty text begins no block. */
   function addText(kind: 'text' | 'thinking', text: string): void {
     if (text === '') return;
     const last = queue.at(-1);

@@ -7,8 +7,8 @@ import type { SearchReader } from './search-blocks.ts';
 
 /**
  * Reads the blocks of an assistant's turn. Its thinking becomes one text, exactly as it was written (docs/reference/api.md §2.2):
- * engines have no place for text between two parts of it. A turn in which the service searched becomes several calls of the model, with
- * the results between them.
+ * engines have no place for text between two parts of the thinking. A turn in which the service searched becomes several calls of
+ * the model, with the results between them.
  */
 export function readAssistantTurn(
   blocks: readonly AssistantBlock[],
@@ -85,7 +85,7 @@ function messagesOf({ texts, thoughts, calls, results }: Output): readonly Messa
       toolCalls: calls.length === 0 ? undefined : calls,
     },
     ...[...results].map(
-      // Chat templates require a result for every call. A missing one reads as unavailable.
+      // Chat templates require a result for every call. A missing result is reported to the model as unavailable.
       ([toolCallId, text]): Message => ({ role: 'tool', toolCallId, content: text ?? writeSearchError('unavailable') }),
     ),
   ];

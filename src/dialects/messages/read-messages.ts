@@ -28,7 +28,7 @@ function systemTurn(content: SystemContent): Message {
 function readTurn({ role, content }: WireMessage, at: number, searches: SearchReader): readonly Message[] {
   switch (role) {
     case 'system':
-      // Its changes to the tools are read in read-tools.ts.
+      // The changes that a system turn makes to the tools are read in read-tools.ts.
       return [systemTurn(content)].filter((turn) => turn.content !== '');
     case 'user':
       return typeof content === 'string' ? [{ role, content }] : readUserTurn(content);

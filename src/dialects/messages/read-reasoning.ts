@@ -16,11 +16,11 @@ const efforts: Readonly<Record<z.infer<typeof level>, ReasoningEffort>> = {
 const thinking = z.discriminatedUnion('type', [
   z.object({ type: z.literal('enabled'), budget_tokens: z.int().min(1).max(1_000_000_000).nullish() }),
   z.object({ type: z.literal('disabled') }),
-  // Engines cannot reason between calls alone, so both let the model decide.
+  // Engines cannot limit reasoning to the time between calls, so with both types the model decides.
   z.object({ type: z.enum(['adaptive', 'between_tools']) }),
 ]);
 
-/** How much reasoning the output takes, and its format. */
+/** How much reasoning the model does, and the format of the output. */
 const outputConfig = z.object({
   effort: level.nullish(),
   format: z.object({ type: z.literal('json_schema'), schema: jsonObject }).nullish(),

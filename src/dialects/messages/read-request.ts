@@ -10,7 +10,10 @@ import { readToolChoice, readTools } from './read-tools.ts';
 import { type MessagesBody, messagesBody } from './schema.ts';
 import { createSearchReader } from './search-blocks.ts';
 
-/** Fields of this format that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other unknown fields are not. */
+/**
+ * Fields of this format that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other unknown
+ * fields are not listed.
+ */
 const inertNames: ReadonlySet<string> = new Set([
   'service_tier',
   'container',
@@ -57,7 +60,7 @@ export function readRequest(value: unknown, { seal, keepsBillingLines = false }:
   };
 }
 
-/** A schema always binds here, as with `strict` on the chat surface. */
+/** On this surface a schema is always enforced, like a schema with `strict` on the chat surface. */
 function readResponseFormat(body: MessagesBody): ResponseFormat | undefined {
   const format = body.output_config?.format ?? body.output_format;
   if (format === undefined || format === null) return undefined;
@@ -81,7 +84,7 @@ function readSampling(body: MessagesBody): Sampling {
 
 type PartValues = { readonly [Name in ParameterName]?: Sampling[Name] | undefined };
 
-/** The parameters that are parts of other fields here. */
+/** Reads the parameters that this surface has inside other fields. */
 function readParts({ tool_choice: choice }: MessagesBody): Required<Pick<PartValues, PartName>> {
   const oneCall = choice !== undefined && choice !== null && 'disable_parallel_tool_use' in choice;
   const alone = oneCall && choice.disable_parallel_tool_use === true;

@@ -42,7 +42,7 @@ function findSearch(tools: readonly WireTool[]): WebSearchAsk | undefined {
   return readSearch(search);
 }
 
-/** Reads the choice among the tools. Throws `invalid_request` for a tool that is not among them. */
+/** Reads the choice among the tools. Throws `invalid_request` if the chosen tool is not one of the tools. */
 export function readToolChoice(choice: MessagesBody['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
   if (choice === undefined || choice === null) return undefined;
   switch (choice.type) {

@@ -3,8 +3,8 @@ import { contentOf, contentText, type Part, textPart } from '../content.ts';
 import type { DocumentBlock, ImageBlock, ResultBlock, SearchResultPage, ToolResultBlock, UserBlock } from './schema.ts';
 
 /**
- * Reads the blocks of a user's turn: tool results first, since engines want them right after the calls, then the images in them
- * and the user's own content.
+ * Reads the blocks of a user's turn: tool results first, since engines want them right after the calls, then the images of the
+ * results, then the user's own content.
  */
 export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
   const results: Message[] = [];
@@ -37,7 +37,7 @@ export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
   return parts.length === 0 ? results : [...results, { role: 'user', content: contentOf(parts) }];
 }
 
-/** The text of a failed call: engines have no field that says so. */
+/** Marks the text of a failed call as an error, because engines have no field for this. */
 const failedText = (text: string): string =>
   text === '' || /^\W*error\b/i.test(text) ? text || 'Error' : `Error: ${text}`;
 
@@ -65,7 +65,7 @@ function readImage({ source }: ImageBlock): ImagePart {
   }
 }
 
-/** A document as its title, its context and its text. */
+/** Reads a document into its title, its context and its text. */
 function readDocument({ title, context, source }: DocumentBlock): readonly Part[] {
   const head = [title, context].filter((line) => line !== undefined && line !== null && line !== '');
   const before = head.length === 0 ? [] : [textPart(`${head.join('\n')}\n\n`)];

@@ -6,8 +6,9 @@ import { tool } from './tool-schema.ts';
 import { citations, searchCall, searchResult } from './search-blocks.ts';
 
 /**
- * The blocks of a conversation (docs/reference/engines.md §2). Fields that are not listed, such as `cache_control`, are dropped. Blocks
- * that no open model can read are refused by name, so that no caller assumes that they were read. Inside a tool result they are described.
+ * The blocks of a conversation (docs/reference/engines.md §2). Fields that are not listed, such as `cache_control`, are dropped.
+ * Blocks that no open model can read are refused by name, so that no caller assumes that they were read. Inside a tool result, a
+ * description replaces them.
  */
 const text = z.object({ type: z.literal('text'), text: z.string() });
 
@@ -61,8 +62,8 @@ const searchResultPage = z.object({
 const toolReference = z.object({ type: z.literal('tool_reference'), tool_name: z.string().min(1) });
 
 /**
- * A block of a tool result that no model here can read. The model gets a description: the block stays in the conversation, so that
- * refusing it would refuse every later turn.
+ * A block of a tool result that no model here can read. The model gets a description instead. A refusal would also refuse every
+ * later turn, because the block stays in the conversation.
  */
 const unreadable = z
   .object({
@@ -107,11 +108,11 @@ const toolUse = z.object({
   input: jsonObject,
 });
 
-/** Its signature is not checked: it proves nothing here. */
+/** The signature of thinking is not checked, because it proves nothing here. */
 const thinking = z.object({ type: z.literal('thinking'), thinking: z.string() });
-/** Dropped: only its own vendor can read it. */
+/** Dropped, because only the vendor that has written it can read it. */
 const redactedThinking = z.object({ type: z.literal('redacted_thinking') });
-/** Dropped: the place where another service continued with another model. */
+/** Dropped. Marks the place where another service continued with another model. */
 const fallback = z.object({ type: z.literal('fallback') });
 
 const citedText = text.extend({ citations: citations.nullish() });

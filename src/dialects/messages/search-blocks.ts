@@ -54,7 +54,10 @@ export const searchResult = z.object({
   content: z.union([listOf(found), failed]),
 });
 
-/** The citations of a text. Those of a web search need their index; others, such as those of documents, are dropped. */
+/**
+ * The citations of a text. A citation of a web search must have its index. Other citations, such as those of documents, are
+ * dropped.
+ */
 export const citations = listOf(
   z
     .object({ type: z.string(), encrypted_index: z.string().nullish() })
@@ -81,7 +84,7 @@ export interface SearchReader {
  * deployment throws `invalid_request`. Either message names the field.
  */
 export function createSearchReader(seal: SearchSeal | undefined, citing: Citing): SearchReader {
-  /** By number, so that a source that was sent many times is kept once. */
+  /** Sources by number, so that a source that was sent many times is kept once. */
   const opened = new Map<number, Source>();
 
   function refuse(path: Path): never {

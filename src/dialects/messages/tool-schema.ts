@@ -4,7 +4,7 @@ import { isSite, webSearchName } from '../../core/web-search.ts';
 import { jsonObject, listOf, reportIssues } from '../../core/body-schema.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
 
-/** A deferred tool is kept from the model until the conversation names it. */
+/** A deferred tool is hidden from the model until the conversation names it. */
 const deferring = { defer_loading: z.boolean().nullish() };
 
 const functionTool = z.object({
@@ -64,7 +64,7 @@ const searchTool = z
 const typeOf = (value: unknown): string | undefined =>
   isObject(value) && typeof value['type'] === 'string' ? value['type'] : undefined;
 
-/** Reads a tool that is not a function of the caller's. Returns undefined for an unknown type. */
+/** Reads a tool that is not one of the caller's functions. Returns undefined for an unknown type. */
 function readTyped(type: string, value: unknown) {
   if (/^web_search_\d{8}$/.test(type)) return searchTool.safeParse(value);
   const known = clientToolOf(type);
@@ -80,7 +80,7 @@ function readTyped(type: string, value: unknown) {
 
 /** Why an unknown type is refused. */
 function refusalOf(type: string): string {
-  // The calls of a toolset's tools also name the toolset, so that no function could stand for one of them.
+  // Calls of a toolset's tools also name the toolset, so a function cannot replace such a tool.
   if (/^[a-z]+_toolset_\d{8}$/.test(type))
     return `${type} is a set of tools that is not offered here: send its tools as functions`;
   if (/_\d{8}$|^mcp_toolset$|^tool_search_tool_/.test(type))
@@ -88,7 +88,7 @@ function refusalOf(type: string): string {
   return 'expected custom, web_search_<date>, or a tool that the client runs: bash, text_editor, memory or computer with its date';
 }
 
-/** A tool, read by its type. In a union the issues of one kind would hide behind those of another. */
+/** A tool, read by its type. A union would report the issues of another kind of tool instead. */
 export const tool = z.unknown().transform((value, context): FunctionTool | SearchTool | ClientToolAsk => {
   const type = typeOf(value);
   const isOwn = type === undefined || type === 'custom';

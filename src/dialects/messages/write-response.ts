@@ -13,7 +13,7 @@ type Finish = Pick<AnswerEvent & { readonly type: 'finish' }, 'reason' | 'stopSe
 
 /**
  * Writes events as a messages stream (docs/reference/engines.md §2): `message_start`, each block in turn with its deltas,
- * `message_delta` with the totals, which replace those of the start, and `message_stop`.
+ * `message_delta` with the totals, which replace the counts of the start, and `message_stop`.
  */
 export function createStreamWriter(identity: AnswerIdentity, { sampling }: AskedAnswer): StreamWriter {
   const queue = createBlockQueue((block) => signatureOf(identity, block));
@@ -24,7 +24,7 @@ export function createStreamWriter(identity: AnswerIdentity, { sampling }: Asked
   function start(): string {
     if (isStarted) return '';
     isStarted = true;
-    // The counts that the engine has reported so far. Old clients read the input from here alone.
+    // The counts that the engine has reported so far. Old clients read the input tokens only from this event.
     const { promptTokens = 0, cachedTokens = 0 } = usage ?? {};
     const counts = writeCounts({ promptTokens, cachedTokens, completionTokens: 0 });
     const rest = '"content":[],"stop_reason":null,"stop_sequence":null';
@@ -184,7 +184,7 @@ function stopReasonOf({ reason, stopSequence }: Finish, stop: Sampling['stop']):
 }
 
 /**
- * Token counts as members of a JSON object, without the braces. `input_tokens` leaves out what was read from the cache
+ * Token counts as members of a JSON object, without the braces. `input_tokens` leaves out the tokens that were read from the cache
  * (docs/reference/engines.md §2). Cache writes are free here.
  */
 function writeCounts(usage: Usage): string {
@@ -197,7 +197,7 @@ function writeCounts(usage: Usage): string {
   );
 }
 
-/** The usage block as JSON text. The cost is the exact decimal, which a float could not hold (docs/reference/api.md §2.4). */
+/** The usage block as JSON text. The cost is the exact decimal, which a float could not represent (docs/reference/api.md §2.4). */
 const writeUsage = ({ usage, cost }: Bill): string => `{${writeCounts(usage)},"cost":${formatUsd(cost)}}`;
 
 /** The first members of an answer's JSON object. */
@@ -223,6 +223,9 @@ function fieldNameOf(feature: Feature): string {
   }
 }
 
-/** The envelope of every error (docs/reference/api.md §2.5), before an answer and inside of one. This format's clients know it by its `type`. */
+/**
+ * The envelope of every error (docs/reference/api.md §2.5), before an answer and inside an answer. Clients of this format recognize
+ * an error by its `type`.
+ */
 export const writeError = (failure: Failure): string =>
   JSON.stringify({ type: 'error', error: errorBody(failure, fieldNameOf) });

@@ -12,8 +12,8 @@ export interface BrokenChoice {
 }
 
 /**
- * What a choice that broke off lacks. `end`: all that the cap allows has been delivered. Calls are asked for anew, whatever
- * their size.
+ * Returns which part of a choice that broke off is missing. `end`: the cap allows no more output, so only the end is missing. Tool
+ * calls are always asked for anew, whatever their size.
  */
 export function missingOf({ delivered, tokens }: BrokenChoice, cap: number | undefined): 'nothing' | 'end' | 'output' {
   if (delivered.finished) return 'nothing';
@@ -22,7 +22,7 @@ export function missingOf({ delivered, tokens }: BrokenChoice, cap: number | und
 
 /** How a route continues a choice that broke off. */
 export interface ChoiceContinuation {
-  /** Added to the request. */
+  /** The continuation that is added to the request. */
   readonly ask: Continuation;
   /** Merges the route's answer with what was delivered. */
   readonly merge: Merge;
@@ -33,7 +33,7 @@ export interface ChoiceContinuation {
 }
 
 export interface ContinuationLimits {
-  /** The caller's output cap, tokens. More than have been delivered. */
+  /** The caller's output cap, tokens. It is greater than the number of delivered tokens. */
   readonly cap: number | undefined;
   /** The text has to be JSON. */
   readonly isJson: boolean;

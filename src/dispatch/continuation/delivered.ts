@@ -7,7 +7,7 @@ export interface DeliveredChoice {
   readonly reasoning: string;
   readonly refusal: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
-  /** How many of the engines' own deltas it has: about one token each. */
+  /** How many deltas engines have sent for the choice. A delta is about one token. */
   readonly deltas: number;
   readonly finished: boolean;
 }
@@ -77,8 +77,8 @@ export function keepDelivered(): Delivered {
 }
 
 /**
- * Counts the tokens of each of these choices. `total`: their known sum, since an engine reports one number for all of its
- * choices. The sizes then add up to it.
+ * Counts the tokens of each of these choices. `total`: the number that the engine reports for all choices together. If it is known,
+ * the sizes add up to it.
  */
 export async function choiceSizes(
   choices: readonly DeliveredChoice[],
@@ -98,7 +98,7 @@ export async function choiceSizes(
   });
 }
 
-/** Counts the tokens of one choice with the tokenizer. Without one, each of the engine's deltas counts as a token. */
+/** Counts the tokens of one choice with the tokenizer. Without a tokenizer, each of the engine's deltas counts as a token. */
 async function sizeOf(choice: DeliveredChoice, countText: CountText | undefined): Promise<number> {
   const { reasoning, text, refusal, calls, deltas } = choice;
   if (countText === undefined) return deltas;

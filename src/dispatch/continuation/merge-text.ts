@@ -28,7 +28,7 @@ export function continueText(merge: TextMerge, delivered: Pick<DeliveredChoice, 
   const isMisfiled = (event: AnswerEvent): boolean =>
     event.type === 'finish' && !hasSaidText && trace !== '' && !beginsAlike(trace, delivered.reasoning);
 
-  /** The text has ended: something else follows. */
+  /** Ends the text when an event of another type follows. */
   function endText(event: AnswerEvent & { readonly choice: number }, out: AnswerEvent[]): boolean {
     if (isOver) return true;
     isOver = true;
@@ -105,7 +105,7 @@ export function continueReasoning(merge: TextMerge): Merge {
 interface PieceMerge {
   /** Adds what is new to `out`. False on a contradiction. */
   readonly push: (event: TextEvent, out: AnswerEvent[]) => boolean;
-  /** No more text comes. False on a contradiction. */
+  /** Call it when no more text comes. False on a contradiction. */
   readonly end: (choice: number, out: AnswerEvent[]) => boolean;
   /** How many of the engine's own deltas were removed because their text was delivered before. */
   readonly repeatedDeltas: () => number;
@@ -174,15 +174,18 @@ function tokenText(entry: unknown): string {
 export interface TextMerge {
   /** Returns the new part of a piece. Empty: not known yet. Undefined: the piece does not continue the partial text. */
   readonly push: (piece: string) => string | undefined;
-  /** Ends the text, and returns the part that was held. Undefined as for `push`. */
+  /** Ends the text, and returns the part that was held. Undefined: this part does not continue the partial text. */
   readonly end: () => string | undefined;
   /** The removed text that the model wrote again, and that its engine counted. */
   readonly repeated: () => string;
 }
 
-/** Least length of a partial text, UTF-16 units, to take its repetition for an echo, from an engine that is not known to echo. */
+/**
+ * Least length of a partial text whose repetition is removed as an echo, UTF-16 units. There is no limit for engines that are known
+ * to echo.
+ */
 const leastEcho = 24;
-/** Shorter repetitions of the last words may be chance. UTF-16 units, and number of words. */
+/** Least length of a repetition of the last words, in UTF-16 units and in words. A shorter one may be chance. */
 const leastOverlap = 12;
 const leastWords = 3;
 /** Longest overlap that is looked for, UTF-16 units. */
@@ -235,10 +238,10 @@ function repeatsOf(partial: string, { echoes }: { readonly echoes: boolean }): r
   return repeats;
 }
 
-/** Whether a text ends with the same piece twice. If so, the piece once more is a continuation. */
+/** Whether a text ends with the same piece twice. If so, the same piece again is a continuation, not a repetition. */
 const endsWithTwice = (text: string, piece: string): boolean => text.endsWith(piece + piece);
 
-/** Whether a text repeats one piece over and over. If so, the text once more is a continuation. */
+/** Whether a text repeats one piece over and over. If so, the same text again is a continuation, not a repetition. */
 function isPeriodic(text: string): boolean {
   const half = text.slice(0, Math.ceil(text.length / 2));
   const period = text.indexOf(half, 1);

@@ -3,11 +3,11 @@ import type { DeliveredChoice } from './delivered.ts';
 import { watchJson, watchText } from './repeated-text.ts';
 
 /**
- * Merges the answer of a new attempt with what was delivered of a choice. A synchronous machine that returns only new output. The
- * events number the choice as the engine does.
+ * Merges the answer of a new attempt with what was delivered of a choice. A synchronous machine that returns only new output. Its
+ * events have the engine's number of the choice.
  */
 export interface Merge {
-  /** Returns the new output. Undefined: the answer does not continue where the other one broke off. */
+  /** Returns the new output. Undefined: the answer does not continue where the other answer broke off. */
   readonly push: (events: readonly AnswerEvent[]) => readonly AnswerEvent[] | undefined;
   readonly repeated: () => Repeated;
 }
@@ -95,8 +95,8 @@ export function repeatCalls(delivered: DeliveredChoice): Merge {
 const separator = '\n\n';
 
 /**
- * Merges an answer that was made again after only reasoning was delivered. While the new reasoning repeats the delivered one, it
- * is not delivered. Once it differs, all of it is delivered after the old one.
+ * Merges an answer that was made again after only reasoning was delivered. The new reasoning is not delivered while it repeats the
+ * delivered reasoning. Once it differs, all of the new reasoning is delivered after the old reasoning.
  */
 export function restartReasoning(partial: string): Merge {
   const again = watchText(partial);

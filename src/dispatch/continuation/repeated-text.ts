@@ -54,13 +54,13 @@ function alignText(delivered: string, said: string): Alignment {
  */
 export type Alignment = number | 'more' | undefined;
 
-/** Reads regenerated JSON piece by piece, and finds where it goes beyond what was delivered. */
+/** Reads regenerated JSON piece by piece, and finds where it goes beyond the delivered part. */
 export interface JsonAligner {
-  /** Takes the next piece. After a result other than `more` push no further. */
+  /** Aligns the next piece. Do not call it again after a result other than `more`. */
   readonly push: (piece: string) => Alignment;
 }
 
-/** One UTF-16 unit of a string, however it is written, and where the next unit begins. */
+/** One UTF-16 unit of a JSON string, written bare or as an escape, and the index at which the next unit begins. */
 interface Unit {
   readonly unit: string;
   readonly next: number;
@@ -117,16 +117,16 @@ export function createJsonAligner(delivered: string): JsonAligner {
   let last = '';
   let spaced = { delivered: false, held: false };
 
-  /** The delivered text ends inside of a string. */
+  /** Called when the delivered text ends inside a string. */
   function endInString(next: number): Step | undefined {
     if (!isHighSurrogate(last)) return { kind: 'new', next };
     if (next === held.length) return { kind: 'more', next };
-    // One half of a character as an escape and the other half bare are no valid text together.
+    // A character of two units is not valid if one half is an escape and the other half is bare.
     const isBare = delivered.charAt(at - 1) === last;
     return isLowSurrogate(held.charAt(next)) === isBare ? { kind: 'new', next } : undefined;
   }
 
-  /** The delivered text ends inside of an escape: only the same escape continues it. */
+  /** Called when the delivered text ends inside an escape. Only the same escape continues it. */
   function endInEscape(next: number): Step | undefined {
     const tail = delivered.slice(at);
     const theirs = held.slice(next, next + tail.length);
@@ -148,11 +148,11 @@ export function createJsonAligner(delivered: string): JsonAligner {
     return { kind: 'on', next: theirs.next };
   }
 
-  /** The delivered text ends between strings. */
+  /** Called when the delivered text ends between strings. */
   function endOutside(from: number, next: number): Step | undefined {
     if (!spaced.delivered) return { kind: 'new', next: from };
     if (!isWord(last)) return { kind: 'new', next };
-    // A number has ended for the caller. The next character decides whether it has ended here too.
+    // White space has ended the delivered number. The next character decides whether the regenerated number has ended, too.
     if (next === held.length) return { kind: 'more', next };
     return isWord(held.charAt(next)) ? undefined : { kind: 'new', next };
   }

@@ -5,7 +5,7 @@ import type { Repeated } from './merge.ts';
 
 /** Counts one attempt's part of the output tokens. */
 export interface TokenShare {
-  /** Takes what the attempt delivered. Returns the same events, but with the usage of the whole answer. */
+  /** Counts the events that the attempt delivered. Returns them with the usage of the whole answer. */
   readonly take: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
   /** Call it when the attempt is over. Resolves when its output has been counted. */
   readonly close: (how: 'whole' | 'broken') => Promise<void>;
@@ -42,7 +42,7 @@ interface Tally {
   reasoned: boolean;
 }
 
-/** `countText`: the model's tokenizer. Undefined: it has none. */
+/** `countText`: the model's tokenizer. Undefined: the model has no tokenizer. */
 export function createTokenTotals(countText: CountText | undefined): TokenTotals {
   const open = new Set<Tally>();
   let prompt: Pick<Usage, 'promptTokens' | 'cachedTokens'> | undefined;
@@ -82,7 +82,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
   function reasoningOf({ reported, reasoned, options }: Tally): number | undefined {
     const fromEngine = reported?.reasoningTokens;
     if (fromEngine === undefined) return reasoned ? undefined : 0;
-    // Repeated reasoning was counted before.
+    // The tokens of repeated reasoning are in `reasoning` already.
     return options.repeated().deltas > 0 || options.repeated().all
       ? Math.max(0, fromEngine - (reasoning ?? 0))
       : fromEngine;
@@ -158,7 +158,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
       return {
         take: (events) => {
           for (const event of events) note(tally, event);
-          // The usual case: there is one attempt, and its engine's count is the count.
+          // The usual case: there is one attempt, so its engine's count needs no adding up.
           if (isOnly) return events;
           return events.map((event) => (event.type === 'usage' ? (usage() ?? event) : event));
         },

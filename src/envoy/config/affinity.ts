@@ -33,17 +33,18 @@ export const keepAffinity: ConfigObject = extension(
 export const affinityHash: readonly ConfigObject[] = [{ filter_state: { key: stateKey } }];
 
 /**
- * The most that one endpoint takes, in percent of its even share of the requests under way in this Envoy. Lower would send
- * a prompt that many share away from its cache for a small unevenness; higher would let it fill one endpoint while others
- * idle.
+ * Most requests under way on one endpoint, in percent of its even share of all requests in this Envoy. With a lower
+ * bound, a small unevenness would send a popular prompt away from its cache. With a higher bound, a popular prompt
+ * would fill one endpoint while others idle.
  */
 const mostOfEvenShare = 150;
 
 /**
- * A cluster's part: consistent hashing, which depends on the addresses alone, so that every Envoy picks the same endpoint.
- * Where the bound is reached the next endpoint follows from the digest, too: a hot prompt has the same second home each
- * time. Maglev, because Envoy's ring hash moves 13 % of the other endpoints' prompts when one of four leaves: its points
- * per endpoint depend on how many there are. Maglev moved 1 in 1,500. The table is 128 KiB a cluster.
+ * A cluster's part: consistent hashing, which depends on the addresses alone, so that every Envoy picks the same
+ * endpoint. When an endpoint has reached the bound, the next one follows from the digest, too: a hot prompt always gets
+ * the same second endpoint. Maglev, because Envoy's ring hash moves 13 % of the other endpoints' prompts when one of
+ * four leaves: its points per endpoint depend on how many there are. Maglev moved 1 in 1,500. The table is 128 KiB a
+ * cluster.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/intro/arch_overview/upstream/load_balancing/load_balancers#maglev
  */
 export const affineBalancing: ConfigObject = { lb_policy: 'MAGLEV', maglev_lb_config: { table_size: 16_381 } };

@@ -7,11 +7,11 @@ import { serviceCluster, servicesCluster } from './service-cluster.ts';
 import { tracingCluster, tracingRuntime } from './tracing.ts';
 import { extension, type Json, type ConfigObject } from './typed.ts';
 
-/** What an operator decides about Envoy. Everything else follows from the design. */
+/** An operator's decisions about Envoy. Everything else follows from the design. */
 export interface BootstrapOptions extends EdgeOptions {
-  /** Where probes and Prometheus reach Envoy, if anywhere (ops-listener.ts). */
+  /** The address of Envoy for probes and Prometheus. Undefined: there is none (ops-listener.ts). */
   readonly ops?: { readonly address: string; readonly port: number } | undefined;
-  /** Where another Envoy, such as that of a cluster's gateway, reaches the service, if any does. */
+  /** The address of the service for another Envoy, such as that of a cluster's gateway. Undefined: there is none. */
   readonly extProc?: { readonly address: string; readonly port: number } | undefined;
   /** Open client connections of the whole process. */
   readonly maxConnections: number;
@@ -26,8 +26,9 @@ export interface BootstrapOptions extends EdgeOptions {
 const grpcClientIdle = '86400s';
 
 /**
- * Envoy's whole static configuration. Clusters of backends come later, through the watched clusters file, which must
- * exist before Envoy starts, and their endpoints from the service. Throws when the run folder's path is too long (see run-folder.ts).
+ * Envoy's whole static configuration. Envoy gets the clusters of backends later, through the watched clusters file,
+ * which must exist before Envoy starts. It gets their endpoints from the service. Throws when the run folder's path is
+ * too long (see run-folder.ts).
  */
 export function renderBootstrap(options: BootstrapOptions): ConfigObject {
   const files = runFolder(options.runFolder);
@@ -43,13 +44,13 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
         {
           name: 'weir',
           static_layer: {
-            // Without it Envoy resets every finished ext_proc stream, and Node answers a burst of resets with GOAWAY,
-            // which fails other callers' requests.
+            // Without this feature, Envoy resets every finished ext_proc stream, and Node answers a burst of resets
+            // with GOAWAY, which fails other callers' requests.
             'envoy.reloadable_features.ext_proc_graceful_grpc_close': true,
             ...(isTraced ? tracingRuntime : {}),
           },
         },
-        // What the service sets while Envoy runs (`shedFilter` of edge-listener.ts).
+        // The values that the service sets while Envoy runs (`shedFilter` of edge-listener.ts).
         { name: 'admin', admin_layer: {} },
       ],
     },
@@ -91,7 +92,7 @@ export function envoyArguments(options: {
     '--disable-hot-restart',
     '--log-level',
     'warn',
-    // Connections close with their next answer. By default Envoy would spread that over ten minutes.
+    // Connections close with their next answer. By default Envoy would spread the closing over ten minutes.
     '--drain-strategy',
     'immediate',
     ...(options.concurrency === undefined ? [] : ['--concurrency', String(options.concurrency)]),
@@ -99,8 +100,8 @@ export function envoyArguments(options: {
 }
 
 /**
- * Lets another Envoy reach the service: bytes go from a port to the service's socket unchanged. Callers then come through that
- * other Envoy, while calls to engines still go through this one.
+ * Lets another Envoy reach the service: a port forwards all bytes to the service's socket unchanged. Callers then come
+ * through that other Envoy, while calls to engines still go through this one.
  */
 function extProcListener(at: { readonly address: string; readonly port: number }): ConfigObject {
   return {
@@ -126,8 +127,8 @@ const heap = 'envoy.resource_monitors.fixed_heap';
 const connections = 'envoy.resource_monitors.global_downstream_max_connections';
 
 /**
- * The order in which Envoy gives things up when memory runs short, after its own guide for edge proxies: idle memory, the
- * streams that hold most, keep-alive, new requests, new connections.
+ * The measures of Envoy when memory runs short, after its own guide for edge proxies. In this order, it frees idle
+ * memory, resets the streams that hold most, ends keep-alive, and refuses new requests and new connections.
  */
 function overloadManager(limits: { readonly heapBytes: number; readonly maxConnections: number }): ConfigObject {
   return {

@@ -8,8 +8,9 @@ import { extension, type ConfigObject, typed } from './typed.ts';
 const systemAuthorities = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
- * Every backend's cluster as one file for Envoy's cluster discovery. Envoy replaces its whole set: a cluster that is not in the
- * file goes. Envoy reports the version back once it has read the file. The endpoints of a cluster are not in it (endpoints.ts).
+ * Every backend's cluster as one file for Envoy's cluster discovery. Envoy replaces its whole set: it removes a cluster
+ * that is not in the file. Envoy reports the version back once it has read the file. The endpoints of a cluster are not
+ * in it (endpoints.ts).
  */
 export function renderClusters(
   clusters: readonly Cluster[],
@@ -68,11 +69,13 @@ function limits(cluster: Cluster): ConfigObject {
 }
 
 /**
- * Where Envoy chooses the endpoint, Envoy ejects one that cannot be reached. Elsewhere the service does so: Envoy would also count
- * failures that a caller's prompt causes, and that caller could eject endpoints that serve all others (decision 0030).
+ * If calls to a cluster name no endpoint, Envoy ejects endpoints that cannot be reached. For other clusters the service
+ * does so: Envoy would also count failures that a caller's prompt causes, and that caller could eject endpoints that
+ * serve all others (decision 0030).
  */
 const outlierDetection: ConfigObject = {
-  // The service validates an engine's answers, because it knows what was asked. Here only an engine's absence counts.
+  // The service validates an engine's answers, because it knows the request. Here, only endpoints that cannot be
+  // reached count.
   split_external_local_origin_errors: true,
   consecutive_local_origin_failure: 5,
   enforcing_local_origin_success_rate: 0,
@@ -81,13 +84,13 @@ const outlierDetection: ConfigObject = {
   enforcing_success_rate: 0,
   base_ejection_time: '5s',
   max_ejection_time: '30s',
-  // Envoy never ejects the last endpoint: that endpoint's own failure says more than Envoy's refusal.
+  // Envoy never ejects the last endpoint: the endpoint's own failure has more information than Envoy's refusal.
   max_ejection_percent: 50,
   always_eject_one_host: false,
 };
 
 function health({ healthCheck }: Cluster): ConfigObject {
-  // No panic: an endpoint that failed its check is not tried, so that the next route is tried at once.
+  // No panic mode: an endpoint that failed its check gets no request, so that the next route is tried at once.
   const common = { common_lb_config: { healthy_panic_threshold: { value: 0 }, ...affineBound } };
   if (healthCheck === undefined) return common;
   const interval = `${healthCheck.intervalSeconds}s`;
@@ -97,7 +100,8 @@ function health({ healthCheck }: Cluster): ConfigObject {
       {
         timeout: `${Math.min(healthCheck.intervalSeconds, 3)}s`,
         interval,
-        // Envoy's default is a minute for a backend without traffic. A backend that was unhealthy has none, and waits to be used again.
+        // Envoy's default is a minute for a backend without traffic. A backend that was unhealthy has no traffic until
+        // it passes a check.
         no_traffic_interval: interval,
         unhealthy_threshold: 2,
         healthy_threshold: 1,
@@ -118,8 +122,8 @@ function protocol(cluster: Cluster): ConfigObject {
       'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
         'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
         {
-          // Python's usual servers close an idle connection after 5 s. Envoy must close it first, or a request meets a
-          // closing one.
+          // Usual Python servers close an idle connection after 5 s. Envoy must close it first, or a request would
+          // arrive on a closing connection.
           common_http_protocol_options: { idle_timeout: '4s' },
           ...(cluster.tls.mode === 'Disabled'
             ? { explicit_http_config: { http_protocol_options: {} } }
@@ -147,7 +151,7 @@ function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>
   });
 }
 
-/** Without the brackets that URLs put around IPv6 addresses. */
+/** Removes the brackets that URLs put around IPv6 addresses. */
 function bare(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }

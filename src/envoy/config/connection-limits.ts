@@ -5,7 +5,10 @@ import type { ConfigObject } from './typed.ts';
 export interface ConnectionLimits {
   /** Open connections per address of a peer, a /64 of IPv6 counted as one; 0: any number. */
   readonly perAddress: number;
-  /** Longest time without a request for a connection that has had no authenticated request; 0: as for all others. */
+  /**
+   * Longest time without a request for a connection that has had no authenticated request. 0: the time for all other
+   * connections.
+   */
   readonly unauthenticatedIdleSeconds: number;
 }
 

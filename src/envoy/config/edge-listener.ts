@@ -7,7 +7,7 @@ import { openingRetries, serviceCluster } from './service-cluster.ts';
 import { edgeTracing } from './tracing.ts';
 import { extension, type ConfigObject, typed } from './typed.ts';
 
-/** What an operator decides about the edge, the listener that callers reach. */
+/** An operator's decisions about the edge, the listener that callers reach. */
 export interface EdgeOptions {
   /** Folder of the sockets and of the clusters file; see run-folder.ts. */
   readonly runFolder: string;
@@ -63,9 +63,10 @@ export function edgeListener(options: EdgeOptions): ConfigObject {
 }
 
 /**
- * Linux socket options, inherited by accepted connections. Keep-alive probes find a peer that vanished within 60 + 6 × 10 s. A peer
- * that takes nothing for five minutes while bytes wait for it is given up, also in the middle of an answer. The kernel keeps 128 KiB
- * that it cannot send yet; without that limit it took 2 to 4 MiB for each reader who stops, where no gauge of Envoy shows them.
+ * Linux socket options, inherited by accepted connections. Keep-alive probes find a peer that vanished within 60 + 6 ×
+ * 10 s. The connection of a peer that accepts nothing for five minutes while bytes wait for it is closed, also in the
+ * middle of an answer. The kernel keeps 128 KiB that it cannot send yet. Without that limit it took 2 to 4 MiB for each
+ * reader that stopped reading, and no gauge of Envoy shows them.
  */
 const socketOptions: readonly ConfigObject[] = [
   { description: 'SO_KEEPALIVE', level: 1, name: 9, int_value: 1, state: 'STATE_PREBIND' },
@@ -126,7 +127,7 @@ function identity(trustedHops: number): ConfigObject {
   };
 }
 
-/** An escaped slash is part of a name, as in `/v1/models/org%2Fmodel`, which client libraries ask for: there is nothing there. */
+/** An escaped slash is part of a name. Client libraries ask for paths such as `/v1/models/org%2Fmodel`, and get 404. */
 const pathRules: ConfigObject = {
   normalize_path: true,
   merge_slashes: true,
@@ -139,12 +140,12 @@ const limits: ConfigObject = {
     max_headers_count: 100,
     headers_with_underscores_action: 'REJECT_REQUEST',
     // Longest time without requests. It is above the idle time of the usual load balancers (AWS 60 s, Google 600 s):
-    // Envoy must not close a connection just as they use it.
+    // Envoy must not close a connection at the moment when they use it.
     idle_timeout: '620s',
   },
   http2_protocol_options: {
     max_concurrent_streams: 256,
-    // What one upload may send ahead of the service, and one connection in all.
+    // Most bytes that one upload, and all uploads of one connection, may send before the service reads them.
     initial_stream_window_size: 256 * 1024,
     initial_connection_window_size: 1024 * 1024,
     max_outbound_frames: 10_000,
@@ -160,15 +161,15 @@ const limits: ConfigObject = {
 /** No timer runs while a request is being served: an answer may be minutes away, and a stream silent for minutes. */
 const timeouts: ConfigObject = {
   request_headers_timeout: '15s',
-  // Until the whole request has arrived: 32 MB at 60 kB/s.
+  // Longest time until the whole request has arrived: 32 MB at 60 kB/s.
   request_timeout: '600s',
   stream_idle_timeout: '0s',
-  // For an answer that is complete and that the caller does not read.
+  // Longest time for which a complete answer waits for its caller to read it.
   stream_flush_timeout: '300s',
   delayed_close_timeout: '5s',
 };
 
-/** Headers that mean something inside must not come from outside. */
+/** Removes the headers with a meaning inside the gateway from callers' requests. */
 const dropInternalHeaders: ConfigObject = extension(
   'envoy.http.early_header_mutation.header_mutation',
   'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation',
@@ -182,7 +183,10 @@ const dropInternalHeaders: ConfigObject = extension(
 /** Header in which the service finds the client's address. A caller's own is dropped before it is set. */
 const clientAddressHeader = 'x-weir-client-address';
 
-/** Header with the peer's address and port and the protocol, `127.0.0.1:40312 HTTP/1.1`: which connection the answer goes to. */
+/**
+ * Header with the peer's address and port and the protocol, `127.0.0.1:40312 HTTP/1.1`. It identifies the connection
+ * that the answer goes to.
+ */
 const clientConnectionHeader = 'x-weir-client-connection';
 
 /** Header with the moment at which Envoy had read the request's head, in milliseconds since 1970. The service computes from it how long the request waited. */
@@ -209,13 +213,13 @@ const addClient: ConfigObject = extension(
 const never: ConfigObject = { numerator: 0, denominator: 'HUNDRED' };
 
 /**
- * Refuses a share of the requests for answers with 503 before they reach the service. The service sets the share through
- * the admin interface (`/runtime_modify`) with two runtime keys: `weir.shed.percent` and, while that is above 0,
- * `weir.shed.hold=100`.
+ * Refuses a share of the requests for answers with 503 before they reach the service. The service sets the share
+ * through the admin interface (`/runtime_modify`) with two runtime keys: `weir.shed.percent` and, while that is above
+ * 0, `weir.shed.hold=100`.
  *
- * The filter holds a request for a millisecond first: by then its body has arrived, and the connection is kept. A reply at once
- * would close the connection, as HTTP/1.1 demands of an answer to a request that is still being received, and a flood would be
- * one of handshakes, too.
+ * The filter holds a request for a millisecond first: by then its body has arrived, and the connection is kept. A reply
+ * at once would close the connection, because HTTP/1.1 requires that while the request is still being received. A flood
+ * of requests would then be a flood of handshakes, too.
  */
 const shedFilter: ConfigObject = extension('weir.shed', 'envoy.extensions.filters.http.fault.v3.HTTPFault', {
   headers: [{ name: ':method', string_match: { exact: 'POST' } }],
@@ -241,7 +245,8 @@ const handToService = (services: number | undefined): ConfigObject => ({
       response_body_mode: 'NONE',
       response_trailer_mode: 'SKIP',
     },
-    // No timer runs in this body mode; the longest Envoy accepts, so that none ever cuts a request being served.
+    // No timer runs in this body mode. This is the longest time that Envoy accepts, so that no timer ever ends a
+    // request that is being served.
     message_timeout: '3600s',
   }),
   disabled: true,
@@ -256,9 +261,9 @@ export interface EdgeCertificateFiles {
 const secret = 'edge-certificate';
 
 /**
- * The file that names the edge's certificate to Envoy. Envoy reads only a certificate named this way again when it changes.
- * Without that, the edge would stop working on the day the first certificate expires. A change is a file or link moved into the
- * certificate's folder, which is how Kubernetes renews a mounted Secret.
+ * The file that names the edge's certificate to Envoy. Envoy reloads a changed certificate only if it is named in such
+ * a file. Without that, the edge would stop working on the day the first certificate expires. A change is a file or
+ * link moved into the certificate's folder, which is how Kubernetes renews a mounted Secret.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/security/secret#certificate-rotation
  */
 export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificateFiles): ConfigObject {

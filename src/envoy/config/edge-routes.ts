@@ -9,7 +9,7 @@ const served = [
   { method: { safe_regex: { regex: 'GET|HEAD' } }, path: '/healthz' },
 ] as const;
 
-/** Routes of the edge: the service answers what the API has, Envoy itself answers 404 to everything else. */
+/** Routes of the edge: the service answers the paths of the API, and Envoy itself answers 404 to everything else. */
 export function edgeRoutes(models: { readonly perMinute: number; readonly burst: number }): ConfigObject {
   const catalog = { [modelsFilter]: modelsLimit(models) };
   return {
@@ -19,13 +19,13 @@ export function edgeRoutes(models: { readonly perMinute: number; readonly burst:
         name: 'edge',
         domains: ['*'],
         routes: [
-          // Two Host lines arrive joined; RFC 9112 §3.2 wants a 400.
+          // Two Host lines arrive joined; RFC 9112 §3.2 requires a 400.
           {
             match: { prefix: '/', headers: [{ name: ':authority', string_match: { contains: ',' } }] },
             direct_response: { status: 400 },
           },
           ...served.map(({ method, path }) => toService(method, path)),
-          // One route, the preflight of browsers included: each route would have a bucket of its own.
+          // One route for all methods, including the preflight of browsers: each route would have a bucket of its own.
           toService({ safe_regex: { regex: 'GET|HEAD|OPTIONS' } }, '/v1/models', catalog),
           { match: { prefix: '/' }, direct_response: { status: 404 } },
           { match: { connect_matcher: {} }, direct_response: { status: 404 } },
@@ -59,12 +59,12 @@ const floodFilter = 'weir.flood';
 const modelsFilter = 'weir.models';
 
 /**
- * Addresses remembered at once, about 400 bytes each. An address that is pushed out starts again with a full bucket, so there
- * must be room for well more than are active within the time that a bucket takes to refill.
+ * Addresses remembered at once, about 400 bytes each. An address that is pushed out starts again with a full bucket. So
+ * there must be room for many more addresses than are active within the time that a bucket takes to refill.
  */
 const rememberedAddresses = 50_000;
 
-/** Limits the requests of one address, whatever they ask for: what is above the limit never reaches the service. */
+/** Limits the requests of one address, whatever they ask for. Requests above the limit never reach the service. */
 export function floodLimit(limit: { readonly perSecond: number; readonly burst: number }): ConfigObject {
   return extension(floodFilter, localRateLimit, {
     ...bucketPerAddress('flood', { tokens: limit.perSecond, everySeconds: 1, burst: limit.burst }),
@@ -89,7 +89,7 @@ function modelsLimit(limit: { readonly perMinute: number; readonly burst: number
     response_headers_to_add: [
       // The bucket refills continuously: one token is never further away than this.
       retryAfter(Math.max(1, Math.ceil(60 / limit.perMinute))),
-      // The catalog is open to browsers, and so is its refusal.
+      // The catalog is open to browsers, and so are refusals of it.
       { header: { key: 'access-control-allow-origin', value: '*' }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' },
     ],
   });

@@ -7,9 +7,9 @@ import type { ConfigObject } from './typed.ts';
 const clusterHeader = 'x-weir-cluster';
 
 /**
- * Header of a request that names the endpoint to call, base64 of `address:port`. Envoy keeps to it unless the endpoint is gone
- * or unhealthy; then, and for a call that names none, Envoy chooses itself and names its choice in the same header of
- * the response. Envoy removes the request's header before the call leaves.
+ * Header of a request that names the endpoint to call, base64 of `address:port`. Envoy calls that endpoint unless it is
+ * gone or unhealthy. In that case, and if a call names none, Envoy chooses an endpoint and names it in the same header
+ * of the response. Envoy removes the request's header before the call leaves.
  */
 const endpointHeader = 'x-weir-endpoint';
 
@@ -24,13 +24,13 @@ const egressFailureHeader = 'x-weir-egress-failure';
 /** Envoy's description of the failure, for the log only. */
 const egressDetailHeader = 'x-weir-egress-detail';
 
-/** The listener through which the service calls upstreams. It changes nothing of a request but its own headers. */
+/** The listener through which the service calls upstreams. It changes only its own headers of a request. */
 export function egressListener(egressSocket: string, { isTraced }: { readonly isTraced: boolean }): ConfigObject {
   return {
     name: 'egress',
     traffic_direction: 'OUTBOUND',
     address: { pipe: { path: egressSocket, mode: 0o600 } },
-    // The limit protects against callers, and these connections are the service's.
+    // The limit is for callers' connections, and these are the service's.
     ignore_global_conn_limit: true,
     bypass_overload_manager: true,
     // Each answer that the service does not read fills this buffer. A larger one is not faster.
@@ -65,7 +65,8 @@ const otherEndpoint: ConfigObject = {
       'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
     ),
   ],
-  // Each try draws by another hash: of two endpoints, five tries all drew the one that had just refused in one call of 32.
+  // Each try chooses by another hash. With five tries and two endpoints, all tries of one call in 32 chose the endpoint
+  // that had just refused.
   host_selection_retry_max_attempts: 40,
 };
 
@@ -91,7 +92,7 @@ const connectionManager = (isTraced: boolean): ConfigObject =>
       generate_request_id: isTraced,
       server_header_transformation: 'PASS_THROUGH',
       max_request_headers_kb: 96,
-      // The service watches its own calls; Envoy never gives up on one that is under way.
+      // The service watches its own calls; Envoy never ends a call that is under way.
       stream_idle_timeout: '0s',
       request_timeout: '0s',
       // The service must learn at once that an engine's answer was cut: it may have to fail over. A Unix socket that is closed

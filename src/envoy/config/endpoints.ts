@@ -5,9 +5,9 @@ import type { ConfigObject } from './typed.ts';
 const discoveryClusterName = 'weir-discovery';
 
 /**
- * Where Envoy's clusters get their endpoints: from the service, on one gRPC stream for all of them (`serveEndpoints` of
- * src/envoy/runtime). Not from files: Envoy 1.40 opens an inotify instance for each, and aborts when it gets no more of them;
- * Linux allows a user 128 (docs/decisions/0043-endpoints-are-named-by-the-service.md).
+ * The source of the endpoints of Envoy's clusters: the service, on one gRPC stream for all clusters (`serveEndpoints`
+ * of src/envoy/runtime). Files are no alternative: Envoy 1.40 opens an inotify instance for each file, and aborts when
+ * it gets no further one. Linux allows a user 128 (docs/decisions/0043-endpoints-are-named-by-the-service.md).
  */
 export const endpointDiscovery: ConfigObject = {
   api_type: 'DELTA_GRPC',
@@ -17,7 +17,8 @@ export const endpointDiscovery: ConfigObject = {
     {
       envoy_grpc: {
         cluster_name: discoveryClusterName,
-        // A service that has started waits for this before it takes requests. Envoy's default grows to 30 s.
+        // A service that has started waits for Envoy's connection before it accepts requests. Envoy's default grows to
+        // 30 s.
         retry_policy: { retry_back_off: { base_interval: '0.1s', max_interval: '0.5s' } },
       },
     },
@@ -31,13 +32,13 @@ export const endpointDiscovery: ConfigObject = {
 export const fromDiscovery: ConfigObject = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '2s' };
 
 /**
- * The sockets on which services publish endpoints. Each of several services on one Envoy knows all endpoints, so any
- * one will do.
+ * The sockets on which services publish endpoints. Each of several services behind one Envoy knows all endpoints, so
+ * Envoy may use any of them.
  */
 export const discoveryCluster = (sockets: readonly string[]): ConfigObject =>
   socketCluster(discoveryClusterName, {
     sockets,
-    // The stream may be silent for days. A service that hangs is noticed all the same.
+    // The stream may be silent for days. These probes detect a service that hangs.
     http2: { connection_keepalive: { interval: '30s', timeout: '10s' } },
   });
 
@@ -51,7 +52,7 @@ export function renderEndpoints(cluster: string, endpoints: readonly Endpoint[])
       lb_endpoints: members.map(({ address, port, authority }) => ({
         endpoint: {
           address: { socket_address: { address, port_value: port } },
-          // Without it a health check asks for the cluster's name.
+          // Without it, the host of a health check is the cluster's name.
           health_check_config: { hostname: authority },
         },
       })),

@@ -5,7 +5,7 @@ import type { ErrorType } from '../../core/failure.ts';
 interface OwnReply {
   /** Statuses Envoy would send. */
   readonly from: readonly number[];
-  /** Status the contract has for them (docs/reference/api.md §7.1). */
+  /** Status in the API for them (docs/reference/api.md §7.1). */
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
@@ -19,7 +19,7 @@ const replies: readonly OwnReply[] = [
     from: [404],
     status: 404,
     type: 'invalid_request_error',
-    // The path without its query, which may hold a secret. Envoy escapes what stands in JSON.
+    // The path without its query, which may hold a secret. Envoy escapes the path for JSON.
     message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${longestShownPath}%`),
   },
   {
@@ -47,7 +47,7 @@ const away: OwnReply = {
   message: 'The service cannot take this request right now. It is safe to retry.',
 };
 
-/** docs/reference/api.md §7.1: the one error that is not in the envelope. */
+/** The one error without the API's envelope (docs/reference/api.md §7.1). */
 const tooLarge: ConfigObject = {
   filter: statusIs('EQ', 413),
   status_code: 413,
@@ -57,12 +57,12 @@ const tooLarge: ConfigObject = {
   },
 };
 
-/** What the service writes into an ImmediateResponse's `details`. */
+/** The text that the service writes into an ImmediateResponse's `details`. */
 const serviceDetails = 'weir';
 
 /**
- * An answer that the service gave whole counts as a local reply in Envoy, too. It needs no change: this mapper matches it first
- * and leaves it as it is.
+ * An answer that the service sends as a whole also counts as a local reply in Envoy. It needs no change: this mapper
+ * matches it first and does not modify it.
  */
 const fromService: ConfigObject = {
   filter: {

@@ -4,7 +4,7 @@ export interface RunFolder {
   readonly extprocSocket: string;
   /** Envoy listens here for the service's upstream calls. */
   readonly egressSocket: string;
-  /** The service listens here for Envoy's question which endpoints its clusters have (endpoint-discovery.ts). */
+  /** The service listens here for Envoy's endpoint discovery (endpoint-discovery.ts). */
   readonly discoverySocket: string;
   /** The service listens here for Envoy's spans, where tracing is on. */
   readonly tracesSocket: string;
@@ -13,17 +13,17 @@ export interface RunFolder {
   /** Envoy watches this folder: only a file renamed into it counts as a change. */
   readonly clustersFolder: string;
   readonly clustersFile: string;
-  /** Several services behind one Envoy each keep their part of the clusters file here (src/envoy/runtime/clusters-file.ts). */
+  /** Each of several services behind one Envoy keeps its part of the clusters file here (src/envoy/runtime/clusters-file.ts). */
   readonly clusterPartsFolder: string;
-  /** Held by the service that writes the clusters file, where there are several. */
+  /** The lock of the service that writes the clusters file, if there are several services. */
   readonly clustersLock: string;
-  /** Envoy watches this folder, too: which of several services take requests (service-cluster.ts). */
+  /** Envoy watches this folder, too. It has the file with the states of several services (service-cluster.ts). */
   readonly servicesFolder: string;
   readonly servicesFile: string;
   readonly bootstrapFile: string;
   /** The WebAssembly module that limits connections (connection-limits.ts). */
   readonly connectionsModule: string;
-  /** Where Envoy finds the edge's certificate, if it has one (edge-listener.ts). */
+  /** The file that names the edge's certificate to Envoy, if the edge has one (edge-listener.ts). */
   readonly edgeCertificateFile: string;
 }
 
@@ -69,21 +69,21 @@ function ofAll(socket: string, services: number | undefined): readonly string[] 
   return Array.from({ length: services }, (_, index) => numbered(socket, index + 1));
 }
 
-/** Where one of several services behind one Envoy listens for its ext_proc streams, by the service's number, from 1 on. */
+/** The socket on which one of several services behind one Envoy receives ext_proc streams, by the service's number, from 1 on. */
 export const extprocSocketOf = ({ extprocSocket }: RunFolder, service: number): string =>
   numbered(extprocSocket, service);
 
-/** As `extprocSocketOf`, for the question which endpoints there are. */
+/** Like `extprocSocketOf`, for Envoy's endpoint discovery. */
 export const discoverySocketOf = ({ discoverySocket }: Pick<RunFolder, 'discoverySocket'>, service: number): string =>
   numbered(discoverySocket, service);
 
-/** As `extprocSocketOf`, for Envoy's spans. */
+/** Like `extprocSocketOf`, for Envoy's spans. */
 export const tracesSocketOf = ({ tracesSocket }: RunFolder, service: number): string => numbered(tracesSocket, service);
 
 /** The socket on which each of the services behind one Envoy publishes endpoints. */
 export const discoverySocketsOf = ({ discoverySocket }: RunFolder, services: number | undefined): readonly string[] =>
   ofAll(discoverySocket, services);
 
-/** Where each of them takes Envoy's spans. */
+/** The socket on which each of the services behind one Envoy receives Envoy's spans. */
 export const tracesSocketsOf = ({ tracesSocket }: RunFolder, services: number | undefined): readonly string[] =>
   ofAll(tracesSocket, services);

@@ -5,8 +5,9 @@ import { extension, type ConfigObject, typed } from './typed.ts';
 export const serviceCluster = 'weir-service';
 
 /**
- * The ext_proc services behind their Unix sockets. One is always at the same place. Several come from a file, which says for
- * each whether it takes requests (`renderServices`), and a request goes to the one that has the fewest open.
+ * The ext_proc services behind their Unix sockets. A single service always has the same socket. Several services come
+ * from a file that states for each whether it gets requests (`renderServices`). A request goes to the service with the
+ * fewest open requests.
  */
 export function servicesCluster(files: RunFolder, services: number | undefined): ConfigObject {
   return {
@@ -106,7 +107,7 @@ const health: Readonly<Record<ServiceState, string>> = {
   away: 'UNHEALTHY',
 };
 
-/** The services of an Envoy that has several, in the order of their numbers, as the file that Envoy watches. */
+/** The services of an Envoy that has several, in the order of their numbers: the content of the file that Envoy watches. */
 export function renderServices(
   files: RunFolder,
   { states, version }: { readonly states: readonly ServiceState[]; readonly version: string },

@@ -1,8 +1,8 @@
 import { type ConfigObject, typed } from './typed.ts';
 
 /**
- * A cluster for gRPC to Unix sockets that stay where they are: of several services on one Envoy any one will do. `http2`: options of
- * the connections (`envoy.config.core.v3.Http2ProtocolOptions`).
+ * A cluster for gRPC to Unix sockets whose paths do not change. If there are several sockets, Envoy may use any of
+ * them. `http2`: options of the connections (`envoy.config.core.v3.Http2ProtocolOptions`).
  */
 export function socketCluster(
   name: string,

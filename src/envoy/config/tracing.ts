@@ -6,7 +6,8 @@ const tracesCluster = 'weir-traces';
 
 /**
  * Envoy's tracer on the edge: its span is the first one here, so it decides which traces are recorded. Envoy asks
- * `random_sampling` before the sampler, and below 100 overwrites what a caller has decided: the ratio is the sampler's.
+ * `random_sampling` before the sampler, and below 100 overwrites what a caller has decided. So the ratio is set in the
+ * sampler.
  */
 export function edgeTracing({ followsCaller, ratio }: TraceSampling): ConfigObject {
   return tracing(followsCaller ? parentBased(ratio) : ofRatio(ratio));
@@ -21,7 +22,7 @@ function tracing(sampler: ConfigObject): ConfigObject {
     client_sampling: { value: 0 },
     random_sampling: { value: 100 },
     provider: extension('envoy.tracers.opentelemetry', 'envoy.config.trace.v3.OpenTelemetryConfig', {
-      // The service puts the name that the operator has chosen in its place.
+      // The service replaces this name by the operator's.
       service_name: 'weir',
       grpc_service: { envoy_grpc: { cluster_name: tracesCluster }, timeout: '5s' },
       sampler,
@@ -41,11 +42,15 @@ const ofRatio = (ratio: number): ConfigObject =>
     sampling_percentage: { numerator: Math.round(ratio * 1_000_000), denominator: 'MILLION' },
   });
 
-/** Envoy hands its spans to the service, which exports them with its own (docs/decisions/0053-envoy-hands-its-spans-to-the-service.md). Of several services any one will do. */
+/**
+ * Envoy sends its spans to the service, which exports them with its own
+ * (docs/decisions/0053-envoy-hands-its-spans-to-the-service.md). If there are several services, any of them may get the
+ * spans.
+ */
 export const tracingCluster = (sockets: readonly string[]): ConfigObject =>
   socketCluster(tracesCluster, { sockets, http2: {} });
 
-/** Runtime values: a worker thread of Envoy hands its spans over once a second, or when it has so many. */
+/** Runtime values: a worker thread of Envoy sends its spans once a second, or as soon as it has this many. */
 export const tracingRuntime: ConfigObject = {
   'tracing.opentelemetry.min_flush_spans': 512,
   'tracing.opentelemetry.flush_interval_ms': 1000,

@@ -11,7 +11,7 @@ export interface EnvoyFailingEndpoint {
 
 /** A certificate of the edge. */
 interface EdgeCertificate {
-  /** The names and addresses that it is for. */
+  /** The names and addresses that the certificate is for. */
   readonly names: readonly string[];
   /** Milliseconds since the Unix epoch. */
   readonly expiresAt: number;
@@ -31,8 +31,8 @@ export interface EnvoyAdmin {
   /** Values of all counters and gauges whose name matches a regular expression, like `stats`. */
   readonly statsLike: (pattern: string) => Promise<ReadonlyMap<string, number | string>>;
   /**
-   * Names of the clusters that Envoy has from the clusters file. Those that still wait for their endpoints or their first
-   * health check are `warming`: a call to one of them finds no cluster yet.
+   * Names of the clusters that Envoy has from the clusters file. Clusters that still wait for their endpoints or their
+   * first health check are `warming`: a call to one of them finds no cluster yet.
    */
   readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
   /** The endpoints of these clusters that get no requests, by cluster. Envoy writes half a kilobyte about each endpoint of them. */
@@ -43,13 +43,16 @@ export interface EnvoyAdmin {
   readonly ownCertificates: () => Promise<readonly EdgeCertificate[]>;
   /** Sets values of Envoy's runtime, until it ends. */
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
-  /** Makes Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls upstream go on. */
+  /**
+   * Makes Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls to
+   * upstreams go on.
+   */
   readonly drain: () => Promise<void>;
   /** Makes Envoy announce its end: `/readyz` is 503, and open connections end with their next answer. Envoy goes on serving. */
   readonly announceEnd: () => Promise<void>;
   /** Requests of callers that are not finished. */
   readonly openRequests: () => Promise<number>;
-  /** Takes `announceEnd` back; a listener that `drain` has closed stays closed. */
+  /** Withdraws `announceEnd`; a listener that `drain` has closed stays closed. */
   readonly withdrawEnd: () => Promise<void>;
   readonly close: () => void;
 }
@@ -95,7 +98,8 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
     clusters: async () => {
       const dump = async (resource: string): Promise<readonly string[]> =>
         clusterNames(await call('GET', `/config_dump?resource=${resource}&mask=cluster.name`));
-      // In this order: a cluster that stops warming between the two is then in both, and not in neither.
+      // In this order, a cluster that stops warming between the two questions is in both answers. In the other order,
+      // it would be in neither.
       const warming = await dump('dynamic_warming_clusters');
       const active = await dump('dynamic_active_clusters');
       return { active, warming: warming.filter((name) => !active.includes(name)) };
@@ -108,7 +112,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       await call('POST', `/runtime_modify?${query.join('&')}`);
     },
     drain: async () => {
-      // The first call has open connections close after their answer, the second stops listening.
+      // The first call makes open connections close after their next answer. The second call stops listening.
       await call('POST', '/drain_listeners?graceful&skip_exit');
       await call('POST', '/drain_listeners?inboundonly');
     },
@@ -169,7 +173,10 @@ function failingIn(dump: unknown): ReadonlyMap<string, readonly EnvoyFailingEndp
   );
 }
 
-/** https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/admin/v3/certs.proto. Chains are Envoy's own, the others it trusts. */
+/**
+ * https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/admin/v3/certs.proto. `cert_chain` has Envoy's own certificates.
+ * The fields that are left out have the certificates that Envoy trusts.
+ */
 const certificateList = z.object({
   certificates: z
     .array(
@@ -210,7 +217,7 @@ function parseStats(text: string): ReadonlyMap<string, number | string> {
   return stats;
 }
 
-/** The dump is Envoy's own and regular; names are the only strings under that key, which the mask asked for. */
+/** A regular expression is enough: the dump always has the same form, and the mask selected only the names of clusters. */
 function clusterNames(dump: string): readonly string[] {
   return [...dump.matchAll(/"name": ("(?:[^"\\]|\\.)*")/g)].map(([, name = '""']) => String(JSON.parse(name)));
 }

@@ -5,20 +5,20 @@ import { renderClusters } from '../config/clusters.ts';
 import type { EnvoyAdmin, EnvoyFailingEndpoint } from './admin.ts';
 import { type ClustersFileOptions, isReached, openClustersFile } from './clusters-file.ts';
 
-/** Which clusters Envoy has, by its own account. */
+/** The clusters that Envoy has, as Envoy reports them. */
 export interface EnvoyClusters {
-  /** Names of those that can be called. */
+  /** Names of the clusters that can be called. */
   readonly active: ReadonlySet<string>;
-  /** By backend. */
+  /** Endpoints by the name of their backend. */
   readonly endpoints: ReadonlyMap<string, EnvoyEndpoints>;
 }
 
-/** The endpoints of a backend, by Envoy's account. */
+/** The endpoints of a backend, as Envoy reports them. */
 export interface EnvoyEndpoints {
   readonly total: number;
-  /** Those that Envoy uses: neither their health check nor connections to them fail. */
+  /** Endpoints that Envoy uses: neither their health check nor connections to them fail. */
   readonly healthy: number;
-  /** The others in the order of their names, as far as Envoy was asked for them. */
+  /** The other endpoints in the order of their names, as far as Envoy was asked for them. */
   readonly failing: readonly EnvoyFailingEndpoint[];
 }
 
@@ -48,7 +48,7 @@ class EnvoyAway extends Error {
   }
 }
 
-/** Envoy has all clusters but these. */
+/** Envoy has refused these clusters, and has all others. */
 export class ClustersRejected extends Error {
   readonly clusters: readonly string[];
   readonly reason: string;
@@ -65,7 +65,7 @@ interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'shared'> {
   readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
   readonly runFolder: Pick<ClustersFileOptions, 'clustersFolder' | 'clustersFile'>;
   readonly clock: Clock;
-  /** Envoy's log, where it can be read: the admin interface does not report why a cluster was refused. */
+  /** Envoy's log, if it can be read: the admin interface does not report why a cluster was refused. */
   readonly envoyLogFile?: string;
   /** How long Envoy may take, its own start included. Default 30 s. */
   readonly confirmWithinMs?: number;
@@ -91,7 +91,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
       refused = new Map(missing.map((name) => [name, reason]));
       throw new ClustersRejected(missing, reason);
     }
-    // Where other services write the file, too, Envoy refused their clusters.
+    // If other services write the file, too, the refused clusters are theirs.
     if (answer === 'refused' && shared === undefined) throw new Error('Envoy refused the clusters file.');
     refused = new Map();
   };
@@ -134,7 +134,7 @@ function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<stri
   return counts;
 }
 
-/** Clusters that Envoy is asked about in one look, those without a healthy endpoint first. */
+/** Most clusters that Envoy is asked about in one look. Clusters without a healthy endpoint come first. */
 const mostClusters = 20;
 
 /** Asks Envoy for names only of clusters with failing endpoints, because its answer about each endpoint is long. */
@@ -182,7 +182,7 @@ function discovery(admin: ClusterPublisherOptions['admin']): Promise<Discovery |
   );
 }
 
-/** Envoy reads a changed file within a few milliseconds. It sends no notice, so it has to be asked. */
+/** Envoy reads a changed file within a few milliseconds. It sends no notice, so the service has to ask. */
 const askEveryMs = 10;
 const askEveryMsWhenAway = 200;
 
@@ -213,7 +213,7 @@ async function confirmation(options: {
 /** A health check without an answer takes three seconds; after that Envoy knows whether a new cluster can be used. */
 const warmWithinMs = 5_000;
 
-/** The clusters that Envoy does not have, once it knows of the others whether they can be used. */
+/** The clusters that Envoy does not have. Resolves once Envoy knows whether the other clusters can be used. */
 async function missingClusters(options: {
   readonly admin: ClusterPublisherOptions['admin'];
   readonly clock: Clock;
@@ -231,7 +231,7 @@ async function missingClusters(options: {
   }
 }
 
-/** What Envoy's log says last about one of the clusters. */
+/** The last reason in Envoy's log for the refusal of one of the clusters. */
 async function refusalReason(clusters: readonly string[], logFile: string | undefined): Promise<string> {
   const lines = logFile === undefined ? [] : (await endOfFile(logFile)).split('\n');
   const marks = clusters.map((name) => `cluster '${name}' config rejected: `);
@@ -256,7 +256,7 @@ async function endOfFile(file: string): Promise<string> {
       await handle.close();
     }
   } catch {
-    // Without the log, the message names the log.
+    // If the log cannot be read, the error message refers to it.
     return '';
   }
 }

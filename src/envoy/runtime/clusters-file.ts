@@ -9,7 +9,10 @@ import type { ConfigObject } from '../config/typed.ts';
 export interface ClustersFile {
   /** Writes an empty set unless there is a file: Envoy does not start without one. */
   readonly prepare: () => Promise<void>;
-  /** Writes these clusters, and those that other services behind the same Envoy need. Resolves to the version of the file. */
+  /**
+   * Writes these clusters, and the clusters that other services behind the same Envoy need. Resolves to the version of
+   * the file.
+   */
   readonly replace: (clusters: readonly Cluster[]) => Promise<string>;
 }
 
@@ -23,11 +26,11 @@ export interface ClustersFileOptions {
   readonly shared?: SharedClusters | undefined;
 }
 
-/** What a service needs to share the file with other services. */
+/** The means by which a service shares the file with other services. */
 export interface SharedClusters {
   /** The folder in which each service writes its own clusters. */
   readonly partsFolder: string;
-  /** Names this service among them, and stays the same over its restarts. */
+  /** Distinguishes this service from the others, and stays the same over its restarts. */
   readonly name: string;
   /** Runs a function while no other service writes. */
   readonly exclusively: <Result>(run: () => Promise<Result>) => Promise<Result>;
@@ -37,16 +40,16 @@ const rendered = z.object({ version_info: z.string(), resources: z.array(z.loose
 type Rendered = z.output<typeof rendered>;
 
 /**
- * Opens the file. Several services behind one Envoy follow the catalog each at its own pace: one may have a new cluster before
- * the others have heard of it, and one may still serve a request on a cluster that the others have given up. So each writes
- * down its own set, and the file is the union of all sets, whichever service writes it. A cluster of one name has one content
- * (docs/decisions/0005-clusters-are-named-by-content.md).
+ * Opens the file. Several services behind one Envoy follow the catalog each at its own pace: one service may have a new
+ * cluster that the others do not know yet, and may still serve a request on a cluster that the others have dropped. So
+ * each service writes down its own set, and the file is the union of all sets, whichever service writes it. A cluster
+ * of one name has one content (docs/decisions/0005-clusters-are-named-by-content.md).
  */
 export function openClustersFile(options: ClustersFileOptions): ClustersFile {
   const { clustersFolder, clustersFile, now, render, shared } = options;
   let last: number | undefined;
 
-  /** Envoy counts only a file moved into the folder as a change, and a reader never sees half of one. */
+  /** Envoy counts only a file moved into the folder as a change, and a reader never sees half a file. */
   async function move(file: string, content: ConfigObject | Rendered): Promise<void> {
     const draft = join(dirname(clustersFolder), `clusters.json.draft${shared === undefined ? '' : `-${shared.name}`}`);
     await writeFile(draft, JSON.stringify(content), { mode: 0o600 });
@@ -96,12 +99,15 @@ function sequenceOf(version: string): number {
   return Number(/^\d+/.exec(version)?.[0] ?? 0);
 }
 
-/** Whether Envoy has this version or a later one. A later one has the same clusters of this service. */
+/** Whether Envoy has this version or a later one. A later version has the same clusters of this service. */
 export function isReached(version: string, by: string): boolean {
   return sequenceOf(by) >= sequenceOf(version);
 }
 
-/** Undefined where there is no such file. One that a service of another version wrote is read as far as its clusters have names. */
+/**
+ * Undefined if there is no such file. From a file of another version of the service, only the names of the clusters
+ * must be readable.
+ */
 async function readRendered(file: string): Promise<Rendered | undefined> {
   try {
     return rendered.parse(JSON.parse(await readFile(file, 'utf8')));

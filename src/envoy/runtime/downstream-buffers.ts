@@ -4,10 +4,10 @@ import type { EnvoyAdmin } from './admin.ts';
 import { createKernelTables, type KernelTables } from './kernel-queues.ts';
 
 /**
- * Keeps what Envoy and the service hold for slow readers below a limit, for one reader and for all. ext_proc does not report a
- * reader that stops, and Envoy accepts all it is sent; so the service looks at Envoy's gauges of buffered bytes and, when those are
- * not empty, at the kernel's queue of the reader's connection. No sample is taken while every answer has less than half of its
- * window unconfirmed.
+ * Limits the bytes that Envoy and the service hold for slow readers, for one reader and for all readers. ext_proc does
+ * not report that a reader has stopped, and Envoy accepts all bytes. So the service samples Envoy's gauges of buffered
+ * bytes and, if these are not zero, the kernel's queue of the reader's connection. It takes no sample while every
+ * answer has less than half of its window unconfirmed.
  */
 export interface DownstreamBuffers {
   /** `connection`: the header `x-weir-client-connection`, an `address:port` and a protocol. */
@@ -18,16 +18,22 @@ export interface DownstreamBuffers {
 interface DownstreamBuffersOptions {
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;
-  /** The tables of Envoy's network namespace. Default: those of this process. */
+  /** The tables of Envoy's network namespace. Default: the tables of this process's namespace. */
   readonly tables?: KernelTables;
   readonly limits?: DeliveryLimits;
 }
 
-/** Bytes that answers may have unconfirmed: `totalBytes` and one `smallWindowBytes` for each answer is the most for all together. */
+/**
+ * The limits of bytes that are sent to readers but not confirmed. All answers together have at most `totalBytes`, plus
+ * one `smallWindowBytes` for each answer.
+ */
 interface DeliveryLimits {
-  /** Of one answer. */
+  /** Limit for one answer. */
   readonly windowBytes: number;
-  /** Of all answers, beyond half of a small window for each. While they have more, each answer has only a small window. */
+  /**
+   * Limit for all answers, where half of a small window for each answer is not counted. Above this limit, each answer
+   * has only a small window.
+   */
   readonly totalBytes: number;
   readonly smallWindowBytes: number;
 }
@@ -38,7 +44,10 @@ export const deliveryLimits: DeliveryLimits = {
   smallWindowBytes: 128 * 1024,
 };
 
-/** Looking is cheap, but not free with thousands of connections: less often while nothing changes. */
+/**
+ * Shortest time between two samples. A sample has a cost with thousands of connections, so samples become rarer while
+ * nothing changes.
+ */
 const fastestSampleMs = 50;
 const slowestSampleMs = 800;
 /** The wait after a sample, in multiples of the time for which the sample held the event loop. */
@@ -46,15 +55,18 @@ const restAfterSample = 9;
 
 /** Rates for readers whose connection cannot be observed, in bytes a second. */
 const trickle = {
-  /** For one: several times what the fastest engine streams. */
+  /** Most for one reader: several times what the fastest engine streams. */
   most: 256 * 1024,
-  /** For all together. */
+  /** For all readers together. */
   total: 16 * 1024 * 1024,
-  /** For one among many: what an engine streams. One who has stopped gets to Envoy's limit of 8 MiB in four minutes. */
+  /**
+   * Least for one of many readers: the speed of an engine. A reader that has stopped reaches Envoy's limit of 8 MiB in
+   * four minutes.
+   */
   least: 32 * 1024,
 };
 
-/** Bytes that each of so many readers gets in a time. */
+/** Bytes that each of `readers` readers gets in `ms` milliseconds. */
 export function trickleOf(readers: number, ms: number): number {
   const share = trickle.total / Math.max(1, readers);
   return (Math.max(trickle.least, Math.min(trickle.most, share)) * ms) / 1_000;
@@ -70,7 +82,7 @@ interface Tracked {
 export function createDownstreamBuffers(options: DownstreamBuffersOptions): DownstreamBuffers {
   const { admin, clock, tables = createKernelTables(), limits = deliveryLimits } = options;
   const watched = new Set<Tracked>();
-  /** What all open answers have unconfirmed beyond half of a small window. */
+  /** Unconfirmed bytes of all open answers, where half of a small window for each answer is not counted. */
   let excessBytes = 0;
   /** The number of readers that the last sample could not observe. */
   let unclearReaders = 0;
@@ -106,7 +118,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
       if (window.confirmed > confirmed) everyMs = fastestSampleMs;
     }
     restMs = restAfterSample * (clock.elapsed() - begun);
-    // After all have been looked at: what one reader has taken makes room for others.
+    // After all windows are up to date, because bytes that one reader has received make room for the others.
     for (const tracked of watched) {
       if (!hasRoom(tracked.window, limitBytes())) continue;
       const run = tracked.waiting;
@@ -149,7 +161,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
             return;
           }
           tracked.waiting = run;
-          // Its window may have become a small one since it wrote.
+          // Since the last write, the answer's window may have become a small one.
           watch(tracked);
         },
         release: () => {
@@ -198,19 +210,19 @@ export function isWatched(window: DeliveryWindow, limitBytes: number): boolean {
   return unconfirmed(window) > limitBytes / 2;
 }
 
-/** What a sample shows of the connection that an answer goes to. */
+/** What a sample shows about the connection of an answer. */
 type DeliveryObservation =
   /** Nothing written before the last sample is still held for the reader. */
   | 'clear'
-  /** The reader has not taken what it was sent. */
+  /** Bytes that were sent to the reader are still held for it. */
   | 'held'
-  /** Bytes are held for some reader, and for which one cannot be seen. */
+  /** Bytes are held for some reader, but the sample does not show for which one. */
   | 'unclear';
 
 /**
- * Applies a sample. Bytes written since the sample before may not have reached Envoy yet, so `clear` confirms only up to the
- * mark. `unclear` lets `trickleBytes` more through: a reader that keeps up goes on slowly, and one that does not is cut by
- * Envoy when Envoy holds too much for it.
+ * Applies a sample. Bytes written since the sample before may not have reached Envoy yet, so `clear` confirms only up
+ * to the mark. `unclear` confirms `trickleBytes` more: a reader that keeps up goes on slowly, and Envoy ends the
+ * connection of a reader that has stopped when it holds too much for that reader.
  */
 export function applyObservation(window: DeliveryWindow, observation: DeliveryObservation, trickleBytes: number): void {
   switch (observation) {
@@ -226,14 +238,17 @@ export function applyObservation(window: DeliveryWindow, observation: DeliveryOb
   window.marked = window.written;
 }
 
-/** Below this Envoy holds nothing that matters: bytes on their way through, of all streams together. */
+/** Up to this, Envoy's buffers do not matter: these are bytes on their way through, of all streams together. */
 const floorBytes = 64 * 1024;
 
-/** Bytes of HTTP/1.1 answers (and of HTTP/2 ones past flow control), and of HTTP/2 ones that flow control holds. */
+/**
+ * The first gauge counts bytes of HTTP/1.1 answers, and of HTTP/2 answers past flow control. The second counts bytes of
+ * HTTP/2 answers that flow control holds.
+ */
 const writeGauge = 'http.edge.downstream_cx_tx_bytes_buffered';
 const flowGauge = 'http2.pending_send_bytes';
 
-/** Reads the gauges, and the kernel's tables if need be, once for all answers. Resolves to what they show of each. */
+/** Reads the gauges, and the kernel's tables if need be, once for all answers. Resolves to a function that observes one answer. */
 async function takeSample(
   admin: DownstreamBuffersOptions['admin'],
   tables: KernelTables,
@@ -245,11 +260,12 @@ async function takeSample(
   const queues = await tables.look();
   return ({ peer, http2 }) => {
     const queue = queues?.queueOf(peer);
-    // The kernel does not print its table in one go: with thousands of connections coming and going a row of an open
-    // connection can be missing. Of a connection that has ended, the result does not matter any more.
+    // The kernel does not print its table in one go. While thousands of connections come and go, the row of an open
+    // connection can be missing. If the connection has ended, the result does not matter any more.
     if (queue === undefined && queues !== undefined) return 'unclear';
-    // Envoy keeps bytes of its own only while the kernel's queue is full; one that is empty has none behind it, except
-    // those that HTTP/2 flow control holds, and these are counted for all connections together.
+    // Envoy keeps bytes of its own only while the kernel's queue is full. So an empty queue means that Envoy holds
+    // nothing for the connection, except bytes that HTTP/2 flow control holds. These are only counted for all
+    // connections together.
     if (queue === 0) return http2 && inStreams > floorBytes ? 'unclear' : 'clear';
     if (queue === undefined) return inConnections <= floorBytes && !http2 ? 'clear' : 'unclear';
     return 'held';

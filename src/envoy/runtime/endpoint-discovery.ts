@@ -20,8 +20,8 @@ interface DiscoveryStatus {
 /** Publishes to Envoy which endpoints its clusters have. */
 export interface EndpointDiscovery {
   /**
-   * Sets the endpoints of a cluster. Resolves when Envoy has taken them. Resolves at once where no Envoy has the cluster: Envoy
-   * gets the endpoints when it asks. Never rejects.
+   * Sets the endpoints of a cluster. Resolves when Envoy has accepted them. Resolves at once if no Envoy has the
+   * cluster: Envoy gets the endpoints when it asks. Never rejects.
    */
   readonly set: (cluster: string, endpoints: readonly Endpoint[]) => Promise<void>;
   /** Forgets a cluster. An Envoy that still has the cluster keeps its endpoints. */
@@ -41,7 +41,7 @@ const protoFile = fileURLToPath(new URL('../../../protos/endpoint_discovery.prot
 const serviceName = 'envoy.service.discovery.v3.AggregatedDiscoveryService';
 const typeUrl = 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment';
 
-/** What Envoy says. */
+/** The parts of Envoy's messages that are read. */
 const request = z.object({
   type_url: z.string().default(''),
   resource_names_subscribe: z.array(z.string()).default([]),
@@ -57,8 +57,9 @@ interface Resource {
 }
 
 /**
- * Serves Envoy's endpoint discovery on a Unix socket, as incremental xDS: only what has changed is sent. A cluster whose
- * endpoints are not known yet gets no answer, because Envoy would take an empty one for "none".
+ * Serves Envoy's endpoint discovery on a Unix socket, as incremental xDS: only what has changed is sent. A cluster
+ * whose endpoints are not known yet gets no answer, because to Envoy an empty answer would mean that the cluster has
+ * none.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/api-docs/xds_protocol#incremental-xds
  */
 export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise<EndpointDiscovery> {
@@ -126,7 +127,7 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
   };
 }
 
-/** One Envoy. */
+/** One connected Envoy. */
 interface Subscriber {
   readonly take: (message: z.output<typeof request>) => void;
   /** Resolves when Envoy has answered the change, has no such cluster, or has disconnected. */
@@ -157,7 +158,7 @@ function createSubscriber(options: {
     if (unanswered !== undefined || hasLeft) return;
     const resources = [...unsent].flatMap((cluster) => known.get(cluster) ?? []);
     unsent = new Set();
-    // All of them may have been dropped meanwhile.
+    // All changed clusters may have been dropped in the meantime.
     if (resources.length === 0) return sending.resolve();
     nonce += 1;
     unanswered = { nonce: String(nonce), sentAt: performance.now(), answered: sending.resolve };
@@ -167,7 +168,7 @@ function createSubscriber(options: {
 
   return {
     take: (message) => {
-      // Envoy asks here for nothing else.
+      // Envoy requests only this type on the stream.
       if (message.type_url !== typeUrl) return;
       if (unanswered !== undefined && message.response_nonce === unanswered.nonce) {
         unanswered.answered();

@@ -19,8 +19,9 @@ export interface KernelTables {
 const maxTableBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the tables of every TCP socket, which the service shares with Envoy (same machine or same pod). proc_net_tcp(5).
- * Each reading reuses the memory of the one before: on a busy machine a table has megabytes, several times a second.
+ * Opens the tables of all TCP sockets, which the service shares with Envoy (same machine or same pod). proc_net_tcp(5).
+ * Each reading reuses the memory of the reading before: on a busy machine a table has megabytes, and is read several
+ * times a second.
  */
 export function createKernelTables(): KernelTables {
   const readers = ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => createTableReader(path));
@@ -58,9 +59,9 @@ const readAheadBytes = 64 * 1024;
 const mostSearches = 8;
 
 /**
- * Looks peers up in tables as the kernel prints them. A busy machine has tens of thousands of rows. For a handful of peers the bytes
- * are searched unparsed. For many peers the rows are indexed once: a search for each of 1,000 peers in 2,000 rows held the event
- * loop for 95 ms, the index takes 1 ms.
+ * Looks peers up in tables in the kernel's own format. A busy machine has tens of thousands of rows. For a handful of
+ * peers the bytes are searched unparsed. For many peers the rows are indexed once: a search for each of 1,000 peers in
+ * 2,000 rows held the event loop for 95 ms, the index takes 1 ms.
  */
 export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
   let searches = 0;
@@ -79,13 +80,13 @@ export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
   };
 }
 
-/** A connection that both ends have closed. Its ports are soon used again. */
+/** State of a connection that both ends have closed. Its ports are soon used again. */
 const timeWait = '06';
 
 /**
  * Columns: `sl local_address rem_address st tx_queue:rx_queue …`, all hexadecimal. On one machine both ends of a
- * connection are in the table, and the peer's own row has its address in the local column: what follows it there is an
- * address, not a state of two digits. One peer may have connections to several ports of ours; the fullest one counts.
+ * connection are in the table. The peer's own row has its address in the local column, where another address follows,
+ * and not a state of two digits. One peer may have connections to several ports of ours; the fullest queue counts.
  */
 function findQueue(table: Buffer, remote: string): number | undefined {
   const column = ` ${remote} `;
@@ -118,7 +119,10 @@ function indexQueues(tables: readonly Buffer[]): ReadonlyMap<string, number> {
   return queues;
 }
 
-/** The forms in which the kernel may print `address:port`: an IPv4 peer of a listener for both is in the table of IPv6, mapped. */
+/**
+ * The forms in which the kernel may print `address:port`. If a listener accepts both families, an IPv4 peer is in the
+ * table of IPv6, as a mapped address.
+ */
 function remoteColumns(peer: string): readonly string[] {
   const [, bracketed, plain, port = ''] = /^(?:\[(.+)\]|([^:]+)):(\d+)$/.exec(peer) ?? [];
   const hexPort = Number(port).toString(16).toUpperCase().padStart(4, '0');

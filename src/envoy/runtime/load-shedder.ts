@@ -14,7 +14,7 @@ export interface LoadShedderOptions {
   readonly shed: (percent: number) => Promise<void>;
   readonly clock: Clock;
   readonly stepMs: number;
-  /** The share that Envoy admits from now on, after the share before. */
+  /** Computes the share that Envoy admits from now on, from the share that it has admitted so far. */
   readonly next: (admitRatio: number) => number;
 }
 
@@ -23,7 +23,7 @@ export function shedAtEnvoy(admin: Pick<EnvoyAdmin, 'setRuntime'>): LoadShedderO
   return (percent) => admin.setRuntime({ 'weir.shed.hold': percent === 0 ? 0 : 100, 'weir.shed.percent': percent });
 }
 
-/** A restarted Envoy has lost the setting. */
+/** The setting is repeated after so many steps, because a restarted Envoy has lost it. */
 const repeatEverySteps = 10;
 
 /**

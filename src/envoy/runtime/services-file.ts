@@ -4,7 +4,7 @@ import type { RunFolder } from '../config/run-folder.ts';
 import { renderServices, type ServiceState } from '../config/service-cluster.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
-/** The file in which Envoy reads which of several services take requests. */
+/** The file in which Envoy reads the states of several services. */
 interface ServicesFile {
   /** Changes the states, in the order of the services' numbers. Envoy has them a few milliseconds later. */
   readonly set: (states: readonly ServiceState[]) => void;

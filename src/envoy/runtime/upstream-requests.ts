@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
-/** Requests of one backend, as Envoy counts them. */
+/** The number of requests of one backend, as counted by Envoy. */
 interface UpstreamRequests {
   /** On a connection to an engine. */
   readonly active: number;

@@ -5,9 +5,9 @@ import type { EndpointHealth, EndpointStatus } from './endpoint-health.ts';
 export interface ChooseOptions {
   readonly now: number;
   readonly stream: boolean;
-  /** `Plan.affinity`. Calls with the same one go to the same endpoint while it is healthy and has room. */
+  /** `Plan.affinity`. Calls with the same affinity go to the same endpoint while it is healthy and has room. */
   readonly affinity: string | undefined;
-  /** Whether the attempt may probe an endpoint. An attempt of a request that has failed already may not. */
+  /** Whether the attempt may probe an endpoint. False after an earlier attempt of the request on this route. */
   readonly mayProbe: boolean;
   /** A random number, 0 ≤ turn < 1. */
   readonly turn: number;
@@ -18,19 +18,20 @@ interface Candidate {
   readonly status: EndpointStatus;
 }
 
-/** An endpoint keeps its prompts while it is worth a tenth of the best endpoint. */
+/** Least worth of an endpoint that keeps its prompts, as a share of the best endpoint's worth. */
 const leastWorth = 0.1;
 /**
- * Most attempts under way on an endpoint for its own prompts: so many times the even share, or so many attempts. With few attempts,
- * chance alone gives an endpoint twice its share, and an attempt that goes elsewhere is computed without the cache.
+ * Most attempts under way on an endpoint that may get more of its own prompts: so many times the even share, or so many attempts,
+ * whichever is more. With few attempts, chance alone gives an endpoint twice its share, and an attempt that goes elsewhere is
+ * computed without the cache.
  */
 const mostOfEvenShare = 1.5;
 const fewAttempts = 8;
 
 /**
- * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe, which is one attempt. Then comes the prompt's own
- * endpoint, if it is healthy and has room. Otherwise chance decides by score, as between routes. If none is healthy, an endpoint
- * that fails at once is better than none. Undefined: all are full, cooling off, or keep requests waiting.
+ * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe. The attempt is then the probe. Then comes
+ * the prompt's own endpoint, if it is healthy and has room. Otherwise chance decides by score, as between routes. If none is
+ * healthy, an endpoint that fails at once is better than none. Undefined: all are full, cooling off, or keep requests waiting.
  */
 export function chooseEndpoint(
   endpoints: readonly EndpointHealth[],
@@ -52,8 +53,8 @@ export function chooseEndpoint(
 }
 
 /**
- * Returns the endpoint that has a prompt's beginning in its prefix cache. Rendezvous hashing finds it, so that every replica with the
- * same key finds the same one, and an endpoint that comes or goes moves only its own share of the prompts.
+ * Returns the endpoint that has a prompt's beginning in its prefix cache. Rendezvous hashing finds it, so that every replica with
+ * the same key finds the same endpoint. An endpoint that is added or removed moves only its own share of the prompts.
  */
 function prefixOwner(
   candidates: readonly Candidate[],

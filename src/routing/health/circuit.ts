@@ -1,4 +1,7 @@
-/** `probe`: open for so long that one attempt may test whether the route has recovered. `open`: also while that attempt runs. */
+/**
+ * `probe`: the circuit has been open so long that one attempt may test whether the route has recovered. `open`: no attempt may,
+ * also while that test runs.
+ */
 export type CircuitState = 'closed' | 'probe' | 'open';
 
 /** An attempt's pass through the circuit. The result of a pass from before the circuit last opened is ignored. */
@@ -9,7 +12,7 @@ export interface CircuitTicket {
   readonly forced?: true;
 }
 
-/** A circuit breaker. Keeps requests from a target that fails, and tests with single probes whether it works again. */
+/** A circuit breaker. Keeps requests away from a target that fails, and tests with single probes whether it works again. */
 export interface Circuit {
   readonly state: (now: number) => CircuitState;
   /** Whether the circuit is open and no probe is under way: requests that wait behind it should go elsewhere. */
@@ -21,10 +24,10 @@ export interface Circuit {
   readonly force: () => CircuitTicket;
   /** A ticket for a result whose attempt did not call `begin`. */
   readonly unannounced: () => CircuitTicket;
-  /** Call it with the first output. The output of a probe closes the circuit on trial. True: it closed. */
+  /** Call it at the first output. The output of a probe closes the circuit on trial. True: the circuit closed. */
   readonly alive: (ticket: CircuitTicket) => boolean;
   readonly succeeded: (ticket: CircuitTicket) => void;
-  /** `trip`: opens the circuit at once. True: it opened. */
+  /** `trip`: opens the circuit at once. True: the circuit opened. */
   readonly failed: (ticket: CircuitTicket, now: number, options: { readonly trip: boolean }) => boolean;
   /** Call it for an attempt whose end proves nothing. The next attempt may probe. */
   readonly released: (ticket: CircuitTicket) => void;
@@ -36,7 +39,7 @@ export interface CircuitOptions {
   readonly failuresInRow: () => number;
   /** How long the circuit stays open the first time. Doubled with each probe that fails. */
   readonly openMs: number;
-  /** Returns how long it stays open at most. Called each time it opens. */
+  /** Returns how long the circuit stays open at most. Called each time it opens. */
   readonly mostOpenMs: () => number;
   /** A probe without a result is given up after so long, and another attempt may probe. Absent: a probe always has a result. */
   readonly probeMs?: number;
@@ -68,7 +71,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
     const span = Math.min(mostOpenMs(), openMs * 2 ** relapses);
     openings += 1;
     relapses += 1;
-    // Replicas and routes that failed together are not probed together, because of a random addition.
+    // A random addition, so that replicas and routes that failed together are not probed together.
     state = { kind: 'open', until: now + span * (1 + random() / 4) };
     return true;
   }

@@ -1,4 +1,7 @@
-/** Keeps requests from an endpoint that refused one because it was full, for the time that it named. The endpoint needs no probe afterwards. */
+/**
+ * Keeps requests away from an endpoint that refused a request because the endpoint was full, for the time that the refusal names.
+ * The endpoint needs no probe afterwards.
+ */
 export interface Cooling {
   readonly isCool: (now: number) => boolean;
   readonly refused: (
@@ -8,7 +11,7 @@ export interface Cooling {
   readonly served: () => void;
 }
 
-/** Longest wait that an engine may name. Some name the end of the day. */
+/** Longest wait that is accepted from an engine. Some engines name the end of the day. */
 const mostAskedMs = 60_000;
 /** The wait if the engine names none: after the first refusal, and at most, after several in a row. */
 const firstMs = 500;

@@ -1,4 +1,7 @@
-/** A mean in which old values count for less. They lose weight with time, so that an old state ends, and with each new value, so that a new state shows soon. */
+/**
+ * A mean in which old values count for less. Values lose weight with time, so that an old state is forgotten, and with each new
+ * value, so that a new state shows soon.
+ */
 export interface DecayedMean {
   readonly add: (now: number, value: number, options?: { readonly weight?: number }) => void;
   /** How many values the mean rests on. A value counts for half after one half-life. */

@@ -36,7 +36,7 @@ export interface EndpointMemory {
   endpoint: Endpoint;
   /** Attempts under way on the endpoint, by all routes. */
   load: BackendLoad;
-  /** That of the whole backend. */
+  /** Attempts under way on the whole backend. */
   readonly backendLoad: BackendLoad;
   readonly circuit: Circuit;
   readonly cooling: Cooling;
@@ -45,7 +45,7 @@ export interface EndpointMemory {
   readonly streams: Pace;
   readonly wholes: Pace;
   /**
-   * Whether a caller has waited in vain since the last output. A failure at once does not reset it: when a connection times out,
+   * Whether a caller has waited in vain since the last output. A failure at once does not reset this: when a connection times out,
    * Envoy fails all requests that wait for the connection together, including those that came last.
    */
   keepsWaiting: boolean;
@@ -62,9 +62,12 @@ export interface EndpointAttempt {
   readonly stream: boolean;
   /** Called when the prompt has been answered. */
   readonly answered: () => void;
-  /** Called when the engine failed on the prompt. True: it failed on it here shortly before, so this failure does not count. */
+  /**
+   * Called when the engine failed on the prompt. True: the prompt failed on this endpoint shortly before, so this failure does not
+   * count.
+   */
   readonly isRepeated: (now: number) => boolean;
-  /** Called with a failure, and whether it counts against what has failed. */
+  /** Called with each failure for which the endpoint is to blame. */
   readonly failed: (fault: Fault) => void;
 }
 
@@ -83,7 +86,7 @@ interface AttemptState {
   readonly asked: EndpointAttempt;
   readonly ticket: CircuitTicket;
   readonly begunAt: number;
-  /** Where the attempt is counted. It stays, even if new attempts on the endpoint are counted elsewhere. */
+  /** The load that counts the attempt until its end, even if another load counts new attempts on the endpoint. */
   readonly counted: BackendLoad;
   outputAt: number | undefined;
   isOver: boolean;

@@ -15,13 +15,13 @@ import { isFull, type BackendLoad } from './load.ts';
 import { createPace, leastWeight, type Pace, present } from './pace.ts';
 import type { RouteStatus } from './route-status.ts';
 
-/** The health of one endpoint, from the attempts of one route. It is ejected and probed by itself. */
+/** The health of one endpoint, from the attempts of one route. Each endpoint is ejected and probed independently of the others. */
 export interface EndpointHealth {
   readonly endpoint: Endpoint;
   /** Attempts under way on the endpoint, by all routes. */
   readonly load: BackendLoad;
   readonly pace: (stream: boolean) => Pace;
-  /** Undefined when the endpoint takes no attempt now. */
+  /** Begins an attempt. Undefined: the endpoint accepts no attempt now. */
   readonly begin: (now: number, options: EndpointAttempt) => EndpointRecord | undefined;
   readonly status: (now: number, stream: boolean) => EndpointStatus;
   /** Whether the endpoint is ejected, and no probe is under way. */
@@ -29,27 +29,30 @@ export interface EndpointHealth {
   readonly probing: (now: number) => boolean;
   /** See `Health.isAnswering`. */
   readonly isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
-  /** Whether the endpoint can take no attempt at all. */
+  /** Whether the endpoint accepts no attempt at all. */
   readonly isOut: (now: number) => boolean;
   /** Whether the endpoint is neither ejected nor cooling off. It may be full. */
   readonly isServing: (now: number) => boolean;
-  /** A fault of another endpoint holds for this one, too. */
+  /** Call it with a fault of another endpoint that is also a fault of this one. */
   readonly alsoFailed: (now: number, fault: Fault) => void;
   /**
    * Call it when the endpoint was found again. Its Host header or zone may have changed, and new attempts may be counted elsewhere.
    * Attempts under way stay where they are counted.
    */
   readonly renew: (found: { readonly endpoint: Endpoint; readonly load: BackendLoad }) => void;
-  /** Keeps attempts away for a quarter of a second. To Envoy the endpoint is gone, unhealthy, or new and not checked yet. */
+  /**
+   * Call it when Envoy has chosen another endpoint, because this one is gone, unhealthy, or new and not checked yet. Keeps attempts
+   * away for a quarter of a second.
+   */
   readonly passedOver: (now: number) => void;
 }
 
-/** The status of one endpoint. Structure belongs to the route. */
+/** The status of one endpoint. The validity of structures is counted for the whole route. */
 export type EndpointStatus = Omit<RouteStatus, 'validity' | 'state'> & {
   readonly state: 'available' | 'probe' | 'last-resort' | 'unavailable';
 };
 
-/** How soon an endpoint is ejected, and how long it stays so. */
+/** How soon an endpoint is ejected, and for how long. */
 export interface Ejection {
   readonly failuresInRow: number;
   readonly mostOpenMs: number;
@@ -58,7 +61,7 @@ export interface Ejection {
 export interface EndpointHealthOptions {
   readonly endpoint: Endpoint;
   readonly load: BackendLoad;
-  /** That of the whole backend. */
+  /** Attempts under way on the whole backend. */
   readonly backendLoad: BackendLoad;
   /** Returns how the endpoint is ejected. Called each time, because this depends on the other endpoints, which come and go. */
   readonly ejection: () => Ejection;
@@ -73,7 +76,7 @@ const passedOverMs = 250;
 const prior = { value: 1, weight: 2 };
 /** After so long without output of a probe, milliseconds, another request may probe, too. The first probe may be lost. */
 const probeMs = 10_000;
-/** How long an answer proves that an engine works, milliseconds. */
+/** How long an answer counts as proof that an engine works, milliseconds. */
 const provesMs = 600_000;
 /** The least that counts as the usual wait, milliseconds, and the multiple of the usual wait that is still normal. */
 const leastUsualMs = { stream: 1000, whole: 5000 } as const;
@@ -87,7 +90,7 @@ function createMemory({ endpoint, load, backendLoad, ejection, random }: Endpoin
       mostOpenMs: () => ejection().mostOpenMs,
     }),
     cooling: createCooling(),
-    // A dozen attempts are the present: a route that begins to fail is noticed within as many.
+    // About the last dozen attempts count, so that a route that begins to fail is noticed within a dozen attempts.
     success: createDecayedMean({ halfLifeMs: 30_000, mostWeight: 12 }),
     logTokenMs: createDecayedMean(present),
     streams: createPace(),

@@ -23,11 +23,11 @@ export interface HealthOptions {
 export interface LiveHealth extends Health, RoutingView {
   /** Forgets all other routes. Call it with the routes of each new snapshot. */
   readonly retain: (routes: Iterable<Route>) => void;
-  /** Whether some endpoint of the route that Envoy uses is neither ejected nor cooling off. It may be full. */
+  /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
   readonly isServing: (route: Route, isUsed: IsUsed) => boolean;
   /** The result of the route's last requests, for operators. */
   readonly record: (route: Route) => RouteRecord;
-  /** The endpoints of a route that get no requests because earlier ones failed, by name. */
+  /** Names of the route's endpoints that get no requests because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
   /** The 95th percentile of the recent times to the first output of streams, milliseconds. Undefined: there was no stream. */
   readonly firstOutputP95: (route: Route) => number | undefined;
@@ -40,7 +40,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
   const known = new Map<string, RouteHealth>();
   const schemas = createMetSchemas();
   const prompts = createFailedPrompts(random);
-  /** By cluster, since routes of several models may share a backend. */
+  /** The loads of backends by cluster, because routes of several models may share a backend. */
   const backends = new Map<string, BackendLoads>();
 
   function loadsOf({ backend }: Route): BackendLoads {
@@ -102,7 +102,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         })),
       }),
     isAnswering: (at, wait) => placeOf(at)?.isAnswering(elapsed(), wait) === true,
-    // An endpoint that is gone finishes its attempts.
+    // A removed endpoint is not out: its attempts may finish.
     isOut: (at) => placeOf(at)?.isEjected(elapsed()) === true,
     isProbed: (at) => placeOf(at)?.probing(elapsed()) === true,
     structure: (route, finding) => {
@@ -132,7 +132,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         clusters.add(route.backend.cluster.name);
       }
       for (const key of known.keys()) if (!kept.has(key)) known.delete(key);
-      // If a removed backend comes back, the attempts that still run on it count.
+      // A removed backend is kept while attempts run on it, so that they count if the backend comes back.
       for (const [name, { whole }] of backends) if (!clusters.has(name) && whole.inFlight === 0) backends.delete(name);
     },
   };

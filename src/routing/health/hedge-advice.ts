@@ -10,9 +10,11 @@ const mostMs = 30_000;
 /** The wait without any samples: to a stream's first output, and for a whole answer. */
 const coldStreamMs = 1000;
 const coldWholeMs = 5000;
-/** A probed endpoint gets its usual time, but at most so many times that of the best route. */
+/** A probed endpoint gets its usual time, but at most so many times the usual time of the best route. */
 const slowerAtMost = 3;
-/** Among several endpoints of one engine, an answer is late after so many times the time of three in four answers. */
+/**
+ * Among several endpoints of one engine, an answer is late after so many times the time within which three in four answers begin.
+ */
 const lateFactor = 3;
 
 export interface HedgeAsk {
@@ -34,8 +36,8 @@ export interface HedgeCandidate {
 
 /**
  * Advises after how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): after the time within
- * which nineteen in twenty answers begin there. Undefined: no other endpoint has room, or all together are busy. While the first
- * attempt runs on a healthy endpoint, a standby gets no second attempt.
+ * which nineteen in twenty answers of this route begin. Undefined: no other endpoint has room, or all together are busy. While the
+ * first attempt runs on a healthy endpoint, a standby gets no second attempt.
  */
 export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | undefined {
   const { now, stream } = ask;
@@ -59,7 +61,7 @@ export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | u
   }
   if (isBusy(new Set([health.load, ...others.map((other) => other.health.load)]))) return undefined;
   const isAlone = health.endpoints().length < 2;
-  // Among several endpoints, a slow one is late by the time of the others, not by its own.
+  // Among several endpoints, the usual time of all decides whether one is late, not its own time.
   const pooled = isAlone ? Infinity : (usualMs(health, { now, stream }) ?? Infinity);
   const known = ownP95 !== undefined && ownP95.weight >= enough ? ownP95.ms : Infinity;
   const ownMs = Math.min(known, pooled);
@@ -69,7 +71,7 @@ export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | u
   return { afterMs: clamp(Math.max(coldMs, ownP95?.ms ?? 0)), insured: false };
 }
 
-/** Whether some endpoint could take a second attempt. */
+/** Whether some endpoint has room for a second attempt. */
 function hasRoom({ health, avoid }: HedgeCandidate, now: number): boolean {
   if (!isRoomy(health.load)) return false;
   const isAble = (one: EndpointHealth): boolean =>

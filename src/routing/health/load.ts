@@ -1,7 +1,7 @@
 import type { Backend } from '../../core/catalog.ts';
 import type { Endpoint } from '../../core/endpoint.ts';
 
-/** The attempts of all routes under way on a backend or on one of its endpoints. */
+/** The attempts under way on a backend or on one of its endpoints, by all routes. */
 export interface BackendLoad {
   /** Undefined: the operator has declared no capacity. */
   readonly capacity: number | undefined;
@@ -21,12 +21,15 @@ export function createBackendLoads({
   maxConcurrentRequestsPerEndpoint,
 }: Pick<Backend, 'maxConcurrentRequests' | 'maxConcurrentRequestsPerEndpoint'>): BackendLoads {
   const loads = new Map<string, BackendLoad>();
-  /** Endpoints that may get attempts; undefined: not known yet. */
+  /** Number of endpoints that may get attempts. Undefined: not known yet. */
   let present: number | undefined;
   /** Endpoints that get no new attempts, and finish the ones under way. */
   let leaving: readonly BackendLoad[] = [];
 
-  /** Attempts on an endpoint that leaves use no capacity of the others. */
+  /**
+   * The capacity of the backend. It includes the attempts on endpoints that leave, so that these attempts use no capacity of the
+   * other endpoints.
+   */
   function capacity(): number | undefined {
     if (maxConcurrentRequestsPerEndpoint === undefined || present === undefined) return maxConcurrentRequests;
     const finishing = leaving.reduce((sum, { inFlight }) => sum + inFlight, 0);
@@ -63,12 +66,12 @@ export function isFull({ capacity, inFlight }: BackendLoad): boolean {
 /** Above this share of its capacity, a backend or an endpoint is busy, and gets no work that is optional. */
 const busyShare = 0.8;
 
-/** Whether a second attempt may go there. */
+/** Whether a backend or an endpoint with this load has room for a second attempt. */
 export function isRoomy(load: BackendLoad): boolean {
   return !isFull(load) && (load.capacity === undefined || load.inFlight <= load.capacity * busyShare);
 }
 
-/** Whether these together are too busy for a second attempt. */
+/** Whether the sum of these loads is too high for a second attempt. */
 export function isBusy(loads: Iterable<BackendLoad>): boolean {
   let capacity = 0;
   let inFlight = 0;

@@ -4,7 +4,7 @@ import { createDecayedMean } from './decayed-mean.ts';
 /** The time to the first output. */
 export interface FirstOutput {
   readonly ms: number;
-  /** The number of samples behind it. */
+  /** The number of samples behind `ms`. */
   readonly weight: number;
   /** No output has come lately, and the first output takes longer than `ms`. */
   readonly isBound: boolean;
@@ -13,12 +13,15 @@ export interface FirstOutput {
 /** A route's times to the first output. Streams and whole answers have a pace each. */
 export interface Pace {
   readonly began: (now: number) => void;
-  /** Call it when an attempt stops waiting. `output`: the first output has come. `beaten`: it would have come later. `left`: unknown. */
+  /**
+   * Call it when an attempt stops waiting. `output`: the first output has come. `beaten`: the output would have come later. `left`:
+   * it is unknown when.
+   */
   readonly over: (
     now: number,
     attempt: { readonly begunAt: number; readonly end: 'output' | 'beaten' | 'left' },
   ) => void;
-  /** How long it takes now; undefined when nothing is known. */
+  /** The time to the first output now. Undefined: nothing is known. */
   readonly firstOutput: (now: number) => FirstOutput | undefined;
   /** The 95th percentile, and the number of samples behind it. Undefined: there is no sample. */
   readonly p95: (now: number) => { readonly ms: number; readonly weight: number } | undefined;
@@ -28,7 +31,7 @@ export interface Pace {
 
 /** A percentile needs many samples. */
 export const percentileHalfLifeMs = 120_000;
-/** The present pace has few samples, so that a change shows at once and old samples are soon forgotten. */
+/** The present pace counts few samples, so that a change shows at once and old samples are soon forgotten. */
 export const present = { halfLifeMs: 20_000, mostWeight: 8 };
 /** Below this weight a mean counts as unknown. */
 export const leastWeight = 0.01;

@@ -12,7 +12,7 @@ import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
 export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'failed'> {
-  /** As `EndpointAttempt.isRepeated`, for an endpoint by its name. */
+  /** Like `EndpointAttempt.isRepeated`, for the endpoint of this name. */
   readonly isRepeated: (now: number, endpoint: string) => boolean;
   readonly affinity: string | undefined;
   /** Names of endpoints that are not to be asked. */
@@ -26,14 +26,14 @@ export interface RouteHealth {
   readonly structure: StructureHealth;
   /** Attempts under way on the backend, by all of its routes. */
   readonly load: BackendLoad;
-  /** The endpoints as they are now. */
+  /** The present endpoints. */
   readonly endpoints: () => readonly EndpointHealth[];
   readonly named: (endpoint: string | undefined) => EndpointHealth | undefined;
   readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
   readonly status: (now: number, ask: StatusAsk) => RouteStatus;
-  /** Whether no endpoint can take an attempt. */
+  /** Whether no endpoint accepts an attempt. */
   readonly isOut: (now: number) => boolean;
-  /** Whether some endpoint that Envoy uses is neither ejected nor cooling off. It may be full. */
+  /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
   readonly isServing: (now: number, isUsed: IsUsed) => boolean;
   readonly record: (now: number) => RouteRecord;
   /** How long first outputs take over all endpoints. */
@@ -71,7 +71,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   const recorder = createRouteRecorder();
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
-  /** Endpoints that were removed lately, with the time at which they were missed. */
+  /** Endpoints that were removed lately, each with the time at which its removal was noticed. */
   const gone = new Map<string, { readonly health: EndpointHealth; readonly at: number }>();
 
   function newHealth(endpoint: Endpoint): EndpointHealth {
@@ -129,7 +129,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     },
   });
 
-  /** An attempt on its endpoint, or on another one that Envoy has chosen. */
+  /** Follows an attempt on the chosen endpoint, or on another one that Envoy has chosen instead. */
   function followAttempt(begun: {
     readonly now: number;
     readonly chosen: EndpointHealth;

@@ -2,14 +2,14 @@ import type { Route } from '../../core/catalog.ts';
 import type { StructuralCapability } from '../../core/health.ts';
 import type { FirstOutput } from './pace.ts';
 
-/** Whether a route can be asked for a request. */
+/** Whether a request can be sent to a route. */
 export type RouteState =
   | 'available'
   /** The route was ejected, and this request may test whether it has recovered. */
   | 'probe'
   /** The route can be asked, but its answers have lacked the structure that this request needs. */
   | 'invalid-structure'
-  /** As `invalid-structure`, and this request may test whether its answers are valid again. */
+  /** Like `invalid-structure`, and this request may test whether the answers are valid again. */
   | 'structure-probe'
   /** Ejected, but the route fails at once. When all other routes have failed, asking it costs nothing. */
   | 'last-resort'
@@ -25,7 +25,7 @@ export interface RouteStatus {
   readonly validity: number;
   /** Attempts under way on its backend, by all routes. */
   readonly inFlight: number;
-  /** Attempts that its backend takes at a time; undefined where the operator has declared none. */
+  /** Attempts that its backend accepts at a time; undefined where the operator has declared none. */
   readonly capacity: number | undefined;
   /** Time to the first output in the transport asked for. Undefined: unknown, and so is `tokenMs`. */
   readonly firstOutput: FirstOutput | undefined;

@@ -5,7 +5,7 @@ import { createDecayedMean } from './decayed-mean.ts';
 
 /** Counts how often a route's answers have the requested structure, for each capability by itself. */
 export interface StructureHealth {
-  /** Takes one result. `missed` counts only while another caller's requests mostly miss their schemas, too. */
+  /** Records one result. `missed` counts only while another caller's requests mostly miss their schemas, too. */
   readonly record: (now: number, finding: Pick<StructureFinding, 'capability' | 'result' | 'caller'>) => void;
   /** The worst state of these capabilities' circuits. */
   readonly state: (now: number, capabilities: readonly StructuralCapability[]) => CircuitState;
@@ -16,10 +16,10 @@ export interface StructureHealth {
 
 /** Valid answers that are assumed before any has been seen. */
 const prior = { value: 1, weight: 4 };
-/** The most invalid answers among the last few. */
+/** The circuit opens if more than `mostOfLastFew` of the last `lastFew` answers were invalid. */
 const lastFew = 5;
 const mostOfLastFew = 2;
-/** And this share of all answers, once there are enough. */
+/** The circuit also opens if a greater share of all answers was invalid, once there are enough answers. */
 const mostShare = 0.3;
 const enough = 10;
 
@@ -128,7 +128,7 @@ const windowMs = 600_000;
 const mostSchemas = 1000;
 
 export function createMetSchemas(): MetSchemas {
-  /** In the order of their last miss. */
+  /** Schemas that were missed, in the order of their last miss. */
   const known = new Map<number, Known>();
 
   function forget(now: number): void {

@@ -9,7 +9,8 @@ import { compileSchema, createValidatorCache } from './compile-schema.ts';
 import type { CheckTask } from './start-structure-checker.ts';
 import { validateText } from './validate-text.ts';
 
-// A compiled schema takes about fifty times its text: 100 MB at worst, of the thread's 256.
+// A compiled schema takes about fifty times the memory of its text: at worst 100 MB, of the 256 MB that the thread may
+// use.
 const cache = createValidatorCache({ compile: compileSchema, maxCount: 512, maxCharacters: 2_000_000 });
 
 function validate({ text, schema, top }: CheckTask): StructureResult {

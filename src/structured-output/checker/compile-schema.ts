@@ -3,14 +3,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isObject, type JsonObject } from '../../core/json.ts';
 
 /**
- * Returns what is wrong with a value, as a keyword and its place in the schema, without anything of the value; undefined
- * when nothing is. May throw a RangeError on a value that is nested too deep.
+ * Returns the fault of a value, as a keyword and its place in the schema, without any part of the value. Undefined: the value is
+ * valid. May throw a RangeError on a value that is nested too deeply.
  */
 export type Validator = (value: unknown) => string | undefined;
 
 /**
- * Compiles a schema given as JSON text. Undefined when it is not a schema, refers to something outside of it, since
- * nothing is fetched, or needs a feature that is not supported.
+ * Compiles a schema given as JSON text. Undefined when the text is no schema, refers to something outside itself (nothing is
+ * fetched), or needs a feature that is not supported.
  */
 export function compileSchema(text: string): Validator | undefined {
   try {
@@ -152,7 +152,7 @@ function modernBound(schema: JsonObject, exclusive: string, inclusive: string): 
   return bound === undefined ? others : { ...others, [exclusive]: bound };
 }
 
-/** The characters that may follow a backslash in a pattern without the `u` flag. With the flag, others are errors. */
+/** The characters that may follow a backslash in a pattern without the `u` flag. With the flag, other characters are errors. */
 const knownEscapes = /[^a-zA-Z]|[bBcdDfknrsStuvwWx]/;
 
 function hasUnknownEscape(pattern: string): boolean {
@@ -179,24 +179,24 @@ const maxDetail = 160;
 const options: Options = {
   // Unknown keywords are ignored.
   strict: false,
-  // An annotation (JSON Schema 2020-12 §7.2.1), and engines do not promise it.
+  // `format` is an annotation (JSON Schema 2020-12 §7.2.1), and engines do not promise to follow it.
   validateFormats: false,
   logger: false,
-  // A property named `constructor` is missing where only the prototype has one.
+  // A property named `constructor` is missing if only the prototype has one.
   ownProperties: true,
-  // 1e400 is a number of JSON, if not one of ours.
+  // 1e400 is a number in JSON, although JavaScript has no such number.
   strictNumbers: false,
-  // 19.99 is a multiple of 0.01, if not in binary.
+  // 19.99 is a multiple of 0.01, although not in binary.
   multipleOfPrecision: 6,
-  // Inlined over and over, a few nested references are megabytes of code.
+  // A few nested references that are inlined again and again become megabytes of code.
   inlineRefs: false,
   // Optimizing takes three times as long as it saves.
   code: { optimize: false, regExp: Object.assign(compilePattern, { code: 'compilePattern' }) },
 };
 
 /**
- * Code that stops at the first fault has each keyword nested in the one before: a thousand properties take seconds to compile
- * and overflow the stack. Beyond this many characters of schema the code collects all faults.
+ * Code that stops at the first fault has each keyword nested in the keyword before it. A thousand properties take seconds to
+ * compile and overflow the stack. Beyond this many characters of schema the code collects all faults.
  */
 const nestedCharacters = 16 * 1024;
 
@@ -214,12 +214,12 @@ function compilerFor(draft: AdaptedSchema['draft'], allErrors: boolean): Ajv | A
   const own = { ...options, allErrors, meta: false, validateSchema: false };
   // JSON Schema draft 7 §8.3: keywords beside a `$ref` are not looked at.
   const made = draft === '7' ? new Ajv({ ...own, ignoreKeywordsWithRef: true }) : new Ajv2020(own);
-  // Draft 4's name of `$id`: refused by the library, harmless to us.
+  // `id` is draft 4's name of `$id`. The library refuses it, but here it does no harm.
   return made.removeKeyword('id');
 }
 
 function describe(errors: readonly ErrorObject[]): string {
-  // The last one is the outermost: of an `anyOf` that fails, itself and not its branches.
+  // The last error is the outermost. If an `anyOf` fails, it names the `anyOf` and not one of its branches.
   const { keyword = '', schemaPath = '' } = errors.at(-1) ?? {};
   // oxlint-disable-next-line no-control-regex -- names in a schema may hold anything
   return `${keyword} at ${schemaPath}`.replaceAll(/[\u0000-\u001F\u007F]/g, '?').slice(0, maxDetail);

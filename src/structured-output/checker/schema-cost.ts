@@ -3,8 +3,8 @@ export type SchemaCost =
   /** Every object is valid, and nothing else. */
   | { readonly kind: 'any-object' }
   /**
-   * `text`: the schema as JSON. `steps`: the most parts of it that are visited for one value of an answer, and
-   * compiled. Undefined if the time depends on more: patterns, circular references, uniqueness.
+   * `text`: the schema as JSON. `steps`: the most parts of the schema that are compiled, and that are visited for one
+   * value of an answer. Undefined if the time depends on more: patterns, circular references, uniqueness.
    */
   | { readonly kind: 'schema'; readonly text: string; readonly steps: number | undefined }
   | { readonly kind: 'too-large' };
@@ -15,7 +15,7 @@ const maxDepth = 512;
 
 class TooLarge extends Error {}
 
-/** Estimates what a schema costs. It may be hostile: the time of this is bounded by `maxCharacters`. */
+/** Estimates the cost of a schema. The schema may be hostile, so `maxCharacters` bounds the time of the estimate. */
 export function schemaCost(schema: Readonly<Record<string, unknown>>): SchemaCost {
   if (isAnyObject(schema)) return { kind: 'any-object' };
   try {
@@ -60,14 +60,17 @@ function isUnbounded(key: string, value: unknown): boolean {
   }
 }
 
-/** Steps of one value of the schema, whatever its kind. */
+/** Steps for each value in the schema, whatever its kind. */
 const stepsPerValue = 4;
-/** So many characters of a string are compared in one step. */
+/** Number of characters of a string that are compared in one step. */
 const charactersPerStep = 16;
 
 const definition = /^#\/(?:\$defs|definitions)\/(?<name>[^/~%]+)$/;
 
-/** Counts steps, those of a definition as often as it is referred to. Throws `TooLarge` for a schema that is too long or deep. */
+/**
+ * Counts steps. The steps of a definition count as often as the schema refers to it. Throws `TooLarge` for a schema
+ * that is too long or deep.
+ */
 function createCounter(root: Readonly<Record<string, unknown>>) {
   const known = new Map<string, number | 'counting'>();
   let left = maxCharacters;
@@ -101,7 +104,8 @@ function createCounter(root: Readonly<Record<string, unknown>>) {
       for (const [key, inner] of Object.entries(value)) {
         left -= key.length + 2;
         const own = count(inner, depth + 1);
-        // A description is text; a property of that name is a schema.
+        // A `description` that is a text restricts nothing. If it is no text, it is the schema of a property of that
+        // name.
         if (typeof inner !== 'string' || !annotations.has(key)) steps += own;
         if (isUnbounded(key, inner)) steps = Number.POSITIVE_INFINITY;
         if (key === '$ref' && typeof inner === 'string') steps += ofReference(inner);

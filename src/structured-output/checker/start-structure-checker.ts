@@ -14,8 +14,8 @@ export interface StructureCheckerOptions {
 /** A text of this length is parsed in a third of a millisecond. */
 const inlineCharacters = 64 * 1024;
 /**
- * No model writes more. A parsed text can take a hundred times its size, and parsing cannot be interrupted: a text eight times
- * as long has kept a thread collecting garbage for half a minute.
+ * Most characters of a text that is checked. No model writes more. A parsed text can take a hundred times its size, and parsing
+ * cannot be interrupted: a text eight times as long has kept a thread collecting garbage for half a minute.
  */
 const maxCharacters = 2 * 1024 * 1024;
 /** A schema of so many steps compiles in about 10 ms, in 100 ms if it is built to do harm. */
@@ -45,7 +45,7 @@ export function startStructureChecker(options: StructureCheckerOptions): Structu
   };
   const bounded = startCheckThread(thread);
   const unbounded = startCheckThread(thread);
-  /** Remembered, since one request has its schema checked for each choice, call and attempt. */
+  /** Costs are remembered, because the schema of one request is checked for each choice, call and attempt. */
   const costs = new WeakMap<object, SchemaCost>();
 
   function knownCost(schema: NonNullable<StructureAsk['schema']>): SchemaCost {
@@ -118,9 +118,9 @@ interface Job {
   readonly asked: number;
 }
 
-/** Loading takes a tenth of a second; after this long it will not succeed. */
+/** Longest time for loading the thread. Loading takes a tenth of a second. If it takes longer than this, it will not succeed. */
 const startMs = 10_000;
-/** More checks would wait too long or take too much memory: their result is `unknown` at once. */
+/** Most checks that wait. More would wait too long or take too much memory, so their result is `unknown` at once. */
 const maxWaiting = 8_192;
 const maxWaitingCharacters = 64 * 1024 * 1024;
 /** Room for one check and the compiled schemas; a check that needs more ends the thread. */
@@ -133,7 +133,7 @@ function startCheckThread(options: CheckThreadOptions): CheckThread {
   const thread = startThread<CheckTask, StructureResult>({
     script,
     name: 'weir-structure',
-    // Schemas become code there: the thread gets nothing of our environment.
+    // Schemas become code in the thread, so the thread gets none of our environment variables.
     env: {},
     maxHeapMb,
     startMs,
@@ -198,7 +198,7 @@ function startCheckThread(options: CheckThreadOptions): CheckThread {
 /** One check, as it is sent to the thread. */
 export interface CheckTask {
   readonly text: string;
-  /** As JSON text, by which the thread remembers the compiled schema. */
+  /** The schema as JSON text. The thread remembers the compiled schema by this text. */
   readonly schema?: string;
   readonly top: TopType;
 }

@@ -13,9 +13,9 @@ const answer = z.object({
           title: z.string().nullish(),
           description: z.string().nullish(),
           extra_snippets: z.array(z.string()).nullish(),
-          /** In words: `3 days ago`. */
+          /** The age in words, such as `3 days ago`. */
           age: z.string().nullish(),
-          /** ISO 8601. */
+          /** The date in ISO 8601. */
           page_age: z.string().nullish(),
         }),
       ),
@@ -41,7 +41,7 @@ function locationHeaders({ city, region, country, timezone }: UserLocation): Hea
   return all.flatMap(([name, value]) => (value !== undefined && /^[\x20-\x7e]+$/.test(value) ? [[name, value]] : []));
 }
 
-/** The text of Brave's HTML, which has tags and entities even without its own emphasis. */
+/** Returns the text of HTML from Brave, which has tags and entities even if Brave is asked for no emphasis. */
 const plain = (html: string): string =>
   decodeHTMLStrict(html.replace(/<\/?[a-z][^>]*>/gi, '')).replaceAll('\u00A0', ' ');
 

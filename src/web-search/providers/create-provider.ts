@@ -13,7 +13,7 @@ const maxUrl = 2048;
 /** Largest answer, bytes: twenty results with their snippets take a tenth of it. */
 const maxBytes = 2 * 1024 * 1024;
 
-/** The result of one try, and how another one may do better. */
+/** The result of one try. `retry`: how another try may succeed. */
 interface Try {
   readonly finding: SearchFinding;
   readonly retry?: 'unchanged' | 'without-location' | undefined;
@@ -25,8 +25,8 @@ const unavailable = (detail: string, retry?: Try['retry']): Try => ({
 });
 
 /**
- * Searches through a provider's API. A temporary error is retried once, hits are filtered by site whatever the provider did, and
- * every failure is returned as a finding. An error of the operator's key or plan is not retried.
+ * Searches through a provider's API. A temporary error is retried once, hits are filtered by site even if the provider has filtered
+ * them, and every failure is returned as a finding. An error of the operator's key or plan is not retried.
  */
 export function createProvider(
   api: SearchApi,

@@ -30,10 +30,10 @@ export async function openSearch(
   return { provider: createProvider(api, { ...options, cluster: cluster.name, readKey }), cluster };
 }
 
-/** The provider's name in Envoy's metrics. No backend can have it: their names have no underscore. */
+/** The provider's name in Envoy's metrics. No backend can have this name, because names of backends have no underscore. */
 const statName = 'web_search';
 
-/** Envoy's cluster of a provider, named by its content like those of backends. */
+/** Envoy's cluster of a provider, named by its content like the clusters of backends. */
 function searchCluster(url: URL): Cluster {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const isPlain = url.protocol === 'http:';

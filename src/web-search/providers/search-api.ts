@@ -1,7 +1,7 @@
 import type { UpstreamCall } from '../../core/upstream.ts';
 import type { SearchDomains, SearchHit, SearchQuery } from '../../core/web-search.ts';
 
-/** A call of a provider's API. Its path has the query, if any. */
+/** A call of a provider's API. `path` includes the query of the URL, if any. */
 interface SearchCall extends Pick<UpstreamCall, 'method' | 'path' | 'contentType' | 'headers' | 'authorization'> {
   readonly body: string;
 }
@@ -12,11 +12,13 @@ export interface SearchApi {
   readonly url: URL;
   /** `key` is empty for a provider without keys. */
   readonly write: (query: SearchQuery, key: string) => SearchCall;
-  /** Reads an answer, parsed from JSON. Returns undefined when it is not one of this provider's, or says that the search failed. */
+  /**
+   * Reads an answer, parsed from JSON. Returns undefined when it is no answer of this provider, or reports that the search failed.
+   */
   readonly read: (value: unknown) => readonly SearchHit[] | undefined;
 }
 
-/** Longest query with its operators, characters and words: Brave's limits, which are below those of the others. */
+/** Longest query with its operators, characters and words: Brave's limits, which are below the limits of the other providers. */
 const maxCharacters = 400;
 const maxWords = 50;
 
@@ -31,7 +33,7 @@ export function withSites(query: string, domains: SearchDomains | undefined): st
   if (first === undefined) return query;
   if (domains?.kind === 'allowed') {
     const whole = `${query} ${others.length === 0 ? first : `(${[first, ...others].join(' OR ')})`}`;
-    // Only some of the allowed sites would hide what the others have.
+    // With only some of the allowed sites, the query would find nothing on the others.
     return isShort(whole) ? whole : query;
   }
   let text = query;

@@ -31,7 +31,7 @@ export function searxng(url: URL): SearchApi {
     read: (value) => {
       const { data } = answer.safeParse(value);
       if (data === undefined) return undefined;
-      // No hits because no engine answered is a failure.
+      // If there are no hits because no engine answered, the search has failed.
       if (data.results.length === 0 && (data.unresponsive_engines?.length ?? 0) > 0) return undefined;
       return data.results.map(({ url: page, title, content, publishedDate }) => ({
         url: page,

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A key of the deployment, and the id by which its tokens name it. */
+/** A key of the deployment, and the id by which tokens name the key. */
 interface SealKey {
-  /** The first bytes of its SHA-256, which reveal nothing about the key. */
+  /** The first bytes of the key's SHA-256, which reveal nothing about the key. */
   readonly id: Buffer;
   readonly secret: Buffer;
 }
@@ -39,8 +39,8 @@ export function parseKeys(text: string): SealKeys {
 }
 
 /**
- * Returns a function that gives the keys of a file and reads it again when it has changed, so that keys are rotated without a restart.
- * While the file is missing or invalid, the last keys remain. Throws when the file cannot be read at first.
+ * Returns a function that returns the keys of a file. It reads the file again when the file has changed, so that keys are rotated
+ * without a restart. While the file is missing or invalid, the last keys remain. Throws when the file cannot be read at first.
  */
 export function openKeyRing(path: string, elapsed: () => number): () => SealKeys {
   let version = '';
@@ -69,7 +69,9 @@ export function openKeyRing(path: string, elapsed: () => number): () => SealKeys
   };
 }
 
-/** Creates a key file with one key unless it exists, for a deployment of one replica whose operator named no file. */
+/**
+ * Creates a key file with one key, unless the file exists. For deployments of one replica in which the operator has named no file.
+ */
 export function ensureKeyFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   try {

@@ -27,7 +27,7 @@ const headBytes = 1 + idBytes + nonceBytes;
 /** Longest token that is opened. A source takes a quarter of it at most. */
 const maxToken = 128 * 1024;
 
-/** The purpose of a token. It does not open for another one. */
+/** The purpose of a token. A token cannot be opened for another purpose. */
 type Purpose = 'web search source' | 'web search number';
 
 const sealedSource = z.union([
