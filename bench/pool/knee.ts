@@ -19,7 +19,7 @@ export interface Knee {
 const kneeMs = 40_000;
 const seeds = [1, 2, 3, 4];
 
-export const sticky = stickyUntilSaturated({
+const sticky = stickyUntilSaturated({
   gapTokens: published.gapTokens,
   memoryTokens: qwen32OnTwoH100.memoryTokens,
 });
