@@ -1,0 +1,140 @@
+import { parseArgs } from 'node:util';
+import { alignTable } from '../table.ts';
+import { capacityOf, objective } from './capacity.ts';
+import { mean, publishedKnees } from './knee.ts';
+import { oracle, pool } from './pool-policies.ts';
+import { cacheAware, stickyUntilSaturated } from './published-policies.ts';
+import { replicaTable } from './replicas.ts';
+import { type CreatePolicy, type RunResult, runPool } from './run.ts';
+import { quickEngine, type Scenario, scenarios } from './scenarios.ts';
+import { digestOfConversation, leastRequests, roundRobin } from './simple-policies.ts';
+
+const usage = `npm run pool -- [options]
+
+Simulates pools of engines in virtual time, and compares the ways to pick the endpoint of a request.
+The same seeds give the same figures. docs/pool.md describes them.
+
+  --seeds N         so many runs of each (default: 2)
+  --scenario NAME   only this one; may be repeated
+  --table NAME      only this table: knees, near, capacity or replicas
+  --help`;
+
+/** Constants of the published policy: neighbours differ by two, so that each is the best one set wrong by two. */
+const gaps = [12_500, 25_000, 50_000, 100_000, 200_000, 400_000];
+
+function kneeTable(): string {
+  return alignTable([
+    ['knee', 'policy', 'published', 'here', 'input tokens/s, published', 'here'],
+    ...publishedKnees().map((knee) => [
+      ...[knee.workload, knee.policy, String(knee.published), knee.found.toFixed(1)],
+      ...[String(knee.publishedInput), knee.inputPerSecond.toFixed(0)],
+    ]),
+  ]);
+}
+
+interface Found {
+  readonly rate: number;
+  readonly cachedShare: number;
+  readonly imbalance: number;
+}
+
+function found(scenario: Scenario, create: CreatePolicy, seeds: readonly number[]): Found {
+  const all = seeds.map((seed) => capacityOf(scenario, create, seed));
+  return {
+    rate: mean(all.map((one) => one?.rate ?? 0)),
+    cachedShare: mean(all.map((one) => one?.result.cachedShare ?? 0)),
+    imbalance: mean(all.map((one) => one?.result.imbalance ?? 0)),
+  };
+}
+
+function rowOf(scenario: Scenario, seeds: readonly number[]): readonly string[] {
+  const of = (create: CreatePolicy): Found => found(scenario, create, seeds);
+  const memoryTokens = scenario.pool.engines[0]?.memoryTokens ?? quickEngine.memoryTokens;
+  const sticky = gaps.map((gapTokens) => of(stickyUntilSaturated({ gapTokens, memoryTokens })));
+  const best = sticky.reduce((most, one, index) => (one.rate > (sticky[most]?.rate ?? 0) ? index : most), 0);
+  const wrong = [sticky[best - 1], sticky[best + 1]].flatMap((one) => one ?? []);
+  const oracles = [0, 0.5].map((busy) => of(oracle(scenario.pool.engines, busy)));
+  const ceiling = Math.max(...oracles.map(({ rate }) => rate));
+  const mine = of(pool);
+  const rates = [
+    ...[roundRobin, leastRequests, digestOfConversation, cacheAware].map((create) => of(create).rate),
+    Math.min(...wrong.map(({ rate }) => rate)),
+    sticky[best]?.rate ?? 0,
+    mine.rate,
+  ];
+  return [
+    scenario.name,
+    ...rates.map((rate) => (rate / ceiling).toFixed(2)),
+    ceiling.toPrecision(3),
+    mine.cachedShare.toFixed(2),
+    mine.imbalance.toFixed(2),
+  ];
+}
+
+/** Near saturation: the share of first tokens that come too late, and what was in a cache. */
+interface Near {
+  readonly late: number;
+  readonly cachedShare: number;
+}
+
+function nearOf(scenario: Scenario, create: CreatePolicy, seeds: readonly number[]): Near {
+  const runs = seeds.map((seed) =>
+    runPool(scenario.load(scenario.near, seed), scenario.pool, { create, seed, mostLate: stopAt }),
+  );
+  const lateOf = ({ firstMs }: RunResult): number => firstMs.filter((ms) => ms > objective.ms).length / firstMs.length;
+  return { late: mean(runs.map(lateOf)), cachedShare: mean(runs.map(({ cachedShare }) => cachedShare)) };
+}
+
+function nearRow(scenario: Scenario, seeds: readonly number[]): readonly string[] {
+  const memoryTokens = scenario.pool.engines[0]?.memoryTokens ?? quickEngine.memoryTokens;
+  const policies = [
+    ...[roundRobin, leastRequests, digestOfConversation, cacheAware],
+    ...[25_000, 50_000, 100_000].map((gapTokens) => stickyUntilSaturated({ gapTokens, memoryTokens })),
+    pool,
+  ];
+  const oracles = [0, 0.5].map((busy) => nearOf(scenario, oracle(scenario.pool.engines, busy), seeds));
+  const best = oracles.toSorted((a, b) => a.late - b.late).slice(0, 1);
+  const all = [...policies.map((create) => nearOf(scenario, create, seeds)), ...best];
+  const cells = all.map(({ late, cachedShare }) => `${(late * 100).toFixed(0)} % ${cachedShare.toFixed(2)}`);
+  return [scenario.name, String(scenario.near), ...cells];
+}
+
+/** A run that has so many late first tokens is lost, and what comes later says no more. */
+const stopAt = { ms: objective.ms, share: 0.3 };
+
+const nearTitles = [
+  ...['late, and cached', 'rate', 'round robin', 'least requests', 'digest', 'cache_aware'],
+  ...['sticky 25k', 'sticky 50k', 'sticky 100k', 'pool', 'oracle'],
+];
+
+const titles = [
+  ...['÷ oracle', 'round robin', 'least requests', 'digest', 'cache_aware', 'sticky, wrong', 'sticky, best', 'pool'],
+  ...['oracle, a second', 'cached by pool', 'most ÷ mean work'],
+];
+
+function main(): void {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string', default: '2' },
+      scenario: { type: 'string', multiple: true },
+      table: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    console.log(usage);
+    return;
+  }
+  const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => index + 1);
+  const chosen = scenarios.filter(({ name }) => values.scenario?.includes(name) ?? true);
+  const tables: Readonly<Record<string, () => string>> = {
+    knees: kneeTable,
+    near: () => alignTable([nearTitles, ...chosen.map((scenario) => nearRow(scenario, seeds))]),
+    capacity: () => alignTable([titles, ...chosen.map((scenario) => rowOf(scenario, seeds))]),
+    replicas: () => replicaTable(seeds),
+  };
+  for (const [name, print] of Object.entries(tables))
+    if (values.table === undefined || values.table === name) console.log(`${print()}\n`);
+}
+
+main();

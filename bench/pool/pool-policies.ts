@@ -1,0 +1,81 @@
+import { createEndpointPool } from '../../src/routing/pool/pool.ts';
+import type { PoolAttempt } from '../../src/routing/pool/endpoint-knowledge.ts';
+import { pick } from '../../src/routing/pool/pick.ts';
+import type { EngineSpeed } from './engine.ts';
+import type { CreatePolicy } from './run.ts';
+
+/** The product's pool. */
+export const pool: CreatePolicy = ({ endpoints, now, chance, blockTokens }) => {
+  const names = Array.from({ length: endpoints }, (_, index) => String(index));
+  const known = createEndpointPool();
+  const attempts = new Map<number, PoolAttempt>();
+  return {
+    pick: (request, present) => {
+      const digests = request.blocks.slice(0, request.promptBlocks);
+      const prompt = {
+        digests,
+        ends: digests.map((_, index) => (index + 1) * blockTokens),
+        tokens: request.promptTokens,
+      };
+      const there = names.filter((_, index) => present.includes(index));
+      const picked = known.pick(now(), { prompt, names: there, turn: chance.next() });
+      const name = there[picked?.index ?? 0] ?? '0';
+      attempts.set(request.id, known.begin(now(), { name, prompt }));
+      return Number(name);
+    },
+    first: (request, _, cached) => {
+      const attempt = attempts.get(request.id);
+      attempt?.first(now());
+      attempt?.cached(cached);
+    },
+    ended: ({ id, outputTokens }, _, end) => {
+      attempts.get(id)?.ended(now(), end === 'complete' ? outputTokens : undefined);
+      attempts.delete(id);
+    },
+  };
+};
+
+/** Knows the caches, the queues, the lengths of answers and the speed of each engine. `busy`: how much it spares the others. */
+export const oracle =
+  (engines: readonly EngineSpeed[], busy: number): CreatePolicy =>
+  ({ truth, blockTokens, chance }) => ({
+    pick: (request, present) => {
+      const outlooks = present.map((endpoint) => {
+        const speed = engines[endpoint];
+        const { store, waiting, prompts, answers, steps } = truth(endpoint);
+        if (speed === undefined) throw new Error('no such engine');
+        const msFor = (from: number, to: number): number =>
+          (((to - from) * (1 + (from + to) / 2 / speed.contextTokens)) / speed.prefillPerSecond) * 1000;
+        const held = Math.min(request.promptBlocks, store.held(request.blocks)) * blockTokens;
+        const own = msFor(held, request.promptTokens);
+        const ahead =
+          prompts.reduce((sum, prompt) => sum + msFor(prompt.done, prompt.request.promptTokens), 0) +
+          waiting.reduce(
+            (sum, one) =>
+              sum + msFor(Math.min(one.promptBlocks, store.held(one.blocks)) * blockTokens, one.promptTokens),
+            0,
+          );
+        // The memory that this prompt and those before it need is free when enough answers have ended.
+        const stepMs = speed.stepMs + answers.length * speed.answerMs;
+        const blocksUsed = new Set<number>();
+        for (const { request: one } of [...prompts, ...answers]) for (const block of one.blocks) blocksUsed.add(block);
+        const needed =
+          waiting.reduce((sum, one) => sum + one.blocks.length, 0) + request.blocks.length - held / blockTokens;
+        let free = Math.floor(speed.memoryTokens / blockTokens) - blocksUsed.size - needed;
+        let memoryMs = 0;
+        for (const { request: one, endStep } of answers) {
+          if (free >= 0) break;
+          free += one.blocks.length - one.promptBlocks;
+          memoryMs = (endStep - steps) * stepMs;
+        }
+        return {
+          ...{ heldTokens: held, firstMs: Math.max(ahead, memoryMs) + own, errorMs: 0 },
+          slowerMs: 2 * speed.answerMs * 300 * (answers.length + prompts.length + waiting.length),
+          ...{ workMs: own, isUntried: false },
+        };
+      });
+      return present[pick(outlooks, { busy, turn: chance.next() })?.index ?? 0] ?? 0;
+    },
+    first: () => undefined,
+    ended: () => undefined,
+  });

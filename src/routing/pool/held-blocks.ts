@@ -1,0 +1,110 @@
+/** A prompt, as the cache of an endpoint sees it. */
+export interface PoolPrompt {
+  /** Digests of its blocks, each of its own block and all before it. */
+  readonly digests: readonly number[];
+  /** Tokens of the prompt up to the end of each block, as far as they are known. */
+  readonly ends: readonly number[];
+  readonly tokens: number;
+}
+
+/**
+ * The blocks of prompts that an endpoint most likely has in its prefix cache: those of the prompts it was sent, except the ones that
+ * were used least recently. Its size follows the engine's own reports.
+ */
+export interface HeldBlocks {
+  /** How many tokens of a prompt's beginning are held. */
+  readonly tokensOf: (prompt: PoolPrompt) => number;
+  /** A prompt goes to the endpoint, and is in use until `leave`. */
+  readonly use: (prompt: PoolPrompt) => void;
+  readonly leave: (prompt: PoolPrompt) => void;
+  /** How many tokens of a prompt were expected to be held, and how many the engine has reported. */
+  readonly reported: (report: { readonly expected: number; readonly actual: number }) => void;
+  /** Blocks in the map. */
+  readonly size: () => number;
+}
+
+/** The size that an engine is assumed to have before its first report, tokens: as for a model of 32 billion weights on two GPUs. */
+const firstCapacity = 300_000;
+const leastCapacity = 10_000;
+/** The upper bounds bound the memory of the map: about a megabyte for each endpoint. */
+const mostCapacity = 4_000_000;
+const mostBlocks = 16_384;
+/** A report changes the size by this part. Single reports may have other causes, for example a preempted prompt. */
+const step = 0.05;
+/** Engines have blocks of their own, of up to 256 tokens, and compute the last one again. */
+const tolerance = 512;
+
+interface UsedBlock {
+  readonly tokens: number;
+  uses: number;
+}
+
+export function createHeldBlocks(): HeldBlocks {
+  /** Blocks of the prompts under way. An engine cannot evict these. */
+  const used = new Map<number, UsedBlock>();
+  /** The tokens of the other blocks; the one used least recently first, and a block after the blocks behind it. */
+  const idle = new Map<number, number>();
+  let capacity = firstCapacity;
+  let usedTokens = 0;
+  let idleTokens = 0;
+
+  function forget(): void {
+    for (const [block, tokens] of idle) {
+      if (usedTokens + idleTokens <= capacity && used.size + idle.size <= mostBlocks) return;
+      idle.delete(block);
+      idleTokens -= tokens;
+    }
+  }
+
+  function useBlock(block: number, tokens: number): void {
+    const known = used.get(block);
+    if (known !== undefined) {
+      known.uses += 1;
+      return;
+    }
+    idleTokens -= idle.get(block) ?? 0;
+    idle.delete(block);
+    used.set(block, { tokens, uses: 1 });
+    usedTokens += tokens;
+  }
+
+  function leaveBlock(block: number): void {
+    const known = used.get(block);
+    if (known === undefined) return;
+    known.uses -= 1;
+    if (known.uses > 0) return;
+    used.delete(block);
+    usedTokens -= known.tokens;
+    idle.set(block, known.tokens);
+    idleTokens += known.tokens;
+  }
+
+  return {
+    tokensOf: ({ digests, ends }) => {
+      // An earlier block is always held at least as long as a later one.
+      let held = 0;
+      let missing = digests.length + 1;
+      while (missing - held > 1) {
+        const middle = (held + missing) >> 1;
+        const block = digests[middle - 1] ?? -1;
+        if (used.has(block) || idle.has(block)) held = middle;
+        else missing = middle;
+      }
+      return ends[held - 1] ?? 0;
+    },
+    use: ({ digests, ends }) => {
+      for (const [index, block] of digests.entries()) useBlock(block, (ends[index] ?? 0) - (ends[index - 1] ?? 0));
+      forget();
+    },
+    leave: ({ digests }) => {
+      for (const block of digests.toReversed()) leaveBlock(block);
+      forget();
+    },
+    reported: ({ expected, actual }) => {
+      if (actual < expected - tolerance) capacity = Math.max(leastCapacity, capacity * (1 - step));
+      else if (actual > expected + tolerance) capacity = Math.min(mostCapacity, capacity * (1 + step));
+      forget();
+    },
+    size: () => used.size + idle.size,
+  };
+}

@@ -1,0 +1,77 @@
+/** What an endpoint would mean for one prompt, as far as is known. */
+export interface Outlook {
+  /** Tokens of the prompt that it has in its cache. */
+  readonly heldTokens: number;
+  /** Predicted time to the first token, ms. */
+  readonly firstMs: number;
+  /** The usual error of that prediction, ms. */
+  readonly errorMs: number;
+  /** Time for which the endpoint would work on the prompt, ms. */
+  readonly workMs: number;
+  /** By how much its answers and this one would become slower together, ms. */
+  readonly slowerMs: number;
+  /** It has had no attempt. */
+  readonly isUntried: boolean;
+}
+
+export type PickReason =
+  /** There is no other. */
+  | 'only'
+  /** It holds more of the prompt's beginning than the others, or as much. */
+  | 'holder'
+  /** It answers sooner than the one that holds more of the prompt. */
+  | 'sooner'
+  /** None holds anything. It has not been tried. */
+  | 'untried'
+  /** None holds anything. It has least to do. */
+  | 'least-work';
+
+export interface Pick {
+  readonly index: number;
+  readonly why: PickReason;
+}
+
+export interface PickOptions {
+  /** The share of their time for which the endpoints work on prompts, 0 to 1. */
+  readonly busy: number;
+  /** A random number, 0 ≤ turn < 1. */
+  readonly turn: number;
+}
+
+/** Endpoints that are busier count as if they were as busy as this. Beyond it, the wait in a queue has no mean. */
+const mostBusy = 0.9;
+/** What a millisecond of slower answers counts beside one before the first token. Between 0.03 and 0.3 it changes little. */
+const slowerShare = 0.1;
+
+/**
+ * Picks the endpoint of a prompt: the one with the least cost. The cost is the time to the first token, and the time by which the prompt
+ * makes others wait. The work on a prompt delays those behind it by more, the busier the endpoints are, as in every queue. So a prompt
+ * stays with the holder of its beginning for longer when there is little time to compute it again. Endpoints whose costs differ by less
+ * than the error of the prediction are near equals. Of these the one is picked that holds most, then the one with the least cost. Among
+ * true equals, chance decides, so that replicas do not all choose the same one.
+ */
+export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions): Pick | undefined {
+  const [only] = outlooks;
+  if (only === undefined) return undefined;
+  if (outlooks.length === 1) return { index: 0, why: 'only' };
+  const share = Math.min(mostBusy, Math.max(0, busy));
+  const costOf = ({ firstMs, workMs, slowerMs }: Outlook): number =>
+    firstMs + (workMs * share) / (1 - share) + slowerMs * slowerShare;
+  const costs = outlooks.map(costOf);
+  const best = costs.indexOf(Math.min(...costs));
+  const most = (costs[best] ?? 0) + (outlooks[best]?.errorMs ?? 0);
+  const near = [...outlooks.keys()].filter((index) => (costs[index] ?? Infinity) <= most);
+  const mostHeld = Math.max(...near.map((index) => outlooks[index]?.heldTokens ?? 0));
+  const holding = near.filter((index) => outlooks[index]?.heldTokens === mostHeld);
+  const least = Math.min(...holding.map((index) => costs[index] ?? Infinity));
+  const equals = holding.filter((index) => costs[index] === least);
+  const index = equals[Math.floor(turn * equals.length)] ?? best;
+  return { index, why: reasonFor(outlooks, index) };
+}
+
+function reasonFor(outlooks: readonly Outlook[], index: number): PickReason {
+  const picked = outlooks[index];
+  const mostHeld = outlooks.reduce((most, { heldTokens }) => Math.max(most, heldTokens), 0);
+  if (mostHeld === 0) return picked?.isUntried === true ? 'untried' : 'least-work';
+  return picked?.heldTokens === mostHeld ? 'holder' : 'sooner';
+}

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import type { PoolAttempt } from './endpoint-knowledge.ts';
+import type { PoolPrompt } from './held-blocks.ts';
+import { createEndpointPool } from './pool.ts';
+
+const names = ['a', 'b', 'c'];
+const promptOf = (first: number, count: number): PoolPrompt => ({
+  digests: Array.from({ length: count }, (_, index) => first + index),
+  ends: Array.from({ length: count }, (_, index) => (index + 1) * 250),
+  tokens: count * 250 + 20,
+});
+
+/** A pool whose endpoints compute prompts at known speeds, one after the other. */
+function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, c: 0.1 }) {
+  const pool = createEndpointPool();
+  let now = 0;
+  const send = (
+    prompt: PoolPrompt,
+    from: readonly string[] = names,
+  ): { name: string; why: string; attempt: PoolAttempt } => {
+    const picked = pool.pick(now, { prompt, names: from, turn: 0.5 });
+    const name = from[picked?.index ?? -1];
+    if (picked === undefined || name === undefined) throw new Error('nothing was picked');
+    return { name, why: picked.why, attempt: pool.begin(now, { name, prompt }) };
+  };
+  return {
+    pool,
+    send,
+    wait: (ms: number) => {
+      now += ms;
+    },
+    /** A whole answer, with nothing beside it. */
+    serve: (prompt: PoolPrompt, own: number, from: readonly string[] = names): { name: string; why: string } => {
+      const { name, why, attempt } = send(prompt, from);
+      now += 20 + own * (msPerToken[name] ?? 0.1);
+      attempt.first(now);
+      attempt.cached(prompt.tokens - own);
+      now += 2000;
+      attempt.ended(now, 100);
+      now += 3000;
+      return { name, why };
+    },
+  };
+}
+
+describe('a pool of endpoints', () => {
+  it('sends the turns of a conversation where the first one went', () => {
+    const { serve } = begin();
+    const first = serve(promptOf(0, 20), 5020);
+    expect(first.why).toBe('untried');
+    for (const turn of [1, 2, 3]) {
+      expect(serve(promptOf(0, 20 + turn), 270)).toEqual({ name: first.name, why: 'holder' });
+    }
+  });
+
+  it('sends conversations at once to different endpoints', () => {
+    const { send } = begin();
+    const picked = [0, 1000, 2000].map((first) => send(promptOf(first, 20)).name);
+    expect(new Set(picked).size).toBe(3);
+  });
+
+  it('spreads a hot beginning over a second endpoint once the first one has enough to do', () => {
+    const { send, serve, wait } = begin();
+    const { name } = serve(promptOf(0, 8), 2020);
+    const at: string[] = [];
+    for (let request = 0; request < 40; request += 1) {
+      const { digests, ends } = promptOf(0, 8);
+      const own = promptOf(10_000 + request * 100, 16);
+      at.push(
+        send({
+          digests: [...digests, ...own.digests],
+          ends: [...ends, ...own.ends.map((end) => end + 2000)],
+          tokens: 6020,
+        }).name,
+      );
+      wait(5);
+    }
+    expect(at[0]).toBe(name);
+    const counts = names.map((one) => at.filter((other) => other === one).length);
+    expect(Math.min(...counts)).toBeGreaterThan(40 / 6);
+  });
+
+  it('gives an endpoint that is three times as slow less work', () => {
+    const { send, serve, wait } = begin({ a: 0.3, b: 0.1, c: 0.1 });
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const counts = new Map(names.map((name) => [name, 0]));
+    for (let request = 0; request < 70; request += 1) {
+      const { name } = send(promptOf(5_000_000 + request * 100, 16));
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+      wait(1);
+    }
+    expect(counts.get('a') ?? 0).toBeLessThan(70 / 5);
+    expect(counts.get('a') ?? 0).toBeGreaterThan(70 / 14);
+  });
+
+  it('counts an attempt that fails no longer, and hears no more of it', () => {
+    const { send, serve } = begin();
+    serve(promptOf(0, 4), 1020, ['a']);
+    const lost = send(promptOf(100, 400), ['a']);
+    expect(send(promptOf(0, 4), ['a', 'b']).name).toBe('b');
+    lost.attempt.ended(0, undefined);
+    lost.attempt.ended(0, 50);
+    lost.attempt.first(0);
+    expect(send(promptOf(0, 4), ['a', 'b']).name).toBe('a');
+  });
+
+  it('forgets an endpoint that has gone', () => {
+    const { pool, serve } = begin();
+    const { name } = serve(promptOf(0, 20), 5020);
+    pool.retain(new Set(names.filter((other) => other !== name)));
+    expect(serve(promptOf(0, 20), 5020).why).toBe('untried');
+  });
+});

@@ -1,0 +1,75 @@
+/**
+ * How long something takes by its amount: a first token by the tokens that are computed until then, or the gap between two tokens by
+ * the answers under way. A line through what was measured; newer samples count for more.
+ */
+export interface Speed {
+  readonly measured: (amount: number, ms: number) => void;
+  readonly msFor: (amount: number) => number;
+  /** Milliseconds that one more of the amount adds. */
+  readonly eachMs: () => number;
+  /** The usual error of a prediction, as a part of it. */
+  readonly spread: () => number;
+}
+
+/** What is assumed before anything is measured. */
+export interface AssumedSpeed {
+  /** It counts as so many samples of this amount. */
+  readonly samples: number;
+  readonly amount: number;
+  readonly eachMs: number;
+  /** How long nothing at all takes. Some of it counts for good. */
+  readonly leastMs: number;
+  readonly spread: number;
+}
+
+/** After so many newer samples a sample counts for a third. */
+const memory = 100;
+/**
+ * So many samples of nothing are always assumed. Where all amounts are alike, samples alone do not say which part of the time
+ * comes with the amount, and without them the line would not see that a long queue takes long.
+ */
+const ofNothing = 5;
+/** A sample above so many times the prediction counts as that much: it waited for something else. Repeated ones still teach. */
+const mostFactor = 3;
+
+export function createSpeed(assumed: AssumedSpeed): Speed {
+  const kept = 1 - 1 / memory;
+  // Two samples with half and one and a half times the usual amount make a line.
+  const square = assumed.amount ** 2 * 1.25;
+  let count = assumed.samples;
+  let sumX = count * assumed.amount;
+  let sumXX = count * square;
+  let sumY = count * (assumed.leastMs + assumed.amount * assumed.eachMs);
+  let sumXY = count * (assumed.leastMs * assumed.amount + square * assumed.eachMs);
+  let errors = assumed.spread ** 2 * count;
+  let line = fitted();
+
+  function fitted(): { readonly leastMs: number; readonly eachMs: number } {
+    const all = count + ofNothing;
+    const allY = sumY + ofNothing * assumed.leastMs;
+    const slope = (sumXY - (sumX * allY) / all) / Math.max(1e-9, sumXX - (sumX * sumX) / all);
+    const ratio = sumY / Math.max(1, sumX);
+    // A line neither falls nor starts below nothing.
+    const eachMs = Math.min(ratio, Math.max(slope, assumed.eachMs / 1000));
+    return { eachMs, leastMs: Math.max(1, (allY - eachMs * sumX) / all) };
+  }
+
+  const msFor = (amount: number): number => line.leastMs + amount * line.eachMs;
+
+  return {
+    msFor,
+    eachMs: () => line.eachMs,
+    spread: () => Math.sqrt(errors / count),
+    measured: (amount, ms) => {
+      const predicted = msFor(amount);
+      const bounded = Math.min(ms, predicted * mostFactor);
+      count = count * kept + 1;
+      sumX = sumX * kept + amount;
+      sumXX = sumXX * kept + amount * amount;
+      sumY = sumY * kept + bounded;
+      sumXY = sumXY * kept + amount * bounded;
+      errors = errors * kept + Math.min(1, Math.abs(Math.log(Math.max(0.01, ms) / predicted))) ** 2;
+      line = fitted();
+    },
+  };
+}
