@@ -99,6 +99,19 @@ it('a workspace with more than all its reservations is not refused, and the serv
   await releaseAll(slots);
 });
 
+it('what a request had reserved of a budget that its key got while the request ran is free again on every replica', async () => {
+  const [one, two] = await startAll(2);
+  if (one === undefined || two === undefined) throw new Error('two were started');
+  const ask = freshAsk({ funds: { balance: 1_000n * cost } });
+  const limited = { ...ask.funds, budget: cost };
+  const slot = await one.slot(ask);
+  expect(await slot.reserve(cost, limited)).toBeUndefined();
+  const limitedAsk = { ...ask, funds: limited };
+  expect(await two.result(limitedAsk)).toBe('budget');
+  await slot.release(() => limited);
+  await expect.poll(() => two.result(limitedAsk)).toBe('admitted');
+});
+
 it('without the server each replica reserves from its share of what is left', async () => {
   const all = await startAll(3);
   const ask = freshAsk({ funds: { balance: 9n * cost, budget: 6n * cost } });
