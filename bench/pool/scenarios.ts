@@ -1,9 +1,19 @@
-import { chanceFrom } from '../../test/support/chance.ts';
+import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import type { EngineSpeed } from './engine.ts';
-import type { Load, Session, SessionRequest } from './request.ts';
+import type { Load, PoolRequest, Session, SessionRequest } from './request.ts';
 import type { Pool, PoolChange } from './run.ts';
 import { agentSessions, conversationTrace } from './traces.ts';
-import { alone, chat, createTextMaker, drawn, exponential, longTailed, poisson } from './workloads.ts';
+import {
+  alone,
+  chat,
+  createTextMaker,
+  drawn,
+  exponential,
+  longTailed,
+  openLoad,
+  poisson,
+  type TextMaker,
+} from './workloads.ts';
 
 /** An engine that computes a prompt of 20,000 tokens within a second: a small model on a fast accelerator. */
 export const quickEngine: EngineSpeed = {
@@ -49,14 +59,19 @@ const slow: EngineSpeed = {
 const seconds = 75;
 const countAt = (rate: number): number => Math.max(20, Math.round(rate * seconds));
 
-function open(sessions: readonly Session[], startMs: readonly number[]): Load {
-  const last = startMs.at(-1) ?? 0;
-  return {
-    sessions,
-    arrivals: { kind: 'open', startMs },
-    blockTokens,
-    measured: { fromMs: last / 3, toMs: last },
-  };
+const open = (sessions: readonly Session[], startMs: readonly number[]): Load =>
+  openLoad({ sessions, startMs, blockTokens, parts: 3 });
+
+/** Sessions of one request each. `prepare` is called once, and returns the function that makes their requests. */
+function singleRequests(
+  rate: number,
+  seed: number,
+  prepare: (chance: Chance, maker: TextMaker) => (conversation: number) => PoolRequest,
+): Load {
+  const chance = chanceFrom(seed);
+  const requestOf = prepare(chance, createTextMaker(blockTokens));
+  const sessions = Array.from({ length: countAt(rate) }, (_, conversation) => alone(requestOf(conversation)));
+  return open(sessions, poisson(chance, rate, sessions.length));
 }
 
 function chats(rate: number, seed: number): Load {
@@ -79,75 +94,46 @@ function chats(rate: number, seed: number): Load {
 }
 
 function documents(rate: number, seed: number): Load {
-  const chance = chanceFrom(seed);
-  const maker = createTextMaker(blockTokens);
-  const texts = Array.from({ length: 60 }, () =>
-    maker.text().blocks(longTailed(chance, { mean: 16_000, least: 4000, most: 40_000 })),
-  );
-  const sessions = Array.from({ length: countAt(rate) }, (_, conversation) => {
-    // The first ones are asked most.
-    const at = Math.floor(texts.length * chance.next() ** 2.5);
-    const document = texts[at] ?? [];
-    const prompt = document.length * blockTokens + drawn(chance, { mean: 200, least: 20, most: 800 });
-    return alone(
-      maker.request(
-        maker.text(document),
-        { prompt, output: drawn(chance, { mean: 150, least: 10, most: 400 }) },
-        conversation,
-      ),
+  return singleRequests(rate, seed, (chance, maker) => {
+    const texts = Array.from({ length: 60 }, () =>
+      maker.text().blocks(longTailed(chance, { mean: 16_000, least: 4000, most: 40_000 })),
     );
+    return (conversation) => {
+      // The first ones are asked most.
+      const document = texts[Math.floor(texts.length * chance.next() ** 2.5)] ?? [];
+      const prompt = document.length * blockTokens + drawn(chance, { mean: 200, least: 20, most: 800 });
+      const output = drawn(chance, { mean: 150, least: 10, most: 400 });
+      return maker.request(maker.text(document), { prompt, output }, conversation);
+    };
   });
-  return open(sessions, poisson(chance, rate, sessions.length));
 }
 
-/** The same document for everybody. */
+/** The same document for all callers. */
 function oneDocument(rate: number, seed: number): Load {
-  const chance = chanceFrom(seed);
-  const maker = createTextMaker(blockTokens);
-  const document = maker.text().blocks(24_064);
-  const sessions = Array.from({ length: countAt(rate) }, () =>
-    alone(
-      maker.request(
-        maker.text(document),
-        { prompt: 24_064 + drawn(chance, { mean: 300, least: 20, most: 1500 }), output: 150 },
-        0,
-      ),
-    ),
-  );
-  return open(sessions, poisson(chance, rate, sessions.length));
+  return singleRequests(rate, seed, (chance, maker) => {
+    const document = maker.text().blocks(24_064);
+    return () => {
+      const prompt = 24_064 + drawn(chance, { mean: 300, least: 20, most: 1500 });
+      return maker.request(maker.text(document), { prompt, output: 150 }, 0);
+    };
+  });
 }
 
 function nothingShared(rate: number, seed: number): Load {
-  const chance = chanceFrom(seed);
-  const maker = createTextMaker(blockTokens);
-  const sessions = Array.from({ length: countAt(rate) }, (_, conversation) => {
+  return singleRequests(rate, seed, (chance, maker) => (conversation) => {
     const prompt = longTailed(chance, { mean: 4000, least: 50, most: 30_000 });
-    return alone(
-      maker.request(
-        maker.text(),
-        { prompt, output: longTailed(chance, { mean: 200, least: 5, most: 2000 }) },
-        conversation,
-      ),
-    );
+    const output = longTailed(chance, { mean: 200, least: 5, most: 2000 });
+    return maker.request(maker.text(), { prompt, output }, conversation);
   });
-  return open(sessions, poisson(chance, rate, sessions.length));
 }
 
 /** Short prompts and long answers. */
 function longAnswers(rate: number, seed: number): Load {
-  const chance = chanceFrom(seed);
-  const maker = createTextMaker(blockTokens);
-  const sessions = Array.from({ length: countAt(rate) }, (_, conversation) => {
+  return singleRequests(rate, seed, (chance, maker) => (conversation) => {
     const prompt = drawn(chance, { mean: 1000, least: 200, most: 2000 });
-    return alone(
-      maker.request(
-        maker.text(),
-        { prompt, output: longTailed(chance, { mean: 2000, least: 100, most: 8000 }) },
-        conversation,
-      ),
-    );
+    const output = longTailed(chance, { mean: 2000, least: 100, most: 8000 });
+    return maker.request(maker.text(), { prompt, output }, conversation);
   });
-  return open(sessions, poisson(chance, rate, sessions.length));
 }
 
 /** Conversations that begin with a long text and end with long answers. */

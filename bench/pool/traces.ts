@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { chanceFrom } from '../../test/support/chance.ts';
 import type { Load, Session, SessionRequest } from './request.ts';
-import { alone, createTextMaker, poisson, type Text, type TextMaker } from './workloads.ts';
+import { alone, createTextMaker, openLoad, poisson, type Text, type TextMaker } from './workloads.ts';
 
 const conversationRow = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]);
 const agentRow = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number(), z.number()]);
@@ -22,6 +22,8 @@ let agents: readonly AgentSession[] | undefined;
 /** Longer answers and prompts than an engine of the simulation has room for are cut. */
 const mostTokens = 160_000;
 const conversationBlock = 512;
+/** The caches fill in the first quarter of a trace. */
+const warmUpParts = 4;
 
 /** Mooncake's conversations, so many times as fast. Another seed begins at another request. */
 export function conversationTrace(rate: number, seed: number): Load {
@@ -41,13 +43,7 @@ export function conversationTrace(rate: number, seed: number): Load {
     startMs.push((ms + chance.next() * 3000) / rate);
     return alone(maker.request(text, { prompt, output }, root));
   });
-  const lastMs = Math.max(...startMs);
-  return {
-    sessions,
-    arrivals: { kind: 'open', startMs },
-    blockTokens: conversationBlock,
-    measured: { fromMs: lastMs * 0.25, toMs: lastMs },
-  };
+  return openLoad({ sessions, startMs, blockTokens: conversationBlock, parts: warmUpParts });
 }
 
 /** People and tools pause for hours; the simulation waits no longer than this. */
@@ -73,13 +69,7 @@ export function agentSessions(rate: number, seed: number): Load {
     .toSorted(() => chance.next() - 0.5)
     .map((session, index) => agentRequests(session, { maker, tools, index }));
   const startMs = poisson(chance, rate, sessions.length);
-  const lastMs = startMs.at(-1) ?? 0;
-  return {
-    sessions,
-    arrivals: { kind: 'open', startMs },
-    blockTokens: agentBlock,
-    measured: { fromMs: lastMs * 0.25, toMs: lastMs },
-  };
+  return openLoad({ sessions, startMs, blockTokens: agentBlock, parts: warmUpParts });
 }
 
 function agentRequests(

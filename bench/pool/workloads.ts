@@ -1,5 +1,5 @@
 import type { Chance } from '../../test/support/chance.ts';
-import type { PoolRequest, Session, SessionRequest } from './request.ts';
+import type { Load, PoolRequest, Session, SessionRequest } from './request.ts';
 
 /** Makes requests whose blocks have numbers of their own. */
 export interface TextMaker {
@@ -76,6 +76,22 @@ export function poisson(chance: Chance, perSecond: number, count: number): reado
 export const alone = (request: PoolRequest): Session => ({
   requests: [{ request, atMs: 0, after: undefined, pauseMs: 0 }],
 });
+
+/** A load whose sessions begin at these times. The requests of the first of so many `parts` of the time are not measured. */
+export function openLoad({
+  sessions,
+  startMs,
+  blockTokens,
+  parts,
+}: Pick<Load, 'sessions' | 'blockTokens'> & { readonly startMs: readonly number[]; readonly parts: number }): Load {
+  const last = Math.max(0, ...startMs);
+  return {
+    sessions,
+    arrivals: { kind: 'open', startMs },
+    blockTokens,
+    measured: { fromMs: last / parts, toMs: last },
+  };
+}
 
 export interface ChatOptions {
   readonly system: number;
