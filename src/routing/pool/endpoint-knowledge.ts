@@ -3,15 +3,17 @@ import { createHeldBlocks, type PoolPrompt } from './held-blocks.ts';
 import type { Outlook } from './pick.ts';
 import { createSpeed } from './speed.ts';
 
-/** What is known of one endpoint, from the attempts that this replica has made there. */
+/** The knowledge of one endpoint, from the attempts that this replica has made there. */
 export interface EndpointKnowledge {
-  /** What the endpoint would mean for a prompt. */
+  /** Predicts what a prompt would cost at the endpoint. */
   readonly outlook: (now: number, prompt: PoolPrompt) => Outlook;
   readonly begin: (now: number, prompt: PoolPrompt) => PoolAttempt;
 }
 
 /** An attempt, as the knowledge of its endpoint follows it. */
 export interface PoolAttempt {
+  /** Expected time for which the endpoint works on the prompt, ms. */
+  readonly workMs: number;
   readonly first: (now: number) => void;
   /** The engine has reported how many tokens of the prompt it had in its cache. */
   readonly cached: (tokens: number) => void;
@@ -19,7 +21,7 @@ export interface PoolAttempt {
   readonly ended: (now: number, outputTokens: number | undefined) => void;
 }
 
-/** What is known of the answers of all endpoints together. Those of one endpoint alone say more of its own luck. */
+/** The knowledge of the answers of all endpoints together. The answers of one endpoint are too few: chance decides too much. */
 export interface AnswerKnowledge {
   /** `beside`: how many answers were under way on its endpoint meanwhile. */
   readonly measured: (
@@ -59,10 +61,13 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
   let underWay = 0;
   let isUntried = true;
 
+  /** Tokens of a prompt that the endpoint computes. */
+  const ownTokensOf = (prompt: PoolPrompt, heldTokens: number): number => Math.max(1, prompt.tokens - heldTokens);
+
   return {
     outlook: (now, prompt) => {
       const heldTokens = held.tokensOf(prompt);
-      const ownTokens = Math.max(1, prompt.tokens - heldTokens);
+      const ownTokens = ownTokensOf(prompt, heldTokens);
       const firstMs = prefill.msFor(aheadTokens + ownTokens);
       return {
         ...{ heldTokens, firstMs, isUntried },
@@ -73,7 +78,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
     },
     begin: (begunAt, prompt) => {
       const expected = held.tokensOf(prompt);
-      const ownTokens = Math.max(1, prompt.tokens - expected);
+      const ownTokens = ownTokensOf(prompt, expected);
       const work = aheadTokens + ownTokens;
       held.use(prompt);
       aheadTokens += ownTokens;
@@ -82,6 +87,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       let first: { readonly at: number; readonly underWay: number } | undefined;
       let isOver = false;
       return {
+        workMs: ownTokens * prefill.eachMs(),
         first: (now) => {
           if (first !== undefined || isOver) return;
           first = { at: now, underWay };

@@ -1,6 +1,6 @@
-/** What an endpoint would mean for one prompt, as far as is known. */
+/** The predicted cost of one prompt at an endpoint. */
 export interface Outlook {
-  /** Tokens of the prompt that it has in its cache. */
+  /** Tokens of the prompt that the endpoint has in its cache. */
   readonly heldTokens: number;
   /** Predicted time to the first token, ms. */
   readonly firstMs: number;
@@ -8,22 +8,22 @@ export interface Outlook {
   readonly errorMs: number;
   /** Time for which the endpoint would work on the prompt, ms. */
   readonly workMs: number;
-  /** By how much its answers and this one would become slower together, ms. */
+  /** By how much the endpoint's answers and this answer would become slower together, ms. */
   readonly slowerMs: number;
-  /** It has had no attempt. */
+  /** The endpoint has had no attempt. */
   readonly isUntried: boolean;
 }
 
 export type PickReason =
-  /** There is no other. */
+  /** There is no other endpoint. */
   | 'only'
-  /** It holds more of the prompt's beginning than the others, or as much. */
+  /** The endpoint holds more of the prompt's beginning than the others, or as much. */
   | 'holder'
-  /** It answers sooner than the one that holds more of the prompt. */
+  /** The endpoint answers sooner than another endpoint that holds more of the prompt. */
   | 'sooner'
-  /** None holds anything. It has not been tried. */
+  /** No endpoint holds any of the prompt. This endpoint has not been tried. */
   | 'untried'
-  /** None holds anything. It has least to do. */
+  /** No endpoint holds any of the prompt. This endpoint has least to do. */
   | 'least-work';
 
 export interface Pick {
@@ -40,7 +40,10 @@ export interface PickOptions {
 
 /** Endpoints that are busier count as if they were as busy as this. Beyond it, the wait in a queue has no mean. */
 const mostBusy = 0.9;
-/** What a millisecond of slower answers counts beside one before the first token. Between 0.03 and 0.3 it changes little. */
+/**
+ * A millisecond by which answers become slower counts as this part of a millisecond before the first token. Between 0.03 and 0.3, the
+ * value changes little.
+ */
 const slowerShare = 0.1;
 
 /**

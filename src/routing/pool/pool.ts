@@ -56,9 +56,9 @@ export function createEndpointPool(): EndpointPool {
     },
     begin: (now, { name, prompt }) => {
       settle(now);
-      const knowledge = of(name);
-      workMs += knowledge.outlook(now, prompt).workMs;
-      return knowledge.begin(now, prompt);
+      const attempt = of(name).begin(now, prompt);
+      workMs += attempt.workMs;
+      return attempt;
     },
     retain: (names) => {
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);

@@ -2,7 +2,7 @@ import { createHmac, hash } from 'node:crypto';
 
 /**
  * The blocks of a prompt's text: a chain of keyed digests, each of its own block and all before it. Prompts with an equal beginning
- * have equal first blocks, and nothing else is to be told from a digest without the key. Digests are whole numbers of 48 bits.
+ * have equal first blocks, and a digest reveals nothing else without the key. Digests are whole numbers of 48 bits.
  */
 export interface PromptBlocks {
   readonly digests: readonly number[];

@@ -11,9 +11,9 @@ export interface Speed {
   readonly spread: () => number;
 }
 
-/** What is assumed before anything is measured. */
+/** The assumption before anything is measured. */
 export interface AssumedSpeed {
-  /** It counts as so many samples of this amount. */
+  /** The assumption counts as so many samples of `amount`. */
   readonly samples: number;
   readonly amount: number;
   readonly eachMs: number;
