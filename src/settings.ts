@@ -3,7 +3,7 @@ import { parseUsd } from './core/money.ts';
 import { logLevelSchema } from './core/log-level.ts';
 import { imageHostForms, type ImageHosts, readImageHosts } from './core/image-hosts.ts';
 import { readValkeyAddress, type ValkeyAddress, valkeyAddressForms } from './core/valkey-address.ts';
-import { readSearchSetting, searchForms } from './core/web-search.ts';
+import { readSearchSetting, type SealFiles, searchForms } from './core/web-search.ts';
 
 const wholeNumber = (least: number, most: number) => {
   const error = ({ input }: { readonly input?: unknown }) =>
@@ -314,3 +314,19 @@ export type StartSettings = z.infer<typeof startSettingsSchema>;
 
 /** The settings of every program that keeps running. */
 export type LogSettings = Pick<Settings, 'WEIR_LOG_LEVEL' | 'WEIR_LOG_FORMAT'>;
+
+/**
+ * The files of the keys that seal search results; undefined if nothing is sealed or opened. Throws if several replicas
+ * would each make their own key.
+ */
+export function sealFiles(settings: Settings): SealFiles | undefined {
+  const keyFile = settings.WEIR_SEAL_KEY_FILE;
+  if (settings.WEIR_WEB_SEARCH === undefined && keyFile === undefined) return undefined;
+  const isShared = settings.WEIR_VALKEY_URL !== undefined || settings.WEIR_DATABASE_URL?.startsWith('postgres');
+  if (keyFile === undefined && isShared) {
+    throw new Error(
+      'WEIR_SEAL_KEY_FILE: needed for web search with a shared database or Valkey: what one replica seals, the others must open',
+    );
+  }
+  return { keyFile, ownFile: `${settings.WEIR_DATA}/seal.key` };
+}

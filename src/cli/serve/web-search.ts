@@ -1,7 +1,6 @@
 import type { Upstream } from '../../core/upstream.ts';
 import { systemClock } from '../../process/clock.ts';
-import { sealFiles } from '../../seal-settings.ts';
-import type { Settings } from '../../settings.ts';
+import { sealFiles, type Settings } from '../../settings.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
 import { openSeal } from '../../web-search/seal/seal.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sealFiles } from './seal-settings.ts';
+import { sealFiles } from './settings.ts';
 import { readSettings } from './read-settings.ts';
 
 const files = (environment: Readonly<Record<string, string>>) => sealFiles(readSettings(environment));
