@@ -101,7 +101,7 @@ export interface NewWorkspace {
 export interface NewCredit {
   /** Negative for a correction. */
   readonly amount: Money;
-  /** What the credit is for. A correction needs a note. */
+  /** The purpose of the credit. A correction needs a note. */
   readonly note: string | undefined;
   /** The idempotency key of a request that may be repeated. A repeated request adds nothing. */
   readonly idempotencyKey?: string | undefined;
@@ -120,7 +120,7 @@ export type Budget = NonNullable<Key['budget']>;
 /** A key as an operator sees it, without its text, which is not stored. */
 export interface KeyRecord extends Key {
   readonly workspaceName: string;
-  /** What the key is for, in an operator's words. */
+  /** The purpose of the key, in an operator's words. */
   readonly name: string | undefined;
   /** The first characters of its text; undefined for keys of versions that did not keep them. */
   readonly prefix: string | undefined;

@@ -13,9 +13,9 @@ export interface ProbedEngine {
 interface AskOptions {
   readonly key: string | undefined;
   readonly signal: AbortSignal;
-  /** What the messages begin with. Default `--upstream`. */
+  /** The beginning of messages. Default `--upstream`. */
   readonly subject?: string;
-  /** The flag that gives the key. Default `--upstream-key`. */
+  /** Name of the flag for the key. Default `--upstream-key`. */
   readonly keyFlag?: string;
 }
 
@@ -192,9 +192,11 @@ export function guessEngine(host: string, entries: readonly UpstreamEntry[]): En
 const assumedContextLength = 131_072;
 
 /**
- * The context window that the engine declares, in tokens. The window of the running server has precedence over the
- * window of the model.
+ * The context window that the engine declares, in tokens; undefined if it declares none. The window of the running server
+ * has precedence over the window of the model.
  */
-export function contextLengthOf({ max_model_len, meta, context_length }: UpstreamEntry): number {
-  return max_model_len ?? meta?.n_ctx ?? context_length ?? meta?.n_ctx_train ?? assumedContextLength;
-}
+export const declaredContextLength = ({ max_model_len, meta, context_length }: UpstreamEntry): number | undefined =>
+  max_model_len ?? meta?.n_ctx ?? context_length ?? meta?.n_ctx_train;
+
+/** The context window that the engine declares, or an assumption. */
+export const contextLengthOf = (one: UpstreamEntry): number => declaredContextLength(one) ?? assumedContextLength;

@@ -27,7 +27,7 @@ interface Report {
   readonly capabilities: Readonly<Record<string, unknown>>;
 }
 
-/** What the command says of the engine while it behaves so. */
+/** Runs the command against the engine, which behaves as given. */
 async function check(behaviour: BehaviourInput, ...flags: readonly string[]) {
   engine.reset();
   engine.set({ contextLength: 4096, ...behaviour });
@@ -74,7 +74,7 @@ describe('an engine that lies', () => {
     ['misses the schema', { jsonDefect: 'wrong-schema' }, { responseFormats: ['json_object'] }],
     ['begins anew where it should go on', { continuation: 'ignore' }, { continuation: false }],
     ['repeats what it should go on from', { continuation: 'echo' }, { continuationMark: 'echo' }],
-    ['reasons whatever it is told', { reasoning: 'always', reasoningWords: 40 }, { reasoning: { off: false } }],
+    ['reasons although reasoning is off', { reasoning: 'always', reasoningWords: 40 }, { reasoning: { off: false } }],
     [
       'writes its reasoning into the text',
       { reasoningField: 'think', reasoningWords: 12 },
@@ -113,7 +113,7 @@ it('the demo engine is found to be what it is', async () => {
     const report = JSON.parse(stdout) as Report;
     expect(code).toBe(1);
     expect(foundOf(report)).toMatchObject({ 'whole answer': 'yes', 'streamed answer': 'yes', usage: 'yes' });
-    // It answers with a schema, calls no tool and has no probabilities.
+    // The demo engine answers with a schema, calls no tool and has no probabilities.
     expect(report.capabilities).toMatchObject({ toolChoice: ['auto', 'none'] });
     expect(report.capabilities['parameters']).not.toContain('logprobs');
   } finally {

@@ -7,7 +7,7 @@ import type { CapabilityOverrides } from '../../core/catalog.ts';
 import { type EngineName, engineNames } from '../../core/engine-name.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { declaredCapabilities } from '../../engines/engines.ts';
-import { contextLengthOf, probeUpstream, type ProbedEngine, type UpstreamEntry } from '../../local/upstream.ts';
+import { declaredContextLength, probeUpstream, type ProbedEngine, type UpstreamEntry } from '../../local/upstream.ts';
 import { checkEngine, type EngineReport, type ReportLine } from '../engine-check/check-engine.ts';
 import { textTable } from './tables.ts';
 
@@ -38,15 +38,16 @@ export function engineCommand(program: Command): void {
       const kind = flags.engine ?? upstream.engine;
       const entry = entryOf(upstream, flags.model);
       const base = upstream.base.href.replace(/\/+$/, '');
+      const contextLength = declaredContextLength(entry);
       const report = await checkEngine(
-        { engine: kind, base, model: entry.id, key, signal },
+        { engine: kind, base, model: entry.id, key },
         {
           declared: declaredCapabilities(kind, flags.capabilities ?? {}),
-          contextLength: windowOf(entry),
+          contextLength,
           progress: (what) => void (json || process.stderr.write(`${what} …\n`)),
         },
       );
-      const facts = { engine: kind, address: base, model: entry.id, contextLength: windowOf(entry) };
+      const facts = { engine: kind, address: base, model: entry.id, contextLength };
       process.stdout.write(`${json ? jsonReport(facts, report) : textReport(facts, report)}\n`);
       if (!report.isGood) process.exitCode = 1;
     });
@@ -90,12 +91,6 @@ function entryOf({ entries, base }: ProbedEngine, name: string | undefined): Ups
     );
   return entry;
 }
-
-/** The window that the engine states; undefined where it states none. */
-const windowOf = (entry: UpstreamEntry): number | undefined =>
-  (entry.max_model_len ?? entry.context_length ?? entry.meta?.n_ctx ?? entry.meta?.n_ctx_train)
-    ? contextLengthOf(entry)
-    : undefined;
 
 interface Facts {
   readonly engine: EngineName;

@@ -16,10 +16,9 @@ export interface EngineAddress {
   readonly base: string;
   readonly model: string;
   readonly key: string | undefined;
-  readonly signal: AbortSignal;
 }
 
-/** One choice of an answer, put together. */
+/** A whole choice of an answer. */
 export interface ChoiceAnswer {
   text: string;
   reasoning: string;
@@ -49,12 +48,12 @@ export interface Ask extends Partial<Omit<Request, 'modelName' | 'inert' | 'incl
 /** Asks the engine as Weir does: the same bytes, the same reader. Never rejects. */
 export type AskEngine = (ask: Ask) => Promise<ProbeAnswer>;
 
-/** Longest wait for one answer. A large model on a busy engine takes its time. */
+/** Longest wait for one answer. A large model on a busy engine needs long. */
 const timeoutMs = 120_000;
 
 const usualCap = 32;
 
-export function connectEngine({ engine, base, model, key, signal }: EngineAddress): AskEngine {
+export function connectEngine({ engine, base, model, key }: EngineAddress): AskEngine {
   return async (ask) => {
     const { reasoningSetting, partial, ...wanted } = ask;
     const request: Request = {
@@ -86,7 +85,7 @@ export function connectEngine({ engine, base, model, key, signal }: EngineAddres
         },
         body: writeRequest(request, target),
         redirect: 'manual',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+        signal: AbortSignal.timeout(timeoutMs),
       });
       if (response.status !== 200) {
         const reading = chatErrors.read(response.status, await response.text());

@@ -6,23 +6,23 @@ import { type ProbeFinding, nameOf, type Subject, type Transport, type Verdict }
 import { probeParameters } from './parameter-probes.ts';
 import { probeStructure } from './structure-probes.ts';
 
-/** What an engine can do, beside what the route says. */
+/** The findings about an engine, compared with the capabilities that are declared for its route. */
 export interface EngineReport {
   readonly lines: readonly ReportLine[];
-  /** What a Model must say of the route for Weir to use exactly what works. Empty: what it says is true. */
+  /** The capabilities that a Model must declare for the route, so that Weir uses exactly what works. Empty: the declared ones are true. */
   readonly capabilities: CapabilityOverrides;
-  /** Whether Weir can use the engine, and all that is declared of it is true. */
+  /** Whether Weir can use the engine, and all declared capabilities are true. */
   readonly isGood: boolean;
 }
 
 export interface ReportLine extends ProbeFinding {
   readonly name: string;
-  /** Whether the route says that it can. Undefined: it says nothing about that. */
+  /** Whether the route declares the capability. Undefined: a route cannot declare it. */
   readonly declared: boolean | undefined;
 }
 
 export interface CheckOptions {
-  /** What the engine's table and the operator say. */
+  /** The capabilities of the route, by the engine's table and the operator. */
   readonly declared: Capabilities;
   readonly contextLength: number | undefined;
   /** Called with the name of each group of probes before it runs. */
@@ -93,7 +93,7 @@ function isDeclared(subject: Subject, declared: Capabilities): boolean | undefin
   }
 }
 
-/** The fields of `capabilities` in which the route differs from what is declared of it. What is unclear is believed. */
+/** The fields of `capabilities` in which the findings differ from the declared capabilities. An unclear finding changes nothing. */
 function capabilitiesFrom(
   findings: readonly ProbeFinding[],
   declared: Capabilities,

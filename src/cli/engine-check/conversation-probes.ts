@@ -1,6 +1,6 @@
 import type { Capabilities, ContinuationMark } from '../../core/capability.ts';
 import type { AskEngine, ChoiceAnswer } from './ask-engine.ts';
-import { type ProbeFinding, transports, withoutAnswer } from './finding.ts';
+import { type ProbeFinding, transports, type Verdict, withoutAnswer } from './finding.ts';
 
 /** A question that makes models reason, and room for it. */
 const riddle = {
@@ -162,7 +162,7 @@ export async function probeContinuation(
   plain: ChoiceAnswer,
 ): Promise<Continued> {
   const subject = { kind: 'continuation' } as const;
-  const found = (verdict: ProbeFinding['verdict'], note: string, seen?: ContinuationMark): Continued => ({
+  const found = (verdict: Verdict, note: string, seen?: ContinuationMark): Continued => ({
     finding: { subject, verdict, note },
     mark: seen,
   });

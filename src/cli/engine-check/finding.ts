@@ -3,10 +3,10 @@ import type { ParameterName } from '../../core/parameters.ts';
 import type { ReasoningEffort } from '../../core/request.ts';
 import type { ProbeAnswer } from './ask-engine.ts';
 
-/** `unclear`: the engine took it, and the answer does not prove that it was honoured. */
+/** `unclear`: the engine accepted the request, and the answer does not prove that the engine honoured it. */
 export type Verdict = 'yes' | 'no' | 'unclear';
 
-/** One thing that an engine can or cannot do. */
+/** The result of a probe: whether an engine can do one thing. */
 export interface ProbeFinding {
   readonly subject: Subject;
   readonly verdict: Verdict;
@@ -16,7 +16,7 @@ export interface ProbeFinding {
 export type Transport = 'json' | 'stream';
 export const transports: readonly Transport[] = ['json', 'stream'];
 
-/** What is probed. A subject that is no part of `capabilities` is a requirement, or costs something where it is missing. */
+/** The subject of a probe. A subject that is no field of `capabilities` is a requirement, or something whose lack costs money. */
 export type Subject =
   | { readonly kind: 'answer'; readonly transport: Transport }
   | { readonly kind: 'usage'; readonly of: 'answer' | 'running' | 'cached' }
@@ -28,7 +28,7 @@ export type Subject =
   | { readonly kind: 'continuation' }
   | { readonly kind: 'context refusal' };
 
-/** The subject in words, as the table and the JSON have it. */
+/** The name of the subject in the table and in the JSON. */
 export function nameOf(subject: Subject): string {
   const on = (transport: Transport): string => (transport === 'stream' ? ', streamed' : '');
   switch (subject.kind) {
@@ -53,7 +53,7 @@ export function nameOf(subject: Subject): string {
   }
 }
 
-/** Why there is no answer to look at: a finding of its own. */
+/** The finding of a probe that got no answer. */
 export function withoutAnswer(
   outcome: Exclude<ProbeAnswer, { readonly kind: 'answer' }>,
 ): Omit<ProbeFinding, 'subject'> {

@@ -1,9 +1,9 @@
 import type { Capabilities } from '../../core/capability.ts';
 import { type ParameterName, parameters, type Sampling } from '../../core/parameters.ts';
 import type { Ask, AskEngine, ChoiceAnswer } from './ask-engine.ts';
-import { type ProbeFinding, withoutAnswer } from './finding.ts';
+import { type ProbeFinding, type Verdict, withoutAnswer } from './finding.ts';
 
-/** Values that an honest engine can be seen to honour, where there is such a value. */
+/** The values of the probes. Where possible, the answer shows whether the engine honoured the value. */
 const values: Readonly<Required<Sampling>> = {
   temperature: 0.5,
   top_p: 0.9,
@@ -40,7 +40,7 @@ export async function probeParameters(
 
 async function probe(ask: AskEngine, name: ParameterName, plain: ChoiceAnswer): Promise<ProbeFinding> {
   const subject = { kind: 'parameter', name } as const;
-  const finding = (verdict: ProbeFinding['verdict'], note: string): ProbeFinding => ({ subject, verdict, note });
+  const finding = (verdict: Verdict, note: string): ProbeFinding => ({ subject, verdict, note });
   const sampling: Sampling = {
     // vLLM refuses several answers of which each would be the likeliest.
     ...{ temperature: name === 'n' ? 1 : 0, [name]: values[name] },
