@@ -125,6 +125,22 @@ describe('an answer', () => {
       'json_object',
     ],
     ['text, where tools are only offered', { tools }, [text('Hello'), finish('stop')], ''],
+    ['a call left in the text', { tools }, [text('\n<tool'), text('_call>{"na'), finish('stop')], 'tools!'],
+    ['a call left in the text, cut by the cap', { tools }, [text('<tool_call>{"na'), finish('length')], ''],
+    ['words about how a call begins', { tools }, [text('It begins with <tool_call>.'), finish('stop')], ''],
+    [
+      'a call in the text, where none is allowed',
+      { tools, toolChoice: 'none' },
+      [text('<tool_call>'), finish('stop')],
+      '',
+    ],
+    ['a call in the text, where no tool is offered', object, [text('<tool_call>'), finish('stop')], 'json_object!'],
+    [
+      'a call in the text, where one is required',
+      { tools, toolChoice: 'required' },
+      [text('<tool_call>'), finish('stop')],
+      'tools!',
+    ],
     ['a call', { tools }, [...call('go', '{"to":1}'), finish('tool_calls')], 'tools'],
     ['a call, by an engine that says stop', { tools }, [...call('go', '{"to":1}'), finish('stop')], 'tools'],
     ['a call with other arguments', { tools }, [...call('go', '{"to":2}'), finish('tool_calls')], 'tools!'],
@@ -202,7 +218,7 @@ describe('an answer', () => {
   it('reports where a defect is, and nothing of the answer', async () => {
     expect(await validate({ tools }, [...call('go', '{"to":"secret"}'), finish('tool_calls')])).toEqual({
       checked: ['tools'],
-      defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true, missesSchema: true }],
+      defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true, mayBeCallersFault: true }],
     });
     expect(JSON.stringify(await validate({ tools }, [...call('secret', '{}'), finish('stop')]))).not.toContain(
       'secret',
@@ -219,6 +235,7 @@ describe('an answer', () => {
     ],
     ['arguments that are no JSON', { tools }, [...call('go', '{"to'), finish('tool_calls')], false],
     ['words in place of a call', { tools, toolChoice: 'required' }, [text('No.'), finish('stop')], true],
+    ['a call left in the text', { tools }, [text('<tool_call>'), finish('stop')], true],
     ['a call of a tool that is not there', { tools }, [...call('other', '{}'), finish('tool_calls')], false],
     ['JSON that misses the schema', schema, [text('{}'), finish('stop')], true],
     ['JSON that misses a strict one', strict, [text('{}'), finish('stop')], false],

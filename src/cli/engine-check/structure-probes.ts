@@ -1,6 +1,7 @@
 import type { StructuredFormat } from '../../core/capability.ts';
 import { isObject, parseJson } from '../../core/json.ts';
 import type { ResponseFormat } from '../../core/request.ts';
+import { callMarks } from '../../structured-output/call-in-text.ts';
 import { compileSchema } from '../../structured-output/checker/compile-schema.ts';
 import type { Ask, AskEngine, ChoiceAnswer, ProbeAnswer } from './ask-engine.ts';
 import { type ProbeFinding, type Subject, transports, withoutAnswer } from './finding.ts';
@@ -71,7 +72,7 @@ function judgeCalls({ calls, finish, text }: ChoiceAnswer, form: 'auto' | 'requi
     // vLLM leaves a call that the cap cuts in the text of a whole answer.
     if (finish === 'length' && form !== 'auto')
       return { verdict: 'unclear', note: `accepted; no call within ${cap} tokens` };
-    if (/<tool_call>|<function=|\[TOOL_CALLS\]|<\|python_tag\|>/.test(text)) {
+    if (callMarks.some((mark) => text.includes(mark))) {
       return { verdict: 'no', note: 'the call stands in the text: the server has no parser for it' };
     }
     // A model may answer in words where it may choose.
