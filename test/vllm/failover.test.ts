@@ -42,10 +42,13 @@ afterAll(async () => {
   await Promise.all([...started].map((server) => server.close()));
 });
 
+/** Leaves the model no choice: it does not know JSON by heart, and where two words are equally likely, continued answers differ. */
 const schema = {
   type: 'object',
-  properties: { tides: { type: 'array', items: { type: 'boolean' }, minItems: 30, maxItems: 30 } },
-  required: ['tides'],
+  properties: Object.fromEntries(
+    ['dawn', 'morning', 'noon', 'evening', 'night'].map((time) => [time, { const: `the tide is out at ${time}` }]),
+  ),
+  required: ['dawn', 'morning', 'noon', 'evening', 'night'],
   additionalProperties: false,
 };
 
@@ -167,7 +170,9 @@ it('unbroken answers are what the model knows by heart, whichever server writes 
   expect(unbroken.get('text')?.content).toHaveLength(240);
   expect(unbroken.get('reasoning')?.reasoning.length).toBeGreaterThan(150);
   expect(unbroken.get('a call of a tool')?.calls).toHaveLength(2);
-  expect(JSON.parse(unbroken.get('structured output')?.content ?? '')).toEqual({ tides: expect.any(Array) });
+  const structured = unbroken.get('structured output')?.content ?? '';
+  expect(structured.length).toBeGreaterThan(150);
+  expect(JSON.parse(structured)).toMatchObject({ noon: 'the tide is out at noon' });
 });
 
 describe('a caller does not notice', () => {
