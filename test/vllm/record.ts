@@ -165,7 +165,7 @@ const written = z.looseObject({
   thinking_token_budget: z.number().optional(),
   continue_final_message: z.boolean().optional(),
   add_generation_prompt: z.boolean().optional(),
-  stream_options: z.unknown(),
+  stream_options: z.unknown().optional(),
   max_tokens: z.int().optional(),
 });
 
