@@ -38,6 +38,11 @@ function createChecker() {
 
 const text = (words: string, choice = 0): AnswerEvent => ({ type: 'text-delta', choice, text: words, deltas: 1 });
 const finish = (reason: FinishReason, choice = 0): AnswerEvent => ({ type: 'finish', choice, reason });
+const reasoning: AnswerEvent = { type: 'reasoning-delta', choice: 0, text: 'Hm', deltas: 1 };
+const counted = (completionTokens: number, reasoningTokens = 0): AnswerEvent => ({
+  type: 'usage',
+  usage: { promptTokens: 9, completionTokens, reasoningTokens },
+});
 const call = (name: string, json: string, { tool = 0, choice = 0 } = {}): readonly AnswerEvent[] => [
   { type: 'tool-start', choice, tool, id: `call-${tool}`, name },
   ...Array.from(json, (piece): AnswerEvent => ({ type: 'tool-delta', choice, tool, text: piece })),
@@ -90,12 +95,7 @@ describe('an answer', () => {
     ['half an object, filtered', object, [text('{"a"'), finish('content_filter')], ''],
     ['half an object, not finished', object, [text('{"a"')], ''],
     ['a refusal', object, [{ type: 'refusal-delta', choice: 0, text: 'No.', deltas: 1 }, finish('stop')], ''],
-    [
-      'reasoning before the object',
-      object,
-      [{ type: 'reasoning-delta', choice: 0, text: 'Hm', deltas: 1 }, text('{}'), finish('stop')],
-      'json_object',
-    ],
+    ['reasoning before the object', object, [reasoning, text('{}'), finish('stop')], 'json_object'],
     ['what the schema allows, a list', schema, [text('[1]'), finish('stop')], 'json_schema'],
     [
       'what a stop sequence of the caller’s cut',
@@ -127,6 +127,18 @@ describe('an answer', () => {
     ['text, where tools are only offered', { tools }, [text('Hello'), finish('stop')], ''],
     ['a call left in the text', { tools }, [text('\n<tool'), text('_call>{"na'), finish('stop')], 'tools!'],
     ['a call left in the text, cut by the cap', { tools }, [text('<tool_call>{"na'), finish('length')], ''],
+    ['no text in many tokens, where tools are offered', { tools }, [finish('stop'), counted(107)], 'tools!'],
+    ['no text in a few tokens', { tools }, [finish('stop'), counted(1)], ''],
+    [
+      'no text in many tokens, where no tool is allowed',
+      { tools, toolChoice: 'none' },
+      [finish('stop'), counted(107)],
+      '',
+    ],
+    ['no text after reasoning', { tools }, [reasoning, finish('stop'), counted(107)], ''],
+    ['no text in many tokens of reasoning', { tools }, [finish('stop'), counted(107, 106)], ''],
+    ['no text, cut by the cap', { tools }, [finish('length'), counted(107)], ''],
+    ['text in many tokens', { tools }, [text('Hello'), finish('stop'), counted(107)], ''],
     ['words about how a call begins', { tools }, [text('It begins with <tool_call>.'), finish('stop')], ''],
     [
       'a call in the text, where none is allowed',

@@ -114,7 +114,11 @@ interface Collecting {
   readonly calls: Map<number, { readonly name: string; arguments: string }>;
   finish: FinishReason | undefined;
   isRefused: boolean;
+  hasReasoned: boolean;
 }
+
+/** More tokens than an answer has that is empty on purpose. */
+const fewTokens = 8;
 
 /**
  * Makes a watch for one answer. Undefined when the request asks for no structure (docs/reference/api.md §4.1: response_format,
@@ -128,11 +132,13 @@ export function watchStructure(
   if (wanted === undefined) return undefined;
   const choices = new Map<number, Collecting>();
   let left = mostCharacters;
+  /** Tokens of the answer without those of its reasoning, as the engine counted them last. */
+  let tokens = 0;
 
   function collecting(index: number): Collecting {
     const known = choices.get(index);
     if (known !== undefined) return known;
-    const fresh: Collecting = { text: '', calls: new Map(), finish: undefined, isRefused: false };
+    const fresh: Collecting = { text: '', calls: new Map(), finish: undefined, isRefused: false, hasReasoned: false };
     choices.set(index, fresh);
     return fresh;
   }
@@ -166,7 +172,10 @@ export function watchStructure(
         collecting(event.choice).finish = event.reason;
         return;
       case 'reasoning-delta':
+        collecting(event.choice).hasReasoned = true;
+        return;
       case 'usage':
+        tokens = event.usage.completionTokens - (event.usage.reasoningTokens ?? 0);
     }
   }
 
@@ -177,8 +186,11 @@ export function watchStructure(
     },
     validate: async () => {
       if (left < 0) return { defects: [], checked: [] };
-      const checks = [...choices.values()].flatMap(({ text, calls, finish, isRefused }) =>
-        validateChoice({ text, calls: [...calls.values()], finish, isRefused }, wanted, checker),
+      const answers = [...choices.values()];
+      const isEmpty = answers.every(({ text, calls, hasReasoned }) => text === '' && calls.size === 0 && !hasReasoned);
+      const isDropped = isEmpty && tokens > fewTokens;
+      const checks = answers.flatMap(({ text, calls, finish, isRefused }) =>
+        validateChoice({ text, calls: [...calls.values()], finish, isRefused, isDropped }, wanted, checker),
       );
       return findingsOf(await Promise.all(checks));
     },

@@ -22,6 +22,8 @@ interface CollectedChoice {
   readonly calls: readonly Omit<ToolCall, 'id'>[];
   readonly finish: FinishReason | undefined;
   readonly isRefused: boolean;
+  /** The engine counted tokens, and sent nothing. */
+  readonly isDropped: boolean;
 }
 
 /** The result of one check of one capability. */
@@ -35,8 +37,8 @@ export interface ChoiceCheck {
 
 /**
  * Begins the checks of one choice. Each call must name an offered tool, and its arguments must be an object that the tool's
- * parameters allow. A call that was demanded must be there. Text without calls must not be a call that the engine could not read,
- * and must have the format. Reasoning is not checked.
+ * parameters allow. A call that was demanded must be there. Text without calls must not be a call that the engine could not read
+ * (docs/reference/engines.md §6), and must have the format. Reasoning is not checked.
  */
 export function validateChoice(
   choice: CollectedChoice,
@@ -44,7 +46,7 @@ export function validateChoice(
   checker: Pick<StructureChecker, 'check'>,
 ): readonly Promise<ChoiceCheck>[] {
   if (!isComplete(choice, wanted)) return [];
-  const { text, calls } = choice;
+  const { text, calls, isDropped } = choice;
   const { toolChoice, format } = wanted;
   if (calls.length > 0) {
     return calls.map((call) => {
@@ -53,7 +55,7 @@ export function validateChoice(
     });
   }
   const isCallMissing = toolChoice === 'required' || typeof toolChoice === 'object';
-  const isCallUnread = wanted.tools.length > 0 && toolChoice !== 'none' && beginsAsCall(text);
+  const isCallUnread = wanted.tools.length > 0 && toolChoice !== 'none' && (isDropped || beginsAsCall(text));
   return [
     ...(isCallMissing ? [Promise.resolve(missingCall)] : isCallUnread ? [Promise.resolve(unreadCall)] : []),
     ...(format === undefined ? [] : [checkOf(format.type, checker.check(askOf(text, format)), strictOf(format))]),
@@ -109,11 +111,14 @@ const missingCall: ChoiceCheck = {
   result: invalid('no call where one was demanded'),
 };
 
-/** The model's call was malformed, or the engine has no parser for it. A prompt can make a model write such a text, too. */
+/**
+ * The model's call was malformed, or the engine has no parser for it, and left it in the text or dropped it. A prompt can make a
+ * model write such a text, too.
+ */
 const unreadCall: ChoiceCheck = {
   capability: 'tools',
   ...{ isTolerable: true, mayBeCallersFault: true },
-  result: invalid('a call that stands in the text'),
+  result: invalid('a call that the engine could not read'),
 };
 
 const strictOf = (format: StructuredFormat): boolean | undefined =>
