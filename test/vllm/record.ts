@@ -173,12 +173,13 @@ const written = z.looseObject({
 function rewrite(kind: EngineName, model: string, request: Capture['request']): Capture['request'] {
   const { capabilities, capField, streamUsage, writeReasoning } = engines[kind];
   const { chat_template_kwargs: template, thinking_token_budget: budgetTokens, ...others } = written.parse(request);
+  const asked = request['model'] === 'tiny' ? model : request['model'];
   const { stream_options: usage, max_tokens: cap, continue_final_message: continued, ...last } = others;
   const { add_generation_prompt: generated, ...rest } = last;
   const budget = budgetTokens === undefined ? {} : { budgetTokens };
   const isMarked = capabilities.continuation === 'flag' && continued !== undefined;
   return {
-    ...{ ...rest, model, [capField]: cap },
+    ...{ ...rest, model: asked, [capField]: cap },
     ...writeReasoning(template?.enable_thinking === false ? { enabled: false } : { enabled: true, ...budget }),
     ...(isMarked ? { continue_final_message: continued, add_generation_prompt: generated } : {}),
     ...(usage === undefined || streamUsage === 'continuous' ? { stream_options: usage } : {}),
