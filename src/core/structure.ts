@@ -44,8 +44,8 @@ export interface StructuralDefect {
    * no more. False if `strict` was requested, and for text that is not JSON.
    */
   readonly isTolerable: boolean;
-  /** Only the caller's schema does not allow the answer, and possibly no value satisfies that schema. */
-  readonly missesSchema: boolean;
+  /** The caller may be at fault: possibly no value satisfies its schema, or its prompt requested exactly this text. */
+  readonly mayBeCallersFault: boolean;
 }
 
 /** Validates the structure of one request's answers, and holds defects against their routes (docs/reference/api.md §4.1). */

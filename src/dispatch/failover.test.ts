@@ -284,7 +284,7 @@ describe('a whole answer that is validated', () => {
     capability: 'json_object',
     detail: 'no JSON',
     isTolerable: false,
-    missesSchema: false,
+    mayBeCallersFault: false,
   };
 
   it('is retried on another route when it is malformed, and nothing of it is delivered', async () => {

@@ -191,7 +191,7 @@ describe('permission for another attempt', () => {
 
 describe('a whole answer of the wrong structure', () => {
   const defect: StructuralDefect = {
-    ...{ capability: 'json_schema', detail: 'the caller’s words', isTolerable: true, missesSchema: true },
+    ...{ capability: 'json_schema', detail: 'the caller’s words', isTolerable: true, mayBeCallersFault: true },
   };
   const validate: RaceListener['validate'] = (_, { route }) =>
     Promise.resolve(route.backend.name === 'a' ? defect : undefined);

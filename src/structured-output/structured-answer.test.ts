@@ -38,6 +38,11 @@ function createChecker() {
 
 const text = (words: string, choice = 0): AnswerEvent => ({ type: 'text-delta', choice, text: words, deltas: 1 });
 const finish = (reason: FinishReason, choice = 0): AnswerEvent => ({ type: 'finish', choice, reason });
+const reasoning: AnswerEvent = { type: 'reasoning-delta', choice: 0, text: 'Hm', deltas: 1 };
+const counted = (completionTokens: number, reasoningTokens = 0): AnswerEvent => ({
+  type: 'usage',
+  usage: { promptTokens: 9, completionTokens, reasoningTokens },
+});
 const call = (name: string, json: string, { tool = 0, choice = 0 } = {}): readonly AnswerEvent[] => [
   { type: 'tool-start', choice, tool, id: `call-${tool}`, name },
   ...Array.from(json, (piece): AnswerEvent => ({ type: 'tool-delta', choice, tool, text: piece })),
@@ -90,12 +95,7 @@ describe('an answer', () => {
     ['half an object, filtered', object, [text('{"a"'), finish('content_filter')], ''],
     ['half an object, not finished', object, [text('{"a"')], ''],
     ['a refusal', object, [{ type: 'refusal-delta', choice: 0, text: 'No.', deltas: 1 }, finish('stop')], ''],
-    [
-      'reasoning before the object',
-      object,
-      [{ type: 'reasoning-delta', choice: 0, text: 'Hm', deltas: 1 }, text('{}'), finish('stop')],
-      'json_object',
-    ],
+    ['reasoning before the object', object, [reasoning, text('{}'), finish('stop')], 'json_object'],
     ['what the schema allows, a list', schema, [text('[1]'), finish('stop')], 'json_schema'],
     [
       'what a stop sequence of the caller’s cut',
@@ -125,6 +125,34 @@ describe('an answer', () => {
       'json_object',
     ],
     ['text, where tools are only offered', { tools }, [text('Hello'), finish('stop')], ''],
+    ['a call left in the text', { tools }, [text('\n<tool'), text('_call>{"na'), finish('stop')], 'tools!'],
+    ['a call left in the text, cut by the cap', { tools }, [text('<tool_call>{"na'), finish('length')], ''],
+    ['no text in many tokens, where tools are offered', { tools }, [finish('stop'), counted(107)], 'tools!'],
+    ['no text in a few tokens', { tools }, [finish('stop'), counted(1)], ''],
+    [
+      'no text in many tokens, where no tool is allowed',
+      { tools, toolChoice: 'none' },
+      [finish('stop'), counted(107)],
+      '',
+    ],
+    ['no text after reasoning', { tools }, [reasoning, finish('stop'), counted(107)], ''],
+    ['no text in many tokens of reasoning', { tools }, [finish('stop'), counted(107, 106)], ''],
+    ['no text, cut by the cap', { tools }, [finish('length'), counted(107)], ''],
+    ['text in many tokens', { tools }, [text('Hello'), finish('stop'), counted(107)], ''],
+    ['words about how a call begins', { tools }, [text('It begins with <tool_call>.'), finish('stop')], ''],
+    [
+      'a call in the text, where none is allowed',
+      { tools, toolChoice: 'none' },
+      [text('<tool_call>'), finish('stop')],
+      '',
+    ],
+    ['a call in the text, where no tool is offered', object, [text('<tool_call>'), finish('stop')], 'json_object!'],
+    [
+      'a call in the text, where one is required',
+      { tools, toolChoice: 'required' },
+      [text('<tool_call>'), finish('stop')],
+      'tools!',
+    ],
     ['a call', { tools }, [...call('go', '{"to":1}'), finish('tool_calls')], 'tools'],
     ['a call, by an engine that says stop', { tools }, [...call('go', '{"to":1}'), finish('stop')], 'tools'],
     ['a call with other arguments', { tools }, [...call('go', '{"to":2}'), finish('tool_calls')], 'tools!'],
@@ -202,7 +230,7 @@ describe('an answer', () => {
   it('reports where a defect is, and nothing of the answer', async () => {
     expect(await validate({ tools }, [...call('go', '{"to":"secret"}'), finish('tool_calls')])).toEqual({
       checked: ['tools'],
-      defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true, missesSchema: true }],
+      defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true, mayBeCallersFault: true }],
     });
     expect(JSON.stringify(await validate({ tools }, [...call('secret', '{}'), finish('stop')]))).not.toContain(
       'secret',
@@ -219,6 +247,7 @@ describe('an answer', () => {
     ],
     ['arguments that are no JSON', { tools }, [...call('go', '{"to'), finish('tool_calls')], false],
     ['words in place of a call', { tools, toolChoice: 'required' }, [text('No.'), finish('stop')], true],
+    ['a call left in the text', { tools }, [text('<tool_call>'), finish('stop')], true],
     ['a call of a tool that is not there', { tools }, [...call('other', '{}'), finish('tool_calls')], false],
     ['JSON that misses the schema', schema, [text('{}'), finish('stop')], true],
     ['JSON that misses a strict one', strict, [text('{}'), finish('stop')], false],

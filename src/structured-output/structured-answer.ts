@@ -4,6 +4,7 @@ import type { AnswerEvent, FinishReason } from '../core/event.ts';
 import type { Health, StructuralCapability } from '../core/health.ts';
 import type { Request } from '../core/request.ts';
 import type { StructuralDefect, StructureChecker, StructureValidator } from '../core/structure.ts';
+import { callMarkCharacters } from './call-in-text.ts';
 import { type ChoiceCheck, type StructureWanted, validateChoice } from './validate-choice.ts';
 
 interface StructureValidatorOptions {
@@ -65,22 +66,22 @@ export function createStructureValidator(
     take: streamed.take,
     streamed: (route) =>
       void validate(streamed, route).then((defects) => {
-        for (const defect of firstOfEach(defects)) report({ route, defect }, !defect.missesSchema);
+        for (const defect of firstOfEach(defects)) report({ route, defect }, !defect.mayBeCallersFault);
       }),
     close: () => {
       // A route is at fault if another route gave a valid answer to the same request. If there is only one route, it is at fault if
-      // its answer misses more than the caller's schema.
+      // the caller cannot be.
       for (const one of held.splice(0)) {
-        const { capability, missesSchema } = one.defect;
-        report(one, met.has(capability) || (routes === 1 && !missesSchema));
+        const { capability, mayBeCallersFault } = one.defect;
+        report(one, met.has(capability) || (routes === 1 && !mayBeCallersFault));
       }
     },
   };
 }
 
-/** Returns one defect of each capability. A defect that is the route's fault comes before one that may be the schema's fault. */
+/** Returns one defect of each capability. A defect that is the route's fault comes before one that may be the caller's. */
 function firstOfEach(defects: readonly StructuralDefect[]): readonly StructuralDefect[] {
-  const sorted = defects.toSorted((a, b) => Number(a.missesSchema) - Number(b.missesSchema));
+  const sorted = defects.toSorted((a, b) => Number(a.mayBeCallersFault) - Number(b.mayBeCallersFault));
   return [...new Map(sorted.toReversed().map((defect) => [defect.capability, defect])).values()];
 }
 
@@ -113,7 +114,11 @@ interface Collecting {
   readonly calls: Map<number, { readonly name: string; arguments: string }>;
   finish: FinishReason | undefined;
   isRefused: boolean;
+  hasReasoned: boolean;
 }
+
+/** More tokens than an answer has that is empty on purpose. */
+const fewTokens = 8;
 
 /**
  * Makes a watch for one answer. Undefined when the request asks for no structure (docs/reference/api.md §4.1: response_format,
@@ -127,22 +132,28 @@ export function watchStructure(
   if (wanted === undefined) return undefined;
   const choices = new Map<number, Collecting>();
   let left = mostCharacters;
+  /** Tokens of the answer without those of its reasoning, as the engine counted them last. */
+  let tokens = 0;
 
   function collecting(index: number): Collecting {
     const known = choices.get(index);
     if (known !== undefined) return known;
-    const fresh: Collecting = { text: '', calls: new Map(), finish: undefined, isRefused: false };
+    const fresh: Collecting = { text: '', calls: new Map(), finish: undefined, isRefused: false, hasReasoned: false };
     choices.set(index, fresh);
     return fresh;
+  }
+
+  function takeText(choice: Collecting, text: string): void {
+    // Without a format any text will do, unless it begins as a call.
+    const kept = wanted?.format === undefined ? text.slice(0, callMarkCharacters - choice.text.length) : text;
+    left -= kept.length;
+    choice.text += kept;
   }
 
   function take(event: AnswerEvent): void {
     switch (event.type) {
       case 'text-delta':
-        // Without a format any text will do.
-        if (wanted?.format === undefined) return;
-        left -= event.text.length;
-        collecting(event.choice).text += event.text;
+        takeText(collecting(event.choice), event.text);
         return;
       case 'refusal-delta':
         collecting(event.choice).isRefused = true;
@@ -161,7 +172,10 @@ export function watchStructure(
         collecting(event.choice).finish = event.reason;
         return;
       case 'reasoning-delta':
+        collecting(event.choice).hasReasoned = true;
+        return;
       case 'usage':
+        tokens = event.usage.completionTokens - (event.usage.reasoningTokens ?? 0);
     }
   }
 
@@ -172,8 +186,11 @@ export function watchStructure(
     },
     validate: async () => {
       if (left < 0) return { defects: [], checked: [] };
-      const checks = [...choices.values()].flatMap(({ text, calls, finish, isRefused }) =>
-        validateChoice({ text, calls: [...calls.values()], finish, isRefused }, wanted, checker),
+      const answers = [...choices.values()];
+      const isEmpty = answers.every(({ text, calls, hasReasoned }) => text === '' && calls.size === 0 && !hasReasoned);
+      const isDropped = isEmpty && tokens > fewTokens;
+      const checks = answers.flatMap(({ text, calls, finish, isRefused }) =>
+        validateChoice({ text, calls: [...calls.values()], finish, isRefused, isDropped }, wanted, checker),
       );
       return findingsOf(await Promise.all(checks));
     },
@@ -196,10 +213,8 @@ function findingsOf(checks: readonly ChoiceCheck[]): StructureFindings {
   const decided = checks.filter(({ result }) => result.kind !== 'unknown');
   return {
     checked: [...new Set(decided.map(({ capability }) => capability))],
-    defects: decided.flatMap(({ capability, result, isTolerable }) =>
-      result.kind === 'invalid'
-        ? [{ capability, detail: result.detail, isTolerable, missesSchema: result.missesSchema === true }]
-        : [],
+    defects: decided.flatMap(({ result, ...check }) =>
+      result.kind === 'invalid' ? [{ ...check, detail: result.detail }] : [],
     ),
   };
 }

@@ -3,6 +3,7 @@ import type { StructuralCapability } from '../core/health.ts';
 import type { ResponseFormat, Tool, ToolCall, ToolChoice } from '../core/request.ts';
 import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
 import { createJsonPrefix } from '../core/json-prefix.ts';
+import { beginsAsCall } from './call-in-text.ts';
 
 type StructuredFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
 
@@ -21,19 +22,23 @@ interface CollectedChoice {
   readonly calls: readonly Omit<ToolCall, 'id'>[];
   readonly finish: FinishReason | undefined;
   readonly isRefused: boolean;
+  /** The engine counted tokens, and sent nothing. */
+  readonly isDropped: boolean;
 }
 
 /** The result of one check of one capability. */
 export interface ChoiceCheck {
   readonly capability: StructuralCapability;
   readonly result: StructureResult;
-  /** Counts for an invalid answer only: see `StructuralDefect`. */
+  /** These two count for an invalid answer only: see `StructuralDefect`. */
   readonly isTolerable: boolean;
+  readonly mayBeCallersFault: boolean;
 }
 
 /**
  * Begins the checks of one choice. Each call must name an offered tool, and its arguments must be an object that the tool's
- * parameters allow. A call that was demanded must be there. Text without calls must have the format. Reasoning is not checked.
+ * parameters allow. A call that was demanded must be there. Text without calls must not be a call that the engine could not read
+ * (docs/reference/engines.md §6), and must have the format. Reasoning is not checked.
  */
 export function validateChoice(
   choice: CollectedChoice,
@@ -41,7 +46,7 @@ export function validateChoice(
   checker: Pick<StructureChecker, 'check'>,
 ): readonly Promise<ChoiceCheck>[] {
   if (!isComplete(choice, wanted)) return [];
-  const { text, calls } = choice;
+  const { text, calls, isDropped } = choice;
   const { toolChoice, format } = wanted;
   if (calls.length > 0) {
     return calls.map((call) => {
@@ -50,8 +55,9 @@ export function validateChoice(
     });
   }
   const isCallMissing = toolChoice === 'required' || typeof toolChoice === 'object';
+  const isCallUnread = wanted.tools.length > 0 && toolChoice !== 'none' && (isDropped || beginsAsCall(text));
   return [
-    ...(isCallMissing ? [Promise.resolve(missingCall)] : []),
+    ...(isCallMissing ? [Promise.resolve(missingCall)] : isCallUnread ? [Promise.resolve(unreadCall)] : []),
     ...(format === undefined ? [] : [checkOf(format.type, checker.check(askOf(text, format)), strictOf(format))]),
   ];
 }
@@ -79,8 +85,8 @@ async function checkOf(
   strict: boolean | undefined,
 ): Promise<ChoiceCheck> {
   const result = await checking;
-  const isTolerable = result.kind === 'invalid' && result.missesSchema === true && strict !== true;
-  return { capability, result, isTolerable };
+  const missesSchema = result.kind === 'invalid' && result.missesSchema === true;
+  return { capability, result, isTolerable: missesSchema && strict !== true, mayBeCallersFault: missesSchema };
 }
 
 async function validateCall(
@@ -101,8 +107,18 @@ const invalid = (detail: string): StructureResult => ({ kind: 'invalid', detail 
 /** An answer in words may still be of use to a caller that demanded a call. */
 const missingCall: ChoiceCheck = {
   capability: 'tools',
-  isTolerable: true,
+  ...{ isTolerable: true, mayBeCallersFault: false },
   result: invalid('no call where one was demanded'),
+};
+
+/**
+ * The model's call was malformed, or the engine has no parser for it, and left it in the text or dropped it. A prompt can make a
+ * model write such a text, too.
+ */
+const unreadCall: ChoiceCheck = {
+  capability: 'tools',
+  ...{ isTolerable: true, mayBeCallersFault: true },
+  result: invalid('a call that the engine could not read'),
 };
 
 const strictOf = (format: StructuredFormat): boolean | undefined =>

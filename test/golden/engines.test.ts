@@ -23,6 +23,9 @@ async function expectGolden(folder: string, file: string, text: string): Promise
   await expect(text).toMatchFileSnapshot(join(capturesRoot, folder, file));
 }
 
+/** Answers that their engine broke off: `transformers serve` fails on a call that it cannot read, with an error that is not JSON. */
+const broken = new Set(['transformers-5.19/tool-unread-stream']);
+
 /** Bytes from the beginning in which every single cut is tried; behind them, all cuts at once. */
 const cutBytes = 8_192;
 
@@ -40,8 +43,8 @@ describe('recorded answers of engines', () => {
     );
     await expectGolden(folder, `${name}.events.json`, printReading(reading));
     await expectGolden(folder, `${name}.out.${kind}`, write(reading, kind));
-    expect(reading.end).toBe('complete');
-    expect(write(reading, kind)).not.toMatch(/vllm|stop_reason|token_ids|kv_transfer|created_cache|chatcmpl-[0-9a-f]{16}/);
+    expect(reading.end === 'complete').toBe(!broken.has(`${folder}/${name}`));
+    expect(write(reading, kind)).not.toMatch(/vllm|stop_reason|token_ids|kv_transfer|created_cache|matched_stop|weight_version|chatcmpl-[0-9a-f]{16}/);
   });
 
   it.each(answers)('$folder/$name reads the same cut at every byte, and byte by byte', ({ capture }) => {

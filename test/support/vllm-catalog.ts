@@ -1,7 +1,10 @@
 import { endings } from './vllm.ts';
 
 /** Manifests of the model `test/tiny` on vLLM servers, each a Backend of its own. Prices in whole micro-dollars make bills easy to check. */
-export function vllmManifests(servers: readonly { readonly port: number }[], capabilities = ''): string {
+export function vllmManifests(
+  servers: readonly { readonly port: number }[],
+  { capabilities = '', modalities = '[text]' }: { readonly capabilities?: string; readonly modalities?: string } = {},
+): string {
   const backends = servers.map(
     ({ port }, index) => `
 apiVersion: weir.dev/v1alpha1
@@ -10,7 +13,9 @@ metadata: {name: vllm-${index}}
 spec: {engine: vllm, endpoint: {host: 127.0.0.1, port: ${port}, path: /v1}}
 ---`,
   );
-  const routes = servers.map((_, index) => `{backend: vllm-${index}, upstreamModel: tiny${capabilities}}`);
+  const routes = servers.map(
+    (_, index) => `{backend: vllm-${index}, upstreamModel: tiny, capabilities: {${capabilities}}}`,
+  );
   return `${backends.join('')}
 apiVersion: weir.dev/v1alpha1
 kind: Model
@@ -20,6 +25,7 @@ spec:
   ownedBy: test
   added: "2026-06-01T00:00:00Z"
   contextLength: 2048
+  inputModalities: ${modalities}
   pricing: {prompt: "0.000001", completion: "0.000002", inputCacheRead: "0.0000001"}
   reasoning: {mode: Optional, efforts: [low, medium, high, max]}
   hedging: {mode: Disabled}

@@ -1,8 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { metricIn } from './metric-in.ts';
 
 export interface VllmOptions {
@@ -14,6 +15,8 @@ export interface VllmOptions {
   readonly maxRequests?: number;
   /** Memory for the KV cache, bytes. Default 64 MiB. */
   readonly kvCacheBytes?: number;
+  /** Folder of the model. Default: the one that was trained by the installation. */
+  readonly model?: string;
   /** Default `hermes`, and `qwen3` for reasoning; `none` leaves the flag out. */
   readonly toolParser?: string;
   readonly reasoningParser?: string;
@@ -65,7 +68,8 @@ const flag = (name: string, value: string): readonly string[] => (value === 'non
  * it) or ends before that, with its last lines.
  */
 export async function startVllm(options: VllmOptions = {}): Promise<Vllm> {
-  const { folder, model } = installed();
+  const { folder, model: trained } = installed();
+  const { model = trained } = options;
   const { port = lowPort(), contextLength = 2048, maxRequests = 8, kvCacheBytes = 2 ** 26, extra = [] } = options;
   const { toolParser = 'hermes', reasoningParser = 'qwen3' } = options;
   const parameters = ['serve', model, '--served-model-name', 'tiny'];
@@ -127,6 +131,12 @@ export async function startVllm(options: VllmOptions = {}): Promise<Vllm> {
     resume: () => send('SIGCONT'),
     metric: async (name) => metricIn(await textOf(`${url}/metrics`), name),
   };
+}
+
+/** Writes a model that takes images into a folder. */
+export async function makeVisionModel(into: string): Promise<void> {
+  const script = join(import.meta.dirname, 'real-vllm', 'tiny_vision_model.py');
+  await promisify(execFile)(join(installed().folder, 'bin', 'python'), [script, into]);
 }
 
 async function healthy(url: string): Promise<void> {

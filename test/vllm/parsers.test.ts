@@ -58,8 +58,8 @@ describe('pythonic for tools, none for reasoning', () => {
   let weir: Weir;
   beforeAll(async () => {
     vllm = await startVllm({ toolParser: 'pythonic', reasoningParser: 'none' });
-    const inline = ', capabilities: {inlineReasoning: {tags: [think]}}';
-    weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': vllmManifests([vllm], inline) } });
+    const catalog = vllmManifests([vllm], { capabilities: 'inlineReasoning: {tags: [think]}' });
+    weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': catalog } });
   });
   afterAll(async () => {
     await vllm.close();

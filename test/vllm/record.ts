@@ -1,13 +1,16 @@
 /**
  * Records what a real engine answers, for `test/golden/engines`: `npm run record:vllm [-- CASE…]` starts a vLLM;
- * `-- --url URL --engine "NAME VERSION" --model MODEL CASE…` records a server that runs already. Prints for each case whether its framing
- * is that of the newest recording; the model's text is known by heart, so that what changed is the engine. Ids, times and the fingerprint
- * are no framing. Run `npm run golden:write` afterwards and review the difference.
+ * `-- --url URL --engine "NAME VERSION" --model MODEL --kind KIND CASE…` records a server that runs already, with requests in the form for
+ * that kind of engine. Prints for each case whether its framing is that of the newest recording; the model's text is known by heart, so
+ * that what changed is the engine. Ids, times and the fingerprint are no framing. Run `npm run golden:write` afterwards and review the
+ * difference.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
+import { engines } from '../../src/engines/engines.ts';
 import { capture, type Capture, captureFile, readCaptures } from '../golden/captures.ts';
 import { endings, startVllm } from '../support/vllm.ts';
 import { getWeather } from '../support/vllm-catalog.ts';
@@ -60,6 +63,11 @@ const cases: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'tools-two-stream': ask('twoCalls', { ...streamed, tools: [getWeather], max_tokens: 300 }),
   'tool-required': ask('call', { tools: [strictTool], tool_choice: 'required', max_tokens: 200 }),
   'tool-required-stream': ask('call', { ...streamed, tools: [strictTool], tool_choice: 'required', max_tokens: 200 }),
+  // In a notation that the parser does not read.
+  'tool-unread': ask('xml', { tools: [getWeather], max_tokens: 200 }),
+  'tool-unread-stream': ask('xml', { ...streamed, tools: [getWeather], max_tokens: 200 }),
+  'tool-auto-cut': ask('call', { tools: [getWeather], max_tokens: 64 }),
+  'tool-auto-cut-stream': ask('call', { ...streamed, tools: [getWeather], max_tokens: 64 }),
   'tool-cut': ask('call', { tools: [strictTool], tool_choice: 'required', max_tokens: 20 }),
   'tool-cut-stream': ask('call', { ...streamed, tools: [strictTool], tool_choice: 'required', max_tokens: 40 }),
   schema: ask('tide', { response_format: structured, max_tokens: 60 }),
@@ -152,27 +160,59 @@ async function startSubject(): Promise<Subject> {
   return { url: vllm.url, engine, adapt: (request) => request, close: vllm.close };
 }
 
-/** A server that runs already. Without the fields that only vLLM has. */
-const runningSubject = (url: string, engine: string, model: string): Subject => ({
-  url,
-  engine,
-  adapt: ({ chat_template_kwargs: _, stream_options: options, ...rest }) => ({
-    ...rest,
-    model,
-    ...(options === undefined ? {} : { stream_options: { include_usage: true } }),
-  }),
+const written = z.looseObject({
+  chat_template_kwargs: z.object({ enable_thinking: z.boolean() }).optional(),
+  thinking_token_budget: z.number().optional(),
+  continue_final_message: z.boolean().optional(),
+  add_generation_prompt: z.boolean().optional(),
+  stream_options: z.unknown().optional(),
+  max_tokens: z.int().optional(),
+});
+
+/** Writes a request of this file as Weir writes it to another kind of engine. */
+function rewrite(kind: EngineName, model: string, request: Capture['request']): Capture['request'] {
+  const { capabilities, capField, streamUsage, writeReasoning } = engines[kind];
+  const { chat_template_kwargs: template, thinking_token_budget: budgetTokens, ...others } = written.parse(request);
+  const asked = request['model'] === 'tiny' ? model : request['model'];
+  const { stream_options: usage, max_tokens: cap, continue_final_message: continued, ...last } = others;
+  const { add_generation_prompt: generated, ...rest } = last;
+  const budget = budgetTokens === undefined ? {} : { budgetTokens };
+  const isMarked = capabilities.continuation === 'flag' && continued !== undefined;
+  return {
+    ...{ ...rest, model: asked, [capField]: cap },
+    ...writeReasoning(template?.enable_thinking === false ? { enabled: false } : { enabled: true, ...budget }),
+    ...(isMarked ? { continue_final_message: continued, add_generation_prompt: generated } : {}),
+    ...(usage === undefined || streamUsage === 'continuous' ? { stream_options: usage } : {}),
+    ...(usage !== undefined && streamUsage === 'include' ? { stream_options: { include_usage: true } } : {}),
+  };
+}
+
+/** A server that runs already. */
+const runningSubject = (
+  url: string,
+  engine: string,
+  { model, kind }: { model: string; kind: EngineName },
+): Subject => ({
+  ...{ url, engine },
+  adapt: (request) => rewrite(kind, model, request),
   close: async () => {},
 });
 
 async function main(): Promise<void> {
   const { values, positionals: chosen } = parseArgs({
-    options: { url: { type: 'string' }, engine: { type: 'string' }, model: { type: 'string', default: 'tiny' } },
+    options: {
+      ...{ url: { type: 'string' }, engine: { type: 'string' } },
+      ...{ model: { type: 'string', default: 'tiny' }, kind: { type: 'string', default: 'vllm' } },
+    },
     allowPositionals: true,
   });
   const subject =
     values.url === undefined
       ? await startSubject()
-      : runningSubject(values.url, values.engine ?? 'unknown 0.0', values.model);
+      : runningSubject(values.url, values.engine ?? 'unknown 0.0', {
+          model: values.model,
+          kind: z.enum(engineNames).parse(values.kind),
+        });
   const { url, engine, adapt, close } = subject;
   const [program = ''] = engine.split(' ');
   const before = new Map(

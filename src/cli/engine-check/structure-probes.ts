@@ -1,6 +1,7 @@
 import type { StructuredFormat } from '../../core/capability.ts';
 import { isObject, parseJson } from '../../core/json.ts';
 import type { ResponseFormat } from '../../core/request.ts';
+import { callMarks } from '../../structured-output/call-in-text.ts';
 import { compileSchema } from '../../structured-output/checker/compile-schema.ts';
 import type { Ask, AskEngine, ChoiceAnswer, ProbeAnswer } from './ask-engine.ts';
 import { type ProbeFinding, type Subject, transports, withoutAnswer } from './finding.ts';
@@ -39,7 +40,7 @@ export async function probeStructure(ask: AskEngine): Promise<readonly ProbeFind
         toolChoice: form === 'named' ? { name: tool.name } : form,
       });
       const subject = { kind: 'tool_choice', form, transport } as const;
-      findings.push(judge(subject, outcome, (choice) => judgeCalls(choice, form)));
+      findings.push(judge(subject, outcome, (choice, tokens) => judgeCalls(choice, { form, tokens })));
     }
     for (const format of ['json_object', 'json_schema'] as const) {
       const outcome = await ask({
@@ -59,31 +60,69 @@ const formatOf = (format: StructuredFormat): ResponseFormat =>
 
 type Judgement = Omit<ProbeFinding, 'subject'>;
 
-function judge(subject: Subject, outcome: ProbeAnswer, by: (choice: ChoiceAnswer) => Judgement): ProbeFinding {
+function judge(
+  subject: Subject,
+  outcome: ProbeAnswer,
+  by: (choice: ChoiceAnswer, tokens: number) => Judgement,
+): ProbeFinding {
   if (outcome.kind !== 'answer') return { subject, ...withoutAnswer(outcome) };
   const [choice] = outcome.choices;
-  return { subject, ...(choice === undefined ? { verdict: 'no', note: 'no answer' } : by(choice)) };
+  return {
+    subject,
+    ...(choice === undefined ? { verdict: 'no', note: 'no answer' } : by(choice, outcome.usage?.completionTokens ?? 0)),
+  };
 }
 
-function judgeCalls({ calls, finish, text }: ChoiceAnswer, form: 'auto' | 'required' | 'named'): Judgement {
+/** More tokens than an empty answer has. */
+const fewTokens = 8;
+
+interface Called {
+  readonly form: 'auto' | 'required' | 'named';
+  /** Tokens of the answer. */
+  readonly tokens: number;
+}
+
+function judgeCalls(choice: ChoiceAnswer, called: Called): Judgement {
+  const { calls, finish } = choice;
   const [call] = calls;
-  if (call === undefined) {
-    // vLLM leaves a call that the cap cuts in the text of a whole answer.
-    if (finish === 'length' && form !== 'auto')
-      return { verdict: 'unclear', note: `accepted; no call within ${cap} tokens` };
-    if (/<tool_call>|<function=|\[TOOL_CALLS\]|<\|python_tag\|>/.test(text)) {
-      return { verdict: 'no', note: 'the call stands in the text: the server has no parser for it' };
-    }
-    // A model may answer in words where it may choose.
-    if (form === 'auto') return { verdict: 'unclear', note: 'accepted; the model called no tool' };
-    return { verdict: 'no', note: 'no call came' };
-  }
-  if (form === 'named' && call.name !== tool.name) return { verdict: 'no', note: `it called ${call.name}` };
+  if (call === undefined) return judgeMissingCall(choice, called);
+  if (called.form === 'named' && call.name !== tool.name) return { verdict: 'no', note: `it called ${call.name}` };
   const value = parseJson(call.arguments);
   if (!isObject(value))
     return { verdict: finish === 'length' ? 'unclear' : 'no', note: 'arguments are no JSON object' };
   const isOfSchema = call.name !== tool.name || validator?.(value) === undefined;
   return { verdict: 'yes', note: isOfSchema ? 'a sound call' : 'a call; its arguments do not follow the schema' };
+}
+
+function judgeMissingCall({ finish, text, reasoning }: ChoiceAnswer, { form, tokens }: Called): Judgement {
+  // vLLM leaves a call that the cap cuts in the text of a whole answer.
+  if (finish === 'length' && form !== 'auto')
+    return { verdict: 'unclear', note: `accepted; no call within ${cap} tokens` };
+  if (callMarks.some((mark) => text.includes(mark))) {
+    return isSoundCall(text)
+      ? { verdict: 'no', note: 'the call stands in the text: the server has no parser for it' }
+      : { verdict: 'unclear', note: 'accepted; the model wrote a malformed call' };
+  }
+  // SGLang drops the text of a call that it cannot read.
+  if (finish === 'stop' && text === '' && reasoning === '' && tokens > fewTokens) {
+    return {
+      verdict: 'no',
+      note: `neither text nor a call in ${tokens} tokens: the server's parser cannot read the call`,
+    };
+  }
+  // A model may answer in words where it may choose.
+  if (form === 'auto') return { verdict: 'unclear', note: 'accepted; the model called no tool' };
+  return { verdict: 'no', note: 'no call came' };
+}
+
+/** Whether one of the calls in a text is well-formed, so that the right parser would have read it. */
+function isSoundCall(text: string): boolean {
+  if (/<function=[\w.-]+>[^]*<\/function>/.test(text)) return true;
+  const bodies = callMarks.reduce(
+    (parts: readonly string[], mark) => parts.flatMap((part) => part.split(mark)),
+    [text],
+  );
+  return bodies.some((body) => isObject(parseJson(body.slice(body.indexOf('{'), body.lastIndexOf('}') + 1))));
 }
 
 function judgeText({ text, finish }: ChoiceAnswer, format: StructuredFormat): Judgement {

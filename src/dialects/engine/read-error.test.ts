@@ -95,6 +95,16 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
   [
     'sglang',
     400,
+    flat(
+      'max_completion_tokens is too large: 5000.This model supports at most 2048 completion tokens.',
+      'BadRequestError',
+      400,
+    ),
+    'context-length',
+  ],
+  [
+    'sglang',
+    400,
     flat("The input (10009 tokens) is longer than the model's context length (8192 tokens).", 'BadRequest', 400),
     'context-length',
   ],

@@ -58,6 +58,8 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   [/max(?:imum)? (?:context|model|sequence|prompt) len(?:gth)?/, 'context-length'],
   // vLLM 0.32: "max_tokens=5000 cannot be greater than max_model_len=2048."
   [/cannot be greater than max_model_len/, 'context-length'],
+  // SGLang: "max_completion_tokens is too large: N.This model supports at most M completion tokens."
+  [/max_(?:completion_)?tokens is too large/, 'context-length'],
   // SGLang, Together: "The input (N tokens) is longer than the model's context length (M tokens)."
   [/longer than the model'?s context|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context/, 'context-length'],
   // llama.cpp: "the request exceeds the available context size"; "context size has been exceeded".

@@ -131,7 +131,7 @@ export function createToolRepair(options: {
       const events: AnswerEvent[] = [];
       for (const fragment of fragments) {
         if (tooMany) break;
-        if (isObject(fragment)) take(readFragment(fragment), source, events);
+        if (isObject(fragment)) take(readFragment(fragment, source), source, events);
       }
       return events;
     },
@@ -168,8 +168,9 @@ interface Call {
   complete: boolean | undefined;
 }
 
-/** The arguments as text. Some engines send an object, or null for none. */
-function argumentsOf(value: unknown): string {
+/** The arguments as text. Some engines send an object, or null for none. In a whole message SGLang sends the text `null`. */
+function argumentsOf(value: unknown, source: 'delta' | 'message'): string {
+  if (value === 'null' && source === 'message') return '';
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
@@ -183,12 +184,12 @@ interface Fragment {
   readonly text: string;
 }
 
-function readFragment(fragment: JsonObject): Fragment {
+function readFragment(fragment: JsonObject, source: 'delta' | 'message'): Fragment {
   const described = isObject(fragment['function']) ? fragment['function'] : fragment;
   return {
     id: textOf(fragment['id']),
     index: Number.isInteger(fragment['index']) ? Number(fragment['index']) : undefined,
     name: textOf(described['name']),
-    text: argumentsOf(described['arguments']),
+    text: argumentsOf(described['arguments'], source),
   };
 }

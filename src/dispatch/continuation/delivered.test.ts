@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { choiceSizes, type DeliveredChoice } from './delivered.ts';
+import { runDispatch } from '../../../test/support/run-dispatch.ts';
+import { choiceSizes, type DeliveredChoice, keepDelivered } from './delivered.ts';
 
 const choice = (fields: Partial<DeliveredChoice>): DeliveredChoice => ({
   ...{ text: '', reasoning: '', refusal: '', calls: [], deltas: 0, finished: false },
@@ -34,5 +35,32 @@ describe('the tokens of choices', () => {
 
   it('are nothing where nothing was delivered', async () => {
     expect(await choiceSizes([choice({}), choice({})], { countText: undefined, total: 0 })).toEqual([0, 0]);
+  });
+});
+
+describe('what was delivered of a choice', () => {
+  it('stays as it was when it was asked for', () => {
+    const kept = keepDelivered();
+    kept.take([
+      { type: 'tool-start', choice: 0, tool: 0, id: 'call', name: 'go' },
+      { type: 'text-delta', choice: 0, text: 'a', deltas: 1 },
+    ]);
+    const before = kept.choice(0);
+    kept.take([
+      { type: 'tool-delta', choice: 0, tool: 0, text: '{}' },
+      { type: 'text-delta', choice: 0, text: 'b', deltas: 1 },
+    ]);
+    expect(before).toEqual(choice({ text: 'a', calls: [{ name: 'go', arguments: '' }], deltas: 2 }));
+    expect(kept.choice(0)).toEqual(choice({ text: 'ab', calls: [{ name: 'go', arguments: '{}' }], deltas: 4 }));
+  });
+
+  it('counts once when an engine writes it again, whatever number of tokens comes in a piece', async () => {
+    const run = runDispatch({ asked: { isJson: true } });
+    run.says(0, '0:{"a":1, =7/7').fail('ECONNRESET');
+    await run.upstream.called(1);
+    run.says(1, '0:{"a":1, 0:"b":2} =14/13 0!').end();
+    await run.ended;
+    expect(run.text()).toBe('{"a":1,"b":2}');
+    expect(run.usage()?.usage.completionTokens).toBe(13);
   });
 });

@@ -20,6 +20,7 @@ type Building = {
 
 export interface Delivered {
   readonly take: (events: readonly AnswerEvent[]) => void;
+  /** Returns what has been delivered of a choice until now. What is delivered later does not change it. */
   readonly choice: (index: number) => DeliveredChoice;
   /** False: the answer became too long to be kept, and cannot be continued. */
   readonly isWhole: () => boolean;
@@ -71,7 +72,10 @@ export function keepDelivered(): Delivered {
       if (size > mostKept) return;
       for (const event of events) take(event);
     },
-    choice: choiceAt,
+    choice: (index) => {
+      const { calls, ...choice } = choiceAt(index);
+      return { ...choice, calls: calls.map((call) => ({ ...call })) };
+    },
     isWhole: () => size <= mostKept,
   };
 }

@@ -14,10 +14,12 @@ import random
 import sys
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>"]
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+# One token each, and text, as in Qwen3: an engine drops special tokens from its answers, and a parser would never see them.
+MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
 CONTEXT_LENGTH = 8192
 SEED = 1
 TIDE = "the tide comes in over sand and goes out past rocks; "
@@ -84,7 +86,7 @@ def make_tokenizer():
         vocab_size=len(SPECIAL) + len(alphabet), special_tokens=SPECIAL, initial_alphabet=sorted(alphabet)
     )
     tokenizer.train_from_iterator([], trainer)
-    # Markers are text, as in Qwen3, or parsers that read text would never see them.
+    tokenizer.add_tokens([AddedToken(marker, special=False, normalized=False) for marker in MARKERS])
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>")
     fast.chat_template = CHAT_TEMPLATE
     return fast
