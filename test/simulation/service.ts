@@ -7,7 +7,6 @@ import type { Outcome } from '../../src/core/account.ts';
 import type { Snapshot } from '../../src/core/catalog.ts';
 import type { Endpoints } from '../../src/core/endpoint.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
-import type { AttemptStart } from '../../src/core/telemetry.ts';
 import type { StructureAsk } from '../../src/core/structure.ts';
 import { createHedgeBudget } from '../../src/dispatch/hedge.ts';
 import { createStructureRetries } from '../../src/dispatch/retries.ts';
@@ -29,6 +28,7 @@ import { createStories } from '../../src/telemetry/stories.ts';
 import type { Chance } from '../programmable-engine/chance.ts';
 import { noTokenizers, uncounted } from '../support/uncounted.ts';
 import { recordStory } from '../support/record-story.ts';
+import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import { createUpstream, type NetworkOptions } from './engines.ts';
 import type { Program } from './program.ts';
@@ -49,7 +49,8 @@ export interface ServiceOptions {
   readonly network: NetworkOptions;
   readonly chance: Chance;
   readonly settled: (outcome: Outcome) => void;
-  readonly attempted: (requestId: string, attempt: AttemptStart) => void;
+  /** Returns how many attempts of the request have begun. */
+  readonly attempted: (requestId: string, attempt: SeenAttempt) => () => number;
   readonly note: (text: string) => void;
   /** The program ends with an error, and its supervisor starts another one. */
   readonly fatal: () => void;
@@ -136,8 +137,16 @@ export function startService(options: ServiceOptions): SimulatedService {
               if (made.kind === 'settled') options.settled(made.outcome);
             },
             attempt: (start) => {
-              options.attempted(request.requestId, start);
-              return attempt(start);
+              const seen: SeenAttempt = { start, ended: undefined };
+              const begun = options.attempted(request.requestId, seen);
+              const watched = attempt(start);
+              return {
+                ...watched,
+                ended: (end, facts) => {
+                  seen.ended ??= { how: end.kind, begun: begun() };
+                  watched.ended(end, facts);
+                },
+              };
             },
           };
         },
