@@ -20,6 +20,7 @@ import { createHealth } from '../../src/routing/health/health.ts';
 import { createSystemPlacement } from '../../src/routing/system-placement.ts';
 import { hashKey, looksLikeKey } from '../../src/store/accounts/key-text.ts';
 import { connectStore, type OpenStore, type StoreThread } from '../../src/store/connect-store.ts';
+import type { Rarely } from '../../src/store/databases/machine.ts';
 import { runStore } from '../../src/store/run-store.ts';
 import type { StoreRequest } from '../../src/store/worker-message.ts';
 import { compileSchema } from '../../src/structured-output/checker/compile-schema.ts';
@@ -41,6 +42,7 @@ export interface ServiceOptions {
   readonly disk: Disk;
   readonly sqlite: SimulatedSqlite;
   readonly isLocked: () => boolean;
+  readonly rarely: Rarely;
   /** Undefined: limits are in memory. */
   readonly valkey: SimulatedValkey | undefined;
   readonly replicas: number;
@@ -79,7 +81,12 @@ export function startService(options: ServiceOptions): SimulatedService {
   const clock = program.time;
   const folder = `${dataFolder}/journal/${number}`;
   disk.files.mkdirSync(folder);
-  const machine = { time: clock, files: disk.files, sqlite: sqlite.driverOn(disk, program, options.isLocked) };
+  const machine = {
+    time: clock,
+    files: disk.files,
+    sqlite: sqlite.driverOn(disk, program, options.isLocked),
+    rarely: options.rarely,
+  };
   const health = createHealth({ clock, random: chance, endpoints });
   const snapshots = createSnapshots(options.snapshot, () => undefined);
   const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });

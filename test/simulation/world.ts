@@ -1,4 +1,5 @@
 import type { Outcome } from '../../src/core/account.ts';
+import type { RareBranch } from '../../src/store/databases/machine.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import { routeOf } from '../support/route-of.ts';
 import { call, type Call } from './caller.ts';
@@ -18,6 +19,17 @@ import { createValkey } from './valkey.ts';
 /** How soon a supervisor starts a service again that has ended with an error. */
 const restartMs = 1_000;
 
+const faultKinds: ReadonlySet<string> = new Set<FaultEvent['kind']>([
+  ...(['kill', 'restart', 'power-cut', 'pause', 'clock-jump'] as const),
+  ...(['disk', 'locked', 'engine', 'partition', 'valkey'] as const),
+]);
+
+/** How often a branch is forced, and how long a service may then lack the database. */
+const rareBranches: Readonly<Record<RareBranch, { readonly share: number; readonly healMs: number }>> = {
+  'commit-unheard': { share: 0.02, healMs: 4_000 },
+  'journal-file-ends': { share: 0.3, healMs: 0 },
+};
+
 export interface RunningWorld extends World {
   readonly runUntil: (ms: number, check: () => void) => Promise<void>;
   /** Ends faults, lets everything come to rest, and leaves one service of each number. */
@@ -31,6 +43,8 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
   const scheduler = createScheduler();
   const { log } = scheduler;
   const chance: Chance = seededChance(seed ^ 0x5eed);
+  const rareChance: Chance = seededChance(seed ^ 0x4a4e);
+  const hasFaults = plan.events.some(({ kind }) => faultKinds.has(kind));
   sqlite.seed(seededChance(seed ^ 0x5a17));
   const disk = createDisk();
   disk.files.mkdirSync(dataFolder);
@@ -62,6 +76,15 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     spells.push([fromMs, untilMs]);
   }
 
+  /** Forces a rare branch of the store, in worlds with faults. */
+  function isForced(branch: RareBranch): boolean {
+    const { share, healMs } = rareBranches[branch];
+    if (!hasFaults || rareChance() >= share) return false;
+    log.write(`forced ${branch}`);
+    if (healMs > 0) disturb(scheduler.now(), scheduler.now() + healMs);
+    return true;
+  }
+
   function start(number: number): void {
     if (isPowerOff || services[number] !== undefined) return;
     starts += 1;
@@ -70,6 +93,7 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     services[number] = startService({
       ...{ number, program, disk, sqlite, valkey, replicas: plan.services, snapshot: catalog, endpoints },
       isLocked,
+      rarely: (branch) => program.isAlive() && isForced(branch),
       network: {
         ...{ scheduler, engines, seed: seed + starts },
         isCut: () => scheduler.now() < (cutUntil[number] ?? 0),
