@@ -13,7 +13,12 @@ it.each([
   ['each place once', 1, 'first a failed, failover b complete', undefined],
   ['the failed place again', 1, 'first a failed, failover a complete', 'tiny a'],
   ['the place that runs again', 1, 'first a beaten later, hedge a complete', 'tiny a'],
-  ['the place of the loser of a hedge, to continue', 1, 'first a beaten later, hedge b failed, resume a complete', undefined],
+  [
+    'the place of the loser of a hedge, to continue',
+    1,
+    'first a beaten later, hedge b failed, resume a complete',
+    undefined,
+  ],
   ['the place that broke off, to continue', 1, 'first a failed, resume a complete', 'tiny a'],
   ['another place for each choice', 2, 'first a failed, resume b complete, resume b complete', undefined],
   ['another place once too often', 2, 'first a failed, resume b failed, resume b failed, resume b complete', 'tiny b'],

@@ -92,7 +92,8 @@ export function createInvariants(world: World): Invariants {
   function checkStopped(call: Call, isSuccess: boolean): void {
     const stopped = world.stoppedAt.get(call.event.key);
     if (!isSuccess || stopped === undefined || call.startedAt < stopped + stopDelayMs) return;
-    if (isCalm(Math.max(stopped, call.startedAt - healedMs), call.startedAt)) violate('stopped key', 'is served', call.event.id);
+    if (isCalm(Math.max(stopped, call.startedAt - healedMs), call.startedAt))
+      violate('stopped key', 'is served', call.event.id);
   }
 
   /** Where an endpoint could have served, no failure reaches the caller. */
@@ -131,6 +132,7 @@ export function createInvariants(world: World): Invariants {
     for (const row of rows) rowsOfLedger.set(row.requestId, row);
     checkRows(rows);
     checkBudgets();
+    checkAttempts();
   }
 
   function checkRows(rows: readonly SettledRequest[]): void {
@@ -166,13 +168,17 @@ export function createInvariants(world: World): Invariants {
     }
   }
 
+  const attempted = new Set<string>();
+
   function checkAttempts(): void {
     for (const [id, attempts] of world.attempts) {
       const call = callOf(Number(world.outcomes.get(id)?.correlationId.slice(1)));
-      const place = call && placeTriedTwice(attempts, call.event.choices);
+      if (call === undefined || call.end() === 'open' || attempted.has(id)) continue;
+      attempted.add(id);
+      const place = placeTriedTwice(attempts, call.event.choices);
       if (place === undefined) continue;
       const places = attempts.map(({ start, ended }) => `${start.reason} ${start.endpoint} ${ended?.how ?? 'runs'}`);
-      violate('attempts', `tried twice at ${place}: ${places.join(', ')}`, call?.event.id);
+      violate('attempts', `tried twice at ${place}: ${places.join(', ')}`, call.event.id);
     }
   }
 
@@ -228,7 +234,6 @@ export function createInvariants(world: World): Invariants {
     for (const [hash, { places, reserved }] of world.valkey?.underWay() ?? [])
       if (places > 0 || reserved > 0) violate('rest', `Valkey counts ${places} requests and ${reserved} for ${hash}`);
     await checkBooks('all');
-    checkAttempts();
     await checkDurable();
     for (const [path, bytes] of world.disk.contents())
       if (bytes.includes(canary)) violate('privacy', `${path} has a piece of a prompt`);
