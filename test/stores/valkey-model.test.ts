@@ -32,7 +32,10 @@ interface Step {
 const replicas = ['one', 'two', 'three'] as const;
 const networks = ['192.0.2.1', '192.0.2.2'] as const;
 const amount = (chance: Chance, most: number): string => String(Math.floor(chance() * most));
-const often = (chance: Chance): string => (chance() < 0.9 ? '1000000' : '3');
+/** Of a lease, which ends at an exact moment: a replica may be dead at the next step. */
+const leaseMs = (chance: Chance): string => (chance() < 0.9 ? '1000000' : '3');
+/** A server lets keys expire by whole milliseconds, so that a short time would be as long as chance has it. */
+const longTimes = ['1000000', '2000000'] as const;
 
 const kinds: readonly ((chance: Chance, tag: string) => Step)[] = [
   (chance, tag) => ({
@@ -66,7 +69,7 @@ const kinds: readonly ((chance: Chance, tag: string) => Step)[] = [
   (chance, tag) => ({
     script: heartbeatScript,
     keys: [`${tag}replicas`],
-    args: [pick(replicas, chance), often(chance), chance() < 0.8 ? '' : pick(replicas, chance)],
+    args: [pick(replicas, chance), leaseMs(chance), chance() < 0.8 ? '' : pick(replicas, chance)],
   }),
   (chance, tag) => ({ script: leaveScript, keys: [`${tag}replicas`], args: [pick(replicas, chance)] }),
   (chance, tag) => {
@@ -74,7 +77,7 @@ const kinds: readonly ((chance: Chance, tag: string) => Step)[] = [
     return {
       script: failureScript,
       keys: [`${tag}failures ${network}`, `${tag}blocked`],
-      args: [network, '3', often(chance), often(chance), 'channel'],
+      args: [network, '3', ...[pick(longTimes, chance), pick(longTimes, chance)], 'channel'],
     };
   },
   (_, tag) => ({ script: blockedScript, keys: [`${tag}blocked`], args: ['100'] }),
