@@ -11,7 +11,7 @@ import type { StructureAsk } from '../../src/core/structure.ts';
 import { createHedgeBudget } from '../../src/dispatch/hedge.ts';
 import { createStructureRetries } from '../../src/dispatch/retries.ts';
 import { createAnswerLengths } from '../../src/metering/expected-output.ts';
-import { createMemoryLimits } from '../../src/rate-limits/memory.ts';
+import { createMemoryLimits, createTallies } from '../../src/rate-limits/memory.ts';
 import { createValkeyLimits } from '../../src/rate-limits/valkey.ts';
 import { createPipeline } from '../../src/request/pipeline.ts';
 import { prepareHere } from '../../src/request/prepare.ts';
@@ -102,7 +102,8 @@ export function startService(options: ServiceOptions): SimulatedService {
       onUp: () => note('limits are shared'),
       onDown: () => note('limits are not shared'),
     });
-  const limits = sharing ?? createMemoryLimits(clock);
+  const tallies = createTallies();
+  const limits = sharing ?? createMemoryLimits(clock, tallies);
   let store: OpenStore | undefined;
   let pipeline: ReturnType<typeof createPipeline> | undefined;
   let isReady = false;
@@ -179,6 +180,8 @@ export function startService(options: ServiceOptions): SimulatedService {
       requests: pipeline?.inFlight() ?? 0,
       calls: upstream.openCalls(),
       reservations: limits.reserved().size,
+      // Shared limits are counted at the model of Valkey.
+      'workspaces with slots': [...tallies.workspaces()].length,
       snapshots: snapshots.clustersInUse().length - new Set(snapshots.current().clusters.map(({ name }) => name)).size,
       rows: store?.waiting() ?? 0,
     }),

@@ -37,7 +37,9 @@ const leaseMs = (chance: Chance): string => (chance() < 0.9 ? '1000000' : '3');
 /** A server lets keys expire by whole milliseconds, so that a short time would be as long as chance has it. */
 const longTimes = ['1000000', '2000000'] as const;
 
-const kinds: readonly ((chance: Chance, tag: string) => Step)[] = [
+type MakeStep = (chance: Chance, tag: string) => Step;
+
+const kinds: readonly [MakeStep, ...MakeStep[]] = [
   (chance, tag) => ({
     script: admitScript,
     keys: [`${tag}bucket`, `${tag}workspace`, `${tag}key`, `${tag}replicas`],
