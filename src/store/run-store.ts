@@ -41,6 +41,7 @@ export async function runStore(
       reply,
       clock: machine.time,
       nextTurn: () => new Promise((resolve) => machine.time.nextTurn(resolve)),
+      rarely: machine.rarely,
     });
     port.listen((request) => {
       if (request.kind === 'close') void loop.close().finally(() => port.close());

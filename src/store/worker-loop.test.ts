@@ -10,6 +10,7 @@ import { CannotOpen } from './databases/database.ts';
 import type { JournalSegment } from './databases/journal/journal.ts';
 import type { StoreReply } from './worker-message.ts';
 import { createWorkerLoop } from './worker-loop.ts';
+import type { WorkerLoopOptions } from './worker-state.ts';
 import {
   addReason,
   advance,
@@ -166,7 +167,13 @@ it.each([
 });
 
 /** A loop on a database with one workspace and one key. */
-async function running(options: { readonly segments?: readonly JournalSegment[]; readonly fullBytes?: number } = {}) {
+async function running(
+  options: {
+    readonly segments?: readonly JournalSegment[];
+    readonly fullBytes?: number;
+    readonly rarely?: WorkerLoopOptions['rarely'];
+  } = {},
+) {
   const { database, state } = await memoryDatabase();
   const workspace = await createWorkspace(
     database.queries,
@@ -186,6 +193,7 @@ async function running(options: { readonly segments?: readonly JournalSegment[];
     open: () => opening(),
     reply: (message) => void replies.push(message),
     nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
+    rarely: options.rarely,
   });
   /** Waits until the loop has replied with a message of this kind, and returns the last one. */
   const replied = async <Kind extends StoreReply['kind']>(kind: Kind) => {
@@ -289,6 +297,20 @@ describe('the loop', () => {
     clock.advance(250);
     await untilUp();
     expect([await balance(), disk.journal.isEmpty()]).toEqual([94n, true]);
+    await loop.close();
+  });
+
+  it('charges a row once whose commit was answered too late, and which is therefore in the journal, too', async () => {
+    const { loop, settle, status, clock, untilUp, balance, disk } = await running({
+      rarely: (branch) => branch === 'commit-unheard',
+    });
+    await loop.start();
+    expect(await settle('a')).toMatchObject({ kind: 'journaled', costs: [[expect.any(String), 2n]] });
+    expect(status()).toMatchObject({ database: 'down', journalBytes: 1, reason: 'the answer to a commit was lost' });
+    expect(await balance()).toBe(98n);
+    clock.advance(250);
+    await untilUp();
+    expect([await balance(), disk.journal.isEmpty()]).toEqual([98n, true]);
     await loop.close();
   });
 

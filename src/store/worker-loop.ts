@@ -139,7 +139,7 @@ async function perform(context: LoopContext, next: Exclude<Work, { readonly kind
 
 async function settle(context: LoopContext, outcomes: readonly SettledRequest[]): Promise<void> {
   const { state, options } = context;
-  const { reply, journal, clock } = options;
+  const { reply, journal, clock, rarely } = options;
   const batch = checkBatch(outcomes);
   if (batch.rows.length === 0) {
     reply(settledReply(batch, { balances: [], spendings: [], refused: [] }));
@@ -148,11 +148,12 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
   const database = databaseIfUp(context);
   if (database !== undefined) {
     const result = await settleOrExplain(database, batch.rows, clock.now());
-    if (result.kind === 'settled') {
+    const isUnheard = result.kind === 'settled' && rarely?.('commit-unheard') === true;
+    if (result.kind === 'settled' && !isUnheard) {
       reply(settledReply(batch, result));
       return;
     }
-    goDown(context, result.message);
+    goDown(context, result.kind === 'away' ? result.message : 'the answer to a commit was lost');
   }
   try {
     journal.append(batch.rows);

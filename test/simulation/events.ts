@@ -26,7 +26,8 @@ export interface RequestEvent {
   readonly readsPerMs: number | undefined;
 }
 
-export type OperatorEvent =
+/** A change of accounts. */
+export type AccountEvent =
   | { readonly kind: 'credit'; readonly at: number; readonly workspace: number; readonly picoUsd: string }
   | {
       readonly kind: 'key-status';
@@ -40,7 +41,10 @@ export type OperatorEvent =
       readonly at: number;
       readonly workspace: number;
       readonly status: 'active' | 'suspended';
-    }
+    };
+
+export type OperatorEvent =
+  | AccountEvent
   | { readonly kind: 'prices'; readonly at: number; readonly factor: number }
   | { readonly kind: 'retire'; readonly at: number; readonly backend: 'a' | 'b'; readonly forMs: number };
 

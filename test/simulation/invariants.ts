@@ -1,12 +1,13 @@
 import { parseUsd } from '../../src/core/money.ts';
 import type { SettledRequest } from '../../src/core/settled-request.ts';
-import { isJsonObject, parsedOr } from '../programmable-engine/json-value.ts';
 import { listRequests } from '../../src/store/ledger/list-requests.ts';
 import { verifyLedger } from '../../src/store/ledger/verify-ledger.ts';
-import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
 import type { Call } from './caller.ts';
+import { differenceOf } from './check-answer.ts';
+import { placeTriedTwice } from './check-attempts.ts';
+import { pastBudget } from './check-budget.ts';
 import { canary, type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
-import { readAnswer, type ReceivedAnswer, type ReceivedChoice } from './received-answer.ts';
+import { readAnswer, type ReceivedAnswer } from './received-answer.ts';
 import { prices } from './catalog.ts';
 import { tightBudget, type World } from './world-view.ts';
 
@@ -23,7 +24,7 @@ export interface Invariants {
   /** After every event. */
   readonly check: () => void;
   /** Reads the database: now and then, and at the end. */
-  readonly checkBooks: () => Promise<void>;
+  readonly checkBooks: (how: 'new' | 'all') => Promise<void>;
   /** When nothing runs any more. */
   readonly checkRest: () => Promise<void>;
   readonly violations: () => readonly Violation[];
@@ -31,6 +32,13 @@ export interface Invariants {
 
 /** A key that was stopped serves nothing that comes later than this, without a fault (docs/accounts.md: within a second). */
 const stopDelayMs = 1_500;
+
+/** After so much time without a fault, all replicas know what is in the database. */
+const healedMs = 10_000;
+/** How far a wall clock is set in a world, at most. */
+const mostJumpMs = 12_000;
+/** Rows that are older are read when all rows are. */
+const newRowsMs = 180_000;
 
 export function createInvariants(world: World): Invariants {
   const { scheduler } = world;
@@ -58,12 +66,15 @@ export function createInvariants(world: World): Invariants {
     for (const fault of answer?.faults ?? []) violate('format', fault, event.id);
     if (answer !== undefined) {
       if (call.end() === 'ended' && answer.end === 'open') violate('format', 'the answer has no end', event.id);
+      const attempts = world.attempts.get(answer.id ?? '') ?? [];
+      const isContinued = attempts.some(({ start }) => start.reason === 'resume');
       for (const [index, choice] of answer.choices) {
         // A choice of which nothing characteristic was delivered is continued as a request for one choice: as the first.
+        const how = { event, isWhole: answer.end === 'whole' };
         const wrong =
-          index > 0 && differenceOf(choice, expected.choices[0], answer.end === 'whole') === undefined
+          isContinued && differenceOf(choice, expected.choices[0], how) === undefined
             ? undefined
-            : differenceOf(choice, expected.choices[index], answer.end === 'whole');
+            : differenceOf(choice, expected.choices[index], how);
         if (wrong !== undefined) violate('answer', `choice ${index}: ${wrong}`, event.id);
       }
       if (answer.end === 'whole' && answer.choices.size !== event.choices)
@@ -81,7 +92,8 @@ export function createInvariants(world: World): Invariants {
   function checkStopped(call: Call, isSuccess: boolean): void {
     const stopped = world.stoppedAt.get(call.event.key);
     if (!isSuccess || stopped === undefined || call.startedAt < stopped + stopDelayMs) return;
-    if (isCalm(stopped, call.startedAt)) violate('stopped key', 'is served', call.event.id);
+    if (isCalm(Math.max(stopped, call.startedAt - healedMs), call.startedAt))
+      violate('stopped key', 'is served', call.event.id);
   }
 
   /** Where an endpoint could have served, no failure reaches the caller. */
@@ -93,32 +105,37 @@ export function createInvariants(world: World): Invariants {
     if (isFailure) violate('availability', `status ${status}: ${call.body().slice(-300)}`, call.event.id);
   }
 
-  async function checkBooks(): Promise<void> {
+  const rowsOfLedger = new Map<string, SettledRequest>();
+
+  /** `all`: also reads rows again that were read before, and sums up the whole ledger. */
+  async function checkBooks(how: 'new' | 'all'): Promise<void> {
     const database = world.database();
     if (database === undefined) return;
-    let books: Awaited<ReturnType<typeof verifyLedger>>;
+    let books: Awaited<ReturnType<typeof verifyLedger>> | undefined;
     let rows: readonly SettledRequest[];
     try {
-      books = await verifyLedger(database.queries);
-      rows = await listRequests(database.queries, {}, 100_000);
+      const since = how === 'all' ? 0 : world.plan.startsAt + scheduler.now() - newRowsMs;
+      rows = await listRequests(database.queries, { since }, 100_000);
+      books = how === 'all' ? await verifyLedger(database.queries) : undefined;
     } catch {
       // The disk fails.
       return;
     }
-    for (const { name, balance, expected } of books.workspaces)
+    for (const { name, balance, expected } of books?.workspaces ?? [])
       if (balance !== expected) violate('money', `${name} has ${balance} in place of ${expected}`);
-    const differences = [books.spendingDifferences, books.dayDifferences, books.rowDifferences].flat();
-    for (const difference of differences.slice(0, 3))
+    const differences = [books?.spendingDifferences ?? [], books?.dayDifferences ?? [], books?.rowDifferences ?? []];
+    for (const difference of differences.flat().slice(0, 3))
       violate(
         'rollups',
         JSON.stringify(difference, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
       );
+    for (const row of rows) rowsOfLedger.set(row.requestId, row);
     checkRows(rows);
-    checkBudgets(rows);
+    checkBudgets();
+    checkAttempts();
   }
 
   function checkRows(rows: readonly SettledRequest[]): void {
-    const known = new Map(rows.map((row) => [row.requestId, row]));
     for (const row of rows) {
       const number = Number(row.correlationId.slice(1));
       const outcome = world.outcomes.get(row.requestId);
@@ -128,42 +145,40 @@ export function createInvariants(world: World): Invariants {
       if (call !== undefined) checkBill(row, call);
     }
     for (const [id, { cost, request }] of told) {
-      const row = known.get(id);
+      const row = rowsOfLedger.get(id);
       if (row !== undefined && row.cost !== cost) violate('money', `told ${cost}, billed ${row.cost}`, request);
     }
   }
 
-  /** Without a fault, a key spends no more than its budget of a day, the last answers, and what others cost above their estimate. */
-  function checkBudgets(rows: readonly SettledRequest[]): void {
-    if (world.spells.length > 0) return;
-    const largest = rows.reduce((most, { cost }) => (cost > most ? cost : most), 0n);
-    for (const [number, { id, workspace }] of world.keys.entries()) {
-      const isChanged = world.plan.events.some((event) => event.kind === 'budget' && event.key === number);
-      if (number % 2 === 0 || workspace === 2 || isChanged) continue;
-      const days = new Map<number, bigint>();
-      for (const { keyId, startedAt, cost } of rows) {
-        if (keyId !== id) continue;
-        const day = Math.floor(startedAt / 86_400_000);
-        days.set(day, (days.get(day) ?? 0n) + cost);
+  /** Without a fault, a key whose budget of a day is spent serves no request that comes later. */
+  function checkBudgets(): void {
+    const { events } = world.plan;
+    const hasJump = events.some(({ kind }) => kind === 'clock-jump');
+    const knownAfterMs = stopDelayMs + (hasJump ? mostJumpMs : 0);
+    for (const [number, { id }] of world.keys.entries()) {
+      const isChanged = events.some((event) => event.kind === 'budget' && event.key === number);
+      if (number >= 4 || number % 2 === 0 || isChanged) continue;
+      const rows = [...rowsOfLedger.values()].filter(({ keyId }) => keyId === id);
+      for (const row of pastBudget(rows, { limit: tightBudget, knownAfterMs })) {
+        const call = callOf(Number(row.correlationId.slice(1)));
+        if (call === undefined || !isCalm(call.startedAt - healedMs, call.startedAt)) continue;
+        violate('budget', `key ${number} is served when its budget of the day is spent`, call.event.id);
+        return;
       }
-      for (const [day, spent] of days)
-        if (spent > tightBudget + 6n * largest) violate('budget', `key ${number} has spent ${spent} on day ${day}`);
     }
   }
 
-  /**
-   * No endpoint gets a request again. Each choice that broke off is continued by a race of its own, and the endpoint of
-   * an attempt that a hedge has beaten may continue the answer.
-   */
+  const attempted = new Set<string>();
+
   function checkAttempts(): void {
     for (const [id, attempts] of world.attempts) {
       const call = callOf(Number(world.outcomes.get(id)?.correlationId.slice(1)));
-      if (call === undefined) continue;
-      const most = call.event.choices + (attempts.some(({ reason }) => reason === 'hedge') ? 1 : 0);
-      const places = attempts.map(({ routeId, endpoint }) => `${routeId} ${endpoint}`);
-      const often = places.find((place) => places.filter((other) => other === place).length > most);
-      if (often !== undefined)
-        violate('attempts', `${id} is tried more than ${most} times at ${often}: ${places.join(', ')}`, call.event.id);
+      if (call === undefined || call.end() === 'open' || attempted.has(id)) continue;
+      attempted.add(id);
+      const place = placeTriedTwice(attempts, call.event.choices);
+      if (place === undefined) continue;
+      const places = attempts.map(({ start, ended }) => `${start.reason} ${start.endpoint} ${ended?.how ?? 'runs'}`);
+      violate('attempts', `tried twice at ${place}: ${places.join(', ')}`, call.event.id);
     }
   }
 
@@ -218,8 +233,7 @@ export function createInvariants(world: World): Invariants {
       if (engine.open() > 0) violate('rest', `${engine.open()} calls are open at ${engine.name}`);
     for (const [hash, { places, reserved }] of world.valkey?.underWay() ?? [])
       if (places > 0 || reserved > 0) violate('rest', `Valkey counts ${places} requests and ${reserved} for ${hash}`);
-    await checkBooks();
-    checkAttempts();
+    await checkBooks('all');
     await checkDurable();
     for (const [path, bytes] of world.disk.contents())
       if (bytes.includes(canary)) violate('privacy', `${path} has a piece of a prompt`);
@@ -273,50 +287,4 @@ function plainCost(usage: {
     BigInt(usage.cachedTokens) * prices.inputCacheRead +
     BigInt(usage.completionTokens) * prices.completion
   );
-}
-
-function differenceOf(
-  choice: ReceivedChoice,
-  expected: ChoiceAnswer | undefined,
-  isWhole: boolean,
-): string | undefined {
-  if (expected === undefined) return 'was not asked for';
-  const text = expected.content as unknown as string;
-  const pairs: readonly (readonly [string, string, string])[] = [
-    ['text', choice.text, text],
-    ['reasoning', choice.reasoning, expected.reasoning],
-  ];
-  for (const [name, got, wanted] of pairs) {
-    if (isWhole ? got !== wanted : !wanted.startsWith(got)) {
-      let at = 0;
-      while (at < wanted.length && got[at] === wanted[at]) at += 1;
-      return `the ${name} differs at ${at}: ${JSON.stringify(got.slice(Math.max(0, at - 20), at + 30))} in place of ${JSON.stringify(wanted.slice(Math.max(0, at - 20), at + 30))}`;
-    }
-  }
-  for (const [index, call] of choice.calls) {
-    const wanted = expected.calls[index];
-    // The cap has cut the arguments: each surface and transport has its own way to say so.
-    if (isWhole && wanted !== undefined && typeof parsedOr(wanted.arguments) === 'string') continue;
-    const isSame = isWhole
-      ? compact(call.arguments) === compact(wanted?.arguments ?? '')
-      : (wanted?.arguments ?? '').startsWith(uncut(call.arguments));
-    if (!isSame)
-      return `call ${index} has ${call.arguments.slice(0, 80)} in place of ${wanted?.arguments.slice(0, 80)}`;
-  }
-  if (isWhole && choice.calls.size !== expected.calls.length) return `${choice.calls.size} calls`;
-  return undefined;
-}
-
-/** The arguments of a call that has no end, without the object that the reader of a messages stream puts around them. */
-function uncut(json: string): string {
-  const value = parsedOr(json);
-  return isJsonObject(value) && typeof value['cut'] === 'string' ? value['cut'] : json;
-}
-
-function compact(json: string): string {
-  try {
-    return JSON.stringify(JSON.parse(json));
-  } catch {
-    return json;
-  }
 }

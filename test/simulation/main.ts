@@ -1,5 +1,5 @@
-// `npm run simulate -- --seed N --hours H --until-failure`: see docs/bench.md.
-import { writeFileSync } from 'node:fs';
+// `npm run simulate -- --seed N --hours H --until-failure`: see README.md.
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makePlan } from './make-plan.ts';
@@ -22,8 +22,14 @@ let requests = 0;
 let violations = 0;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
+// A run that would never end, or a long one, still has its last line.
+let isInterrupted = false;
+process.once('SIGINT', () => {
+  isInterrupted = true;
+});
+
 // An hour is a world of its own, so that each can be run again alone.
-for (let hour = 0; hour < hours; hour += 1) {
+for (let hour = 0; hour < hours && !isInterrupted; hour += 1) {
   const plan = makePlan(seed + hour, Number(values.requests));
   const result = await runWorld(plan);
   digests.push(result.digest);
@@ -37,7 +43,9 @@ for (let hour = 0; hour < hours; hour += 1) {
   if (values.shrink && result.violations.length > 0) {
     const smallest = await shrink(plan, result, { most: 400, report: (events) => say(`  ${events} events`) });
     const name = `seed-${plan.seed}-${result.violations[0]?.invariant.replaceAll(' ', '-')}.json`;
-    writeFileSync(join(import.meta.dirname, 'regressions', name), `${JSON.stringify(smallest, undefined, 1)}\n`);
+    const folder = join(import.meta.dirname, 'regressions');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, name), `${JSON.stringify(smallest, undefined, 1)}\n`);
     say(`  written: test/simulation/regressions/${name}`);
   }
   if (values['until-failure'] && violations > 0) break;

@@ -18,6 +18,9 @@ const candidates = 24;
 /** The requests that are chosen so. After them nothing is left to find, and the others are as chance has them. */
 const crossing = 260;
 
+/** Keys that are revoked some time in most worlds, while their callers go on. */
+const revokedKeys = [6, 7] as const;
+
 /** The dimensions that are crossed. A value that is here twice is twice as frequent. */
 const dimensions = {
   surface: ['chat', 'messages'],
@@ -62,7 +65,7 @@ export function requestOf(id: number, at: number, chance: Chance): RequestEvent 
   const choices = surface === 'messages' || ask !== 'text' ? 1 : one(dimensions.choices, chance);
   return {
     ...{ kind: 'request', at, id, surface, model, stream, choices },
-    key: Math.floor(chance() * 6),
+    key: chance() < 0.15 ? one(revokedKeys, chance) : Math.floor(chance() * 6),
     service: Math.floor(chance() * 4),
     includeUsage: chance() < 0.8,
     ask: surface === 'messages' && ask === 'schema' ? 'text' : ask,
@@ -70,7 +73,8 @@ export function requestOf(id: number, at: number, chance: Chance): RequestEvent 
     maxTokens: chance() < 0.2 ? 8 + Math.floor(chance() * 60) : undefined,
     topic: Math.floor(chance() * 12),
     directive: directiveOf(chance),
-    leavesAfterMs: one(dimensions.leaves, chance) ? chance() * 400 : undefined,
+    // Some leave before their request is dispatched.
+    leavesAfterMs: one(dimensions.leaves, chance) ? chance() * (chance() < 0.3 ? 2 : 400) : undefined,
     readsPerMs: one(dimensions.reads, chance) === 'slowly' ? 0.5 + chance() * 20 : undefined,
   };
 }
@@ -92,6 +96,24 @@ function requestWithNewPairs(options: {
     if (found > most) [best, most] = [other, found];
   }
   return best;
+}
+
+/** Requests of rich keys at the end of an hour, or of a day: some begin before it and end after it. */
+function requestsAround(end: number, firstId: number, chance: Chance): readonly RequestEvent[] {
+  return Array.from({ length: 8 }, (_, index) => ({
+    ...requestOf(firstId + index, end - 800 + 200 * index, chance),
+    key: 2 * Math.floor(chance() * 2),
+    leavesAfterMs: undefined,
+  }));
+}
+
+/** Rows go to the journal, are settled when the lock is gone, and are there again after a power cut that follows. */
+function replayOf(at: number, chance: Chance): readonly FaultEvent[] {
+  const forMs = 200 + chance() * 2_000;
+  return [
+    { kind: 'locked', at, forMs },
+    { kind: 'power-cut', at: at + forMs + 100 + chance() * 1_000, downMs: 500 + chance() * 2_000 },
+  ];
 }
 
 /** At a moment that is more often than not close to a request, so that faults meet requests. */
@@ -163,11 +185,18 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
     }
     at += chance() * ((2 * hourMs * 15) / requests);
   }
+  for (const boundary of [hourMs, 24 * hourMs]) {
+    const end = boundary - (startsAt % boundary);
+    if (end > 2_000 && end < hourMs) asked.push(...requestsAround(end, asked.length + 1, chance));
+  }
   const length = Math.max(at, hourMs - 10_000);
   const events: WorldEvent[] = asked;
   const calmness = chance();
   const faults = calmness < 0.25 ? 0 : Math.floor(chance() * 24);
   for (let index = 0; index < faults; index += 1) events.push(faultOf(moment(asked, length, chance), chance));
+  if (faults > 0 && chance() < 0.5) events.push(...replayOf(moment(asked, length, chance), chance));
+  for (const key of revokedKeys)
+    if (chance() < 0.7) events.push({ kind: 'key-status', at: chance() * length, key, status: 'revoked' });
   const operations = Math.floor(chance() * 16);
   for (let index = 0; index < operations; index += 1)
     events.push(...operatorEventOf(moment(asked, length, chance), chance));

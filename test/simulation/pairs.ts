@@ -16,8 +16,8 @@ function valuesOf(event: RequestEvent): readonly string[] {
     `trouble ${trouble ?? (directive.firstTokenDelayMs === undefined ? 'none' : 'slow')}`,
     `at ${place}`,
     `usage ${usage ?? usageWhere ?? 'once'}`,
-    // The second key of a workspace has a budget, and the last workspace hardly any money.
-    event.key >= 4 ? 'poor' : event.key % 2 === 1 ? 'budget' : 'rich',
+    // The second key of the first two workspaces has a budget, and the last workspace hardly any money.
+    event.key === 4 || event.key === 5 ? 'poor' : event.key < 4 && event.key % 2 === 1 ? 'budget' : 'rich',
     leavesAfterMs === undefined ? 'stays' : 'leaves',
     readsPerMs === undefined ? 'reads at once' : 'reads slowly',
   ];

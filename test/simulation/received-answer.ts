@@ -177,9 +177,14 @@ function takeBlocks(choice: ReceivedChoice, content: readonly JsonObject[]): voi
     if (block['type'] === 'tool_use')
       choice.calls.set(choice.calls.size, {
         name: stringOr(block['name'], ''),
-        arguments: JSON.stringify(block['input']),
+        arguments: argumentsOf(block['input']),
       });
   }
+}
+
+/** The checker of a messages stream puts an object around arguments that have no end. */
+function argumentsOf(input: unknown): string {
+  return isJsonObject(input) && typeof input['cut'] === 'string' ? input['cut'] : JSON.stringify(input);
 }
 
 const nothing = (faults: readonly string[]): ReceivedAnswer => ({

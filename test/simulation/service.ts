@@ -7,12 +7,11 @@ import type { Outcome } from '../../src/core/account.ts';
 import type { Snapshot } from '../../src/core/catalog.ts';
 import type { Endpoints } from '../../src/core/endpoint.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
-import type { AttemptStart } from '../../src/core/telemetry.ts';
 import type { StructureAsk } from '../../src/core/structure.ts';
 import { createHedgeBudget } from '../../src/dispatch/hedge.ts';
 import { createStructureRetries } from '../../src/dispatch/retries.ts';
 import { createAnswerLengths } from '../../src/metering/expected-output.ts';
-import { createMemoryLimits } from '../../src/rate-limits/memory.ts';
+import { createMemoryLimits, createTallies } from '../../src/rate-limits/memory.ts';
 import { createValkeyLimits } from '../../src/rate-limits/valkey.ts';
 import { createPipeline } from '../../src/request/pipeline.ts';
 import { prepareHere } from '../../src/request/prepare.ts';
@@ -21,6 +20,7 @@ import { createHealth } from '../../src/routing/health/health.ts';
 import { createSystemPlacement } from '../../src/routing/system-placement.ts';
 import { hashKey, looksLikeKey } from '../../src/store/accounts/key-text.ts';
 import { connectStore, type OpenStore, type StoreThread } from '../../src/store/connect-store.ts';
+import type { Rarely } from '../../src/store/databases/machine.ts';
 import { runStore } from '../../src/store/run-store.ts';
 import type { StoreRequest } from '../../src/store/worker-message.ts';
 import { compileSchema } from '../../src/structured-output/checker/compile-schema.ts';
@@ -29,6 +29,7 @@ import { createStories } from '../../src/telemetry/stories.ts';
 import type { Chance } from '../programmable-engine/chance.ts';
 import { noTokenizers, uncounted } from '../support/uncounted.ts';
 import { recordStory } from '../support/record-story.ts';
+import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import { createUpstream, type NetworkOptions } from './engines.ts';
 import type { Program } from './program.ts';
@@ -41,6 +42,7 @@ export interface ServiceOptions {
   readonly disk: Disk;
   readonly sqlite: SimulatedSqlite;
   readonly isLocked: () => boolean;
+  readonly rarely: Rarely;
   /** Undefined: limits are in memory. */
   readonly valkey: SimulatedValkey | undefined;
   readonly replicas: number;
@@ -49,7 +51,8 @@ export interface ServiceOptions {
   readonly network: NetworkOptions;
   readonly chance: Chance;
   readonly settled: (outcome: Outcome) => void;
-  readonly attempted: (requestId: string, attempt: AttemptStart) => void;
+  /** Returns how many attempts of the request have begun. */
+  readonly attempted: (requestId: string, attempt: SeenAttempt) => () => number;
   readonly note: (text: string) => void;
   /** The program ends with an error, and its supervisor starts another one. */
   readonly fatal: () => void;
@@ -78,7 +81,12 @@ export function startService(options: ServiceOptions): SimulatedService {
   const clock = program.time;
   const folder = `${dataFolder}/journal/${number}`;
   disk.files.mkdirSync(folder);
-  const machine = { time: clock, files: disk.files, sqlite: sqlite.driverOn(disk, program, options.isLocked) };
+  const machine = {
+    time: clock,
+    files: disk.files,
+    sqlite: sqlite.driverOn(disk, program, options.isLocked),
+    rarely: options.rarely,
+  };
   const health = createHealth({ clock, random: chance, endpoints });
   const snapshots = createSnapshots(options.snapshot, () => undefined);
   const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });
@@ -94,7 +102,8 @@ export function startService(options: ServiceOptions): SimulatedService {
       onUp: () => note('limits are shared'),
       onDown: () => note('limits are not shared'),
     });
-  const limits = sharing ?? createMemoryLimits(clock);
+  const tallies = createTallies();
+  const limits = sharing ?? createMemoryLimits(clock, tallies);
   let store: OpenStore | undefined;
   let pipeline: ReturnType<typeof createPipeline> | undefined;
   let isReady = false;
@@ -136,8 +145,16 @@ export function startService(options: ServiceOptions): SimulatedService {
               if (made.kind === 'settled') options.settled(made.outcome);
             },
             attempt: (start) => {
-              options.attempted(request.requestId, start);
-              return attempt(start);
+              const seen: SeenAttempt = { start, ended: undefined };
+              const begun = options.attempted(request.requestId, seen);
+              const watched = attempt(start);
+              return {
+                ...watched,
+                ended: (end, facts) => {
+                  seen.ended ??= { how: end.kind, begun: begun() };
+                  watched.ended(end, facts);
+                },
+              };
             },
           };
         },
@@ -163,6 +180,8 @@ export function startService(options: ServiceOptions): SimulatedService {
       requests: pipeline?.inFlight() ?? 0,
       calls: upstream.openCalls(),
       reservations: limits.reserved().size,
+      // Shared limits are counted at the model of Valkey.
+      'workspaces with slots': [...tallies.workspaces()].length,
       snapshots: snapshots.clustersInUse().length - new Set(snapshots.current().clusters.map(({ name }) => name)).size,
       rows: store?.waiting() ?? 0,
     }),

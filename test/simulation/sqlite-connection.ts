@@ -16,12 +16,17 @@ interface ConnectionOptions {
   readonly connections: Set<number>;
 }
 
+const textIn = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, length).toString();
+
 /** Opens a connection in the manner of `node:sqlite`. */
 export function openConnection(api: Api, path: string, options: ConnectionOptions): SqliteConnection {
   const { capi, wasm } = api;
   // The functions themselves: those of `capi` check every value.
   const raw: Api = wasm.exports;
   const { run, connections, vfsName } = options;
+  // Looked up once: each of them is a property of an object with thousands.
+  const { SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB, SQLITE_DONE, SQLITE_ROW } = capi;
 
   function failure(database: number, code: number): Error {
     const message: string = database === 0 ? capi.sqlite3_js_rc_str(code) : capi.sqlite3_errmsg(database);
@@ -69,15 +74,6 @@ export function openConnection(api: Api, path: string, options: ConnectionOption
     const names: readonly string[] = Array.from({ length: width }, (_, at) => capi.sqlite3_column_name(statement, at));
 
     function bind(values: readonly SQLInputValue[]): void {
-      const inner = wasm.scopedAllocPush();
-      try {
-        bindAll(values);
-      } finally {
-        wasm.scopedAllocPop(inner);
-      }
-    }
-
-    function bindAll(values: readonly SQLInputValue[]): void {
       for (const [index, value] of values.entries()) {
         const at = index + 1;
         let result: number;
@@ -86,31 +82,38 @@ export function openConnection(api: Api, path: string, options: ConnectionOption
         else if (typeof value === 'number') result = raw.sqlite3_bind_double(statement, at, value);
         else {
           const bytes = typeof value === 'string' ? Buffer.from(value) : Buffer.from(value as Uint8Array);
-          const source: number = wasm.scopedAlloc(bytes.length + 1);
-          (wasm.heap8u() as Uint8Array).set(bytes, source);
-          // -1: SQLite copies the bytes.
-          const function_ = typeof value === 'string' ? raw.sqlite3_bind_text : raw.sqlite3_bind_blob;
-          result = function_(statement, at, source, bytes.length, -1);
+          const inner = wasm.scopedAllocPush();
+          try {
+            const source: number = wasm.scopedAlloc(bytes.length + 1);
+            (wasm.heap8u() as Uint8Array).set(bytes, source);
+            // -1: SQLite copies the bytes.
+            const function_ = typeof value === 'string' ? raw.sqlite3_bind_text : raw.sqlite3_bind_blob;
+            result = function_(statement, at, source, bytes.length, -1);
+          } finally {
+            wasm.scopedAllocPop(inner);
+          }
         }
         if (result !== 0) throw failure(database, result);
       }
     }
 
+    function bytesOf(at: number, from: number): Uint8Array {
+      const length: number = raw.sqlite3_column_bytes(statement, at);
+      return (wasm.heap8u() as Uint8Array).subarray(from, from + length);
+    }
+
     function column(at: number) {
       switch (raw.sqlite3_column_type(statement, at)) {
-        case capi.SQLITE_INTEGER: {
+        case SQLITE_INTEGER: {
           const value: bigint = raw.sqlite3_column_int64(statement, at);
           return readBigInts ? value : Number(value);
         }
-        case capi.SQLITE_FLOAT:
+        case SQLITE_FLOAT:
           return raw.sqlite3_column_double(statement, at) as number;
-        case capi.SQLITE_TEXT:
-          return wasm.cstrToJs(raw.sqlite3_column_text(statement, at)) as string;
-        case capi.SQLITE_BLOB: {
-          const from: number = raw.sqlite3_column_blob(statement, at);
-          const length: number = raw.sqlite3_column_bytes(statement, at);
-          return Uint8Array.from((wasm.heap8u() as Uint8Array).subarray(from, from + length));
-        }
+        case SQLITE_TEXT:
+          return textIn(bytesOf(at, raw.sqlite3_column_text(statement, at)));
+        case SQLITE_BLOB:
+          return Uint8Array.from(bytesOf(at, raw.sqlite3_column_blob(statement, at)));
         default:
           return null;
       }
@@ -124,9 +127,11 @@ export function openConnection(api: Api, path: string, options: ConnectionOption
           bind(values);
           for (;;) {
             const result: number = raw.sqlite3_step(statement);
-            if (result === capi.SQLITE_DONE) return rows;
-            if (result !== capi.SQLITE_ROW) throw failure(database, result);
-            rows.push(Object.fromEntries(names.map((name, at) => [name, column(at)])));
+            if (result === SQLITE_DONE) return rows;
+            if (result !== SQLITE_ROW) throw failure(database, result);
+            const row: Record<string, ReturnType<typeof column>> = {};
+            for (let at = 0; at < width; at += 1) row[names[at]!] = column(at);
+            rows.push(row);
             if (rows.length >= most) return rows;
           }
         } finally {

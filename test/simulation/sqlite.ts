@@ -56,6 +56,7 @@ const vfsName = 'simulated';
 function install(sqlite3: Sqlite3Static): SimulatedSqlite {
   const api: Api = sqlite3;
   const { capi, wasm } = api;
+  const { SQLITE_BUSY, SQLITE_SHM_EXCLUSIVE, SQLITE_SHM_UNLOCK } = capi;
   const openFiles = new Map<number, OpenFile>();
   const memories = new Map<SimulatedFile, SharedMemory>();
   const connections = new Set<number>();
@@ -193,22 +194,23 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
     xShmLock: (pointer: number, offset: number, count: number, flags: number) => {
       const open = fileAt(pointer);
       const memory = memoryOf(open);
-      const slots = Array.from({ length: count }, (_, index) => offset + index);
-      const wantsExclusive = (flags & capi.SQLITE_SHM_EXCLUSIVE) !== 0;
-      if ((flags & capi.SQLITE_SHM_UNLOCK) !== 0) {
-        for (const at of slots) {
+      const end = offset + count;
+      const wantsExclusive = (flags & SQLITE_SHM_EXCLUSIVE) !== 0;
+      if ((flags & SQLITE_SHM_UNLOCK) !== 0) {
+        for (let at = offset; at < end; at += 1) {
           memory.holders[at]?.delete(pointer);
           if (memory.holders[at]?.size === 0) memory.isExclusive[at] = false;
         }
         return 0;
       }
       // The write lock is the one that others can hold for long.
-      if (wantsExclusive && offset === 0 && busyOf.get(open.owner)?.() === true) return capi.SQLITE_BUSY;
-      for (const at of slots) {
-        const held = [...(memory.holders[at] ?? [])].some((holder) => holder !== pointer);
-        if (held && (wantsExclusive || memory.isExclusive[at] === true)) return capi.SQLITE_BUSY;
+      if (wantsExclusive && offset === 0 && busyOf.get(open.owner)?.() === true) return SQLITE_BUSY;
+      for (let at = offset; at < end; at += 1) {
+        const holders = memory.holders[at];
+        if (holders === undefined || (!wantsExclusive && memory.isExclusive[at] !== true)) continue;
+        if (holders.size > (holders.has(pointer) ? 1 : 0)) return SQLITE_BUSY;
       }
-      for (const at of slots) {
+      for (let at = offset; at < end; at += 1) {
         (memory.holders[at] ??= new Set()).add(pointer);
         memory.isExclusive[at] = wantsExclusive;
       }

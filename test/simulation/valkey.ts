@@ -20,6 +20,10 @@ export interface SimulatedValkey {
   /** Loses its memory, as a restart without a snapshot does. */
   readonly forget: () => void;
   readonly connect: (program: Program) => ValkeyClient;
+  /** Runs a script at once, as the server does when a command arrives. */
+  readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => unknown;
+  /** The server's time when the world begins, by the clock of its scripts. */
+  readonly firstMs: number;
   /** Requests and amounts that it counts, by hash. */
   readonly underWay: () => ReadonlyMap<string, { readonly places: number; readonly reserved: number }>;
 }
@@ -34,16 +38,17 @@ type Fields = Map<string, string>;
 const keepMs = 86_400_000;
 const freshMs = 1_000;
 const sumEveryMs = 500;
+const firstMs = 80_000_000_000;
 
 export function createValkey(scheduler: Scheduler): SimulatedValkey {
   let trouble: ValkeyTrouble = 'none';
   let strings = new Map<string, Expiring<number>>();
   let hashes = new Map<string, Expiring<Fields>>();
-  let sets = new Map<string, Map<string, number>>();
+  let sets = new Map<string, Expiring<Map<string, number>>>();
   let lists = new Map<string, Expiring<number[]>>();
   const clients = new Set<{ readonly closed: () => void; readonly ready: () => void; readonly program: Program }>();
   const subscribers = new Set<{ readonly program: Program; readonly subscription: Subscription }>();
-  const now = (): number => scheduler.now() + 80_000_000_000;
+  const now = (): number => scheduler.now() + firstMs;
 
   function live<Value>(from: Map<string, Expiring<Value>>, key: string): Value | undefined {
     const known = from.get(key);
@@ -66,9 +71,11 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
     if (known !== undefined) known.until = now() + keepMs;
   };
   const setOf = (key: string): Map<string, number> => {
-    const known = sets.get(key) ?? new Map<string, number>();
-    sets.set(key, known);
-    return known;
+    const known = live(sets, key);
+    if (known !== undefined) return known;
+    const made = new Map<string, number>();
+    sets.set(key, { value: made, until: Infinity });
+    return made;
   };
   const add = (fields: Fields, name: string, more: number): void =>
     void fields.set(name, String(Number(fields.get(name) ?? 0) + more));
@@ -202,7 +209,10 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
     lists.set(failures, { value: list, until: now() + Number(window) });
     if (count > Number(tolerated) && (list[0] ?? 0) > now() - Number(window)) {
       lists.delete(failures);
-      setOf(blocked).set(network, now() + Number(block));
+      const networks = setOf(blocked);
+      for (const [each, until] of networks) if (until <= now()) networks.delete(each);
+      networks.set(network, now() + Number(block));
+      sets.set(blocked, { value: networks, until: now() + Number(block) });
       for (const { program, subscription } of subscribers)
         program.deliver(0.3, () => subscription.take(`${block} ${network}`));
     }
@@ -233,6 +243,7 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
   }
 
   return {
+    ...{ run, firstMs },
     setTrouble: (next) => {
       const before = trouble;
       trouble = next;

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../src/core/account.ts';
-import type { AttemptStart } from '../../src/core/telemetry.ts';
 import type { OpenDatabase } from '../../src/store/databases/database.ts';
 import type { Call } from './caller.ts';
+import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import type { SimulatedEngine } from './engines.ts';
 import type { WorldPlan } from './events.ts';
@@ -10,7 +10,7 @@ import type { SimulatedService } from './service.ts';
 import type { SimulatedValkey } from './valkey.ts';
 
 /** Of the second key of the first two workspaces, for a day. */
-export const tightBudget = 2_500_000_000n;
+export const tightBudget = 1_200_000_000n;
 
 /** When something may have kept a promise from being kept: from, until. */
 export type Spell = readonly [fromMs: number, untilMs: number];
@@ -37,7 +37,7 @@ export interface World {
   /** Outcomes that services have handed to their stores. */
   readonly outcomes: ReadonlyMap<string, Outcome>;
   /** Where each request was tried, in order. */
-  readonly attempts: ReadonlyMap<string, readonly AttemptStart[]>;
+  readonly attempts: ReadonlyMap<string, readonly SeenAttempt[]>;
   /** Of keys and workspaces that were stopped, by number of the key: when the change was durable. */
   readonly stoppedAt: ReadonlyMap<number, number>;
   /** Changes of operators that were made. */

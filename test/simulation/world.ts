@@ -1,29 +1,34 @@
 import type { Outcome } from '../../src/core/account.ts';
-import type { Authorship } from '../../src/core/administration.ts';
-import type { AttemptStart } from '../../src/core/telemetry.ts';
-import { creditWorkspace } from '../../src/store/accounts/credits.ts';
-import { createKey, setKeyBudget, setKeyStatus } from '../../src/store/accounts/keys.ts';
-import { createWorkspace, setWorkspaceStatus } from '../../src/store/accounts/workspaces.ts';
-import type { OpenDatabase } from '../../src/store/databases/database.ts';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
+import type { RareBranch } from '../../src/store/databases/machine.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import { routeOf } from '../support/route-of.ts';
 import { call, type Call } from './caller.ts';
 import { endpoints, enginesOf, pace, snapshotWith } from './catalog.ts';
-import { type Spell, tightBudget, type World, type WorldKey } from './world-view.ts';
+import type { Spell, World } from './world-view.ts';
+import type { SeenAttempt } from './check-attempts.ts';
 import { createDisk } from './disk.ts';
 import { createEngine } from './engines.ts';
-import type { FaultEvent, OperatorEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
+import type { FaultEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
+import { createOperator } from './operator.ts';
 import { createProgram, type Program } from './program.ts';
 import { createScheduler, quiescence } from './scheduler.ts';
-import { databaseFile, dataFolder, type SimulatedService, startService } from './service.ts';
+import { dataFolder, type SimulatedService, startService } from './service.ts';
 import type { SimulatedSqlite } from './sqlite.ts';
 import { createValkey } from './valkey.ts';
 
-const author = (now: number): Authorship => ({ actor: { kind: 'command-line', name: 'operator' }, now });
-
 /** How soon a supervisor starts a service again that has ended with an error. */
 const restartMs = 1_000;
+
+const faultKinds: ReadonlySet<string> = new Set<FaultEvent['kind']>([
+  ...(['kill', 'restart', 'power-cut', 'pause', 'clock-jump'] as const),
+  ...(['disk', 'locked', 'engine', 'partition', 'valkey'] as const),
+]);
+
+/** How often a branch is forced, and how long a service may then lack the database. */
+const rareBranches: Readonly<Record<RareBranch, { readonly share: number; readonly healMs: number }>> = {
+  'commit-unheard': { share: 0.02, healMs: 4_000 },
+  'journal-file-ends': { share: 0.3, healMs: 0 },
+};
 
 export interface RunningWorld extends World {
   readonly runUntil: (ms: number, check: () => void) => Promise<void>;
@@ -38,6 +43,8 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
   const scheduler = createScheduler();
   const { log } = scheduler;
   const chance: Chance = seededChance(seed ^ 0x5eed);
+  const rareChance: Chance = seededChance(seed ^ 0x4a4e);
+  const hasFaults = plan.events.some(({ kind }) => faultKinds.has(kind));
   sqlite.seed(seededChance(seed ^ 0x5a17));
   const disk = createDisk();
   disk.files.mkdirSync(dataFolder);
@@ -53,22 +60,29 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
   const cutUntil = Array.from({ length: plan.services }, () => 0);
   const calls: Call[] = [];
   const outcomes = new Map<string, Outcome>();
-  const attempts = new Map<string, AttemptStart[]>();
-  const stoppedAt = new Map<number, number>();
+  const attempts = new Map<string, SeenAttempt[]>();
   const spells: Spell[] = [];
   const engineSpells: Spell[] = [];
-  let mutations = 0;
-  /** The status of keys and workspaces that are not active: a change to the same is none. */
-  const suspended = new Set<string>();
   let starts = 0;
   let lockedUntil = 0;
   let catalog = snapshotWith(['a', 'b'], 1, 'v0');
   let [catalogBackends, factor, versions]: [('a' | 'b')[], number, number] = [['a', 'b'], 1, 0];
-  let operator: { readonly program: Program; readonly database: OpenDatabase } | undefined;
   let isPowerOff = false;
+  const isLocked = (): boolean => scheduler.now() < lockedUntil;
+  const operator = createOperator({ plan, scheduler, disk, sqlite, isLocked });
+  const { keys } = operator;
 
   function disturb(fromMs: number, untilMs: number): void {
     spells.push([fromMs, untilMs]);
+  }
+
+  /** Forces a rare branch of the store, in worlds with faults. */
+  function isForced(branch: RareBranch): boolean {
+    const { share, healMs } = rareBranches[branch];
+    if (!hasFaults || rareChance() >= share) return false;
+    log.write(`forced ${branch}`);
+    if (healMs > 0) disturb(scheduler.now(), scheduler.now() + healMs);
+    return true;
   }
 
   function start(number: number): void {
@@ -78,7 +92,8 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     programs[number] = program;
     services[number] = startService({
       ...{ number, program, disk, sqlite, valkey, replicas: plan.services, snapshot: catalog, endpoints },
-      isLocked: () => scheduler.now() < lockedUntil,
+      isLocked,
+      rarely: (branch) => program.isAlive() && isForced(branch),
       network: {
         ...{ scheduler, engines, seed: seed + starts },
         isCut: () => scheduler.now() < (cutUntil[number] ?? 0),
@@ -88,6 +103,7 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
         const known = attempts.get(requestId) ?? [];
         known.push(attempt);
         attempts.set(requestId, known);
+        return () => known.length;
       },
       settled: (outcome) => {
         if (outcomes.has(outcome.requestId)) log.write(`VIOLATION settled twice ${outcome.requestId}`);
@@ -137,59 +153,6 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     calls.push(made);
   }
 
-  async function operate(event: OperatorEvent): Promise<void> {
-    const database = operator?.database;
-    if (database === undefined) return;
-    const by = author(plan.startsAt + Math.floor(scheduler.now()));
-    const { queries } = database;
-    try {
-      switch (event.kind) {
-        case 'credit':
-          await creditWorkspace(
-            queries,
-            workspaceIds[event.workspace] ?? '',
-            { amount: BigInt(event.picoUsd), note: 'x' },
-            by,
-          );
-          break;
-        case 'key-status': {
-          const key = keys[event.key];
-          if (key === undefined) return;
-          await setKeyStatus(queries, key.id, event.status, by);
-          if (event.status === 'active') stoppedAt.delete(event.key);
-          else if (!stoppedAt.has(event.key)) stoppedAt.set(event.key, scheduler.now());
-          break;
-        }
-        case 'budget':
-          await setKeyBudget(queries, keys[event.key]?.id ?? '', { limit: BigInt(event.picoUsd), period: 'day' }, by);
-          break;
-        case 'workspace-status':
-          await setWorkspaceStatus(queries, workspaceIds[event.workspace] ?? '', event.status, by);
-          for (const [number, { workspace }] of keys.entries()) {
-            if (workspace !== event.workspace) continue;
-            if (event.status === 'suspended' && !stoppedAt.has(number)) stoppedAt.set(number, scheduler.now());
-            if (event.status === 'active') stoppedAt.delete(number);
-          }
-          break;
-        case 'prices':
-        case 'retire':
-          return;
-      }
-      if (event.kind === 'key-status' || event.kind === 'workspace-status') {
-        const name = event.kind === 'key-status' ? `key ${event.key}` : `workspace ${event.workspace}`;
-        const was = suspended.has(name);
-        if (event.status === 'active') suspended.delete(name);
-        else suspended.add(name);
-        if (was === suspended.has(name)) return;
-      }
-      mutations += 1;
-      log.write(`operator ${event.kind} done`);
-    } catch (error) {
-      // It may have been made all the same.
-      log.write(`operator ${event.kind} failed: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
-
   function swapCatalog(): void {
     versions += 1;
     catalog = snapshotWith(catalogBackends, factor, `v${versions}`);
@@ -223,7 +186,7 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
       case 'key-status':
       case 'budget':
       case 'workspace-status':
-        void operate(event);
+        void operator.operate(event);
         return;
       case 'kill':
       case 'restart':
@@ -275,14 +238,13 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
         disturb(now, now + event.downMs + 6_000);
         for (let number = 0; number < plan.services; number += 1) kill(number);
         for (const each of ownerOf.keys()) each.breakOff();
-        operator?.program.kill();
-        operator = undefined;
+        operator.kill();
         disk.cutPower(seededChance(seed + Math.floor(now)));
         sqlite.forgetAll();
         isPowerOff = true;
         scheduler.after(event.downMs, () => {
           isPowerOff = false;
-          void openOperator();
+          void operator.open();
           for (let number = 0; number < plan.services; number += 1) start(number);
         });
         return;
@@ -326,74 +288,15 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     }
   }
 
-  async function openOperator(): Promise<void> {
-    const program = createProgram('operator', scheduler, plan.startsAt);
-    const machine = {
-      time: program.time,
-      files: disk.files,
-      sqlite: sqlite.driverOn(disk, program, () => scheduler.now() < lockedUntil),
-    };
-    try {
-      const database = await openDatabase(
-        { kind: 'sqlite', file: databaseFile },
-        { missing: 'create', user: 'service' },
-        machine,
-      );
-      operator = { program, database };
-    } catch (error) {
-      log.write(`the operator cannot open the database: ${error instanceof Error ? error.message : String(error)}`);
-      scheduler.after(1_000, () => void openOperator());
-    }
-  }
-
-  await openOperator();
-  const workspaceIds: string[] = [];
-  const keys: WorldKey[] = [];
-  const first = author(plan.startsAt);
-  if (operator === undefined) throw new Error('the world has no database');
-  const { queries } = (operator as { readonly database: OpenDatabase }).database;
-  for (let workspace = 0; workspace < 3; workspace += 1) {
-    // The last one has hardly any money.
-    const credit = workspace === 2 ? 2_000_000_000n : 1_000_000_000_000n;
-    const made = await createWorkspace(queries, { name: `ws${workspace}`, credit, maxInFlight: 64 }, first);
-    workspaceIds.push(made.id);
-    mutations += 1;
-    for (let number = 0; number < 2; number += 1) {
-      const isTight = number === 1 && workspace !== 2;
-      const { key, text } = await createKey(
-        queries,
-        {
-          ...{ workspace: made.id, rate: 50, burst: 100 },
-          ...(isTight ? { budget: { limit: tightBudget, period: 'day' as const } } : {}),
-        },
-        first,
-      );
-      mutations += 1;
-      keys.push({ id: key.id, text, workspace });
-    }
-  }
+  await operator.open();
+  await operator.createAccounts();
   for (let number = 0; number < plan.services; number += 1) start(number);
   for (const event of plan.events) scheduler.after(event.at, () => happen(event));
 
   return {
-    ...{
-      plan,
-      scheduler,
-      services,
-      engines,
-      valkey,
-      disk,
-      keys,
-      workspaceIds,
-      calls,
-      outcomes,
-      attempts,
-      stoppedAt,
-      spells,
-      engineSpells,
-    },
-    database: () => operator?.database,
-    mutations: () => mutations,
+    ...{ plan, scheduler, services, engines, valkey, disk, calls, outcomes, attempts, spells, engineSpells },
+    ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
+    ...{ database: operator.database, mutations: operator.mutations },
     runUntil: scheduler.runUntil,
     calmDown: async (check) => {
       disk.setTrouble('none');
@@ -404,7 +307,7 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     },
     stop: async () => {
       for (const program of programs) program?.kill();
-      operator?.program.kill();
+      operator.kill();
       await quiescence();
       sqlite.forgetAll();
     },

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../../test/support/sample-outcome.ts';
+import { thisMachine } from '../machine.ts';
 import { type JournalOptions, journalRecord, openJournal, readRecords } from './journal.ts';
 
 const row = (requestId: string) => sampleOutcome({ requestId, cost: 123_456_789_012_345_678n });
@@ -75,6 +76,18 @@ describe('the journal', () => {
     later.journal.append(rows('last'));
     expect(later.drain()).toEqual([...names, 'last']);
     expect([later.journal.isEmpty(), later.journal.bytes(), readdirSync(folder)]).toEqual([true, 0, []]);
+  });
+
+  it('ends a file before it is full when that branch is forced, and not otherwise', () => {
+    const filesOf = (isForced: boolean): number => {
+      const { folder, journal } = journalIn(undefined, { machine: { ...thisMachine, rarely: () => isForced } });
+      for (const name of ['a', 'b', 'c']) journal.append(rows(name));
+      journal.close();
+      const files = readdirSync(folder).length;
+      expect(journalIn(folder).drain()).toEqual(['a', 'b', 'c']);
+      return files;
+    };
+    expect([filesOf(true), filesOf(false)]).toEqual([3, 1]);
   });
 
   it('gives a file again until it is removed', () => {

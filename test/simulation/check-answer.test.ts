@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
+import { differenceOf } from './check-answer.ts';
+import type { ReceivedChoice } from './received-answer.ts';
+
+const expected = (text: string, json?: string): ChoiceAnswer =>
+  ({
+    ...{ content: text, reasoning: '' },
+    calls: json === undefined ? [] : [{ name: 'look', arguments: json }],
+  }) as unknown as ChoiceAnswer;
+
+const received = (text: string, json?: string): ReceivedChoice => ({
+  ...{ text, reasoning: '', roles: 1, finishes: 1 },
+  calls: new Map(json === undefined ? [] : [[0, { name: 'look', arguments: json }]]),
+});
+
+const messages = { surface: 'messages', stream: true } as const;
+const chat = { surface: 'chat', stream: true } as const;
+const inOnePiece = { surface: 'messages', stream: false } as const;
+
+it.each([
+  ['the text of a whole answer', chat, true, received('ab'), expected('ab'), true],
+  ['a beginning as a whole answer', chat, true, received('a'), expected('ab'), false],
+  ['a beginning of an answer that broke off', chat, false, received('a'), expected('ab'), true],
+  ['another beginning', chat, false, received('b'), expected('ab'), false],
+  ['arguments written with other spaces', chat, true, received('', '{"a": 1}'), expected('', '{"a":1}'), true],
+  ['arguments that the cap has cut, in chat', chat, true, received('', '{"a"'), expected('', '{"a"'), true],
+  ['fewer of them', chat, true, received('', '{"'), expected('', '{"a"'), false],
+  ['the same in a messages stream', messages, true, received('', '{"a"'), expected('', '{"a"'), true],
+  ['an empty object there', messages, true, received('', '{}'), expected('', '{"a"'), false],
+  ['an empty object in one piece', inOnePiece, true, received('', '{}'), expected('', '{"a"'), true],
+  ['what was cut, in one piece', inOnePiece, true, received('', '{"a"'), expected('', '{"a"'), false],
+  ['a beginning of arguments', messages, false, received('', '{"a"'), expected('', '{"a":1}'), true],
+  ['a call that was not asked for', messages, false, received('', '{}'), expected(''), false],
+] as const)('compares with the expected answer %s', (_, event, isWhole, choice, answer, isSame) => {
+  expect(differenceOf(choice, answer, { event, isWhole }) === undefined).toBe(isSame);
+});

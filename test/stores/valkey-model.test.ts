@@ -1,0 +1,129 @@
+import type { Valkey } from 'iovalkey';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  admitScript,
+  blockedScript,
+  failureScript,
+  heartbeatScript,
+  leaveScript,
+  reportScript,
+  reserveScript,
+  type Script,
+} from '../../src/rate-limits/valkey-scripts.ts';
+import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
+import { createScheduler } from '../simulation/scheduler.ts';
+import { createValkey } from '../simulation/valkey.ts';
+import { startValkey, type TestValkey } from '../support/valkey.ts';
+
+// The simulation runs the scripts on a model of the server. The model must decide as the server does.
+
+let server: TestValkey;
+beforeAll(async () => {
+  server = await startValkey();
+});
+afterAll(() => server.close());
+
+interface Step {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+}
+
+const replicas = ['one', 'two', 'three'] as const;
+const networks = ['192.0.2.1', '192.0.2.2'] as const;
+const amount = (chance: Chance, most: number): string => String(Math.floor(chance() * most));
+/** Of a lease, which ends at an exact moment: a replica may be dead at the next step. */
+const leaseMs = (chance: Chance): string => (chance() < 0.9 ? '1000000' : '3');
+/** A server lets keys expire by whole milliseconds, so that a short time would be as long as chance has it. */
+const longTimes = ['1000000', '2000000'] as const;
+
+type MakeStep = (chance: Chance, tag: string) => Step;
+
+const kinds: readonly [MakeStep, ...MakeStep[]] = [
+  (chance, tag) => ({
+    script: admitScript,
+    keys: [`${tag}bucket`, `${tag}workspace`, `${tag}key`, `${tag}replicas`],
+    args: [
+      pick(replicas, chance),
+      ...[pick(['2', '50'], chance), pick(['3', '100'], chance), pick(['4', '1000'], chance)],
+      ...[amount(chance, 3_000), chance() < 0.5 ? '' : amount(chance, 3_000), ''],
+    ],
+  }),
+  (chance, tag) => {
+    const [others, keyOthers, cost] = [chance() * 500, chance() * 500, chance() * 500].map(Math.floor);
+    return {
+      script: reserveScript,
+      keys: [`${tag}workspace`, `${tag}key`, `${tag}replicas`],
+      args: [
+        ...[pick(replicas, chance), amount(chance, 3_000), chance() < 0.5 ? '' : amount(chance, 3_000)],
+        ...[others!, others! + cost!, keyOthers!, keyOthers! + cost!].map(String),
+      ],
+    };
+  },
+  (chance, tag) => ({
+    script: reportScript,
+    keys: [`${tag}${pick(['workspace', 'key'], chance)}`],
+    args: [
+      ...[pick(replicas, chance), pick(['-1', '0', '1'], chance), chance() < 0.4 ? '0' : amount(chance, 500)],
+      ...[chance() < 0.5 ? '' : amount(chance, 3_000), chance() < 0.1 ? '1' : ''],
+    ],
+  }),
+  (chance, tag) => ({
+    script: heartbeatScript,
+    keys: [`${tag}replicas`],
+    args: [pick(replicas, chance), leaseMs(chance), chance() < 0.8 ? '' : pick(replicas, chance)],
+  }),
+  (chance, tag) => ({ script: leaveScript, keys: [`${tag}replicas`], args: [pick(replicas, chance)] }),
+  (chance, tag) => {
+    const network = pick(networks, chance);
+    return {
+      script: failureScript,
+      keys: [`${tag}failures ${network}`, `${tag}blocked`],
+      args: [network, '3', ...[pick(longTimes, chance), pick(longTimes, chance)], 'channel'],
+    };
+  },
+  (_, tag) => ({ script: blockedScript, keys: [`${tag}blocked`], args: ['100'] }),
+];
+
+/** Milliseconds since the scripts' first moment, and the answer of the script at that moment. */
+async function onServer(client: Valkey, { script, keys, args }: Step): Promise<readonly [number, unknown]> {
+  // The script's own clock is read within microseconds of this one.
+  const text = `local t = redis.call('TIME')
+    local answer = (function() ${script.text} end)()
+    return {string.format('%.17g', (t[1] - 1700000000) * 1000 + t[2] / 1000), answer}`;
+  const [time, answer] = (await client.eval(text, keys.length, ...keys, ...args)) as [string, unknown];
+  return [Number(time), answer];
+}
+
+/** Times until a bucket is full, or until a block ends, differ by the microseconds between the two clocks. */
+function comparable(script: Script, answer: unknown): unknown {
+  if (script === admitScript) {
+    const [result, fullIn] = answer as [string, string];
+    return [result, Math.round(Number(fullIn) / 10)];
+  }
+  if (script === blockedScript) {
+    return (answer as readonly string[])
+      .map((message) => message.replace(/^\d+/, (ms) => String(Math.round(Number(ms) / 100))))
+      .toSorted();
+  }
+  return answer;
+}
+
+it.each([1, 2, 3, 4, 5, 6])('decides in 400 random steps as the server does, from seed %i', async (seed) => {
+  const chance = seededChance(seed);
+  const tag = `{model ${seed}} `;
+  const scheduler = createScheduler();
+  const model = createValkey(scheduler);
+  await server.ask(async (client) => {
+    for (let number = 0; number < 400; number += 1) {
+      const step = pick(kinds, chance)(chance, tag);
+      const [time, answer] = await onServer(client, step);
+      await scheduler.runUntil(time - model.firstMs, () => undefined);
+      const { script, ...given } = step;
+      expect({ number, given, answer: comparable(script, model.run(script, step.keys, step.args)) }).toEqual({
+        ...{ number, given },
+        answer: comparable(script, answer),
+      });
+    }
+  });
+});
