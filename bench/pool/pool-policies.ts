@@ -1,39 +1,72 @@
-import { createEndpointPool } from '../../src/routing/pool/pool.ts';
+import { pull } from '../../src/routing/affinity.ts';
+import { createPools } from '../../src/routing/pool/pools.ts';
 import type { PoolAttempt } from '../../src/routing/pool/endpoint-knowledge.ts';
 import { pick } from '../../src/routing/pool/pick.ts';
 import type { EngineSpeed } from './engine.ts';
 import type { CreatePolicy } from './run.ts';
 
+/** How replicas learn of each other. `alone`: there are no others. `apart`: they share only a key. */
+type Sharing = 'alone' | 'shared' | 'apart';
+
 /** The product's pool. */
-export const pool: CreatePolicy = ({ endpoints, now, chance, blockTokens }) => {
-  const names = Array.from({ length: endpoints }, (_, index) => String(index));
-  const known = createEndpointPool();
-  const attempts = new Map<number, PoolAttempt>();
-  return {
-    pick: (request, present) => {
-      const digests = request.blocks.slice(0, request.promptBlocks);
-      const prompt = {
-        digests,
-        ends: digests.map((_, index) => (index + 1) * blockTokens),
-        tokens: request.promptTokens,
-      };
-      const there = names.filter((_, index) => present.includes(index));
-      const picked = known.pick(now(), { prompt, names: there, turn: chance.next() });
-      const name = there[picked?.index ?? 0] ?? '0';
-      attempts.set(request.id, known.begin(now(), { name, prompt }));
-      return Number(name);
-    },
-    first: (request, _, cached) => {
-      const attempt = attempts.get(request.id);
-      attempt?.first(now());
-      attempt?.cached(cached);
-    },
-    ended: ({ id, outputTokens }, _, end) => {
-      attempts.get(id)?.ended(now(), end === 'complete' ? outputTokens : undefined);
-      attempts.delete(id);
-    },
+const poolOf =
+  (sharing: Sharing): CreatePolicy =>
+  ({ endpoints, now, chance, blockTokens, after, channel }) => {
+    const names = Array.from({ length: endpoints }, (_, index) => String(index));
+    const pools = createPools();
+    const known = pools.of('pool');
+    const attempts = new Map<number, PoolAttempt>();
+    let isWaiting = false;
+    const report = (): void => {
+      if (isWaiting || sharing !== 'shared') return;
+      isWaiting = true;
+      after(reportEveryMs, () => {
+        isWaiting = false;
+        if (pools.hasReport(now())) channel.send(pools.takeReport(now()));
+        if (attempts.size > 0) report();
+      });
+    };
+    channel.listen((from, message) => pools.heard(now(), from, message));
+    return {
+      pick: (request, present) => {
+        const digests = request.blocks.slice(0, request.promptBlocks);
+        const prompt = {
+          digests,
+          ends: digests.map((_, index) => (index + 1) * blockTokens),
+          tokens: request.promptTokens,
+        };
+        const there = names.filter((_, index) => present.includes(index));
+        pools.forgetSilent(now());
+        const owner = sharing === 'apart' ? ownerOf(String(request.conversation), there) : undefined;
+        const picked = known.pick(now(), { prompt, names: there, owner, turn: chance.next() });
+        const name = there[picked?.index ?? 0] ?? '0';
+        attempts.set(request.id, known.begin(now(), { name, prompt }));
+        report();
+        return Number(name);
+      },
+      first: (request, _, cached) => {
+        const attempt = attempts.get(request.id);
+        attempt?.first(now());
+        attempt?.cached(cached);
+        report();
+      },
+      ended: ({ id, outputTokens }, _, end) => {
+        attempts.get(id)?.ended(now(), end === 'complete' ? outputTokens : undefined);
+        attempts.delete(id);
+        report();
+      },
+    };
   };
-};
+
+const ownerOf = (affinity: string, names: readonly string[]): string | undefined =>
+  names.toSorted((a, b) => pull(affinity, b, 1) - pull(affinity, a, 1))[0];
+
+/** Replicas report this often, ms. */
+const reportEveryMs = 50;
+
+export const pool = poolOf('alone');
+export const sharedPool = poolOf('shared');
+export const poolApart = poolOf('apart');
 
 /** Knows the caches, the queues, the lengths of answers and the speed of each engine. `busy`: how much it spares the others. */
 export const oracle =

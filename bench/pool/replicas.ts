@@ -1,15 +1,19 @@
 import { alignTable } from '../table.ts';
 import { mean } from './knee.ts';
-import { pool } from './pool-policies.ts';
+import { pool, poolApart, sharedPool } from './pool-policies.ts';
 import { type CreatePolicy, type Pool, quantile, type RunResult, runPool } from './run.ts';
 import { quickEngine, scenarios } from './scenarios.ts';
 import { digestOfConversation } from './simple-policies.ts';
 
-/** Conversations over replicas that share nothing but their key, at a load near saturation. */
+/** Conversations over several replicas, at a load near saturation. */
 const rate = 6;
 const lostAtMs = 40_000;
 
-/** Cached share and time to the first token with 1, 3 and 8 replicas, and when one of three is lost. */
+/**
+ * The product as it is, and the pool: with reports between the replicas, with nothing but a common key, and with replicas that do not
+ * know of each other. Cached share and time to the first token with 1, 3 and 8 replicas, and when one of three
+ * is lost.
+ */
 export function replicaTable(seeds: readonly number[]): string {
   const chat = scenarios.find(({ name }) => name === 'chat');
   if (chat === undefined) throw new Error('there is no chat');
@@ -20,7 +24,9 @@ export function replicaTable(seeds: readonly number[]): string {
   ];
   const policies: readonly (readonly [string, CreatePolicy])[] = [
     ['digest', digestOfConversation],
-    ['pool', pool],
+    ['shared', sharedPool],
+    ['apart', poolApart],
+    ['unaware', pool],
   ];
   return alignTable([
     ['replicas', ...policies.flatMap(([name]) => [`${name}: cached`, 'first token p95, ms'])],

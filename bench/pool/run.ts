@@ -1,6 +1,7 @@
 import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import { createEventQueue } from '../event-queue.ts';
 import { createEngine, type Engine, type EngineSpeed, type EngineState } from './engine.ts';
+import type { PoolReport } from '../../src/routing/pool/pools.ts';
 import type { Load, PoolRequest } from './request.ts';
 
 /** What a policy is given to decide with. It must not look at the truth, unless it is the oracle. */
@@ -10,6 +11,9 @@ export interface PolicyOptions {
   readonly chance: Chance;
   readonly now: () => number;
   readonly truth: (endpoint: number) => EngineState;
+  /** Calls a function after some time, unless the replica is lost until then. */
+  readonly after: (ms: number, run: () => void) => void;
+  readonly channel: ReplicaChannel<PoolReport>;
 }
 
 /** Picks the endpoint of each request, and is told what a gateway observes. */
@@ -17,6 +21,13 @@ export interface Policy {
   readonly pick: (request: PoolRequest, present: readonly number[]) => number;
   readonly first: (request: PoolRequest, endpoint: number, cachedTokens: number) => void;
   readonly ended: (request: PoolRequest, endpoint: number, end: 'complete' | 'lost') => void;
+}
+
+/** The way from one replica to the others. */
+export interface ReplicaChannel<Message> {
+  readonly send: (message: Message) => void;
+  /** `take` is called with the replica's number. */
+  readonly listen: (take: (from: string, message: Message) => void) => void;
 }
 
 export type CreatePolicy = (options: PolicyOptions) => Policy;
@@ -69,6 +80,9 @@ export interface RunOptions {
 /** How long a run may go on after its last request was sent, in ms of the simulation, for a policy that falls behind. */
 const mostDrainMs = 3_600_000;
 
+/** How long a report is under way between two replicas, ms. */
+const betweenReplicasMs = 2;
+
 /** Runs a load over a pool. The same seed gives the same result. */
 export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunOptions): RunResult {
   const chance = chanceFrom(seed);
@@ -105,9 +119,29 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
     return engine.state();
   };
   const replicas = Array.from({ length: pool.replicas }, (_, index) => index);
-  const options = { endpoints: engines.length, blockTokens: load.blockTokens, now: () => now, truth };
-  const policies = replicas.map((index) => create({ ...options, chance: chanceFrom(seed * 1000 + index + 1) }));
   let serving: readonly number[] = replicas;
+  const listeners = new Map<number, (from: string, report: PoolReport) => void>();
+  const later = (replica: number, ms: number, run: () => void): void =>
+    queue.add(now + ms, () => {
+      if (serving.includes(replica)) run();
+    });
+  const channelOf = (replica: number): ReplicaChannel<PoolReport> => ({
+    listen: (take) => void listeners.set(replica, take),
+    send: (report) => {
+      if (!serving.includes(replica)) return;
+      for (const [other, take] of listeners)
+        if (other !== replica) later(other, betweenReplicasMs, () => take(String(replica), report));
+    },
+  });
+  const options = { endpoints: engines.length, blockTokens: load.blockTokens, now: () => now, truth };
+  const policies = replicas.map((replica) =>
+    create({
+      ...options,
+      chance: chanceFrom(seed * 1000 + replica + 1),
+      after: (ms, run) => later(replica, ms, run),
+      channel: channelOf(replica),
+    }),
+  );
   let turn = 0;
   let open = 0;
   /** Measured requests without a first token, and those whose first token was late. */

@@ -25,7 +25,7 @@ import {
   readPrompt,
 } from './accept-request.ts';
 import { operationOf, type OtherServices, replyOther } from './operation.ts';
-import { countersFor, countingOf, planRequest, type PlanServices } from './plan-request.ts';
+import { countersFor, countingOf, planForCaches, planRequest, type PlanServices } from './plan-request.ts';
 import { replyRefusal } from './reply.ts';
 import { serveRequest, type ServeServices } from './serve-request.ts';
 
@@ -108,7 +108,7 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
   const prepared = await readPrompt(request, services);
   const { snapshot, release } = services.snapshots.hold();
   try {
-    const plan = planRequest({ request, prepared, snapshot }, services);
+    const plan = planForCaches(planRequest({ request, prepared, snapshot }, services), request, services);
     const context = { model: plan.model, tokenizers, counting: countingOf(plan) };
     await checkContext(prepared, context);
     const counters = countersFor(prepared, context);

@@ -1,10 +1,12 @@
 import { type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
 import { asFailure } from '../core/failure.ts';
-import type { Plan } from '../core/plan.ts';
+import { saltedEngines } from '../core/engine-name.ts';
+import type { Plan, PlannedRoute } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import type { AffinityOf } from '../routing/affinity.ts';
+import { keyedDigest } from '../routing/keyed-digest.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { type ContextOptions, makePlan } from '../routing/plan.ts';
 import type { SystemPlacement } from '../routing/system-placement.ts';
@@ -48,6 +50,25 @@ export function planRequest({ request, prepared, snapshot }: RequestToPlan, serv
     if (asFailure(error).code === 'no_capacity') watch.progress({ kind: 'unavailable' });
     throw error;
   }
+}
+
+/**
+ * Adds to a plan the salt that keeps the workspaces apart in the prefix caches of engines, unless all may share the cache of the model.
+ * `sharedSecret` is common to all replicas, so that a conversation finds its beginning again, whichever of them serves it.
+ */
+export function planForCaches(
+  plan: Plan,
+  { credential }: Pick<AdmittedRequest, 'credential'>,
+  { sharedSecret }: { readonly sharedSecret: () => string },
+): Plan {
+  if (plan.model.cacheSharing === 'All') return plan;
+  const cacheSalt = keyedDigest(sharedSecret(), `cache of ${credential.workspace.id}`);
+  const salt = (planned: PlannedRoute): PlannedRoute =>
+    saltedEngines.has(planned.route.backend.engine)
+      ? { ...planned, target: { ...planned.target, cacheSalt } }
+      : planned;
+  const [first, ...others] = plan.routes;
+  return { ...plan, routes: [salt(first), ...others.map(salt)] };
 }
 
 /** How a prompt is counted on the route that is tried first. Undefined: the model has no tokenizer. */

@@ -1,14 +1,35 @@
 import { createDecayedMean } from '../health/decayed-mean.ts';
-import { createHeldBlocks, type PoolPrompt } from './held-blocks.ts';
+import { type CapacityReport, createHeldBlocks, type PoolPrompt } from './held-blocks.ts';
 import type { Outlook } from './pick.ts';
 import { createSpeed } from './speed.ts';
 
-/** The knowledge of one endpoint, from the attempts that this replica has made there. */
+/** The knowledge of one endpoint, from the attempts that this replica has made there and from the reports of the others. */
 export interface EndpointKnowledge {
-  /** Predicts what a prompt would cost at the endpoint. */
-  readonly outlook: (now: number, prompt: PoolPrompt) => Outlook;
+  /**
+   * Predicts what a prompt would cost at the endpoint. `isOwner`: all replicas send prompts with this beginning to the endpoint, so that
+   * it counts as the holder of the whole prompt.
+   */
+  readonly outlook: (now: number, prompt: PoolPrompt, options: { readonly isOwner: boolean }) => Outlook;
   readonly begin: (now: number, prompt: PoolPrompt) => PoolAttempt;
+  /** What the other replicas have to know. Takes the steps of the capacity. */
+  readonly takeReport: () => EndpointReport;
+  readonly heard: (replica: string, report: EndpointReport) => void;
+  /** Another replica is gone, and its work with it. */
+  readonly lost: (replica: string) => void;
+  /** Another replica has sent the endpoint a prompt. Returns the expected time of work on it, ms. */
+  readonly sentByOther: (prompt: PoolPrompt) => number;
 }
+
+/** Work that an endpoint has to do. */
+export interface EndpointWork {
+  /** Prompt tokens that the endpoint was sent and has not computed yet, as far as is known. */
+  readonly aheadTokens: number;
+  /** Attempts that have not ended. */
+  readonly underWay: number;
+}
+
+/** The work under way of one replica on an endpoint, and what the replica has learned of the endpoint's cache. */
+export interface EndpointReport extends EndpointWork, CapacityReport {}
 
 /** An attempt, as the knowledge of its endpoint follows it. */
 export interface PoolAttempt {
@@ -56,33 +77,45 @@ export function createAnswerKnowledge(): AnswerKnowledge {
 export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowledge {
   const held = createHeldBlocks();
   const prefill = createSpeed(assumedPrefill);
-  /** Prompt tokens that the endpoint was sent and has not computed yet, as far as is known. */
-  let aheadTokens = 0;
-  let underWay = 0;
+  const own = { aheadTokens: 0, underWay: 0 };
+  const others = new Map<string, EndpointWork>();
+  let ofOthers: EndpointWork = { aheadTokens: 0, underWay: 0 };
   let isUntried = true;
+
+  const aheadTokens = (): number => own.aheadTokens + ofOthers.aheadTokens;
+  const underWay = (): number => own.underWay + ofOthers.underWay;
+
+  function addUp(): void {
+    ofOthers = { aheadTokens: 0, underWay: 0 };
+    for (const one of others.values())
+      ofOthers = {
+        aheadTokens: ofOthers.aheadTokens + one.aheadTokens,
+        underWay: ofOthers.underWay + one.underWay,
+      };
+  }
 
   /** Tokens of a prompt that the endpoint computes. */
   const ownTokensOf = (prompt: PoolPrompt, heldTokens: number): number => Math.max(1, prompt.tokens - heldTokens);
 
   return {
-    outlook: (now, prompt) => {
-      const heldTokens = held.tokensOf(prompt);
+    outlook: (now, prompt, { isOwner }) => {
+      const heldTokens = isOwner ? (prompt.ends.at(-1) ?? 0) : held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, heldTokens);
-      const firstMs = prefill.msFor(aheadTokens + ownTokens);
+      const firstMs = prefill.msFor(aheadTokens() + ownTokens);
       return {
         ...{ heldTokens, firstMs, isUntried },
         errorMs: firstMs * prefill.spread(),
         workMs: ownTokens * prefill.eachMs(),
-        slowerMs: answers.slowerMs(now, underWay),
+        slowerMs: answers.slowerMs(now, underWay()),
       };
     },
     begin: (begunAt, prompt) => {
       const expected = held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, expected);
-      const work = aheadTokens + ownTokens;
+      const work = aheadTokens() + ownTokens;
       held.use(prompt);
-      aheadTokens += ownTokens;
-      underWay += 1;
+      own.aheadTokens += ownTokens;
+      own.underWay += 1;
       isUntried = false;
       let first: { readonly at: number; readonly underWay: number } | undefined;
       let isOver = false;
@@ -90,8 +123,8 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         workMs: ownTokens * prefill.eachMs(),
         first: (now) => {
           if (first !== undefined || isOver) return;
-          first = { at: now, underWay };
-          aheadTokens -= ownTokens;
+          first = { at: now, underWay: underWay() };
+          own.aheadTokens -= ownTokens;
           prefill.measured(work, now - begunAt);
         },
         cached: (actual) => held.reported({ expected, actual }),
@@ -99,14 +132,32 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
           if (isOver) return;
           isOver = true;
           held.leave(prompt);
-          if (first === undefined) aheadTokens -= ownTokens;
+          if (first === undefined) own.aheadTokens -= ownTokens;
           else if (outputTokens !== undefined) {
-            const beside = (first.underWay + underWay) / 2 - 1;
+            const beside = (first.underWay + underWay()) / 2 - 1;
             answers.measured(now, { tokens: outputTokens, ms: now - first.at, beside });
           }
-          underWay -= 1;
+          own.underWay -= 1;
         },
       };
+    },
+    takeReport: () => ({ ...own, steps: held.takeSteps(), capacityTokens: held.capacity() }),
+    heard: (replica, { aheadTokens: ahead, underWay: attempts, ...capacity }) => {
+      if (attempts === 0) others.delete(replica);
+      else others.set(replica, { aheadTokens: ahead, underWay: attempts });
+      addUp();
+      held.reportedElsewhere(capacity);
+    },
+    lost: (replica) => {
+      others.delete(replica);
+      addUp();
+    },
+    sentByOther: (prompt) => {
+      const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));
+      held.use(prompt);
+      held.leave(prompt);
+      isUntried = false;
+      return ownTokens * prefill.eachMs();
     },
   };
 }

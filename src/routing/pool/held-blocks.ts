@@ -19,8 +19,21 @@ export interface HeldBlocks {
   readonly leave: (prompt: PoolPrompt) => void;
   /** How many tokens of a prompt were expected to be held, and how many the engine has reported. */
   readonly reported: (report: { readonly expected: number; readonly actual: number }) => void;
+  /** The size that follows from the reports so far, tokens. */
+  readonly capacity: () => number;
+  /** Takes the net number of larger and smaller reports since the last call. */
+  readonly takeSteps: () => number;
+  /** Another replica has had so many larger reports more than smaller ones, and knows the engine to have this size. */
+  readonly reportedElsewhere: (other: CapacityReport) => void;
   /** Blocks in the map. */
   readonly size: () => number;
+}
+
+/** What a replica has learned of the size of an endpoint's cache. */
+export interface CapacityReport {
+  /** Reports that were larger than expected, less those that were smaller, since the last of these reports. */
+  readonly steps: number;
+  readonly capacityTokens: number;
 }
 
 /** The size that an engine is assumed to have before its first report, tokens: as for a model of 32 billion weights on two GPUs. */
@@ -29,8 +42,8 @@ const leastCapacity = 10_000;
 /** The upper bounds bound the memory of the map: about a megabyte for each endpoint. */
 const mostCapacity = 4_000_000;
 const mostBlocks = 16_384;
-/** A report changes the size by this part. Single reports may have other causes, for example a preempted prompt. */
-const step = 0.05;
+/** A report changes the size by this factor. Single reports may have other causes, for example a preempted prompt. */
+const stepFactor = 1.05;
 /** Engines have blocks of their own, of up to 256 tokens, and compute the last one again. */
 const tolerance = 512;
 
@@ -45,6 +58,8 @@ export function createHeldBlocks(): HeldBlocks {
   /** The tokens of the other blocks; the one used least recently first, and a block after the blocks behind it. */
   const idle = new Map<number, number>();
   let capacity = firstCapacity;
+  let isCapacityLearned = false;
+  let untakenSteps = 0;
   let usedTokens = 0;
   let idleTokens = 0;
 
@@ -54,6 +69,12 @@ export function createHeldBlocks(): HeldBlocks {
       idle.delete(block);
       idleTokens -= tokens;
     }
+  }
+
+  function resize(tokens: number): void {
+    isCapacityLearned = true;
+    capacity = Math.min(mostCapacity, Math.max(leastCapacity, tokens));
+    forget();
   }
 
   function useBlock(block: number, tokens: number): void {
@@ -101,9 +122,20 @@ export function createHeldBlocks(): HeldBlocks {
       forget();
     },
     reported: ({ expected, actual }) => {
-      if (actual < expected - tolerance) capacity = Math.max(leastCapacity, capacity * (1 - step));
-      else if (actual > expected + tolerance) capacity = Math.min(mostCapacity, capacity * (1 + step));
-      forget();
+      const change = actual < expected - tolerance ? -1 : actual > expected + tolerance ? 1 : 0;
+      if (change === 0) return;
+      untakenSteps += change;
+      resize(capacity * stepFactor ** change);
+    },
+    capacity: () => capacity,
+    takeSteps: () => {
+      const taken = untakenSteps;
+      untakenSteps = 0;
+      return taken;
+    },
+    reportedElsewhere: ({ steps, capacityTokens }) => {
+      if (!isCapacityLearned && capacityTokens !== capacity) resize(capacityTokens);
+      else if (steps !== 0) resize(capacity * stepFactor ** steps);
     },
     size: () => used.size + idle.size,
   };

@@ -2,17 +2,24 @@ import {
   createAnswerKnowledge,
   createEndpointKnowledge,
   type EndpointKnowledge,
+  type EndpointReport,
   type PoolAttempt,
 } from './endpoint-knowledge.ts';
 import type { PoolPrompt } from './held-blocks.ts';
-import { pick, type Pick } from './pick.ts';
+import { type Outlook, pick, type Pick } from './pick.ts';
 
 /** The endpoints of a backend as one pool: what is known of each, by its name, and the choice among them. */
 export interface EndpointPool {
   /** Picks one of these endpoints. Undefined: there is none. */
-  readonly pick: (now: number, options: PoolPickOptions) => Pick | undefined;
+  readonly pick: (now: number, options: PoolPickOptions) => PoolPick | undefined;
   /** An attempt is sent to an endpoint. */
   readonly begin: (now: number, at: { readonly name: string; readonly prompt: PoolPrompt }) => PoolAttempt;
+  /** See `EndpointKnowledge`, for the endpoint of this name. */
+  readonly takeReport: (name: string) => EndpointReport;
+  readonly heard: (name: string, replica: string, report: EndpointReport) => void;
+  readonly lost: (name: string, replica: string) => void;
+  /** Another replica has sent a prompt to an endpoint. */
+  readonly sentByOther: (now: number, at: { readonly name: string; readonly prompt: PoolPrompt }) => void;
   /** Forgets the other endpoints. */
   readonly retain: (names: ReadonlySet<string>) => void;
 }
@@ -20,14 +27,28 @@ export interface EndpointPool {
 export interface PoolPickOptions {
   readonly prompt: PoolPrompt;
   readonly names: readonly string[];
+  /**
+   * The endpoint of these that all replicas expect to hold the prompt's beginning. Undefined: this replica knows what the others have
+   * sent, or there are no others.
+   */
+  readonly owner?: string | undefined;
   /** A random number, 0 ≤ turn < 1. */
   readonly turn: number;
 }
 
+/** The pick, with the prediction on which it rests. */
+export type PoolPick = Pick & Outlook;
+
 /** How far back the share of busy time looks, ms. */
 const busyMs = 30_000;
 
-export function createEndpointPool(): EndpointPool {
+/** Receives the changes of this replica's own work. */
+export interface PoolListener {
+  /** The work under way on an endpoint has changed. `prompt`: because this prompt was sent there. */
+  readonly changed: (name: string, prompt: PoolPrompt | undefined) => void;
+}
+
+export function createEndpointPool(listener?: PoolListener): EndpointPool {
   const known = new Map<string, EndpointKnowledge>();
   const answers = createAnswerKnowledge();
   /** Time of work on prompts of all endpoints. Work counts for less, the longer ago it began. */
@@ -49,16 +70,37 @@ export function createEndpointPool(): EndpointPool {
   }
 
   return {
-    pick: (now, { prompt, names, turn }) => {
+    pick: (now, { prompt, names, owner, turn }) => {
       settle(now);
-      const outlooks = names.map((name) => of(name).outlook(now, prompt));
-      return pick(outlooks, { busy: workMs / busyMs / Math.max(1, names.length), turn });
+      const outlooks = names.map((name) => of(name).outlook(now, prompt, { isOwner: name === owner }));
+      const picked = pick(outlooks, { busy: workMs / busyMs / Math.max(1, names.length), turn });
+      const outlook = outlooks[picked?.index ?? -1];
+      return picked === undefined || outlook === undefined ? undefined : { ...outlook, ...picked };
     },
     begin: (now, { name, prompt }) => {
       settle(now);
       const attempt = of(name).begin(now, prompt);
       workMs += attempt.workMs;
-      return attempt;
+      if (listener === undefined) return attempt;
+      listener.changed(name, prompt);
+      return {
+        ...attempt,
+        first: (at) => {
+          attempt.first(at);
+          listener.changed(name, undefined);
+        },
+        ended: (at, outputTokens) => {
+          attempt.ended(at, outputTokens);
+          listener.changed(name, undefined);
+        },
+      };
+    },
+    takeReport: (name) => of(name).takeReport(),
+    heard: (name, replica, report) => of(name).heard(replica, report),
+    lost: (name, replica) => of(name).lost(replica),
+    sentByOther: (now, { name, prompt }) => {
+      settle(now);
+      workMs += of(name).sentByOther(prompt);
     },
     retain: (names) => {
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);

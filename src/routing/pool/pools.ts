@@ -1,0 +1,125 @@
+import type { EndpointReport } from './endpoint-knowledge.ts';
+import type { PoolPrompt } from './held-blocks.ts';
+import { createEndpointPool, type EndpointPool } from './pool.ts';
+
+/** What a replica reports to the others: the changes since its last report. */
+export interface PoolReport {
+  readonly endpoints: readonly ReportedEndpoint[];
+  readonly sent: readonly SentPrompt[];
+}
+
+/** The endpoint of a pool. Both names are the same in all replicas. */
+export interface PoolPlace {
+  readonly pool: string;
+  readonly endpoint: string;
+}
+
+/** All work of the replica on an endpoint. A report that is lost does no lasting harm, because the next one has the whole amount again. */
+export interface ReportedEndpoint extends PoolPlace, EndpointReport {}
+
+export interface SentPrompt extends PoolPlace {
+  readonly prompt: PoolPrompt;
+}
+
+/** The pools of all backends, and what the replicas know of each other's work. */
+export interface Pools {
+  readonly of: (pool: string) => EndpointPool;
+  /** Whether something has to be reported, or has to be reported again so that the others do not forget it. */
+  readonly hasReport: (now: number) => boolean;
+  /** Takes the changes since the last report. */
+  readonly takeReport: (now: number) => PoolReport;
+  /** Another replica has reported. */
+  readonly heard: (now: number, replica: string, report: PoolReport) => void;
+  /** Forgets the work of replicas that are silent for too long. */
+  readonly forgetSilent: (now: number) => void;
+  /** Forgets the other pools. */
+  readonly retain: (pools: ReadonlySet<string>) => void;
+}
+
+/** Most prompts of one report. Those beyond it are unknown to the other replicas. */
+const mostPrompts = 512;
+/** Most blocks of a prompt that are reported: four megabytes of text. */
+const mostDigests = 1024;
+/** Work under way is repeated after so long, ms. */
+const repeatMs = 250;
+/** A replica that is silent for so long is gone, ms. */
+const silentMs = 1000;
+
+interface OtherReplica {
+  heardAt: number;
+  readonly work: Map<string, PoolPlace>;
+}
+
+const keyOf = ({ pool, endpoint }: PoolPlace): string => `${pool} ${endpoint}`;
+
+export function createPools(): Pools {
+  const pools = new Map<string, EndpointPool>();
+  const others = new Map<string, OtherReplica>();
+  /** Endpoints with a change that was not reported. */
+  const changed = new Map<string, PoolPlace>();
+  /** Endpoints whose last report had work under way. */
+  const busy = new Map<string, PoolPlace>();
+  let sent: SentPrompt[] = [];
+  let reportedAt = 0;
+
+  function of(pool: string): EndpointPool {
+    let known = pools.get(pool);
+    if (known === undefined) {
+      known = createEndpointPool({
+        changed: (endpoint, prompt) => {
+          const place = { pool, endpoint };
+          changed.set(keyOf(place), place);
+          if (prompt !== undefined && sent.length < mostPrompts) sent.push({ ...place, prompt: bounded(prompt) });
+        },
+      });
+      pools.set(pool, known);
+    }
+    return known;
+  }
+
+  return {
+    of,
+    hasReport: (now) => changed.size > 0 || (busy.size > 0 && now - reportedAt >= repeatMs),
+    takeReport: (now) => {
+      const isRepeated = now - reportedAt >= repeatMs;
+      const endpoints = [...new Map([...(isRepeated ? busy : []), ...changed])].flatMap(([key, place]) => {
+        const own = pools.get(place.pool)?.takeReport(place.endpoint);
+        if (own === undefined || own.underWay === 0) busy.delete(key);
+        else busy.set(key, place);
+        return own === undefined ? [] : [{ ...place, ...own }];
+      });
+      if (isRepeated) reportedAt = now;
+      const report = { endpoints, sent };
+      changed.clear();
+      sent = [];
+      return report;
+    },
+    heard: (now, replica, { endpoints, sent: prompts }) => {
+      const other = others.get(replica) ?? { heardAt: now, work: new Map<string, PoolPlace>() };
+      others.set(replica, other);
+      other.heardAt = now;
+      for (const { pool, endpoint, ...reported } of endpoints) {
+        const key = keyOf({ pool, endpoint });
+        of(pool).heard(endpoint, replica, reported);
+        if (reported.underWay === 0) other.work.delete(key);
+        else other.work.set(key, { pool, endpoint });
+      }
+      for (const { pool, endpoint, prompt } of prompts) of(pool).sentByOther(now, { name: endpoint, prompt });
+    },
+    forgetSilent: (now) => {
+      for (const [replica, { heardAt, work }] of others) {
+        if (now - heardAt < silentMs) continue;
+        for (const { pool, endpoint } of work.values()) pools.get(pool)?.lost(endpoint, replica);
+        others.delete(replica);
+      }
+    },
+    retain: (names) => {
+      for (const name of pools.keys()) if (!names.has(name)) pools.delete(name);
+    },
+  };
+}
+
+function bounded({ digests, ends, tokens }: PoolPrompt): PoolPrompt {
+  if (digests.length <= mostDigests) return { digests, ends, tokens };
+  return { digests: digests.slice(0, mostDigests), ends: ends.slice(0, mostDigests), tokens };
+}
