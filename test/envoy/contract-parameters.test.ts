@@ -55,9 +55,9 @@ async function answered(body: Json): Promise<Json> {
   return (await response.json()) as Json;
 }
 
-/** What a request that asks for nothing comes to at vLLM: the deepest reasoning, and running usage on a stream. */
+/** What a request that asks for nothing comes to at vLLM: the workspace's salt, the deepest reasoning, and running usage on a stream. */
 const plain = (stream: boolean): Json => ({
-  ...{ model: 'demo-chat', messages: [user] },
+  ...{ model: 'demo-chat', messages: [user], cache_salt: expect.stringMatching(/^[0-9a-f]{16}$/) as string },
   ...{ chat_template_kwargs: { enable_thinking: true, thinking: true }, reasoning_effort: 'max' },
   ...(stream
     ? { stream: true, stream_options: { include_usage: true, continuous_usage_stats: true } }
