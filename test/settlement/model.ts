@@ -96,9 +96,9 @@ export function firstState(now: number): MoneyState {
   };
 }
 
-export const sum = (amounts: Iterable<number>): number => [...amounts].reduce((total, amount) => total + amount, 0);
+const sum = (amounts: Iterable<number>): number => [...amounts].reduce((total, amount) => total + amount, 0);
 const costs = (rows: readonly Row[]): number => sum(rows.map(({ cost }) => cost));
-export const dayOf = (moment: number): number => Math.floor(moment / dayMs) * dayMs;
+const dayOf = (moment: number): number => Math.floor(moment / dayMs) * dayMs;
 
 export const expectedCost = ({ cap, delivered }: Running): number => promptTokens + Math.max(cap, delivered);
 export const reserved = ({ running }: MoneyState): number => sum(running.map(expectedCost));
@@ -129,7 +129,7 @@ export function shortage(state: MoneyState): 'balance' | 'budget' | undefined {
 }
 
 /** The bill, by docs/accounts.md, "The bill". */
-export function costOf({ attempts, delivered }: Running, ending: Ending): number {
+function costOf({ attempts, delivered }: Running, ending: Ending): number {
   if (attempts === 0) return 0;
   switch (ending) {
     case 'completed':
@@ -145,7 +145,7 @@ export function costOf({ attempts, delivered }: Running, ending: Ending): number
 }
 
 /** The moment up to which upkeep deletes requests of a ledger that keeps them for one day. */
-export const dropLimit = (now: number): number => dayOf(now) - dayMs;
+const dropLimit = (now: number): number => dayOf(now) - dayMs;
 
 export function isEnabled(state: MoneyState, action: Action): boolean {
   const { database, running, journal } = state;
@@ -174,7 +174,7 @@ export function isEnabled(state: MoneyState, action: Action): boolean {
   }
 }
 
-export function pick({ running }: MoneyState, at: number): Running | undefined {
+function pick({ running }: MoneyState, at: number): Running | undefined {
   return running[at % running.length];
 }
 

@@ -14,6 +14,7 @@ import { createFakeClock } from '../support/fake-clock.ts';
 import {
   type Action,
   dailyBudget,
+  dayMs,
   expire,
   firstCredit,
   firstState,
@@ -167,7 +168,7 @@ export async function startReplay(folder: string): Promise<Replay> {
       case 'wait':
         return pass(60_000 + shortMs);
       case 'next-day':
-        clock.jump(86_400_000);
+        clock.jump(dayMs);
         return;
       case 'upkeep': {
         const rounds = service.upkeepRounds();
