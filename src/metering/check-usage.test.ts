@@ -6,6 +6,7 @@ import { checkUsage } from './check-usage.ts';
 const text = (said: string, deltas = 1): AnswerEvent => ({ type: 'text-delta', choice: 0, text: said, deltas });
 const reasoning = (said: string): AnswerEvent => ({ type: 'reasoning-delta', choice: 0, text: said, deltas: 1 });
 const finish: AnswerEvent = { type: 'finish', choice: 0, reason: 'stop' };
+const call: AnswerEvent = { type: 'tool-start', choice: 0, tool: 0, id: 'call_1', name: 'f' };
 const usage = (promptTokens: number, completionTokens: number, more: Partial<Usage> = {}): AnswerEvent => ({
   type: 'usage',
   usage: { promptTokens, completionTokens, ...more },
@@ -62,6 +63,12 @@ describe('a count that can be true', () => {
       { steps: [[...three, finish, usage(1, 500)]], mode: 'Optional' },
       { completionTokens: 500 },
     ],
+    [
+      'reasoning that its engine counts and sends only in part',
+      { steps: [[reasoning('hm'), ...three, finish, usage(1, 500, { reasoningTokens: 480 })]], mode: 'Optional' },
+      { completionTokens: 500 },
+    ],
+    ['the markup of a call', { steps: [[...three, call, finish, usage(1, 6 + 2 * 64)]] }, { completionTokens: 134 }],
     ['ahead of the text while the answer runs', { steps: [[...three, usage(1, 300)]] }, { completionTokens: 300 }],
   ])('is taken as it is: %s', (_, given, expected) => {
     expect(told(given)).toMatchObject({ usage: expected, countedBy: undefined, implausible: 0 });
@@ -95,6 +102,20 @@ describe('a count that cannot be true', () => {
   it('is one beyond the bytes of reasoning and text, where the reasoning was seen', () => {
     const steps = [[reasoning('hm'), ...three, finish, usage(1, 200)]];
     expect(told({ steps, mode: 'Optional' })).toMatchObject({ usage: { completionTokens: 4 }, countedBy: 'estimate' });
+  });
+
+  it('is one beyond the bytes and the markup of the answer and its calls', () => {
+    expect(told({ steps: [[...three, call, finish, usage(1, 6 + 2 * 64 + 1)]] }).implausible).toBe(1);
+  });
+
+  it('is the output that was seen, up to the cap of all choices', () => {
+    const given = { steps: [[bulk, finish, finish, usage(1, 5000)]], cap: 100, choices: 2 };
+    expect(told(given).usage).toEqual({ promptTokens: 1, completionTokens: 200 });
+  });
+
+  it('leaves a split alone whose output can be true', () => {
+    const given = { steps: [[...three, finish, usage(5000, 3, { reasoningTokens: 2 })]] };
+    expect(told(given).usage).toEqual({ promptTokens: 7, completionTokens: 3, reasoningTokens: 2 });
   });
 
   it('takes its split along, and no more of the cache than there is prompt', () => {

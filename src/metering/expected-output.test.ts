@@ -60,6 +60,8 @@ describe('what a request is expected to use', () => {
     });
     const searched = { promptTokens: 700, completionTokens: 5, webSearches: 3 };
     expect(expectUsage(searched, searching, 900)).toEqual({ ...searched, completionTokens: 900 });
+    const unexpected = { promptTokens: 10, completionTokens: 5 };
+    expect(expectUsage(unexpected, searching, 0)).toEqual(unexpected);
   });
 });
 
@@ -72,6 +74,16 @@ describe('what an answer says about the length of answers', () => {
     ['one that its caller left', asked(), 'cancelled', 40, { tokens: 40, end: 'cut-off' }],
     ['one that broke off', asked(), 'interrupted', 40, { tokens: 40, end: 'cut-off' }],
     ['three choices', asked({ sampling: { n: 3 } }), 'completed', 40, { tokens: 14, end: 'whole' }],
+    [
+      'three choices within their caps',
+      asked({ sampling: { n: 3 }, maxOutputTokens: 40 }),
+      ...(['completed', 119, { tokens: 40, end: 'whole' }] as const),
+    ],
+    [
+      'three choices that their caps ended',
+      asked({ sampling: { n: 3 }, maxOutputTokens: 40 }),
+      ...(['completed', 120, { tokens: 40, end: 'cut-off' }] as const),
+    ],
     ['nothing', asked(), 'failed', 0, undefined],
   ])('%s', (_, request, kind, tokens, length) => {
     expect(lengthOf(request, { kind, usage: used(tokens) })).toEqual(length);

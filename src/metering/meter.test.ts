@@ -204,6 +204,18 @@ describe('a count that no engine reported', () => {
     expect(await createMeter(400, undefined).bill('cancelled')).toMatchObject({ countedBy: 'estimate' });
   });
 
+  it.each(['countPrompt', 'countText'] as const)('stays an estimate of both parts where %s cannot', async (part) => {
+    expect(await counted('completed', [said('a b')], { ...counters, [part]: cannot[part] })).toEqual({
+      usage: { promptTokens: 400, completionTokens: 1 },
+      countedBy: 'estimate',
+    });
+  });
+
+  it('stays an estimate where the answer is too long to be kept', async () => {
+    const long = said('ab'.repeat(4 * 1024 * 1024));
+    expect(await counted('completed', [long])).toMatchObject({ countedBy: 'estimate' });
+  });
+
   it('is not asked for when the engine reported all of it', async () => {
     const told: Usage = { promptTokens: 9, completionTokens: 7 };
     const never = {

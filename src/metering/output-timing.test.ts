@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
-import type { AnswerEvent } from '../core/event.ts';
+import type { RelayedEvent } from '../core/event.ts';
 import { createOutputWatch } from './output-timing.ts';
 
-const text = (deltas = 1, choice = 0): AnswerEvent => ({ type: 'text-delta', choice, text: 'x', deltas });
-const reasoning: AnswerEvent = { type: 'reasoning-delta', choice: 0, text: 'x', deltas: 1 };
-const finish: AnswerEvent = { type: 'finish', choice: 0, reason: 'stop' };
+const text = (deltas = 1, choice = 0): RelayedEvent => ({ type: 'text-delta', choice, text: 'x', deltas });
+const reasoning: RelayedEvent = { type: 'reasoning-delta', choice: 0, text: 'x', deltas: 1 };
+const finish: RelayedEvent = { type: 'finish', choice: 0, reason: 'stop' };
 const usage = { promptTokens: 9, completionTokens: 40 };
 
-function timing(deliveries: readonly (readonly [number, readonly AnswerEvent[]])[], counted: object = {}) {
+function timing(deliveries: readonly (readonly [number, readonly RelayedEvent[]])[], counted: object = {}) {
   const watch = createOutputWatch();
   for (const [elapsedMs, events] of deliveries) watch.take(events, elapsedMs);
   return watch.timing({ ...usage, ...counted });
@@ -26,8 +26,8 @@ it('runs from the first output to the last, not to what comes with the end', () 
 });
 
 it('counts the fragments of a tool call', () => {
-  const start: AnswerEvent = { type: 'tool-start', choice: 0, tool: 0, id: 'call_1', name: 'f' };
-  const delta: AnswerEvent = { type: 'tool-delta', choice: 0, tool: 0, text: '{' };
+  const start: RelayedEvent = { type: 'tool-start', choice: 0, tool: 0, id: 'call_1', name: 'f' };
+  const delta: RelayedEvent = { type: 'tool-delta', choice: 0, tool: 0, text: '{' };
   expect(
     timing([
       [7, [start, delta]],
@@ -48,6 +48,25 @@ it('leaves out reasoning that was counted and not delivered', () => {
       counted,
     )?.tokens,
   ).toBe(40);
+});
+
+const search: readonly RelayedEvent[] = [
+  { type: 'search-call', choice: 0, id: 'a', input: '{}' },
+  { type: 'search-result', choice: 0, id: 'a', result: { kind: 'found', sources: [] } },
+];
+
+it.each(search)('is absent after a search, whose time is not the pace of the engine: $type', (event) => {
+  expect(timing([[7, [text(), event, text()]]])).toBeUndefined();
+});
+
+it('is that of the one choice with output, whatever else ends', () => {
+  expect(timing([[7, [text(), { ...finish, choice: 1 }]]])).toBeDefined();
+  expect(
+    timing([
+      [5, [{ type: 'usage', usage }]],
+      [7, [text(), text(1, 1)]],
+    ]),
+  ).toBeUndefined();
 });
 
 it('is absent without output, with several choices, and without tokens', () => {

@@ -38,6 +38,30 @@ describe('the usage of several rounds', () => {
     expect(totals.take([usage(14, 1)])).toEqual(usage(24, 3));
   });
 
+  it('has what one engine counted and the next did not, and nothing before the first', async () => {
+    const totals = start();
+    expect(totals.past()).toEqual(usage(0, 0));
+    totals.take([usage(10, 2, { cachedTokens: 4, reasoningTokens: 1 })]);
+    await totals.close();
+    totals.take([usage(30, 5)]);
+    expect(await totals.close()).toEqual(usage(40, 7, { cachedTokens: 4, reasoningTokens: 1 }));
+  });
+
+  it('is an estimate once an engine’s count was replaced by one', async () => {
+    const totals = start(countWords);
+    const replaced = { ...usage(10, 2), countedBy: 'estimate' } as const;
+    expect(totals.take([replaced])).toEqual(replaced);
+    expect(await totals.close()).toEqual(replaced);
+    totals.take([usage(1, 1)]);
+    expect(await totals.close()).toEqual({ ...usage(11, 3), countedBy: 'estimate' });
+  });
+
+  it('is an estimate where the tokenizer counts the prompt and cannot count the answer', async () => {
+    const totals = start(() => Promise.resolve(undefined));
+    totals.take([text('one two', 4)]);
+    expect(await totals.close()).toEqual({ ...usage(7, 4), countedBy: 'estimate' });
+  });
+
   it('can be told without the round under way, whose prompt no engine may have', async () => {
     const totals = start(countWords);
     totals.take([usage(10, 2)]);
@@ -69,5 +93,7 @@ describe('the usage of several rounds', () => {
     totals.take([text('one two', 4)]);
     expect(await totals.close()).toEqual({ ...usage(7, 4), countedBy: 'estimate' });
     expect(await totals.open('abcde'.repeat(8))).toEqual({ ...usage(7 + 11 + 8, 4), countedBy: 'estimate' });
+    totals.take([text('three', 2)]);
+    expect(await totals.close()).toEqual({ ...usage(7 + 11 + 8, 4 + 2), countedBy: 'estimate' });
   });
 });

@@ -8,6 +8,7 @@ import type { Outcome } from '../core/account.ts';
 import { correlationIdOf } from '../core/exchange.ts';
 import { prepareHere } from '../request/prepare.ts';
 import { type AnswerLengths, createAnswerLengths } from './expected-output.ts';
+import type { TokenCounters } from './meter.ts';
 import { createSettlement } from './settle.ts';
 
 const canary = 'CANARY-of-the-prompt';
@@ -19,25 +20,33 @@ interface BeginOptions {
   readonly answerLengths?: AnswerLengths;
   /** Fields of the request. */
   readonly fields?: object;
+  readonly counters?: TokenCounters;
+  /** The price of a search. Absent: the request may not search. */
+  readonly searchPrice?: bigint;
 }
 
 function begin(options: BeginOptions = {}) {
   const store = createFakeStore(options.failure === undefined ? {} : { failure: options.failure });
   const clock = createFakeClock();
+  // Other requests came before.
+  clock.advance(5_000);
   const told: Outcome[] = [];
   const body = { model: 'demo/tiny', user: canary, messages: [{ role: 'user', content: canary }], ...options.fields };
   const route = routeOf('a');
+  const prepared = prepareHere(new TextEncoder().encode(JSON.stringify(body)), {
+    ...{ surface: 'chat', countPrompt: uncounted },
+  });
+  const { counters, searchPrice } = options;
+  const request = { ...prepared.request, ...(searchPrice === undefined ? {} : { webSearch: {} }) };
   const settlement = createSettlement(
     {
       ...{ requestId: 'chatcmpl-1', surface: 'chat', credential: credentialOf() },
       watch: { progress: (progress) => progress.kind === 'settled' && told.push(progress.outcome) },
       correlationId: correlationIdOf({ header: (name) => options.headers?.[name] }),
-      prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), {
-        ...{ surface: 'chat', countPrompt: uncounted },
-      }),
+      prepared: { ...prepared, request },
       plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
       ...{ startedAt: clock.now(), begun: clock.elapsed() },
-      ...{ counters: undefined, searchPrice: undefined, accrue: options.accrue },
+      ...{ counters, searchPrice, accrue: options.accrue },
     },
     { store, clock, answerLengths: options.answerLengths },
   );
@@ -67,7 +76,7 @@ describe('settlement', () => {
         cost,
         attempts: 2,
       },
-      ...{ startedAt: 1_780_000_000_000, firstTokenMs: 120, durationMs: 200 },
+      ...{ startedAt: 1_780_000_005_000, firstTokenMs: 120, durationMs: 200 },
       output: { tokens: 7, tokensAtFirst: 3, firstMs: 120, lastMs: 120 },
     };
     expect(store.outcomes).toMatchObject([row]);
@@ -122,6 +131,33 @@ describe('settlement', () => {
       expect(store.outcomes[0]?.correlationId).toBe('');
     },
   );
+
+  it.each([
+    ['cancelled', { attempts: 1, heard: false }, false],
+    ['cancelled', { attempts: 1, heard: true }, true],
+    ['cancelled', { attempts: 1 }, true],
+    ['completed', { attempts: 1, heard: false }, true],
+  ] as const)('bills the prompt of one that was %s, with %o: %s', async (kind, end, isBilled) => {
+    const { store, settlement } = begin();
+    await settlement.settle(kind, end);
+    expect((store.outcomes[0]?.cost ?? 0n) > 0n).toBe(isBilled);
+  });
+
+  it('bills searches that brought a result, and counts none where none was made', async () => {
+    const searched = begin({ searchPrice: 9_000n });
+    searched.settlement.take([
+      { type: 'search-call', choice: 0, id: 'a', input: '{}' },
+      { type: 'search-result', choice: 0, id: 'a', result: { kind: 'found', sources: [] } },
+      { type: 'usage', usage: { promptTokens: 1, completionTokens: 1 } },
+    ]);
+    expect(await searched.settlement.settle('completed', { attempts: 1 })).toMatchObject({
+      usage: { webSearches: 1 },
+      cost: 150_000n + 600_000n + 9_000n,
+    });
+    const unused = begin({ searchPrice: 9_000n });
+    expect((await unused.settlement.settle('cancelled', { attempts: 1 })).usage.webSearches).toBe(0);
+    expect((await begin().settlement.settle('cancelled', { attempts: 1 })).usage.webSearches).toBeUndefined();
+  });
 
   it('fails when the row could not be made durable', async () => {
     const { settlement } = begin({ failure: new Error('disk is full') });
@@ -192,5 +228,34 @@ describe('what a request is expected to cost', () => {
     expect(learned()).toBeGreaterThanOrEqual(700);
     expect(learned()).toBeLessThanOrEqual(770);
     expect(begin({ answerLengths }).settlement.expectedCost()).toBeGreaterThan(700n * 600_000n);
+  });
+});
+
+describe('the split of reasoning', () => {
+  const counters: TokenCounters = {
+    countPrompt: () => Promise.resolve(12),
+    countText: (text) => Promise.resolve(text.length),
+  };
+  const blind: TokenCounters = { ...counters, countPrompt: () => Promise.resolve(undefined) };
+  const shown = { stream: true, stream_options: { include_usage: true } };
+  const reported = { type: 'usage', usage: { promptTokens: 12, completionTokens: 3 } } as const;
+
+  it.each([
+    ['of a whole answer is shown', {}, counters, 'completed', [reported], 2],
+    ['of a stream with usage is shown', shown, counters, 'completed', [reported], 2],
+    ['of a stream without usage is not counted', { stream: true }, counters, 'completed', [reported], undefined],
+    ['of an answer that its caller left is not shown', {}, counters, 'cancelled', [reported], undefined],
+    ['of a count by the tokenizer is shown', {}, counters, 'completed', [], 2],
+    ['of an estimate is not shown', {}, blind, 'completed', [], undefined],
+    ['is not counted without a tokenizer', {}, undefined, 'completed', [reported], undefined],
+  ] as const)('%s', async (_, fields, given, kind, usage, expected) => {
+    const { settlement } = begin({ fields, ...(given === undefined ? {} : { counters: given }) });
+    settlement.take([
+      { type: 'reasoning-delta', choice: 0, text: 'hm', deltas: 1 },
+      { type: 'text-delta', choice: 0, text: 'a', deltas: 1 },
+      ...usage,
+      { type: 'finish', choice: 0, reason: 'stop' },
+    ]);
+    expect((await settlement.settle(kind, { attempts: 1 })).usage.reasoningTokens).toBe(expected);
   });
 });

@@ -51,7 +51,7 @@ function anchorsOf(page: string): ReadonlySet<string> {
 
 const mark = String.raw`§\d+(?:\.\d+)*(?:, rule \d+)?`;
 const marks = String.raw`${mark}(?:(?:,| to| and)? ${mark})*`;
-const ours = new RegExp(String.raw`(?:docs/reference/)?\b(api|architecture|engines)\.md (${marks})`, 'g');
+const ours = new RegExp(String.raw`(?:docs/reference/)?\b(api|architecture|engines|settlement)\.md (${marks})`, 'g');
 const standards = [
   String.raw`RFC \d+`,
   'WHATWG HTML',
