@@ -97,7 +97,7 @@ const certificate = '-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE----
 /** A spec of which the example shows a part: what is missing is good. */
 function partProblems(kind: string, spec: unknown): readonly string[] {
   if (!isObject(spec)) return [`${kind}: spec is no map`];
-  const isPlaced = ['endpoint', 'endpoints', 'service'].some((name) => name in spec);
+  const isPlaced = ['endpoint', 'endpoints', 'service', 'inferencePool'].some((name) => name in spec);
   const rest = kind === 'Model' ? goodModelSpec : isPlaced ? { engine: 'vllm' } : goodBackendSpec;
   const whole = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'part' }, spec: { ...rest, ...spec } };
   return objectProblems([whole], { references: 'elsewhere' });
