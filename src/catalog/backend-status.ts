@@ -84,20 +84,27 @@ function programmed({ result, backend, replicas }: BackendFacts): BackendStateme
     const message = `not in the Envoy of ${replicaNames(lagging)} yet (${lagging.length} of ${replicas.length})`;
     return { type, status: 'False', reason: 'Lagging', message };
   }
-  const unusable = replicas.flatMap((replica) => serviceFault(backend, endpointsAt(replica, backend)) ?? []);
-  const [fault] = unusable;
-  if (fault !== undefined) return { type, status: 'False', reason: 'ServiceNotUsable', message: fault };
+  const [fault] = replicas.flatMap((replica) => sourceFault(backend, endpointsAt(replica, backend)) ?? []);
+  if (fault !== undefined) return { type, status: 'False', ...fault };
   const everywhere = replicas.length === 1 ? 'in Envoy' : `in the Envoy of all ${replicas.length} replicas`;
   return { type, status: 'True', reason: 'Programmed', message: everywhere };
 }
 
 /**
- * The fault of a Service that cannot have an endpoint: it does not exist, or it has no such port. Envoy then has a cluster to which
- * no pod can ever belong. A Service without a ready pod is not such a fault.
+ * The fault of a Service or an InferencePool that cannot have an endpoint: it does not exist, or it has no such port. Envoy then
+ * has a cluster to which no pod can ever belong. A Service or a pool without a ready pod is not such a fault.
  */
-function serviceFault({ cluster }: Backend, endpoints: ObservedEndpoints | undefined): string | undefined {
-  if (cluster.endpoints.kind !== 'service' || endpoints?.trouble === undefined) return undefined;
-  return /^spec\.service\.(name|port):/.test(endpoints.trouble) ? endpoints.trouble : undefined;
+function sourceFault({ cluster }: Backend, endpoints: ObservedEndpoints | undefined): Trouble | undefined {
+  const message = endpoints?.trouble;
+  if (message === undefined) return undefined;
+  switch (cluster.endpoints.kind) {
+    case 'hosts':
+      return undefined;
+    case 'service':
+      return /^spec\.service\.(name|port):/.test(message) ? { reason: 'ServiceNotUsable', message } : undefined;
+    case 'inference-pool':
+      return message.startsWith('spec.inferencePool.name:') ? { reason: 'InferencePoolNotUsable', message } : undefined;
+  }
 }
 
 /** Whether a replica's Envoy has exactly this version of a backend. */
@@ -242,9 +249,15 @@ function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly 
 
 /** The trouble of a Backend without an endpoint. The follower of its endpoints gives the reason. */
 function noEndpoint({ endpoints: source }: Backend['cluster'], endpoints: ObservedEndpoints | undefined): Trouble {
-  return source.kind === 'service'
-    ? { reason: 'NoReadyEndpoint', message: endpoints?.trouble ?? 'spec.service: no pod of the Service is ready' }
-    : { reason: 'NoAddress', message: endpoints?.trouble ?? 'spec.endpoint: no host has an address' };
+  const message = endpoints?.trouble;
+  switch (source.kind) {
+    case 'hosts':
+      return { reason: 'NoAddress', message: message ?? 'spec.endpoint: no host has an address' };
+    case 'service':
+      return { reason: 'NoReadyEndpoint', message: message ?? 'spec.service: no pod of the Service is ready' };
+    case 'inference-pool':
+      return { reason: 'NoReadyEndpoint', message: message ?? 'spec.inferencePool: no pod of the pool is ready' };
+  }
 }
 
 /** Why a replica can send no request to a Backend, without the field at fault; undefined: it can. */

@@ -15,25 +15,28 @@ export function secretsOf({ credentials, tls }: BackendSpec): readonly SecretRef
   return [credentials?.secretRef, tls.caSecretRef].filter((reference) => reference !== undefined);
 }
 
-/** Whether the Services that Backends name can be followed. `refused`: there is no cluster that has them. */
-export type ServiceSupport = 'followed' | 'refused';
+/** Whether the Services and InferencePools that Backends name can be followed. `refused`: there is no cluster that has them. */
+export type PodSupport = 'followed' | 'refused';
 
 interface BackendSurroundings {
   readonly secrets: Secrets;
-  readonly services: ServiceSupport;
+  readonly pods: PodSupport;
 }
 
 /** Compiles a Backend that passed its schema. Fails when something that it refers to is missing or unusable. */
 export function compileBackend(
   name: string,
   spec: BackendSpec,
-  { secrets, services }: BackendSurroundings,
+  { secrets, pods }: BackendSurroundings,
 ): CompiledBackend {
   const token = spec.credentials && readToken(spec.credentials.secretRef, secrets);
   const tls = compileTls(spec, secrets);
-  const service = services === 'refused' && spec.service !== undefined ? [noService] : [];
-  const faults = [...service, ...[token, tls].flatMap((part) => (part && 'path' in part ? [part] : []))];
-  if (!('mode' in tls) || (token && 'path' in token) || service.length > 0) return { ok: false, faults };
+  const unfollowed = pods === 'refused' ? podFields.filter((field) => spec[field] !== undefined) : [];
+  const faults = [
+    ...unfollowed.map((field) => noCluster[field]),
+    ...[token, tls].flatMap((part) => (part && 'path' in part ? [part] : [])),
+  ];
+  if (!('mode' in tls) || (token && 'path' in token) || unfollowed.length > 0) return { ok: false, faults };
 
   const { capacity, healthCheck } = spec;
   const maxConcurrentRequests = capacity?.maxConcurrentRequests;
@@ -66,15 +69,27 @@ function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }
 
-const noService: SchemaFault = {
-  path: ['spec', 'service'],
-  message:
-    'expected endpoint or endpoints: a Service is followed only where the catalog is read from Kubernetes; ' +
-    'from elsewhere it may have a name, such as "vllm-a.models.svc" for endpoint.host',
+/** The fields that name pods of a cluster. */
+export const podFields = ['service', 'inferencePool'] as const;
+
+const noCluster: Readonly<Record<(typeof podFields)[number], SchemaFault>> = {
+  service: {
+    path: ['spec', 'service'],
+    message:
+      'expected endpoint or endpoints: a Service is followed only where the catalog is read from Kubernetes; ' +
+      'from elsewhere it may have a name, such as "vllm-a.models.svc" for endpoint.host',
+  },
+  inferencePool: {
+    path: ['spec', 'inferencePool'],
+    message:
+      'expected endpoint or endpoints: an InferencePool is followed only where the catalog is read from Kubernetes; ' +
+      'from elsewhere write the addresses of its pods, or the name of a headless Service that selects them, in endpoints',
+  },
 };
 
-/** The source of the endpoints. The schema has made sure that exactly one of the three fields is set. */
-function sourceOf({ endpoint, endpoints = [], service }: BackendSpec): EndpointSource {
+/** The source of the endpoints. The schema has made sure that exactly one of the four fields is set. */
+function sourceOf({ endpoint, endpoints = [], service, inferencePool }: BackendSpec): EndpointSource {
+  if (inferencePool !== undefined) return { kind: 'inference-pool', pool: inferencePool.name };
   if (service !== undefined) return { kind: 'service', service: service.name, port: service.port };
   const hosts = endpoint === undefined ? endpoints : [endpoint];
   return { kind: 'hosts', hosts: hosts.map(({ host, port }) => ({ host: hostOf(host), port })) };

@@ -103,6 +103,7 @@ describe('a backend', () => {
     ],
     ['a named port of a Service', { service }, { kind: 'service', service: 'vllm-a', port: 'http' }],
     ['a numbered one', { service: { ...service, port: 80 } }, { kind: 'service', service: 'vllm-a', port: 80 }],
+    ['an InferencePool', { inferencePool: { name: 'qwen' } }, { kind: 'inference-pool', pool: 'qwen' }],
   ])('has its endpoints from %s', (_about, spec, endpoints) => {
     expect(compiled({ endpoint: undefined, ...spec }).cluster.endpoints).toEqual(endpoints);
   });
@@ -124,18 +125,21 @@ describe('a backend', () => {
   ])('brings the path %s to %j, wherever it stands', (path, expected) => {
     const given = path !== undefined && { path };
     expect(compiled({ endpoint: { host: 'a', port: 1, ...given } }).path).toBe(expected);
-    for (const source of [{ endpoints: several }, { service }])
+    for (const source of [{ endpoints: several }, { service }, { inferencePool: { name: 'qwen' } }])
       expect(compiled({ endpoint: undefined, ...source, ...given }).path).toBe(expected);
   });
 
-  test('cannot follow a Service where there is no cluster, and says what to write instead', () => {
-    const objects = [backend('vllm-a', { endpoint: undefined, service }), backend('vllm-b'), model('m')];
-    const { problems, backends } = compile(objects, { services: 'refused' });
+  test.each([
+    ['a Service', 'service', service, /^expected endpoint or endpoints: .*"vllm-a\.models\.svc"/],
+    ['an InferencePool', 'inferencePool', { name: 'qwen' }, /^expected endpoint or endpoints: .*headless Service/],
+  ])('cannot follow %s where there is no cluster, and says what to write instead', (_about, field, value, message) => {
+    const objects = [backend('vllm-a', { endpoint: undefined, [field]: value }), backend('vllm-b'), model('m')];
+    const { problems, backends } = compile(objects, { pods: 'refused' });
     expect(problems).toEqual([
       {
         where: 'Backend/vllm-a',
-        field: 'spec.service',
-        message: expect.stringMatching(/^expected endpoint or endpoints: .*"vllm-a\.models\.svc"/) as unknown,
+        field: `spec.${field}`,
+        message: expect.stringMatching(message) as unknown,
       },
       { where: 'Model/m', field: 'spec.routes[0].backend', message: expect.any(String) as unknown },
     ]);
@@ -180,6 +184,7 @@ describe('the name of a cluster', () => {
     ['path', { endpoint: { ...goodBackendSpec.endpoint, path: '/v2' } }],
     ['port', { endpoint: { ...goodBackendSpec.endpoint, port: 1 } }],
     ['Service', { endpoint: undefined, service: { name: 'b', port: 80 } }],
+    ['InferencePool', { endpoint: undefined, inferencePool: { name: 'b' } }],
     ['limit of an endpoint', { capacity: { maxConcurrentRequestsPerEndpoint: 3 } }],
   ])('stays with another %s, of which its configuration tells nothing', (_about, spec) => {
     expect(name(spec)).toBe(name({}));

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { claimAliases, createdAt } from './aliases.ts';
-import { compileBackend, type CompiledBackend, secretsOf, type ServiceSupport } from './compile-backend.ts';
+import { compileBackend, type CompiledBackend, secretsOf, type PodSupport } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
 import { isObject } from '../core/json.ts';
@@ -47,7 +47,7 @@ interface CompileOptions {
    */
   readonly previous?: Snapshot | undefined;
   /** Default: `followed`. */
-  readonly services?: ServiceSupport | undefined;
+  readonly pods?: PodSupport | undefined;
 }
 
 /**
@@ -56,7 +56,7 @@ interface CompileOptions {
  */
 export function compile(
   objects: readonly CatalogObject[],
-  { previous, services = 'followed' }: CompileOptions = {},
+  { previous, pods = 'followed' }: CompileOptions = {},
 ): Compilation {
   const problems = new Map<CatalogObject, ObjectProblem[]>(objects.map((object) => [object, []]));
   const states = new Map<CatalogObject, ObjectResult['state']>();
@@ -69,7 +69,7 @@ export function compile(
   const reads = objects.map(readObject);
   for (const read of reads) collected.report(objectOf(read), read.problems, 'invalid');
 
-  const backends = compileBackends(reads, { collected, previous, services });
+  const backends = compileBackends(reads, { collected, previous, pods });
   const { models, aliases } = compileModels(reads, { backends, collected, previous });
   const clusters = clustersOf(backends.usable);
   const snapshot = { version: versionOf({ models, aliases, clusters }), models, aliases, clusters };
@@ -99,10 +99,7 @@ const modelOnce = createRemembered<CatalogObject, CompiledModel>();
 
 type Report = (object: CatalogObject, found: readonly CatalogProblem[]) => void;
 
-function compileBackends(
-  reads: readonly ReadResult[],
-  { collected, previous, services }: BackendContext,
-): BackendsInSight {
+function compileBackends(reads: readonly ReadResult[], { collected, previous, pods }: BackendContext): BackendsInSight {
   const secretsRead = reads.flatMap((result) => (result.kind === 'Secret' ? [result.read] : []));
   const named = ({ value }: { readonly value: { readonly metadata: { readonly name: string } } }): string =>
     value.metadata.name;
@@ -115,8 +112,8 @@ function compileBackends(
   const usable = new Map<string, Backend>();
   const broken = new Map(reads.flatMap((result) => rawName(result, 'Backend').map((name) => [name, objectOf(result)])));
   for (const [name, { object, value }] of unique(backendsRead, byName)) {
-    const used = [services, ...secretsOf(value.spec).map((secret) => secrets.get(secret.name))];
-    const compiled = backendOnce(object, used, () => compileBackend(name, value.spec, { secrets, services }));
+    const used = [pods, ...secretsOf(value.spec).map((secret) => secrets.get(secret.name))];
+    const compiled = backendOnce(object, used, () => compileBackend(name, value.spec, { secrets, pods }));
     if (compiled.ok) {
       usable.set(name, compiled.backend);
       collected.setState(object, 'accepted');
@@ -289,7 +286,7 @@ interface ObjectContext {
 }
 
 interface BackendContext extends ObjectContext {
-  readonly services: ServiceSupport;
+  readonly pods: PodSupport;
 }
 
 interface ModelContext extends ObjectContext {

@@ -61,7 +61,7 @@ const messageOf = (type: string, name: string, description: string): PrinterColu
 const backendConditions: Readonly<Record<BackendConditionType, string>> = {
   Accepted: 'The object makes sense, and the Secrets it names are there. Where not, the message begins with the field.',
   Programmed:
-    'The Envoy of every replica has its cluster, by Envoy’s own answer, and the Service that it names is there with that port. Where not, the message names the field or the replicas.',
+    'The Envoy of every replica has its cluster, by Envoy’s own answer, and the Service or InferencePool that it names is there and can have pods. Where not, the message names the field or the replicas.',
   Healthy:
     'It answers: at least one endpoint passes the health check where there is one, and not every request lately has failed. The message names the endpoints that do not.',
 };
@@ -75,10 +75,10 @@ const modelConditions: Readonly<Record<ModelConditionType, string>> = {
 };
 
 /**
- * The path of a Backend's endpoints, which are in one of three fields. The API server shows the first value that a path
+ * The path of a Backend's endpoints, which are in one of four fields. The API server shows the first value that a path
  * finds.
  */
-const anySource = ".spec['service','endpoint','endpoints']";
+const anySource = ".spec['service','inferencePool','endpoint','endpoints']";
 
 const backend: CustomResource = {
   kind: 'Backend',
@@ -94,10 +94,15 @@ const backend: CustomResource = {
     {
       name: 'Host',
       type: 'string',
-      description: 'Host of the engine (of several the first), or the Service.',
+      description: 'Host of the engine (of several the first), the Service, or the InferencePool.',
       jsonPath: `${anySource}..['name','host']`,
     },
-    { name: 'Port', type: 'string', description: 'Port of the engine.', jsonPath: `${anySource}..port` },
+    {
+      name: 'Port',
+      type: 'string',
+      description: 'Port of the engine; empty for an InferencePool, which has its own.',
+      jsonPath: `${anySource}..port`,
+    },
     {
       name: 'Endpoints',
       type: 'string',
@@ -118,7 +123,7 @@ const backend: CustomResource = {
     messageOf('Healthy', 'Health', 'Why it does not answer, or which endpoints do not.'),
     age,
   ],
-  selectable: ['.spec.engine', '.spec.endpoint.host', '.spec.service.name'],
+  selectable: ['.spec.engine', '.spec.endpoint.host', '.spec.service.name', '.spec.inferencePool.name'],
 };
 
 const model: CustomResource = {

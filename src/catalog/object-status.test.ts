@@ -125,6 +125,7 @@ it('computes no status for an object that has changed since the catalog was comp
 
 describe('the endpoints of a Backend', () => {
   const service = { endpoint: undefined, service: { name: 'vllm-a', port: 'http' } };
+  const pool = { endpoint: undefined, inferencePool: { name: 'qwen' } };
   const objects = (spec: object = {}) => [backend('vllm-a', { healthCheck: { path: '/health' }, ...spec }), model('a')];
 
   interface Seen extends Partial<ObservedEndpoints> {
@@ -265,6 +266,20 @@ describe('the endpoints of a Backend', () => {
       'False NoReadyEndpoint: spec.service: no pod of the Service is ready',
       'no pod of the Service is ready',
     ],
+    [
+      'no pod of an InferencePool is ready',
+      { total: 0, healthy: 0, unreachable: 'no-address', trouble: 'spec.inferencePool: none of the 2 pods is ready' },
+      pool,
+      'False NoReadyEndpoint: spec.inferencePool: none of the 2 pods is ready',
+      'none of the 2 pods is ready',
+    ],
+    [
+      'another version of Weir reports that no pod of an InferencePool is ready',
+      { total: 0, healthy: 0, unreachable: 'no-address' },
+      pool,
+      'False NoReadyEndpoint: spec.inferencePool: no pod of the pool is ready',
+      'no pod of the pool is ready',
+    ],
   ])('make it unhealthy when %s, and the Model says so, too', (_about, seen, spec, says, ofModel) => {
     const status = statusOf([seen], objects(spec));
     expect(status.healthy).toBe(says);
@@ -296,8 +311,14 @@ describe('the endpoints of a Backend', () => {
       'False ServiceNotUsable: spec.service.port: ',
     ],
     ['spec.service: no pod of Service "vllm-a" is ready', service, 'True Programmed: in the Envoy of all 2'],
+    [
+      'spec.inferencePool.name: there is no InferencePool "qwen"',
+      pool,
+      'False InferencePoolNotUsable: spec.inferencePool.name: ',
+    ],
+    ['spec.inferencePool: none of the 2 pods is ready', pool, 'True Programmed: in the Envoy of all 2'],
     ['spec.endpoint.host: "a" has no address', {}, 'True Programmed: in the Envoy of all 2'],
-  ])('are programmed unless the Service cannot have any: %s', (trouble, spec, says) => {
+  ])('are programmed unless their source cannot have any: %s', (trouble, spec, says) => {
     const none = { total: 0, healthy: 0, unreachable: 'no-address', trouble } as const;
     const { programmed } = statusOf([undefined, none], objects(spec));
     expect(programmed).toContain(says);

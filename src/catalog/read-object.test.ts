@@ -42,7 +42,7 @@ const rows: readonly Row[] = [
     'a misspelt field',
     backend('b', { endpont: {} }),
     'spec.endpont',
-    'unknown field, expected one of: engine, endpoint, endpoints, service, path, tls, credentials, capacity, healthCheck',
+    'unknown field, expected one of: engine, endpoint, endpoints, service, inferencePool, path, tls, credentials, capacity, healthCheck',
   ],
   ['no host', backend('b', { endpoint: { port: 1 } }), 'spec.endpoint.host', 'required, expected text'],
   [
@@ -74,13 +74,13 @@ const rows: readonly Row[] = [
     'nowhere to find it',
     backend('b', { endpoint: undefined }),
     'spec',
-    'expected exactly one of endpoint, endpoints and service',
+    'expected exactly one of endpoint, endpoints, service and inferencePool',
   ],
   [
     'two ways to find it',
     backend('b', { endpoints: [endpoint] }),
     'spec',
-    'expected exactly one of endpoint, endpoints and service',
+    'expected exactly one of endpoint, endpoints, service and inferencePool',
   ],
   [
     'an endpoint twice',
@@ -92,7 +92,7 @@ const rows: readonly Row[] = [
     'two paths',
     backend('b', { path: '/v1' }),
     'spec.path',
-    'expected only with endpoints or service; with endpoint it is endpoint.path',
+    'expected only with endpoints, service or inferencePool; with endpoint it is endpoint.path',
   ],
   [
     'a Service by its host name',
@@ -119,10 +119,22 @@ const rows: readonly Row[] = [
     'expected a whole number, 1 to 65535, or the name of a port: lowercase letters, digits and "-" with a letter among them',
   ],
   [
+    'an InferencePool by a name that none has',
+    backend('b', { endpoint: undefined, inferencePool: { name: 'Qwen' } }),
+    'spec.inferencePool.name',
+    'expected the name of an InferencePool: lowercase letters, digits, "-" and ".", beginning and ending with a letter or digit',
+  ],
+  [
+    'an InferencePool beside a Service',
+    backend('b', { endpoint: undefined, inferencePool: { name: 'a' }, service: { name: 'a', port: 1 } }),
+    'spec',
+    'expected exactly one of endpoint, endpoints, service and inferencePool',
+  ],
+  [
     'no name to verify',
     backend('b', { endpoint: undefined, service: { name: 'a', port: 1 }, tls: { mode: 'System' } }),
     'spec.tls.serverName',
-    'required with TLS and endpoints or service: the engines need one name to verify',
+    'required with TLS and endpoints, service or inferencePool: the engines need one name to verify',
   ],
   [
     'a path that climbs',

@@ -1,7 +1,7 @@
 import type { Compilation } from '../catalog/compile.ts';
 import type { KubeObject, Snapshot } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import type { FollowEndpoints, ServiceSource } from '../core/endpoint.ts';
+import type { FollowEndpoints, PodsSource } from '../core/endpoint.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 import type { Replica, ReplicaParts } from './replica.ts';
@@ -17,8 +17,8 @@ export interface CatalogSource {
   readonly compiled: (compilation: Compilation) => void;
   /** How old the served catalog may be, milliseconds; undefined: no catalog is known yet. Absent: a folder is never out of date. */
   readonly ageMs?: () => number | undefined;
-  /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
-  readonly followService?: FollowEndpoints<ServiceSource>;
+  /** Follows the pods of a Service or an InferencePool. Absent: there is no cluster whose pods could be followed. */
+  readonly followPods?: FollowEndpoints<PodsSource>;
   /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
   readonly join?: (parts: ReplicaParts) => Replica;
   /** The Models and Backends as they are declared now, including refused ones. */

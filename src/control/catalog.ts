@@ -104,15 +104,15 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
   const replica = source.join?.({ observe: async () => observeCatalog(facts, await envoy.look()) });
   const findEndpoints: FollowEndpoints = (wanted, how) => {
     if (wanted.kind === 'hosts') return options.followHosts(wanted, how);
-    if (source.followService !== undefined) return source.followService(wanted, how);
+    if (source.followPods !== undefined) return source.followPods(wanted, how);
     // `compile` has refused such a Backend.
-    how.onFound({ endpoints: [], trouble: 'spec.service: there is no cluster whose Services could be followed' });
+    how.onFound({ endpoints: [], trouble: 'spec: there is no cluster whose pods could be followed' });
     return () => undefined;
   };
   const catalog = followCatalog({
     first: source.first,
     previous: source.previous,
-    services: source.followService === undefined ? 'refused' : 'followed',
+    pods: source.followPods === undefined ? 'refused' : 'followed',
     listing: { clock, statusOf, searchPrice },
     followEndpoints: (clusters) => endpoints.follow([...clusters, ...extraClusters], findEndpoints),
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),

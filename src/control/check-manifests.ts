@@ -4,7 +4,7 @@ import { problemIn, readObject } from '../catalog/read-object.ts';
 import type { CatalogProblem } from '../core/catalog.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
 import { readManifests } from '../manifests/read.ts';
-import type { ServiceSupport } from '../catalog/compile-backend.ts';
+import { podFields, type PodSupport } from '../catalog/compile-backend.ts';
 
 /** One line for people: `where: field: message`, without the field when the problem is the whole document. */
 export function problemLine({ where, field, message }: CatalogProblem): string {
@@ -18,12 +18,13 @@ export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'problems
 }
 
 /**
- * Reads and compiles a manifest folder once. Never throws; a missing or empty folder is a problem that names it. Services are
- * `followed` where the folder may be meant for `kubectl apply`, and `refused` where a gateway is to serve it.
+ * Reads and compiles a manifest folder once. Never throws; a missing or empty folder is a problem that names it.
+ * Services and InferencePools are `followed` where the folder may be meant for `kubectl apply`, and `refused` where a
+ * gateway is to serve it.
  */
-export async function checkManifests(dir: string, services: ServiceSupport): Promise<ManifestReport> {
+export async function checkManifests(dir: string, pods: PodSupport): Promise<ManifestReport> {
   const { objects, problems } = await readManifests(dir);
-  const { snapshot, problems: found } = compile(objects, { services });
+  const { snapshot, problems: found } = compile(objects, { pods });
   const isEmpty = objects.length + problems.length === 0;
   const empty = {
     where: dir,
@@ -32,13 +33,15 @@ export async function checkManifests(dir: string, services: ServiceSupport): Pro
   };
   const notes = objects.flatMap((object) => {
     const read = readObject(object);
-    const hasService = read.kind === 'Backend' && read.read.value.spec.service !== undefined;
-    return hasService ? [problemIn(object, serviceNote)] : [];
+    if (read.kind !== 'Backend') return [];
+    const { spec } = read.read.value;
+    return podFields.flatMap((field) => (spec[field] === undefined ? [] : [problemIn(object, clusterNote(field))]));
   });
   return { snapshot, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])], notes };
 }
 
-const serviceNote: SchemaFault = {
-  path: ['spec', 'service'],
-  message: 'for kubectl apply; a gateway that serves this folder itself (--manifests) cannot follow a Service',
-};
+function clusterNote(field: (typeof podFields)[number]): SchemaFault {
+  const what = { service: 'a Service', inferencePool: 'an InferencePool' }[field];
+  const message = `for kubectl apply; a gateway that serves this folder itself (--manifests) cannot follow ${what}`;
+  return { path: ['spec', field], message };
+}

@@ -14,7 +14,7 @@ function begin(unlisted: readonly string[]) {
   const catalog = followCatalog({
     first: reading('a/a', 'b/b'),
     previous: undefined,
-    services: 'followed',
+    pods: 'followed',
     followEndpoints: () => Promise.resolve(),
     applyClusters: () => Promise.resolve(),
     ...{ onProblems: () => undefined, onCompiled: () => undefined, onSwap: () => swapped.resolve() },
@@ -65,7 +65,7 @@ test('other hosts of a cluster are followed before the snapshot is served, and m
   const catalog = followCatalog({
     first: at(1),
     previous: undefined,
-    services: 'followed',
+    pods: 'followed',
     followEndpoints: (clusters) => Promise.resolve(void steps.push(`follow ${portsOf(clusters)}`)),
     applyClusters: () => Promise.resolve(void steps.push('publish')),
     onSwap: () => steps.push('swap'),

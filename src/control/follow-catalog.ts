@@ -7,7 +7,7 @@ import type { Clock } from '../core/clock.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Money } from '../core/money.ts';
 import type { ModelStatus } from '../core/observed-catalog.ts';
-import type { ServiceSupport } from '../catalog/compile-backend.ts';
+import type { PodSupport } from '../catalog/compile-backend.ts';
 
 /** The objects of a catalog at one moment, as delivered by their source. */
 export interface CatalogReading {
@@ -27,7 +27,7 @@ interface FollowOptions {
   readonly first: CatalogReading;
   /** The snapshot before the first reading. An object that has turned bad keeps serving in its version there. */
   readonly previous: Snapshot | undefined;
-  readonly services: ServiceSupport;
+  readonly pods: PodSupport;
   /** The facts besides the catalog that the list of models shows. */
   readonly listing: Listing;
   /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have the known endpoints. */
@@ -56,8 +56,8 @@ interface Catalog {
 }
 
 export function followCatalog(options: FollowOptions): Catalog {
-  const { onProblems, onError, services } = options;
-  const compiled = compile(options.first.objects, { previous: options.previous, services });
+  const { onProblems, onError, pods } = options;
+  const compiled = compile(options.first.objects, { previous: options.previous, pods });
   onProblems([...options.first.problems, ...compiled.problems]);
   options.onCompiled(compiled);
   const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
@@ -119,7 +119,7 @@ export function followCatalog(options: FollowOptions): Catalog {
     published,
     change: (reading) =>
       queue(async () => {
-        const compilation = compile(reading.objects, { previous: snapshots.current(), services });
+        const compilation = compile(reading.objects, { previous: snapshots.current(), pods });
         const { snapshot, problems } = compilation;
         onProblems([...reading.problems, ...problems]);
         options.onCompiled(compilation);

@@ -17,7 +17,8 @@ async function turns(): Promise<void> {
 }
 
 const find: FollowEndpoints = (source, { onFound }) => {
-  const host = source.kind === 'hosts' ? String(source.hosts[0]?.host) : source.service;
+  if (source.kind !== 'hosts') throw new Error('only hosts are followed here');
+  const host = String(source.hosts[0]?.host);
   followed.set(host, onFound);
   return () => followed.delete(host);
 };

@@ -7,17 +7,16 @@ import type { KubeObject } from '../core/catalog.ts';
 import { type CancelTimer, every } from '../core/clock.ts';
 import { findAccess } from '../kubernetes/access.ts';
 import { createKubeClient, type KubeClient } from '../kubernetes/client.ts';
-import type { Trouble } from '../kubernetes/collection.ts';
 import { followCluster, type KubeReading } from '../kubernetes/follow-cluster.ts';
-import { followServices, type ServicesFollower } from '../kubernetes/follow-services.ts';
-import { createKeptCatalog, createKeptEndpoints } from '../kubernetes/kept-catalog.ts';
+import { createKeptCatalog } from '../kubernetes/kept-catalog.ts';
 import type { Settings } from '../settings.ts';
-import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import { replicaName } from './observe-catalog.ts';
 import type { CompiledObjects } from './controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';
+import { openPods } from './kube-pods.ts';
 import { joinReplicas } from './replica.ts';
+import { createTroubleLog } from './trouble-log.ts';
 
 /** How long the first reading may take before the catalog on disk takes its place. */
 const firstReadingTimeoutMs = 5_000;
@@ -27,8 +26,6 @@ const confirmEveryMs = 60_000;
  * write covers many changes.
  */
 const saveWithinMs = 2_000;
-/** Longest time until changes of endpoints are written to disk. Pods come and go more often than catalogs change. */
-const saveEndpointsWithinMs = 10_000;
 
 interface KubernetesOptions extends CatalogSourceOptions {
   readonly namespace: string;
@@ -77,7 +74,7 @@ async function openKubeCatalog(
 ): Promise<KubeCatalog> {
   const { client, namespace, log, clock, random } = options;
   const kept = createKeptCatalog({ file: join(settings.WEIR_DATA, 'catalog.json'), namespace });
-  const services = await openServices(settings, options);
+  const pods = await openPods(settings, options);
   const firstRead = Promise.withResolvers<void>();
   let newest: KubeReading | undefined;
   let served: CatalogReading | undefined;
@@ -133,7 +130,7 @@ async function openKubeCatalog(
   function ageMs(): number | undefined {
     const objectsAt = follower.inStepAt();
     // Endpoints that were never known cannot be out of date. The conditions of their Backends report them.
-    const at = objectsAt === undefined ? loaded?.inStepAt : Math.min(objectsAt, services.inStepAt() ?? Infinity);
+    const at = objectsAt === undefined ? loaded?.inStepAt : Math.min(objectsAt, pods.inStepAt());
     return at === undefined ? undefined : Math.max(0, clock.now() - at);
   }
 
@@ -154,7 +151,7 @@ async function openKubeCatalog(
     previous: loaded === undefined ? undefined : compile(loaded.objects).snapshot,
     known: isFirstKept ? Promise.resolve() : firstRead.promise,
     ageMs,
-    followService: services.follow,
+    followPods: pods.follow,
     objects: () => newest?.objects ?? [],
     compiled: (compilation) => {
       lastCompilation = compilation;
@@ -172,67 +169,11 @@ async function openKubeCatalog(
     close: async () => {
       cancelNotice();
       cancelConfirm();
-      await services.close();
+      await pods.close();
       await follower.close();
       cancelSave?.();
       if (cancelSave !== undefined) save();
       await saving;
     },
-  };
-}
-
-/** Follows the Services that Backends name, and keeps their last endpoints on disk. */
-async function openServices(
-  settings: Settings,
-  { client, namespace, log, clock, random }: KubernetesOptions & { readonly client: KubeClient },
-): Promise<Pick<ServicesFollower, 'follow' | 'inStepAt' | 'close'>> {
-  const kept = createKeptEndpoints({ file: join(settings.WEIR_DATA, 'endpoints.json'), namespace });
-  let cancelSave: CancelTimer | undefined;
-  let saving = Promise.resolve();
-  const follower = followServices({
-    client,
-    namespace,
-    clock,
-    random,
-    kept: await kept.load(),
-    onChange: () => {
-      cancelSave ??= clock.after(saveEndpointsWithinMs, save);
-    },
-    onTroubles: createTroubleLog(log, { namespace, what: 'the endpoints of Services are' }),
-  });
-
-  function save(): void {
-    cancelSave = undefined;
-    saving = kept
-      .save(follower.known())
-      .catch((error: unknown) => log.error({ error: String(error) }, 'the last endpoints cannot be kept on disk'));
-  }
-
-  return {
-    follow: follower.follow,
-    inStepAt: follower.inStepAt,
-    close: async () => {
-      cancelSave?.();
-      if (cancelSave !== undefined) save();
-      await Promise.all([follower.close(), saving]);
-    },
-  };
-}
-
-/** Logs once for each reason why the catalog or its endpoints are not followed, and logs again when they are followed. */
-function createTroubleLog(
-  log: Pick<PartLog, 'info' | 'warn'>,
-  { namespace, what }: { readonly namespace: string; readonly what: string },
-): (troubles: readonly Trouble[]) => void {
-  const logged = new Set<string>();
-  return (troubles) => {
-    const news = troubles.filter(({ of, reason }) => !logged.has(`${of} ${reason}`));
-    for (const { of, reason } of news) logged.add(`${of} ${reason}`);
-    for (const [reason, group] of Map.groupBy(news, (trouble) => trouble.reason)) {
-      log.warn({ namespace, of: group.map(({ of }) => of), reason }, `${what} not followed`);
-    }
-    if (troubles.length > 0) return;
-    logged.clear();
-    log.info({ namespace }, `${what} in step with the API server`);
   };
 }

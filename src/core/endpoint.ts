@@ -29,7 +29,7 @@ export interface HostPort {
 }
 
 /** How the endpoints of a cluster are found. */
-export type EndpointSource = HostsSource | ServiceSource;
+export type EndpointSource = HostsSource | PodsSource;
 
 /** The endpoints are all addresses of some hosts. */
 export interface HostsSource {
@@ -37,12 +37,21 @@ export interface HostsSource {
   readonly hosts: readonly HostPort[];
 }
 
-/** The endpoints are the pods behind a Service in the gateway's own namespace of Kubernetes. */
+/** The endpoints are pods in the gateway's own namespace of Kubernetes. */
+export type PodsSource = ServiceSource | InferencePoolSource;
+
+/** The endpoints are the pods behind a Service. */
 export interface ServiceSource {
   readonly kind: 'service';
   readonly service: string;
   /** One of the Service's own ports, by number or by name. */
   readonly port: number | string;
+}
+
+/** The endpoints are the pods that an InferencePool selects, at its target ports. */
+export interface InferencePoolSource {
+  readonly kind: 'inference-pool';
+  readonly pool: string;
 }
 
 /** The known endpoints of a source at one moment. */

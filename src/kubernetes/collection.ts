@@ -7,6 +7,7 @@ import { isRefusal, type KubeClient, sentenceOf } from './client.ts';
 export interface ListPage {
   readonly limit: number;
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
   readonly _continue?: string;
 }
 
@@ -22,6 +23,7 @@ export interface CollectionOptions<Item> {
   readonly kind: WatchedKind;
   /** Only the selected objects are listed and watched. */
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
   readonly clock: Clock;
   /** 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
@@ -45,7 +47,7 @@ export interface Collection<Item> {
 
 /** Why something that is followed may be out of date. */
 export interface Trouble {
-  /** `models`, `backends`, `secrets/NAME`, `endpointslices` or `services`. */
+  /** `models`, `backends`, `secrets/NAME`, `endpointslices`, `services`, `inferencepools` or `pods (SELECTOR)`. */
   readonly of: string;
   readonly reason: string;
 }
@@ -131,7 +133,11 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   let trouble: unknown = notTriedYet;
   let listed = false;
 
-  const selected = options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector };
+  const { fieldSelector, labelSelector } = options;
+  const selected = {
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+  };
 
   async function list(): Promise<void> {
     const found = new Map<string, Item>();

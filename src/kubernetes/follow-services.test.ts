@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { FoundEndpoints, ServiceSource } from '../core/endpoint.ts';
 import type { KubeClient, KubeWatch } from './client.ts';
-import { type EndpointsByService, followServices } from './follow-services.ts';
+import type { EndpointsBySource } from './follow-on-demand.ts';
+import { followServices } from './follow-services.ts';
 
 type Say = (type: string, object: object) => void;
 
@@ -25,7 +26,7 @@ const serviceOf = (name: string, version: number, port = 80) => ({
 /** An API server whose lists and events a test decides; one that is away until `answer` is called if there are no lists. */
 function begin(
   lists: { readonly slices?: readonly object[]; readonly services?: readonly object[] },
-  kept?: EndpointsByService,
+  kept?: EndpointsBySource,
 ) {
   const clock = createFakeClock();
   const calls: string[] = [];

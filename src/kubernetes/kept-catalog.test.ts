@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { EndpointsByService } from './follow-services.ts';
+import type { EndpointsBySource } from './follow-on-demand.ts';
 import { createKeptCatalog, createKeptEndpoints } from './kept-catalog.ts';
 
 let dir: string;
@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-const endpointsOf = (address: string, zone?: string): EndpointsByService =>
+const endpointsOf = (address: string, zone?: string): EndpointsBySource =>
   new Map([['http vllm 80', [{ name: `${address}:8000`, address, port: 8000, authority: 'vllm.models.svc', zone }]]]);
 
 const keptFor = (namespace = 'models') => createKeptEndpoints({ file: join(dir, 'endpoints.json'), namespace });

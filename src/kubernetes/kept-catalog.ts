@@ -1,7 +1,7 @@
 import { open, readFile, rename, stat, utimes } from 'node:fs/promises';
 import * as z from 'zod';
 import type { CatalogObject } from '../core/catalog.ts';
-import type { EndpointsByService } from './follow-services.ts';
+import type { EndpointsBySource } from './follow-on-demand.ts';
 
 /** The objects that were served when the API server last answered. */
 interface KeptObjects {
@@ -56,18 +56,18 @@ export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
   };
 }
 
-/** The endpoints of Services on disk, beside the catalog: without them a start without an API server could reach no pod. */
+/** The endpoints of Services and InferencePools on disk, beside the catalog: without them a start without an API server could reach no pod. */
 interface KeptEndpoints {
   /** Empty when there is no file of this namespace, or the file cannot be read. */
-  readonly load: () => Promise<EndpointsByService>;
+  readonly load: () => Promise<EndpointsBySource>;
   /** Like `KeptCatalog.save`. */
-  readonly save: (endpoints: EndpointsByService) => Promise<void>;
+  readonly save: (endpoints: EndpointsBySource) => Promise<void>;
 }
 
 const endpointsBody = z.object({
   version: z.literal(1),
   namespace: z.string(),
-  services: z.record(
+  sources: z.record(
     z.string(),
     z.array(
       z.object({
@@ -85,13 +85,13 @@ export function createKeptEndpoints({ file, namespace }: KeptIn): KeptEndpoints 
       try {
         const body = endpointsBody.parse(JSON.parse(await readFile(file, 'utf8')));
         if (body.namespace !== namespace) return new Map();
-        const services = Object.entries(body.services);
-        return new Map(services.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));
+        const sources = Object.entries(body.sources);
+        return new Map(sources.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));
       } catch {
         return new Map();
       }
     },
-    save: (endpoints) => kept.save(() => ({ version: 1, namespace, services: Object.fromEntries(endpoints) })),
+    save: (endpoints) => kept.save(() => ({ version: 1, namespace, sources: Object.fromEntries(endpoints) })),
   };
 }
 

@@ -37,8 +37,8 @@ export async function answeringModel(
 
 async function backendAnswers(backend: Backend, signal: AbortSignal): Promise<boolean> {
   const { endpoints, tls } = backend.cluster;
-  // The endpoints of a Service are known only inside the cluster.
-  if (endpoints.kind === 'service') return true;
+  // The endpoints of a Service or an InferencePool are known only inside the cluster.
+  if (endpoints.kind !== 'hosts') return true;
   const agent = createDirectAgent(tls, { timeoutMs });
   try {
     const asked = endpoints.hosts

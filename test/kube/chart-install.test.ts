@@ -182,6 +182,17 @@ describe('the service account of the release', () => {
     expect(await asService(method, path, method === 'GET' ? undefined : {})).toMatchObject({ status: 403 });
   });
 
+  test('reads pods and InferencePools of its namespace with rbac.inferencePools, and nothing more', async () => {
+    const before = await rights(namespace);
+    await run('upgrade', 'weir', chart, '--set', 'demo.enabled=true,rbac.inferencePools=true');
+    const added = (await rights(namespace)).filter((row) => !before.includes(row));
+    expect(added).toEqual([
+      'inferencepools.inference.networking.k8s.io | [] | [] | [get list watch]',
+      'pods | [] | [] | [get list watch]',
+    ]);
+    expect(await rights('default')).toEqual([]);
+  });
+
   test('reads only the Secrets that rbac.secretNames has, when it has any', async () => {
     await run('upgrade', 'weir', chart, '--set', 'demo.enabled=true,rbac.secretNames={vllm-key}');
     expect(await asService('GET', `${secrets}?fieldSelector=metadata.name%3Dvllm-key`)).toMatchObject({ status: 200 });

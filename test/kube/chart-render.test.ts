@@ -142,7 +142,7 @@ const matrix: Readonly<Record<string, object>> = {
       edgeFrom: [{ namespaceSelector: { matchLabels: { weir: 'caller' } } }],
       opsFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
     },
-    rbac: { secretNames: ['vllm-key'] },
+    rbac: { secretNames: ['vllm-key'], inferencePools: true },
   },
   'alerts, and dashboards for a sidecar': {
     metrics: { rules: { enabled: true, labels: { release: 'prometheus' } }, dashboards: { enabled: true } },

@@ -2,13 +2,19 @@ import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { customResourceDefinition, customResources, openApiSchema } from '../../src/catalog/custom-resources.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { makeNamespace } from './support/cluster.ts';
-import { fullBackendSpec, fullModelSpec, listBackendSpec, serviceBackendSpec } from './support/full-specs.ts';
+import {
+  fullBackendSpec,
+  fullModelSpec,
+  listBackendSpec,
+  poolBackendSpec,
+  serviceBackendSpec,
+} from './support/full-specs.ts';
 import { kubectl, type KubectlEnd } from './support/kubectl.ts';
 import { type KubeAnswer, kubeRequest } from './support/request.ts';
 import { places } from './support/tricky-values.ts';
 
 const fullSpecs = new Map<string, unknown>([
-  ['Backend', { ...fullBackendSpec, ...listBackendSpec, ...serviceBackendSpec }],
+  ['Backend', { ...fullBackendSpec, ...listBackendSpec, ...poolBackendSpec, ...serviceBackendSpec }],
   ['Model', fullModelSpec],
 ]);
 const kubernetes = inject('kubernetes');
@@ -208,6 +214,7 @@ describe('kubectl get', () => {
     });
     await applyAs('author', object('Backend', 'listed', listBackendSpec));
     await applyAs('author', object('Backend', 'followed', serviceBackendSpec));
+    await applyAs('author', object('Backend', 'pooled', poolBackendSpec));
     await applyAs(
       'author',
       object('Backend', 'numbered', { ...serviceBackendSpec, service: { name: 'vllm-b', port: 80 } }),
@@ -245,6 +252,11 @@ describe('kubectl get', () => {
     expect(row.slice(2, 4)).toEqual([host, port]);
   });
 
+  test('shows of a backend an InferencePool without a port: the pool has its own', async () => {
+    const [, row = []] = await columns('be', 'pooled');
+    expect(row.slice(2)).toEqual(['vllm-qwen3-8b']);
+  });
+
   test('lists both kinds by their category', async () => {
     const { stdout } = await run('get', 'weir', '-o', 'name');
     expect(stdout.split('\n')).toEqual(expect.arrayContaining(['backend.weir.dev/shown', 'model.weir.dev/shown']));
@@ -256,6 +268,7 @@ describe('kubectl get', () => {
     ['backends', 'spec.engine=llamacpp'],
     ['backends', 'spec.endpoint.host=vllm-a.models.svc,spec.engine=llamacpp'],
     ['backends', 'spec.service.name=,spec.engine=llamacpp'],
+    ['backends', 'spec.inferencePool.name=,spec.engine=llamacpp'],
   ])('filters %s by %s', async (plural, selector) => {
     const { stdout } = await run('get', plural, '--field-selector', selector, '-o', 'name');
     expect(stdout.trim().split('\n')).toEqual([`${plural.slice(0, -1)}.weir.dev/shown`]);

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, inject, test } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { checkObject } from '../../src/catalog/read-object.ts';
 import { isObject } from '../../src/core/json.ts';
-import { makeNamespace } from './support/cluster.ts';
+import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.ts';
 import { kubectl } from './support/kubectl.ts';
 
 // What we show, works: every manifest in the examples and the documentation is taken by kubectl as it stands.
@@ -31,11 +31,15 @@ const shown = [
   ),
 ];
 
+// One of the examples has an InferencePool.
+beforeAll(() => installCrds(kubernetes, foreignCrdFolder, ['inferencepools.yaml']));
+
 test('there are manifests in the examples and in the pages', () => {
   expect(shown.map(({ where }) => where)).toEqual(
     expect.arrayContaining([
       'examples/manifests/models.yaml',
       'examples/kubernetes/vllm.yaml',
+      'examples/kubernetes/inference-pool.yaml',
       'docs/install.md, block 1',
     ]),
   );

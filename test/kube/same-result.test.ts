@@ -8,7 +8,13 @@ import { openApiSchema } from '../../src/catalog/custom-resources.ts';
 import { backendSpec } from '../../src/catalog/resources/backend.ts';
 import { modelSpec } from '../../src/catalog/resources/model.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
-import { fullBackendSpec, fullModelSpec, listBackendSpec, serviceBackendSpec } from './support/full-specs.ts';
+import {
+  fullBackendSpec,
+  fullModelSpec,
+  listBackendSpec,
+  poolBackendSpec,
+  serviceBackendSpec,
+} from './support/full-specs.ts';
 import { kubeRequest } from './support/request.ts';
 import { places, put, type Variant, variants } from './support/tricky-values.ts';
 
@@ -30,7 +36,7 @@ interface Kind {
 const kinds: readonly Kind[] = [
   {
     ...{ kind: 'Backend', plural: 'backends', schema: backendSpec },
-    specs: [goodBackendSpec, listBackendSpec, serviceBackendSpec, fullBackendSpec],
+    specs: [goodBackendSpec, listBackendSpec, serviceBackendSpec, poolBackendSpec, fullBackendSpec],
   },
   { kind: 'Model', plural: 'models', schema: modelSpec, specs: [goodModelSpec, fullModelSpec] },
 ];

@@ -63,6 +63,14 @@ const service = z.strictObject({
   }),
 });
 
+const inferencePool = z.strictObject({
+  name: shaped(
+    z.string().min(1).max(253),
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+    'expected the name of an InferencePool: lowercase letters, digits, "-" and ".", beginning and ending with a letter or digit',
+  ).meta({ description: 'Name of an InferencePool in the namespace of this object.', example: 'vllm-qwen3-8b' }),
+});
+
 const tlsFields = z.strictObject({
   mode: z
     .enum(['Disabled', 'System', 'Custom', 'Off'])
@@ -77,7 +85,8 @@ const tlsFields = z.strictObject({
     description: 'PEM certificates of the authorities to trust. Required with mode Custom, refused otherwise.',
   }),
   serverName: host.optional().meta({
-    description: 'Name to send (SNI) and to verify. Default: endpoint.host; required with endpoints and service.',
+    description:
+      'Name to send (SNI) and to verify. Default: endpoint.host; required with endpoints, service and inferencePool.',
     example: 'engine.example.com',
   }),
 });
@@ -133,9 +142,13 @@ const specFields = z.strictObject({
     description:
       'The Service whose pods run the engine. Every ready pod is an endpoint, from its EndpointSlices. Only if the catalog comes from Kubernetes.',
   }),
+  inferencePool: inferencePool.optional().meta({
+    description:
+      'The InferencePool (inference.networking.k8s.io/v1, Gateway API Inference Extension) whose pods run the engine. Every target port of every ready pod is an endpoint. Its endpoint picker is not asked. Only if the catalog comes from Kubernetes.',
+  }),
   path: path.optional().meta({
     description:
-      'With endpoints and service: part of the URL before /chat/completions. Default /v1; a trailing slash makes no difference.',
+      'With endpoints, service and inferencePool: part of the URL before /chat/completions. Default /v1; a trailing slash makes no difference.',
     example: '/v1',
   }),
   tls: tls.prefault({}).meta({ description: 'How the connection is secured. Default: plain HTTP.' }),
@@ -169,22 +182,22 @@ export const backendSpec = withRules(specFields, [
   {
     field: [],
     reason: 'Invalid',
-    message: 'expected exactly one of endpoint, endpoints and service',
-    holds: ({ endpoint: one, endpoints: several, service: followed }) =>
-      [one, several, followed].filter((source) => source !== undefined).length === 1,
-    cel: '(has(self.endpoint) ? 1 : 0) + (has(self.endpoints) ? 1 : 0) + (has(self.service) ? 1 : 0) == 1',
+    message: 'expected exactly one of endpoint, endpoints, service and inferencePool',
+    holds: ({ endpoint: one, endpoints: several, service: followed, inferencePool: pool }) =>
+      [one, several, followed, pool].filter((source) => source !== undefined).length === 1,
+    cel: '(has(self.endpoint) ? 1 : 0) + (has(self.endpoints) ? 1 : 0) + (has(self.service) ? 1 : 0) + (has(self.inferencePool) ? 1 : 0) == 1',
   },
   {
     field: ['path'],
     reason: 'Forbidden',
-    message: 'expected only with endpoints or service; with endpoint it is endpoint.path',
+    message: 'expected only with endpoints, service or inferencePool; with endpoint it is endpoint.path',
     holds: ({ endpoint: one, path: own }) => one === undefined || own === undefined,
     cel: '!has(self.endpoint) || !has(self.path)',
   },
   {
     field: ['tls', 'serverName'],
     reason: 'Required',
-    message: 'required with TLS and endpoints or service: the engines need one name to verify',
+    message: 'required with TLS and endpoints, service or inferencePool: the engines need one name to verify',
     holds: ({ endpoint: one, tls: { mode, serverName } }) =>
       one !== undefined || mode === 'Disabled' || mode === 'Off' || serverName !== undefined,
     cel: "has(self.endpoint) || self.tls.mode in ['Disabled', 'Off'] || has(self.tls.serverName)",

@@ -92,6 +92,16 @@ test('takes a Service, which a folder for kubectl may name, and notes that a gat
   expect(JSON.parse((await check(dir, '--json')).output)).toMatchObject({ problems: [], notes: [note] });
 });
 
+test('notes the same of an InferencePool, and does not take it where a gateway is to serve the folder itself', async () => {
+  await writeFile(join(dir, 'all.yaml'), good.replace(/endpoint: \{.*\}/, 'inferencePool: {name: qwen}'));
+  const { output, code } = await check(dir);
+  expect(output).toMatch(/^note: .*spec\.inferencePool: .* cannot follow an InferencePool$/m);
+  expect(code).toBeUndefined();
+  const { problems } = await checkManifests(dir, 'refused');
+  expect(problems.map(({ field }) => field)).toEqual(['spec.inferencePool', 'spec.routes[0].backend']);
+  expect(problems[0]?.message).toMatch(/^expected endpoint or endpoints: an InferencePool is followed only where /);
+});
+
 test('does not take a Service where a gateway is to serve the folder itself', async () => {
   await writeFile(join(dir, 'all.yaml'), good.replace(/endpoint: \{.*\}/, 'service: {name: vllm-a, port: http}'));
   const { problems } = await checkManifests(dir, 'refused');

@@ -38,7 +38,7 @@ export async function clustersOf(
   const table = createEndpointTable({ clock: systemClock, discovery });
   const followHosts = createHostFollower({ clock: systemClock, lookUp });
   const find: FollowEndpoints = (source, how) => {
-    if (source.kind === 'service') throw new Error('a test without Kubernetes has no Services');
+    if (source.kind !== 'hosts') throw new Error('a test without Kubernetes has no pods');
     return followHosts(source, how);
   };
   return {

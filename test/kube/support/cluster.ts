@@ -21,11 +21,19 @@ interface Crd {
   };
 }
 
-/** Installs the CRDs and resolves when objects of them can be listed: a new kind is unknown, then busy, for about two seconds. */
-export async function installCrds(connection: KubeConnection, folder = crdFolder): Promise<void> {
-  const { code, stderr } = await kubectl(connection, ['apply', '--server-side', '-f', folder]);
+/**
+ * Installs the CRDs of a folder and resolves when objects of them can be listed: a new kind is unknown, then busy, for
+ * about two seconds.
+ */
+export async function installCrds(
+  connection: KubeConnection,
+  folder = crdFolder,
+  files: readonly string[] = readdirSync(folder),
+): Promise<void> {
+  const named = files.flatMap((file) => ['-f', join(folder, file)]);
+  const { code, stderr } = await kubectl(connection, ['apply', '--server-side', ...named]);
   if (code !== 0) throw new Error(`the CRDs were refused:\n${stderr}`);
-  for (const file of readdirSync(folder)) {
+  for (const file of files) {
     const { spec } = parse(readFileSync(join(folder, file), 'utf8')) as Crd;
     const until = performance.now() + readyMs;
     const path = `/apis/${spec.group}/${spec.versions[0]?.name}/${spec.names.plural}`;

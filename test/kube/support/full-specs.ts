@@ -9,7 +9,7 @@ export const fullBackendSpec = {
   healthCheck: { path: '/health', intervalSeconds: 5 },
 };
 
-/** The two other ways to say where the engines are. */
+/** The three other ways to say where the engines are. */
 export const listBackendSpec = {
   engine: 'vllm',
   endpoints: [
@@ -24,6 +24,8 @@ export const serviceBackendSpec = {
   path: '/v1',
   tls: { mode: 'System', serverName: 'engine.example.com' },
 };
+
+export const poolBackendSpec = { engine: 'vllm', inferencePool: { name: 'vllm-qwen3-8b' }, path: '/v1' };
 
 export const fullModelSpec = {
   ...goodModelSpec,

@@ -23,7 +23,7 @@ export interface FormChecks {
 }
 
 /** The apiVersion of objects that are not ours and stand on the pages. */
-const foreignVersions = /^(?:v1|apps\/v1|gateway\.envoyproxy\.io\/.*)$/;
+const foreignVersions = /^(?:v1|apps\/v1|inference\.networking\.k8s\.io\/v1|gateway\.envoyproxy\.io\/.*)$/;
 
 export function createFormChecks(root: string): FormChecks {
   const chart = (file: string): string => readFileSync(join(root, 'charts', 'weir', file), 'utf8');
@@ -97,7 +97,7 @@ const certificate = '-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE----
 /** A spec of which the example shows a part: what is missing is good. */
 function partProblems(kind: string, spec: unknown): readonly string[] {
   if (!isObject(spec)) return [`${kind}: spec is no map`];
-  const isPlaced = ['endpoint', 'endpoints', 'service'].some((name) => name in spec);
+  const isPlaced = ['endpoint', 'endpoints', 'service', 'inferencePool'].some((name) => name in spec);
   const rest = kind === 'Model' ? goodModelSpec : isPlaced ? { engine: 'vllm' } : goodBackendSpec;
   const whole = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'part' }, spec: { ...rest, ...spec } };
   return objectProblems([whole], { references: 'elsewhere' });
