@@ -1,12 +1,15 @@
-import { type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
+import { isProvider, type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
 import { asFailure } from '../core/failure.ts';
+import type { Health } from '../core/health.ts';
 import type { Plan } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
+import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import type { AffinityOf } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { type ContextOptions, makePlan } from '../routing/plan.ts';
+import { poolPromptOf } from '../routing/pool/prompt-blocks.ts';
 import type { SystemPlacement } from '../routing/system-placement.ts';
 import type { AdmittedRequest } from './accept-request.ts';
 import { checkSearch, type WebSearch } from './search-loop.ts';
@@ -48,6 +51,34 @@ export function planRequest({ request, prepared, snapshot }: RequestToPlan, serv
     if (asFailure(error).code === 'no_capacity') watch.progress({ kind: 'unavailable' });
     throw error;
   }
+}
+
+const nowhere: ReadonlySet<string> = new Set();
+
+/** What the blocks of a prompt are made with. */
+export interface BlockServices {
+  /** Common to all replicas, and known to nothing else. */
+  readonly sharedSecret: () => string;
+  readonly health: Pick<Health, 'endpointsLeft'>;
+}
+
+/**
+ * Adds the prompt's blocks to a plan, by which an endpoint is picked. Where no route has several endpoints of its own, there is nothing
+ * to pick, and the text is not read.
+ */
+export async function planWithBlocks(
+  plan: Plan,
+  { request, prepared }: Pick<RequestToPlan, 'request' | 'prepared'>,
+  { sharedSecret, health }: BlockServices,
+): Promise<Plan> {
+  const { model, routes } = plan;
+  const hasPool = routes.some(
+    ({ route }) => !isProvider(route.backend) && health.endpointsLeft({ route, avoid: nowhere }) > 1,
+  );
+  if (!hasPool) return plan;
+  const key = { secret: sharedSecret(), scope: `${request.credential.workspace.id} ${model.id}` };
+  const blocks = await prepared.blocksFor(key);
+  return { ...plan, poolPrompt: poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model))) };
 }
 
 /** How a prompt is counted on the route that is tried first. Undefined: the model has no tokenizer. */

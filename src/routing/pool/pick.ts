@@ -1,3 +1,5 @@
+import type { PickReason } from '../../core/pool-prompt.ts';
+
 /** The predicted cost of one prompt at an endpoint. */
 export interface Outlook {
   /** Tokens of the prompt that the endpoint has in its cache. */
@@ -13,18 +15,6 @@ export interface Outlook {
   /** The endpoint has had no attempt. */
   readonly isUntried: boolean;
 }
-
-export type PickReason =
-  /** There is no other endpoint. */
-  | 'only'
-  /** The endpoint holds more of the prompt's beginning than the others, or as much. */
-  | 'holder'
-  /** The endpoint answers sooner than another endpoint that holds more of the prompt. */
-  | 'sooner'
-  /** No endpoint holds any of the prompt. This endpoint has not been tried. */
-  | 'untried'
-  /** No endpoint holds any of the prompt. This endpoint has least to do. */
-  | 'least-work';
 
 export interface Pick {
   readonly index: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PoolAttempt } from './endpoint-knowledge.ts';
-import type { PoolPrompt } from './held-blocks.ts';
+import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import { createEndpointPool } from './pool.ts';
 
 const names = ['a', 'b', 'c'];
@@ -12,16 +12,16 @@ const promptOf = (first: number, count: number): PoolPrompt => ({
 
 /** A pool whose endpoints compute prompts at known speeds, one after the other. */
 function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, c: 0.1 }) {
-  const pool = createEndpointPool();
+  const pool = createEndpointPool(undefined);
   let now = 0;
   const send = (
     prompt: PoolPrompt,
     from: readonly string[] = names,
   ): { name: string; why: string; attempt: PoolAttempt } => {
-    const picked = pool.pick(now, { prompt, names: from, turn: 0.5 });
+    const picked = pool.pick(now, { prompt, among: from.map((name) => ({ name, success: 1 })), turn: 0.5 });
     const name = from[picked?.index ?? -1];
     if (picked === undefined || name === undefined) throw new Error('nothing was picked');
-    return { name, why: picked.why, attempt: pool.begin(now, { name, prompt }) };
+    return { name, why: picked.why, attempt: pool.begin(now, { name, prompt, stream: true }) };
   };
   return {
     pool,
@@ -36,7 +36,7 @@ function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, 
       attempt.first(now);
       attempt.cached(prompt.tokens - own);
       now += 2000;
-      attempt.ended(now, 100);
+      attempt.completed(now, 100);
       now += 3000;
       return { name, why };
     },
@@ -99,8 +99,8 @@ describe('a pool of endpoints', () => {
     serve(promptOf(0, 4), 1020, ['a']);
     const lost = send(promptOf(100, 400), ['a']);
     expect(send(promptOf(0, 4), ['a', 'b']).name).toBe('b');
-    lost.attempt.ended(0, undefined);
-    lost.attempt.ended(0, 50);
+    lost.attempt.failed(0);
+    lost.attempt.completed(0, 50);
     lost.attempt.first(0);
     expect(send(promptOf(0, 4), ['a', 'b']).name).toBe('a');
   });

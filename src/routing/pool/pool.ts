@@ -2,10 +2,10 @@ import {
   createAnswerKnowledge,
   createEndpointKnowledge,
   type EndpointKnowledge,
-  type EndpointReport,
   type PoolAttempt,
 } from './endpoint-knowledge.ts';
-import type { PoolPrompt } from './held-blocks.ts';
+import type { PoolPrompt } from '../../core/pool-prompt.ts';
+import type { EndpointReport } from '../../core/pool-report.ts';
 import { type Outlook, pick, type Pick } from './pick.ts';
 
 /** The endpoints of a backend as one pool: what is known of each, by its name, and the choice among them. */
@@ -13,9 +13,9 @@ export interface EndpointPool {
   /** Picks one of these endpoints. Undefined: there is none. */
   readonly pick: (now: number, options: PoolPickOptions) => PoolPick | undefined;
   /** An attempt is sent to an endpoint. */
-  readonly begin: (now: number, at: { readonly name: string; readonly prompt: PoolPrompt }) => PoolAttempt;
+  readonly begin: (now: number, attempt: BegunInPool) => PoolAttempt;
   /** See `EndpointKnowledge`, for the endpoint of this name. */
-  readonly takeReport: (name: string) => EndpointReport;
+  readonly takeReport: (now: number, name: string) => EndpointReport;
   readonly heard: (name: string, replica: string, report: EndpointReport) => void;
   readonly lost: (name: string, replica: string) => void;
   /** Another replica has sent a prompt to an endpoint. */
@@ -26,7 +26,7 @@ export interface EndpointPool {
 
 export interface PoolPickOptions {
   readonly prompt: PoolPrompt;
-  readonly names: readonly string[];
+  readonly among: readonly PoolCandidate[];
   /**
    * The endpoint of these that all replicas expect to hold the prompt's beginning. Undefined: this replica knows what the others have
    * sent, or there are no others.
@@ -36,11 +36,27 @@ export interface PoolPickOptions {
   readonly turn: number;
 }
 
+export interface BegunInPool {
+  readonly name: string;
+  readonly prompt: PoolPrompt;
+  /** Whether the first token is seen. */
+  readonly stream: boolean;
+}
+
+export interface PoolCandidate {
+  readonly name: string;
+  /** Share of its attempts that succeeded lately. */
+  readonly success: number;
+}
+
 /** The pick, with the prediction on which it rests. */
 export type PoolPick = Pick & Outlook;
 
 /** How far back the share of busy time looks, ms. */
 const busyMs = 30_000;
+
+/** An endpoint that fails is asked again, or another one is: the time until an answer counts so many times at most. */
+const mostTries = 10;
 
 /** Receives the changes of this replica's own work. */
 export interface PoolListener {
@@ -48,7 +64,7 @@ export interface PoolListener {
   readonly changed: (name: string, prompt: PoolPrompt | undefined) => void;
 }
 
-export function createEndpointPool(listener?: PoolListener): EndpointPool {
+export function createEndpointPool(listener: PoolListener | undefined): EndpointPool {
   const known = new Map<string, EndpointKnowledge>();
   const answers = createAnswerKnowledge();
   /** Time of work on prompts of all endpoints. Work counts for less, the longer ago it began. */
@@ -70,16 +86,18 @@ export function createEndpointPool(listener?: PoolListener): EndpointPool {
   }
 
   return {
-    pick: (now, { prompt, names, owner, turn }) => {
+    pick: (now, { prompt, among, owner, turn }) => {
       settle(now);
-      const outlooks = names.map((name) => of(name).outlook(now, prompt, { isOwner: name === owner }));
-      const picked = pick(outlooks, { busy: workMs / busyMs / Math.max(1, names.length), turn });
+      const outlooks = among.map(({ name, success }) =>
+        tried(of(name).outlook(now, prompt, { isOwner: name === owner }), success),
+      );
+      const picked = pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn });
       const outlook = outlooks[picked?.index ?? -1];
       return picked === undefined || outlook === undefined ? undefined : { ...outlook, ...picked };
     },
-    begin: (now, { name, prompt }) => {
+    begin: (now, { name, prompt, stream }) => {
       settle(now);
-      const attempt = of(name).begin(now, prompt);
+      const attempt = of(name).begin(now, prompt, { stream });
       workMs += attempt.workMs;
       if (listener === undefined) return attempt;
       listener.changed(name, prompt);
@@ -89,13 +107,17 @@ export function createEndpointPool(listener?: PoolListener): EndpointPool {
           attempt.first(at);
           listener.changed(name, undefined);
         },
-        ended: (at, outputTokens) => {
-          attempt.ended(at, outputTokens);
+        completed: (at, outputTokens) => {
+          attempt.completed(at, outputTokens);
+          listener.changed(name, undefined);
+        },
+        failed: (at) => {
+          attempt.failed(at);
           listener.changed(name, undefined);
         },
       };
     },
-    takeReport: (name) => of(name).takeReport(),
+    takeReport: (now, name) => of(name).takeReport(now),
     heard: (name, replica, report) => of(name).heard(replica, report),
     lost: (name, replica) => of(name).lost(replica),
     sentByOther: (now, { name, prompt }) => {
@@ -106,4 +128,11 @@ export function createEndpointPool(listener?: PoolListener): EndpointPool {
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);
     },
   };
+}
+
+/** The outlook with the attempts that usually fail before one succeeds. */
+function tried(outlook: Outlook, success: number): Outlook {
+  if (success >= 1) return outlook;
+  const tries = Math.min(mostTries, 1 / success);
+  return { ...outlook, firstMs: outlook.firstMs * tries, errorMs: outlook.errorMs * tries };
 }
