@@ -38,7 +38,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
   const running = newRunningDispatch(options, services);
   if (signal.aborted) leave(running);
   else {
-    listenForAbort(running);
+    running.stopListening = onAbort(signal, () => leave(running));
     services.hedges.earn();
     const first = firstBranch(asked.choices, plan.routes);
     running.branches.add(first);
@@ -47,11 +47,10 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
   return { ended: running.ended.promise, pause: () => pause(running), resume: () => resume(running) };
 }
 
-function listenForAbort(running: RunningDispatch): void {
-  const { signal } = running.options;
-  const aborted = (): void => leave(running);
-  signal.addEventListener('abort', aborted, { once: true });
-  running.stopListening = () => signal.removeEventListener('abort', aborted);
+/** Returns what removes the listener. A function that is written where a property is assigned would outlive its request (docs/decisions/0022). */
+function onAbort(signal: AbortSignal, leave: () => void): () => void {
+  signal.addEventListener('abort', leave, { once: true });
+  return () => signal.removeEventListener('abort', leave);
 }
 
 function start(running: RunningDispatch, branch: Branch, broken: BrokenAnswer | undefined): void {

@@ -6,16 +6,17 @@ import type { ExtProcServer } from '../../src/extproc/server.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { answerExtProc, unbounded } from './support/extproc.ts';
 
-// The edge gives up a connection on which a reader has taken nothing for 300 s while bytes wait for it. Here: for 2 s.
-const limitMs = 2_000;
+// The edge gives up a connection on which a reader has taken nothing for 300 s while bytes wait for it. Here: for 4 s.
+const limitMs = 4_000;
 const stated = '"int_value":300000';
 const shorter = (bootstrap: string): string => bootstrap.replace(stated, `"int_value":${limitMs}`);
 const never = (bootstrap: string): string => bootstrap.replace(stated, '"int_value":0');
 
 /** More than the kernel takes for both readers. */
-const pieces = 512;
+const pieces = 1_024;
 const piece = 'x'.repeat(16 * 1024);
-const pauseMs = 250;
+/** The kernel announces room to the sender only when a sixteenth of its buffer is free: a few pauses count as one. */
+const pauseMs = 150;
 
 let envoy: TestEnvoy;
 let service: ExtProcServer;
@@ -55,11 +56,13 @@ async function ask(name: string): Promise<Socket> {
 
 /** Takes some of an answer now and then, for three times the limit. */
 async function takeNowAndThen(socket: Socket): Promise<void> {
+  const givenUp = new AbortController();
+  socket.once('close', () => givenUp.abort(new Error('the edge gave up a reader who takes some')));
   for (let taken = 0; taken < (3 * limitMs) / pauseMs; taken += 1) {
     // The pause is what is tested: the reader is slow.
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
     socket.resume();
-    await once(socket, 'data');
+    await once(socket, 'data', { signal: givenUp.signal });
     socket.pause();
   }
 }

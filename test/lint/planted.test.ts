@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..', '..');
 const imports = 'eslint(no-restricted-imports)';
 const globals = 'eslint(no-restricted-globals)';
 const properties = 'eslint(no-restricted-properties)';
-const ambientDate = 'clock(no-ambient-date)';
+const ambientDate = 'weir(no-ambient-date)';
 
 interface Planted {
   readonly name: string;
@@ -120,6 +120,12 @@ const violations: readonly Planted[] = [
       ['a stage reads the environment', 'src/telemetry/a.ts', "export const level = process.env['LEVEL'];", globals],
       ['the control plane rolls dice', 'src/control/e.ts', 'export const chance = Math.random();', properties],
       ['the control plane arms a timer', 'src/control/f.ts', 'setTimeout(String, 1);', globals],
+      [
+        'a request leaves a function in the old generation',
+        'src/dispatch/h.ts',
+        'export const race: { stop?: () => void } = {};\nrace.stop = () => {};',
+        'weir(no-function-into-property)',
+      ],
       ['core opens a connection', 'src/core/e.ts', "export const got = fetch('http://127.0.0.1/');", globals],
       ['the pipeline draws random bytes', 'src/admission/a.ts', 'export const id = crypto.randomUUID();', globals],
       ['the service prints', 'src/cli/serve/serve.ts', "console.log('up');", 'eslint(no-console)'],
@@ -199,7 +205,7 @@ let found: readonly { readonly path: string; readonly rule: string }[];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'weir-lint-'));
-  for (const file of ['.oxlintrc.json', 'tsconfig.json', 'test/lint/clock-plugin.mjs']) {
+  for (const file of ['.oxlintrc.json', 'tsconfig.json', 'test/lint/weir-plugin.mjs']) {
     await cp(join(root, file), join(folder, file));
   }
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
