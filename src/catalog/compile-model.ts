@@ -89,6 +89,7 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
     prices,
     reasoning: { mode: spec.reasoning.mode, efforts: [...new Set(spec.reasoning.efforts)] },
     tokenizer: tokenizer && { path: tokenizer.path, tokensPerImage: tokenizer.tokensPerImage },
+    cacheSharing: spec.cacheSharing,
     hedging: spec.hedging.mode === 'Auto' ? 'Auto' : 'Disabled',
     serviceLevel: serviceLevel && {
       minAvailability: Number(serviceLevel.minAvailability),

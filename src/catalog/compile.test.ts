@@ -55,6 +55,7 @@ test('compiles a model with everything it says, prices exact', () => {
     reasoning: { mode: 'Optional', efforts: ['low', 'max'] },
     tokenizer: { path: 'qwen3-8b' },
     hedging: 'Disabled',
+    cacheSharing: 'Workspace',
     serviceLevel: { minAvailability: 0.99, windowSeconds: 900 },
     routes: [
       {
@@ -75,6 +76,7 @@ test('fills in the documented defaults', () => {
     prices: { inputCacheRead: 1_000_000n },
     reasoning: { mode: 'None', efforts: [] },
     hedging: 'Auto',
+    cacheSharing: 'Workspace',
     routes: [{ weight: 100, capabilities: {} }],
   });
 });

@@ -1,4 +1,5 @@
-import { isStandby, type KubeObject, type Model, type Route } from '../core/catalog.ts';
+import { isProvider, isStandby, type KubeObject, type Model, type Route } from '../core/catalog.ts';
+import { saltedEngines } from '../core/engine-name.ts';
 import { formatUsd } from '../core/money.ts';
 import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import { hasBackend, unreachableText } from './backend-status.ts';
@@ -70,10 +71,13 @@ interface ModelFacts {
 
 type ModelStatement = Statement<ModelConditionType>;
 
-function accepted({ result }: ModelFacts): ModelStatement {
+function accepted({ result, model, backends }: ModelFacts): ModelStatement {
   const type = 'Accepted';
   const own = ownProblems(result);
-  if (own.length === 0) return { type, status: 'True', reason: 'Accepted', message: '' };
+  if (own.length === 0) {
+    const message = model === undefined ? '' : undividedText(model, backends);
+    return { type, status: 'True', reason: message === '' ? 'Accepted' : 'CacheNotDivided', message };
+  }
   // Bad routes and taken aliases are left out. The Model is still accepted.
   if (result?.state === 'accepted') {
     const isAlias = own.every(({ problem: { field } }) => field.startsWith('spec.aliases'));
@@ -82,6 +86,17 @@ function accepted({ result }: ModelFacts): ModelStatement {
   }
   const reason = own.some(({ cause }) => cause === 'name-conflict') ? 'IdTaken' : 'Invalid';
   return { type, status: 'False', reason, message: faultsText(own) };
+}
+
+/** Names the routes whose engines share their prefix cache among all workspaces, although the model forbids it. Empty: none. */
+function undividedText({ cacheSharing, routes }: Model, backends: readonly string[]): string {
+  if (cacheSharing === 'All') return '';
+  const undivided = routes.filter(({ backend }) => !saltedEngines.has(backend.engine) && !isProvider(backend));
+  if (undivided.length === 0) return '';
+  const names = undivided.map(
+    ({ backend: { name, engine } }) => `spec.routes[${backends.indexOf(name)}].backend: "${name}" (${engine})`,
+  );
+  return `${names.join(', ')}: the engine cannot divide its prefix cache among workspaces; spec.cacheSharing: All accepts that`;
 }
 
 /** The problems of the object itself, without the problems of its references. */

@@ -64,6 +64,17 @@ describe('what the API server would not have let through', () => {
     expect(conditions['Servable']).toBe('True RoutesReady: ');
   });
 
+  it('names the routes whose engines cannot divide their cache, unless the model accepts that', () => {
+    const routes = [...goodModelSpec.routes, { backend: 'llama-b', upstreamModel: 'm' }];
+    const backends = [backend('vllm-a'), backend('llama-b', { engine: 'llamacpp' })];
+    expect(conditionsOf([...backends, model('a', { routes })], 'Model/a')['Accepted']).toBe(
+      'True CacheNotDivided: spec.routes[1].backend: "llama-b" (llamacpp): the engine cannot divide its prefix cache ' +
+        'among workspaces; spec.cacheSharing: All accepts that',
+    );
+    const shared = model('a', { routes, cacheSharing: 'All' });
+    expect(conditionsOf([...backends, shared], 'Model/a')['Accepted']).toBe('True Accepted: ');
+  });
+
   it('leaves out an alias that is taken', () => {
     const other = model('b', { id: 'qwen/other', aliases: ['qwen/qwen3-8b', 'fine'] });
     const conditions = conditionsOf([backend('vllm-a'), model('a'), other], 'Model/b');

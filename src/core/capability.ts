@@ -121,6 +121,8 @@ export interface RequestTarget {
   readonly parameters: readonly ParameterName[];
   /** Set when no tool may be called and the engine has no parameter to forbid calls. The engine then gets no tools. */
   readonly withholdsTools?: true | undefined;
+  /** Divides the engine's prefix cache: prompts with different salts share nothing. Absent: all prompts may share it. */
+  readonly cacheSalt?: string | undefined;
   /** How the conversation is written. Absent: in its original form. */
   readonly form?: MessageForm;
   readonly reasoning?: ReasoningSetting | undefined;

@@ -92,6 +92,9 @@ export const isStandby = ({ weight }: Pick<Route, 'weight'>): boolean => weight 
 /** Whether a model reasons, and whether reasoning can be switched off. */
 export const reasoningModes = ['None', 'Optional', 'Always'] as const;
 
+/** Whose prompts may share what an engine has in its prefix cache: those of one workspace, or all. */
+export const cacheSharings = ['Workspace', 'All'] as const;
+
 /** An entry of the catalog, compiled. docs/reference/api.md §2.1. */
 export interface Model {
   /** Lowercase `<org>/<model>`. */
@@ -117,6 +120,7 @@ export interface Model {
       }
     | undefined;
   readonly hedging: 'Disabled' | 'Auto';
+  readonly cacheSharing: (typeof cacheSharings)[number];
   readonly serviceLevel?: { readonly minAvailability: number; readonly windowSeconds: number } | undefined;
   readonly routes: readonly Route[];
 }

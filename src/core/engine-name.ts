@@ -5,4 +5,7 @@ const providerNames = ['deepseek', 'dashscope', 'moonshot', 'zai', 'fireworks', 
 export const engineNames = ['openai', 'vllm', 'sglang', 'llamacpp', 'ollama', 'tgi', ...providerNames] as const;
 export type EngineName = (typeof engineNames)[number];
 
+/** Engines whose prefix cache can be divided: prompts with different salts share nothing. The others ignore a salt, or refuse it. */
+export const saltedEngines: ReadonlySet<EngineName> = new Set(['vllm', 'sglang']);
+
 export const providerEngines: ReadonlySet<EngineName> = new Set(providerNames);

@@ -25,7 +25,7 @@ import {
   readPrompt,
 } from './accept-request.ts';
 import { operationOf, type OtherServices, replyOther } from './operation.ts';
-import { countersFor, countingOf, planRequest, type PlanServices, planWithBlocks } from './plan-request.ts';
+import { countersFor, countingOf, planRequest, type PlanServices, planForCaches } from './plan-request.ts';
 import { replyRefusal } from './reply.ts';
 import { serveRequest, type ServeServices } from './serve-request.ts';
 
@@ -112,7 +112,7 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
     const planned = planRequest(asked, services);
     const context = { model: planned.model, tokenizers, counting: countingOf(planned) };
     await checkContext(prepared, context);
-    const plan = await planWithBlocks(planned, asked, services);
+    const plan = await planForCaches(planned, asked, services);
     const counters = countersFor(prepared, context);
     const settlement = createSettlement(
       { ...request, prepared, plan, counters, searchPrice: services.search?.price, accrue: admitted.adjust },

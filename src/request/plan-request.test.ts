@@ -1,20 +1,29 @@
 import { describe, expect, it } from 'vitest';
-import type { Route } from '../core/catalog.ts';
+import type { Model, Route } from '../core/catalog.ts';
+import type { EngineName } from '../core/engine-name.ts';
 import type { Plan } from '../core/plan.ts';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
 import { uncounted } from '../../test/support/uncounted.ts';
-import { planWithBlocks } from './plan-request.ts';
+import { planForCaches } from './plan-request.ts';
 import { prepareHere } from './prepare.ts';
 
-const planOf = (route: Route): Plan => ({
-  model: modelOf([route]),
+const planOf = (route: Route, cacheSharing: Model['cacheSharing']): Plan => ({
+  model: modelOf([route], { cacheSharing }),
   routes: [{ route, target: targetOf(route.backend.name) }],
 });
 
+interface PlannedOptions {
+  readonly endpoints?: number;
+  readonly route?: Route;
+  readonly workspaceId?: string;
+  readonly secret?: string;
+  readonly cacheSharing?: Model['cacheSharing'];
+}
+
 /** The plan of a prompt of 3,000 characters, over a route with so many endpoints. */
-async function planned(options: { endpoints: number; route?: Route; workspaceId?: string; secret?: string }) {
-  const { endpoints, route = routeOf('a'), secret = 'secret' } = options;
+async function planned(options: PlannedOptions = {}) {
+  const { endpoints = 2, route = routeOf('a'), secret = 'secret', cacheSharing = 'Workspace' } = options;
   const messages = [{ role: 'user', content: 'word '.repeat(600) }];
   const body = new TextEncoder().encode(JSON.stringify({ model: 'demo/tiny', messages }));
   const prepared = prepareHere(body, { surface: 'chat', countPrompt: uncounted });
@@ -24,7 +33,7 @@ async function planned(options: { endpoints: number; route?: Route; workspaceId?
     watch: { progress: () => undefined, attempt: () => expect.fail() },
   };
   const health = { endpointsLeft: () => endpoints };
-  return planWithBlocks(planOf(route), { request, prepared }, { sharedSecret: () => secret, health });
+  return planForCaches(planOf(route, cacheSharing), { request, prepared }, { sharedSecret: () => secret, health });
 }
 
 describe('the blocks of a prompt', () => {
@@ -42,10 +51,39 @@ describe('the blocks of a prompt', () => {
   });
 
   it('are the same for the same workspace and secret, and for no others', async () => {
-    const digests = async (of: { workspaceId?: string; secret?: string } = {}) =>
-      (await planned({ endpoints: 2, ...of })).poolPrompt?.digests;
+    const digests = async (of: PlannedOptions = {}) => (await planned(of)).poolPrompt?.digests;
     expect(await digests()).toEqual(await digests());
     expect(await digests({ workspaceId: 'another' })).not.toEqual(await digests());
     expect(await digests({ secret: 'another' })).not.toEqual(await digests());
+  });
+
+  it('are the same for all workspaces where the model shares its cache among all', async () => {
+    const digests = async (workspaceId: string) =>
+      (await planned({ workspaceId, cacheSharing: 'All' })).poolPrompt?.digests;
+    expect(await digests('one')).toEqual(await digests('another'));
+  });
+});
+
+describe('the salt of an engine’s prefix cache', () => {
+  const saltOf = async (options: PlannedOptions): Promise<string | undefined> =>
+    (await planned(options)).routes[0].target.cacheSalt;
+  const on = (engine: EngineName): Route => {
+    const plain = routeOf('a');
+    return { ...plain, backend: { ...plain.backend, engine } };
+  };
+
+  it('is the same for a workspace, and another one for each other workspace and secret', async () => {
+    const own = await saltOf({ workspaceId: 'one' });
+    expect(own).toMatch(/^[0-9a-f]{16}$/);
+    expect(await saltOf({ workspaceId: 'one', endpoints: 1 })).toBe(own);
+    expect(await saltOf({ workspaceId: 'two' })).not.toBe(own);
+    expect(await saltOf({ workspaceId: 'one', secret: 'another' })).not.toBe(own);
+  });
+
+  it('is sent to engines that know it, and not where all workspaces share the cache', async () => {
+    expect(await saltOf({ route: on('sglang') })).toBeDefined();
+    for (const engine of ['llamacpp', 'ollama', 'tgi', 'openai', 'deepseek'] as const)
+      expect(await saltOf({ route: on(engine) })).toBeUndefined();
+    expect(await saltOf({ cacheSharing: 'All' })).toBeUndefined();
   });
 });

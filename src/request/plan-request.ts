@@ -1,12 +1,14 @@
 import { isProvider, type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
 import { asFailure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
-import type { Plan } from '../core/plan.ts';
+import { saltedEngines } from '../core/engine-name.ts';
+import type { Plan, PlannedRoute } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import type { AffinityOf } from '../routing/affinity.ts';
+import { keyedDigest } from '../routing/keyed-digest.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { type ContextOptions, makePlan } from '../routing/plan.ts';
 import { poolPromptOf } from '../routing/pool/prompt-blocks.ts';
@@ -55,30 +57,41 @@ export function planRequest({ request, prepared, snapshot }: RequestToPlan, serv
 
 const nowhere: ReadonlySet<string> = new Set();
 
-/** What the blocks of a prompt are made with. */
-export interface BlockServices {
+/** What engines' caches are divided and picked by. */
+export interface CacheServices {
   /** Common to all replicas, and known to nothing else. */
   readonly sharedSecret: () => string;
   readonly health: Pick<Health, 'endpointsLeft'>;
 }
 
 /**
- * Adds the prompt's blocks to a plan, by which an endpoint is picked. Where no route has several endpoints of its own, there is nothing
- * to pick, and the text is not read.
+ * Adds to a plan what concerns the prefix caches of engines: the salt that keeps workspaces apart, and the prompt's blocks, by which an
+ * endpoint is picked. Where no route has several endpoints of its own, there is nothing to pick, and the text is not read.
  */
-export async function planWithBlocks(
+export async function planForCaches(
   plan: Plan,
   { request, prepared }: Pick<RequestToPlan, 'request' | 'prepared'>,
-  { sharedSecret, health }: BlockServices,
+  { sharedSecret, health }: CacheServices,
 ): Promise<Plan> {
-  const { model, routes } = plan;
-  const hasPool = routes.some(
+  const { model } = plan;
+  const secret = sharedSecret();
+  const sharer = model.cacheSharing === 'All' ? undefined : request.credential.workspace.id;
+  const salted = sharer === undefined ? plan : saltedPlan(plan, keyedDigest(secret, `cache of ${sharer}`));
+  const hasPool = plan.routes.some(
     ({ route }) => !isProvider(route.backend) && health.endpointsLeft({ route, avoid: nowhere }) > 1,
   );
-  if (!hasPool) return plan;
-  const key = { secret: sharedSecret(), scope: `${request.credential.workspace.id} ${model.id}` };
-  const blocks = await prepared.blocksFor(key);
-  return { ...plan, poolPrompt: poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model))) };
+  if (!hasPool) return salted;
+  const blocks = await prepared.blocksFor({ secret, scope: `${sharer ?? ''} ${model.id}` });
+  return { ...salted, poolPrompt: poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model))) };
+}
+
+function saltedPlan(plan: Plan, cacheSalt: string): Plan {
+  const salt = (planned: PlannedRoute): PlannedRoute =>
+    saltedEngines.has(planned.route.backend.engine)
+      ? { ...planned, target: { ...planned.target, cacheSalt } }
+      : planned;
+  const [first, ...others] = plan.routes;
+  return { ...plan, routes: [salt(first), ...others.map(salt)] };
 }
 
 /** How a prompt is counted on the route that is tried first. Undefined: the model has no tokenizer. */

@@ -137,6 +137,8 @@ describe('the answer', () => {
     expect(await cached(messages)).toBe(0);
     expect(await cached([messages[0] ?? {}, ...user('two')])).toBe(8);
     expect(await cached([...messages, { role: 'assistant', content: 'a' }, ...user('three')])).toBe(13);
+    const salted = objectOr((await post({ messages, cache_salt: 'x' })).json['usage']);
+    expect(objectOr(salted['prompt_tokens_details'])['cached_tokens']).toBe(0);
   });
 });
 

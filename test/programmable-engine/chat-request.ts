@@ -19,6 +19,8 @@ export interface ChatRequest {
   readonly seed: number | undefined;
   readonly tools: readonly Tool[];
   readonly toolsText: string;
+  /** Prompts with different salts share no cache. Empty: none was sent. */
+  readonly cacheSalt: string;
   readonly toolChoice: ToolChoice;
   readonly parallelCalls: boolean;
   readonly responseFormat: ResponseFormat;
@@ -65,6 +67,7 @@ export function readChatRequest(body: JsonObject, messages: readonly ChatMessage
     seed: readInteger(body, 'seed', { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }),
     tools,
     toolsText: tools.length === 0 ? '' : JSON.stringify(body['tools']),
+    cacheSalt: typeof body['cache_salt'] === 'string' ? body['cache_salt'] : '',
     toolChoice: readToolChoice(body['tool_choice'], { tools, strict }),
     parallelCalls: body['parallel_tool_calls'] !== false,
     responseFormat: readResponseFormat(body, strict),

@@ -13,7 +13,7 @@ export function createPromptMemory(limit = 20_000): PromptMemory {
   const known = new Set<string>();
   return {
     recall: (request, tokens) => {
-      let print = fingerprint([request.toolsText]);
+      let print = fingerprint([request.cacheSalt, request.toolsText]);
       let seen = 0;
       let cached = 0;
       let unbroken = true;

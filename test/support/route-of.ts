@@ -56,6 +56,7 @@ export function modelOf(routes: readonly Route[], fields: Partial<Model> = {}): 
     prices: tinyPrices,
     reasoning: { mode: 'None', efforts: [] },
     hedging: 'Disabled',
+    cacheSharing: 'Workspace',
     routes,
     ...fields,
   };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { capabilities } from './capabilities.ts';
 import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
-import { modalities, reasoningModes } from '../../core/catalog.ts';
+import { cacheSharings, modalities, reasoningModes } from '../../core/catalog.ts';
 import { reasoningEfforts } from '../../core/request.ts';
 
 const modelId = shaped(
@@ -199,6 +199,11 @@ const modelFields = z.strictObject({
     })
     .prefault({})
     .meta({ description: 'Whether slow starts are hedged. Default: yes.' }),
+  cacheSharing: z.enum(cacheSharings).default('Workspace').meta({
+    description:
+      'Whose prompts share the prefix cache of an engine. Workspace: a workspace cannot find out from the time to the first token what another one has sent. All: for public prompts, or where all workspaces trust each other. vLLM and SGLang divide their cache; the condition Accepted names routes whose engines cannot. Default Workspace.',
+    example: 'Workspace',
+  }),
   routes: routes.meta({ description: 'The backends that serve the model, 1 to 64, each once.' }),
   retireAt: instant.optional().meta({
     description: 'When the model leaves; honoured no earlier than 14 days after it was first seen. Default: never.',

@@ -39,3 +39,18 @@ describe('a request that no tool be called', () => {
     expect(toldOfTools(engine, capabilities)).toEqual(expected);
   });
 });
+
+describe('a prefix cache', () => {
+  const bodyFor = (cacheSalt: string | undefined): unknown => {
+    const route = routeOf('a');
+    const request = readRequest({ ...asked, cache_salt: 'the caller’s' });
+    const [candidate] = eligibleRoutes(request, modelOf([route]), capabilitiesOf);
+    if (candidate === undefined) throw new Error('no route');
+    return JSON.parse(writeRequest(request, { ...candidate.target, cacheSalt }));
+  };
+
+  it('is divided by the gateway’s salt, never by the caller’s', () => {
+    expect(bodyFor('salt')).toMatchObject({ cache_salt: 'salt' });
+    expect(bodyFor(undefined)).not.toHaveProperty('cache_salt');
+  });
+});

@@ -24,6 +24,7 @@ export function writeRequest(request: Request, target: RequestTarget): string {
     messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, engine)],
     ...writeContinuation(partial),
     ...writeSampling(request, target),
+    cache_salt: target.cacheSalt,
     [engine.capField]: maxOutputTokens,
     ...toolFields,
     ...(responseFormat && responseFormat.type !== 'text' && engine.writeResponseFormat(responseFormat)),
