@@ -5,18 +5,18 @@ import type { InSlices } from '../../core/clock.ts';
 import type { Fault } from '../../core/event.ts';
 import type { RefusingLimit } from '../../core/failure.ts';
 import type { RequestEnd } from '../../core/request-end.ts';
-import type { AttemptReason, AttemptStep, SearchRecord } from '../../core/telemetry.ts';
+import type { AttemptReason, SearchRecord } from '../../core/telemetry.ts';
 import { countersOf, histogramsOf } from './declare.ts';
 import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, renderMetrics } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
-import { createModelMetrics, type ModelMetrics } from './model-metrics.ts';
+import { type AttemptCause, createModelMetrics, type ModelMetrics } from './model-metrics.ts';
 import { limitNames, uploadBounds } from '../../core/limits.ts';
 import { shedReasons } from '../../core/load.ts';
 
 export interface Metrics {
   readonly ended: (end: RequestEnd) => void;
   readonly outcome: (outcome: Outcome) => void;
-  readonly attempt: (routeId: string, why: { readonly reason: AttemptReason; readonly step: AttemptStep }) => void;
+  readonly attempt: (routeId: string, why: AttemptCause) => void;
   readonly won: (routeId: string, reason: AttemptReason) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
   readonly implausibleUsage: (routeId: string) => void;
