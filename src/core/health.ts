@@ -84,6 +84,18 @@ export interface AttemptPlace {
   readonly picked?: EndpointPick | undefined;
 }
 
+export interface FirstTokenAsk {
+  readonly stream: boolean;
+  readonly poolPrompt: PoolPrompt;
+}
+
+/** The expected time to a first token, ms. */
+export interface FirstTokenWait {
+  readonly firstMs: number;
+  /** The time without the work of others. */
+  readonly aloneMs: number;
+}
+
 /** The live state of all routes: dispatch reports its attempts to it, and asks it before each attempt. */
 export interface Health {
   /**
@@ -96,6 +108,11 @@ export interface Health {
   readonly failedOn: (prompt: number) => number;
   /** How many endpoints a route has besides the avoided ones, healthy or not. */
   readonly endpointsLeft: (others: OtherEndpoints) => number;
+  /**
+   * How long the first token of a prompt would take on the endpoint of a route that answers soonest. Undefined: not known, because an
+   * endpoint has not answered yet, or because none is available.
+   */
+  readonly firstTokenWait: (route: Route, options: FirstTokenAsk) => FirstTokenWait | undefined;
   /**
    * When to hedge an attempt that has `others` in reserve; undefined: never (no other, or hedging is off under load).
    */

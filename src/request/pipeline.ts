@@ -25,7 +25,7 @@ import {
   readPrompt,
 } from './accept-request.ts';
 import { operationOf, type OtherServices, replyOther } from './operation.ts';
-import { countersFor, countingOf, planRequest, type PlanServices, planForCaches } from './plan-request.ts';
+import { checkWait, countersFor, countingOf, planRequest, type PlanServices, planForCaches } from './plan-request.ts';
 import { replyRefusal } from './reply.ts';
 import { serveRequest, type ServeServices } from './serve-request.ts';
 
@@ -113,6 +113,7 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
     const context = { model: planned.model, tokenizers, counting: countingOf(planned) };
     await checkContext(prepared, context);
     const plan = await planForCaches(planned, asked, services);
+    checkWait(plan, asked, services);
     const counters = countersFor(prepared, context);
     const settlement = createSettlement(
       { ...request, prepared, plan, counters, searchPrice: services.search?.price, accrue: admitted.adjust },

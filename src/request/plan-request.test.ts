@@ -8,8 +8,8 @@ import { uncounted } from '../../test/support/uncounted.ts';
 import { planForCaches } from './plan-request.ts';
 import { prepareHere } from './prepare.ts';
 
-const planOf = (route: Route, cacheSharing: Model['cacheSharing']): Plan => ({
-  model: modelOf([route], { cacheSharing }),
+const planOf = (route: Route, fields: Partial<Model>): Plan => ({
+  model: modelOf([route], fields),
   routes: [{ route, target: targetOf(route.backend.name) }],
 });
 
@@ -19,11 +19,12 @@ interface PlannedOptions {
   readonly workspaceId?: string;
   readonly secret?: string;
   readonly cacheSharing?: Model['cacheSharing'];
+  readonly serviceLevel?: Model['serviceLevel'];
 }
 
 /** The plan of a prompt of 3,000 characters, over a route with so many endpoints. */
 async function planned(options: PlannedOptions = {}) {
-  const { endpoints = 2, route = routeOf('a'), secret = 'secret', cacheSharing = 'Workspace' } = options;
+  const { endpoints = 2, route = routeOf('a'), secret = 'secret', cacheSharing = 'Workspace', serviceLevel } = options;
   const messages = [{ role: 'user', content: 'word '.repeat(600) }];
   const body = new TextEncoder().encode(JSON.stringify({ model: 'demo/tiny', messages }));
   const prepared = prepareHere(body, { surface: 'chat', countPrompt: uncounted });
@@ -33,7 +34,11 @@ async function planned(options: PlannedOptions = {}) {
     watch: { progress: () => undefined, attempt: () => expect.fail() },
   };
   const health = { endpointsLeft: () => endpoints };
-  return planForCaches(planOf(route, cacheSharing), { request, prepared }, { sharedSecret: () => secret, health });
+  return planForCaches(
+    planOf(route, { cacheSharing, serviceLevel }),
+    { request, prepared },
+    { sharedSecret: () => secret, health },
+  );
 }
 
 describe('the blocks of a prompt', () => {
@@ -41,6 +46,11 @@ describe('the blocks of a prompt', () => {
     const { poolPrompt } = await planned({ endpoints: 2 });
     expect(poolPrompt?.digests).toHaveLength(5);
     expect(poolPrompt?.ends.at(-1)).toBeLessThan(poolPrompt?.tokens ?? 0);
+  });
+
+  it('are made for one endpoint, too, where the model has an objective for the first token', async () => {
+    const serviceLevel = { minAvailability: 0.9, windowSeconds: 900, firstTokenMs: 2000 };
+    expect((await planned({ endpoints: 1, serviceLevel })).poolPrompt).toBeDefined();
   });
 
   it('are not made where there is one endpoint, or a provider that has its own', async () => {

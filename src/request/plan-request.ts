@@ -5,6 +5,7 @@ import { saltedEngines } from '../core/engine-name.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
+import { checkFirstToken } from '../admission/overload.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import type { AffinityOf } from '../routing/affinity.ts';
@@ -66,7 +67,8 @@ export interface CacheServices {
 
 /**
  * Adds to a plan what concerns the prefix caches of engines: the salt that keeps workspaces apart, and the prompt's blocks, by which an
- * endpoint is picked. Where no route has several endpoints of its own, there is nothing to pick, and the text is not read.
+ * endpoint is picked. Where no route has several endpoints of its own, there is nothing to pick, and the text is not read, unless the model has an
+ * objective for the first token.
  */
 export async function planForCaches(
   plan: Plan,
@@ -77,12 +79,30 @@ export async function planForCaches(
   const secret = sharedSecret();
   const sharer = model.cacheSharing === 'All' ? undefined : request.credential.workspace.id;
   const salted = sharer === undefined ? plan : saltedPlan(plan, keyedDigest(secret, `cache of ${sharer}`));
+  const least = model.serviceLevel?.firstTokenMs === undefined ? 2 : 1;
   const hasPool = plan.routes.some(
-    ({ route }) => !isProvider(route.backend) && health.endpointsLeft({ route, avoid: nowhere }) > 1,
+    ({ route }) => !isProvider(route.backend) && health.endpointsLeft({ route, avoid: nowhere }) >= least,
   );
   if (!hasPool) return salted;
   const blocks = await prepared.blocksFor({ secret, scope: `${sharer ?? ''} ${model.id}` });
   return { ...salted, poolPrompt: poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model))) };
+}
+
+/** Refuses a request that would wait too long for its first token, by the `serviceLevel` of its model. */
+export function checkWait(
+  { model, routes, poolPrompt }: Plan,
+  { request, prepared }: Pick<RequestToPlan, 'request' | 'prepared'>,
+  { health, random }: { readonly health: Pick<Health, 'firstTokenWait'>; readonly random: () => number },
+): void {
+  if (poolPrompt === undefined) return;
+  const { stream } = prepared.request;
+  const waits = routes.map(({ route }) => health.firstTokenWait(route, { stream, poolPrompt }));
+  try {
+    checkFirstToken(model, waits, random);
+  } catch (error) {
+    request.watch.progress({ kind: 'unavailable' });
+    throw error;
+  }
 }
 
 function saltedPlan(plan: Plan, cacheSalt: string): Plan {

@@ -106,6 +106,8 @@ export function createHealth({ clock, random, endpoints, ...options }: HealthOpt
     failedOn: (prompt) => prompts.places(elapsed(), prompt),
     endpointsLeft: ({ route, avoid }) =>
       endpoints.of(route.backend.cluster.name).reduce((count, { name }) => count + (avoid.has(name) ? 0 : 1), 0),
+    firstTokenWait: (route, ask) =>
+      isProvider(route.backend) ? undefined : healthOf(route).firstTokenWait(elapsed(), ask),
     hedge: ({ route, endpoint }, { stream, others }) =>
       hedgeAdvice(healthOf(route), {
         now: elapsed(),

@@ -128,5 +128,29 @@ describe('the endpoint of a prompt', () => {
   });
 });
 
+describe('the wait for a first token', () => {
+  it('is that of the endpoint that answers soonest, and grows with the work of others', () => {
+    const { health, route, serve, begin } = watch();
+    const ask = { stream: true, poolPrompt: promptOf(50_000, 20) };
+    expect(health.firstTokenWait(route, ask)).toBeUndefined();
+    for (const number of [1, 2, 3, 4])
+      for (let time = 0; time < 20; time += 1)
+        serve({ poolPrompt: promptOf(number * 10_000 + time * 100, 20), avoid: others(`10.0.0.${number}:8000`) });
+    const idle = health.firstTokenWait(route, ask);
+    expect(idle?.firstMs).toBe(idle?.aloneMs);
+    for (const number of [1, 2, 3])
+      begin({ poolPrompt: promptOf(number * 100_000, 200), avoid: others(`10.0.0.${number}:8000`) });
+    expect(health.firstTokenWait(route, ask)?.firstMs).toBeCloseTo(idle?.firstMs ?? 0, -1);
+    begin({ poolPrompt: promptOf(900_000, 200), avoid: others('10.0.0.4:8000') });
+    expect(health.firstTokenWait(route, ask)?.firstMs).toBeGreaterThan((idle?.firstMs ?? 0) * 3);
+  });
+
+  it('is not known of a provider', () => {
+    const { health, route, serve } = watch({ engine: 'fireworks' });
+    serve({ poolPrompt: promptOf(0, 20) });
+    expect(health.firstTokenWait(route, { stream: true, poolPrompt: promptOf(0, 20) })).toBeUndefined();
+  });
+});
+
 const others = (name: string): ReadonlySet<string> =>
   new Set([1, 2, 3, 4].map((number) => endpointOf('a', number).name).filter((other) => other !== name));

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../core/endpoint.ts';
 import { isProvider, type Route } from '../../core/catalog.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
-import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
+import type { AttemptEnd, AttemptRecord, FirstTokenAsk, FirstTokenWait } from '../../core/health.ts';
 import type { EndpointPick, PoolPrompt } from '../../core/pool-prompt.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
 import { blameOf, type EndpointAttempt, type EndpointRecord } from './endpoint-attempt.ts';
@@ -34,6 +34,8 @@ export interface RouteHealth {
   readonly named: (endpoint: string | undefined) => EndpointHealth | undefined;
   readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
   readonly status: (now: number, ask: StatusAsk) => RouteStatus;
+  /** See `Health.firstTokenWait`. */
+  readonly firstTokenWait: (now: number, ask: FirstTokenAsk) => FirstTokenWait | undefined;
   /** Whether no endpoint accepts an attempt. */
   readonly isOut: (now: number) => boolean;
   /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
@@ -217,6 +219,13 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     begin,
     status,
     record: recorder.record,
+    firstTokenWait: (now, { stream, poolPrompt }) => {
+      const among = endpoints().flatMap((health) => {
+        const { state, success } = health.status(now, stream);
+        return state === 'available' ? [{ name: health.endpoint.name, success }] : [];
+      });
+      return pool.pool.firstTokenWait(now, { prompt: poolPrompt, among });
+    },
     isOut: (now) => endpoints().every((health) => health.isOut(now)),
     isServing: (now, isUsed) => endpoints().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
     firstOutputs: (stream) => (stream ? streams : wholes),

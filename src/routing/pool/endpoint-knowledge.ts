@@ -1,4 +1,5 @@
 import { createDecayedMean } from '../health/decayed-mean.ts';
+import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { EndpointReport, EndpointWork } from '../../core/pool-report.ts';
 import { createHeldBlocks } from './held-blocks.ts';
@@ -12,6 +13,8 @@ export interface EndpointKnowledge {
    * it counts as the holder of the whole prompt.
    */
   readonly outlook: (now: number, prompt: PoolPrompt, options: { readonly isOwner: boolean }) => Outlook;
+  /** Undefined: no first token has been measured. */
+  readonly firstTokenWait: (now: number, prompt: PoolPrompt) => FirstTokenWait | undefined;
   readonly begin: (now: number, prompt: PoolPrompt, options: { readonly stream: boolean }) => PoolAttempt;
   /** What the other replicas have to know. Takes the steps of the capacity. */
   readonly takeReport: (now: number) => EndpointReport;
@@ -83,6 +86,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
   const others = new Map<string, EndpointWork>();
   let ofOthers: EndpointWork = { aheadTokens: 0, underWay: 0 };
   let isUntried = true;
+  let isMeasured = false;
 
   const aheadTokens = (): number => own.aheadTokens + ofOthers.aheadTokens;
   const underWay = (): number => own.underWay + ofOthers.underWay;
@@ -121,6 +125,12 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         slowerMs: answers.slowerMs(now, underWay()),
       };
     },
+    firstTokenWait: (now, prompt) => {
+      if (!isMeasured) return undefined;
+      settleUnseen(now);
+      const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));
+      return { firstMs: prefill.msFor(aheadTokens() + ownTokens), aloneMs: prefill.msFor(ownTokens) };
+    },
     begin: (begunAt, prompt, { stream }) => {
       settleUnseen(begunAt);
       const expected = held.tokensOf(prompt);
@@ -151,6 +161,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
           first = { at: now, underWay: underWay() };
           computed();
           prefill.measured(work, now - begunAt);
+          isMeasured = true;
         },
         cached: (actual) => held.reported({ expected, actual }),
         completed: (now, outputTokens) => {

@@ -4,6 +4,7 @@ import {
   type EndpointKnowledge,
   type PoolAttempt,
 } from './endpoint-knowledge.ts';
+import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { EndpointReport } from '../../core/pool-report.ts';
 import { type Outlook, pick, type Pick } from './pick.ts';
@@ -12,6 +13,11 @@ import { type Outlook, pick, type Pick } from './pick.ts';
 export interface EndpointPool {
   /** Picks one of these endpoints. Undefined: there is none. */
   readonly pick: (now: number, options: PoolPickOptions) => PoolPick | undefined;
+  /** The least of the waits at these endpoints. Undefined: there is none, or one of them has not been measured. */
+  readonly firstTokenWait: (
+    now: number,
+    options: { readonly prompt: PoolPrompt; readonly among: readonly PoolCandidate[] },
+  ) => FirstTokenWait | undefined;
   /** An attempt is sent to an endpoint. */
   readonly begin: (now: number, attempt: BegunInPool) => PoolAttempt;
   /** See `EndpointKnowledge`, for the endpoint of this name. */
@@ -94,6 +100,15 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       const picked = pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn });
       const outlook = outlooks[picked?.index ?? -1];
       return picked === undefined || outlook === undefined ? undefined : { ...outlook, ...picked };
+    },
+    firstTokenWait: (now, { prompt, among }) => {
+      let least: FirstTokenWait | undefined;
+      for (const { name } of among) {
+        const wait = of(name).firstTokenWait(now, prompt);
+        if (wait === undefined) return undefined;
+        if (least === undefined || wait.firstMs < least.firstMs) least = wait;
+      }
+      return least;
     },
     begin: (now, { name, prompt, stream }) => {
       settle(now);

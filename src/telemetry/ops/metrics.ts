@@ -54,7 +54,7 @@ const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 
 const limits: readonly RefusingLimit[] = [
   ...limitNames,
-  ...(['address-blocked', 'ledger'] as const),
+  ...(['address-blocked', 'ledger', 'first-token'] as const),
   ...uploadBounds.map((bound) => `upload-${bound}` as const),
   ...shedReasons,
 ];
