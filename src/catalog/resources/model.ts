@@ -187,12 +187,10 @@ const modelFields = z.strictObject({
     .meta({
       description: 'Tokenizer and chat template, to count prompts exactly. Default: the engine decides what fits.',
     }),
-  serviceLevel: serviceLevel
-    .optional()
-    .meta({
-      description:
-        'When the model is listed, and when its requests are refused. Default: listed whenever it can be served.',
-    }),
+  serviceLevel: serviceLevel.optional().meta({
+    description:
+      'When the model is listed, and when its requests are refused. Default: listed whenever it can be served.',
+  }),
   hedging: z
     .strictObject({
       mode: z

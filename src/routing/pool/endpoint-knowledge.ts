@@ -13,6 +13,8 @@ export interface EndpointKnowledge {
    * it counts as the holder of the whole prompt.
    */
   readonly outlook: (now: number, prompt: PoolPrompt, options: { readonly isOwner: boolean }) => Outlook;
+  /** Whether no attempt is under way, as far as is known. */
+  readonly isIdle: () => boolean;
   /** Undefined: no first token has been measured. */
   readonly firstTokenWait: (now: number, prompt: PoolPrompt) => FirstTokenWait | undefined;
   readonly begin: (now: number, prompt: PoolPrompt, options: { readonly stream: boolean }) => PoolAttempt;
@@ -29,7 +31,8 @@ export interface EndpointKnowledge {
 export interface PoolAttempt {
   /** Expected time for which the endpoint works on the prompt, ms. */
   readonly workMs: number;
-  readonly first: (now: number) => void;
+  /** True: the first token came much sooner than was known of the endpoint. */
+  readonly first: (now: number) => boolean;
   /** The engine has reported how many tokens of the prompt it had in its cache. */
   readonly cached: (tokens: number) => void;
   /** Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. */
@@ -125,6 +128,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         slowerMs: answers.slowerMs(now, underWay()),
       };
     },
+    isIdle: () => underWay() === 0,
     firstTokenWait: (now, prompt) => {
       if (!isMeasured) return undefined;
       settleUnseen(now);
@@ -157,11 +161,11 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       return {
         workMs: ownTokens * prefill.eachMs(),
         first: (now) => {
-          if (first !== undefined || isOver || !stream) return;
+          if (first !== undefined || isOver || !stream) return false;
           first = { at: now, underWay: underWay() };
           computed();
-          prefill.measured(work, now - begunAt);
           isMeasured = true;
+          return prefill.measured(work, now - begunAt);
         },
         cached: (actual) => held.reported({ expected, actual }),
         completed: (now, outputTokens) => {

@@ -61,8 +61,16 @@ export type PoolPick = Pick & Outlook;
 /** How far back the share of busy time looks, ms. */
 const busyMs = 30_000;
 
+/** A second random number is made of the digits of the first one that the choice among equals does not use. */
+const lucks = 1009;
 /** An endpoint that fails is asked again, or another one is: the time until an answer counts so many times at most. */
 const mostTries = 10;
+
+/**
+ * An idle endpoint that was not picked so many times in a row, or so many times for each endpoint, gets one attempt: the knowledge that
+ * it is slow may be out of date. So at most one attempt in a hundred is made to find out.
+ */
+const passedOver = { least: 100, forEach: 10 } as const;
 
 /** Receives the changes of this replica's own work. */
 export interface PoolListener {
@@ -76,6 +84,11 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   /** Time of work on prompts of all endpoints. Work counts for less, the longer ago it began. */
   let workMs = 0;
   let asOf = 0;
+  let attempts = 0;
+  /** For each endpoint, how many attempts there were in all when its last one began, or when it was first seen. */
+  const lastAt = new Map<string, number>();
+  /** Endpoints that were picked after a long time, and proved faster than was known each time since then. */
+  const explored = new Set<string>();
 
   function of(name: string): EndpointKnowledge {
     let knowledge = known.get(name);
@@ -84,6 +97,22 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       known.set(name, knowledge);
     }
     return knowledge;
+  }
+
+  /** The index of an idle endpoint that had no attempt for long, or that proves faster each time. */
+  function longPassedOver(among: readonly PoolCandidate[]): number | undefined {
+    const most = Math.max(passedOver.least, passedOver.forEach * among.length);
+    for (const [index, { name }] of among.entries()) {
+      const last = lastAt.get(name);
+      if (last === undefined) lastAt.set(name, attempts);
+      else if ((explored.has(name) || attempts - last > most) && of(name).isIdle()) return index;
+    }
+    return undefined;
+  }
+
+  function began(name: string): void {
+    attempts += 1;
+    lastAt.set(name, attempts);
   }
 
   function settle(now: number): void {
@@ -95,9 +124,14 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     pick: (now, { prompt, among, owner, turn }) => {
       settle(now);
       const outlooks = among.map(({ name, success }) =>
-        tried(of(name).outlook(now, prompt, { isOwner: name === owner }), success),
+        tried(of(name).outlook(now, prompt, { isOwner: name === owner }), { success, turn }),
       );
-      const picked = pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn });
+      const passed = longPassedOver(among);
+      const picked: Pick | undefined =
+        passed === undefined
+          ? pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn })
+          : { index: passed, why: 'explored' };
+      if (picked?.why === 'explored') explored.add(among[picked.index]?.name ?? '');
       const outlook = outlooks[picked?.index ?? -1];
       return picked === undefined || outlook === undefined ? undefined : { ...outlook, ...picked };
     },
@@ -114,21 +148,24 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       settle(now);
       const attempt = of(name).begin(now, prompt, { stream });
       workMs += attempt.workMs;
-      if (listener === undefined) return attempt;
-      listener.changed(name, prompt);
+      began(name);
+      listener?.changed(name, prompt);
       return {
         ...attempt,
         first: (at) => {
-          attempt.first(at);
-          listener.changed(name, undefined);
+          const isFaster = attempt.first(at);
+          if (!isFaster) explored.delete(name);
+          listener?.changed(name, undefined);
+          return isFaster;
         },
         completed: (at, outputTokens) => {
           attempt.completed(at, outputTokens);
-          listener.changed(name, undefined);
+          listener?.changed(name, undefined);
         },
         failed: (at) => {
           attempt.failed(at);
-          listener.changed(name, undefined);
+          explored.delete(name);
+          listener?.changed(name, undefined);
         },
       };
     },
@@ -138,16 +175,26 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     sentByOther: (now, { name, prompt }) => {
       settle(now);
       workMs += of(name).sentByOther(prompt);
+      began(name);
     },
     retain: (names) => {
-      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+      for (const name of known.keys()) {
+        if (names.has(name)) continue;
+        known.delete(name);
+        lastAt.delete(name);
+        explored.delete(name);
+      }
     },
   };
 }
 
-/** The outlook with the attempts that usually fail before one succeeds. */
-function tried(outlook: Outlook, success: number): Outlook {
-  if (success >= 1) return outlook;
+/**
+ * The outlook with the attempts that usually fail before one succeeds. By chance, an endpoint is now and then judged as if its attempts
+ * did not fail: otherwise it would never be picked, and its record would never improve.
+ */
+function tried(outlook: Outlook, { success, turn }: { readonly success: number; readonly turn: number }): Outlook {
+  const luck = (turn * lucks) % 1;
+  if (success ** 3 > luck) return outlook;
   const tries = Math.min(mostTries, 1 / success);
   return { ...outlook, firstMs: outlook.firstMs * tries, errorMs: outlook.errorMs * tries };
 }
