@@ -68,9 +68,9 @@ const mostTries = 10;
 
 /**
  * An idle endpoint that was not picked so many times in a row, or so many times for each endpoint, gets one attempt: the knowledge that
- * it is slow may be out of date. So at most one attempt in a hundred is made to find out.
+ * it is slow may be out of date. So at most one attempt in 250 is made to find out, for each endpoint.
  */
-const passedOver = { least: 100, forEach: 10 } as const;
+const passedOver = { least: 250, forEach: 10 } as const;
 
 /** Receives the changes of this replica's own work. */
 export interface PoolListener {
