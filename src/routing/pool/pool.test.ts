@@ -143,4 +143,24 @@ describe('a pool of endpoints', () => {
       picked.add(serve(promptOf(9_000_000 + request * 100, 16), 4020).name);
     expect(picked.has('c')).toBe(true);
   });
+
+  it('tries a slow endpoint once after a whole answer, which does not show whether it was faster', () => {
+    const { pool, serve } = begin({ a: 2, b: 0.1, c: 0.1 });
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const among = names.map((name) => ({ name, success: 1 }));
+    let explored = 0;
+    for (let request = 0; request < 400; request += 1) {
+      const prompt = promptOf(10_000_000 + request * 100, 16);
+      const picked = pool.pick(1e7 + request * 5000, { prompt, among, turn: 0.5 });
+      if (picked?.why === 'explored' && picked.index === 0) explored += 1;
+      const attempt = pool.begin(1e7 + request * 5000, {
+        name: names[picked?.index ?? 0] ?? 'a',
+        prompt,
+        stream: false,
+      });
+      attempt.completed(1e7 + request * 5000 + 2000, 100);
+    }
+    expect(explored).toBe(1);
+  });
 });

@@ -160,6 +160,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
         },
         completed: (at, outputTokens) => {
           attempt.completed(at, outputTokens);
+          // A whole answer does not show how soon its first token came.
+          if (!stream) explored.delete(name);
           listener?.changed(name, undefined);
         },
         failed: (at) => {
