@@ -13,7 +13,7 @@ import type { PromptCount, PromptCountAsk } from './core/prompt.ts';
 import type { PrepareAsk, PrepareReply } from './core/prepare-task.ts';
 import type { ThreadMessage } from './core/worker-thread.ts';
 import type { Request } from './core/request.ts';
-import { handedOver, promptOf, readBody, writeBody } from './request/prepare.ts';
+import { blocksOf, handedOver, promptOf, readBody, writeBody } from './request/prepare.ts';
 import type { SealFiles } from './core/web-search.ts';
 
 /** Most time one count may take, milliseconds. */
@@ -58,6 +58,8 @@ async function work(task: Exclude<PrepareAsk, { readonly kind: 'release' }>): Pr
       return { kind: 'written', bytes: encoder.encode(writeBody(heldRequest(task.handle), task.target)) };
     case 'count':
       return { kind: 'counted', count: await count(heldRequest(task.handle), task.ask) };
+    case 'divide':
+      return { kind: 'divided', blocks: blocksOf(heldRequest(task.handle), task.key) };
   }
 }
 

@@ -84,7 +84,7 @@ export const settingsSchema = z.object({
   WEIR_VALKEY_URL: valkeyAddress
     .optional()
     .describe(
-      'Valkey or Redis in which replicas share rate, concurrency and blocked addresses: one server, or several URLs of a cluster with commas between them; default: memory.',
+      'Valkey or Redis in which replicas share rate, concurrency, blocked addresses and their knowledge of endpoints: one server, or several URLs of a cluster with commas between them; default: memory.',
     ),
   WEIR_REPLICAS: wholeNumber(1, 10_000)
     .default(1)

@@ -13,7 +13,7 @@ const poolOf =
   (sharing: Sharing): CreatePolicy =>
   ({ endpoints, now, chance, blockTokens, after, channel }) => {
     const names = Array.from({ length: endpoints }, (_, index) => String(index));
-    const pools = createPools();
+    const pools = createPools({ isReported: sharing === 'shared' });
     const known = pools.of('pool');
     const attempts = new Map<number, PoolAttempt>();
     let isWaiting = false;
@@ -38,9 +38,14 @@ const poolOf =
         const there = names.filter((_, index) => present.includes(index));
         pools.forgetSilent(now());
         const owner = sharing === 'apart' ? ownerOf(String(request.conversation), there) : undefined;
-        const picked = known.pick(now(), { prompt, names: there, owner, turn: chance.next() });
+        const picked = known.pick(now(), {
+          prompt,
+          among: there.map((name) => ({ name, success: 1 })),
+          owner,
+          turn: chance.next(),
+        });
         const name = there[picked?.index ?? 0] ?? '0';
-        attempts.set(request.id, known.begin(now(), { name, prompt }));
+        attempts.set(request.id, known.begin(now(), { name, prompt, stream: true }));
         report();
         return Number(name);
       },
@@ -51,7 +56,9 @@ const poolOf =
         report();
       },
       ended: ({ id, outputTokens }, _, end) => {
-        attempts.get(id)?.ended(now(), end === 'complete' ? outputTokens : undefined);
+        const attempt = attempts.get(id);
+        if (end === 'complete') attempt?.completed(now(), outputTokens);
+        else attempt?.failed(now());
         attempts.delete(id);
         report();
       },

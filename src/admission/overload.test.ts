@@ -1,8 +1,10 @@
 // @suite apart
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../core/failure.ts';
+import type { FirstTokenWait } from '../core/health.ts';
 import type { Load, ShedReason } from '../core/load.ts';
 import {
+  checkFirstToken,
   checkLoad,
   createShedWatch,
   filledShare,
@@ -263,5 +265,40 @@ describe('the watch over shedding', () => {
   it('stops when it is closed', () => {
     watch.close();
     expect(clock.armed()).toBe(0);
+  });
+});
+
+describe('a request that would wait for its first token', () => {
+  const model = { id: 'demo/tiny', serviceLevel: { minAvailability: 0.9, windowSeconds: 900, firstTokenMs: 2000 } };
+  const wait = (firstMs: number, aloneMs = 300): FirstTokenWait => ({ firstMs, aloneMs });
+  const isRefused = (
+    waits: readonly (FirstTokenWait | undefined)[],
+    random = 0.5,
+    of: typeof model | { id: string } = model,
+  ) => {
+    try {
+      checkFirstToken(of, waits, () => random);
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'no_capacity', limit: 'first-token', row: { status: 503 } });
+      return true;
+    }
+    return false;
+  };
+
+  it.each<readonly [string, readonly (FirstTokenWait | undefined)[], number, boolean]>([
+    ['passes below the objective', [wait(1999)], 0, false],
+    ['is refused by a share that rises above it', [wait(2500)], 0.49, true],
+    ['passes with the rest of the share', [wait(2500)], 0.51, false],
+    ['is refused in any case at one and a half times the objective', [wait(3000)], 0.999, true],
+    ['passes if one route answers in time', [wait(9000), wait(1000)], 0, false],
+    ['passes if nothing is known of one route', [wait(9000), undefined], 0, false],
+    ['passes if the prompt takes long by itself', [wait(9000, 9000)], 0, false],
+    ['is refused if others make a long prompt wait longer', [wait(14_000, 9000)], 0.5, true],
+  ])('%s', (_, waits, random, expected) => {
+    expect(isRefused(waits, random)).toBe(expected);
+  });
+
+  it('passes where the model has no objective', () => {
+    expect(isRefused([wait(60_000)], 0, { id: 'demo/tiny' })).toBe(false);
   });
 });

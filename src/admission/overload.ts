@@ -1,5 +1,7 @@
 import type { RequestHead } from '../core/exchange.ts';
+import type { Model } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
+import type { FirstTokenWait } from '../core/health.ts';
 import type { Load, LoadMeter, ShedReason } from '../core/load.ts';
 import { type Clock, every } from '../core/clock.ts';
 
@@ -95,6 +97,30 @@ export function checkLoad({ head, startedAt, openRequests }: Arrival, options: C
   const reason = shedReason({ waitedMs: waited, openRequests }, options);
   if (reason === undefined) return;
   throw new Failure('overloaded', 'The service is overloaded right now. It is safe to retry.', { limit: reason });
+}
+
+/** From which multiple of a model's objective on requests are refused, and from which on all of them. */
+const objectiveShare: SheddingRange = { from: 1, to: 1.5 };
+
+/**
+ * Refuses a request whose first token would come too late on every endpoint of its model. Throws `no_capacity`, a 503 after which a
+ * retry is safe. Nothing is queued. A prompt that takes long by itself is not refused for that: a retry would take as long. Undefined
+ * waits are not known, so the request passes.
+ */
+export function checkFirstToken(
+  { id, serviceLevel }: Pick<Model, 'id' | 'serviceLevel'>,
+  waits: readonly (FirstTokenWait | undefined)[],
+  random: () => number,
+): void {
+  const { firstTokenMs: objectiveMs } = serviceLevel ?? {};
+  if (objectiveMs === undefined) return;
+  let least = Infinity;
+  for (const wait of waits) {
+    if (wait === undefined) return;
+    least = Math.min(least, wait.firstMs / Math.max(objectiveMs, wait.aloneMs));
+  }
+  if (!isShed(least, objectiveShare, random)) return;
+  throw new Failure('no_capacity', `No capacity for ${id} right now.`, { limit: 'first-token' });
 }
 
 function shedReason(

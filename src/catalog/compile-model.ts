@@ -94,6 +94,7 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
     serviceLevel: serviceLevel && {
       minAvailability: Number(serviceLevel.minAvailability),
       windowSeconds: serviceLevel.windowSeconds,
+      firstTokenMs: serviceLevel.firstTokenSeconds === undefined ? undefined : serviceLevel.firstTokenSeconds * 1000,
     },
     routes,
   };

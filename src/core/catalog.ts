@@ -121,7 +121,14 @@ export interface Model {
     | undefined;
   readonly hedging: 'Disabled' | 'Auto';
   readonly cacheSharing: (typeof cacheSharings)[number];
-  readonly serviceLevel?: { readonly minAvailability: number; readonly windowSeconds: number } | undefined;
+  readonly serviceLevel?:
+    | {
+        readonly minAvailability: number;
+        readonly windowSeconds: number;
+        /** A request that would wait longer for its first token is refused. Absent: none is. */
+        readonly firstTokenMs?: number | undefined;
+      }
+    | undefined;
   readonly routes: readonly Route[];
 }
 

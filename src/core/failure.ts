@@ -56,7 +56,13 @@ export const failures = {
 export type FailureCode = keyof typeof failures;
 
 /** Which limit refused a request, for operators: one of its key or workspace, of its address, or of the service itself. */
-export type RefusingLimit = LimitName | 'address-blocked' | `upload-${UploadBound}` | ShedReason | 'ledger';
+export type RefusingLimit =
+  | LimitName
+  | 'address-blocked'
+  | `upload-${UploadBound}`
+  | ShedReason
+  | 'ledger'
+  | 'first-token';
 
 /** A refusal or fault with a code from the table. The message is safe to show; the cause is for the log only. */
 export class Failure extends Error {

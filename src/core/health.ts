@@ -2,6 +2,7 @@ import type { StructuredFormat } from './capability.ts';
 import type { Route } from './catalog.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Fault } from './event.ts';
+import type { EndpointPick, PoolPrompt } from './pool-prompt.ts';
 
 /** The structures that a route can get wrong. Each is validated, penalised and probed separately. */
 export type StructuralCapability = 'tools' | StructuredFormat;
@@ -23,7 +24,12 @@ export interface StructureFinding {
 /** The end of an attempt, as far as it shows something about the route. */
 export type AttemptEnd =
   /** The answer is whole. `tokens`: output tokens, where they are known. */
-  | { readonly kind: 'complete'; readonly tokens?: number | undefined }
+  | {
+      readonly kind: 'complete';
+      readonly tokens?: number | undefined;
+      /** The engine's count of the prompt, and of its part that was in the cache. Absent: the engine did not report them. */
+      readonly prompt?: { readonly tokens: number; readonly cachedTokens: number } | undefined;
+    }
   | { readonly kind: 'failed'; readonly fault: Fault }
   /** Another route, which was called later, was faster to its first output. */
   | { readonly kind: 'beaten' }
@@ -34,6 +40,8 @@ export type AttemptEnd =
 export interface AttemptRecord {
   /** Where the attempt is to be made. */
   readonly endpoint: Endpoint;
+  /** Why this endpoint was picked. Undefined: not by its cache, queue and speed. */
+  readonly picked?: EndpointPick | undefined;
   /** The first output has arrived, or the whole answer if it is not streamed. Further calls have no effect. */
   readonly output: () => void;
   /** Call once. */
@@ -48,6 +56,8 @@ export interface BeginOptions {
   readonly prompt?: number | undefined;
   /** `Plan.affinity`: attempts with the same value are made on the same endpoint while it is healthy and has room. */
   readonly affinity?: string | undefined;
+  /** `Plan.poolPrompt`: the endpoint is picked by its cache, its queue and its speed. Absent: by `affinity`, or by chance. */
+  readonly poolPrompt?: PoolPrompt | undefined;
   /** Names of endpoints that are not to be asked. Absent: none. */
   readonly avoid?: ReadonlySet<string> | undefined;
 }
@@ -70,6 +80,20 @@ export interface HedgeAdvice {
 export interface AttemptPlace {
   readonly route: Route;
   readonly endpoint: Endpoint;
+  /** `AttemptRecord.picked`. */
+  readonly picked?: EndpointPick | undefined;
+}
+
+export interface FirstTokenAsk {
+  readonly stream: boolean;
+  readonly poolPrompt: PoolPrompt;
+}
+
+/** The expected time to a first token, ms. */
+export interface FirstTokenWait {
+  readonly firstMs: number;
+  /** The time without the work of others. */
+  readonly aloneMs: number;
 }
 
 /** The live state of all routes: dispatch reports its attempts to it, and asks it before each attempt. */
@@ -84,6 +108,11 @@ export interface Health {
   readonly failedOn: (prompt: number) => number;
   /** How many endpoints a route has besides the avoided ones, healthy or not. */
   readonly endpointsLeft: (others: OtherEndpoints) => number;
+  /**
+   * How long the first token of a prompt would take on the endpoint of a route that answers soonest. Undefined: not known, because an
+   * endpoint has not answered yet, or because none is available.
+   */
+  readonly firstTokenWait: (route: Route, options: FirstTokenAsk) => FirstTokenWait | undefined;
   /**
    * When to hedge an attempt that has `others` in reserve; undefined: never (no other, or hedging is off under load).
    */

@@ -1,5 +1,6 @@
 import type { Feature, RequestTarget } from './capability.ts';
 import type { Model, Route } from './catalog.ts';
+import type { PoolPrompt } from './pool-prompt.ts';
 
 /** A route, with the way in which it would serve the request. */
 export interface PlannedRoute {
@@ -18,6 +19,8 @@ export interface Plan {
    * matter.
    */
   readonly affinity?: string | undefined;
+  /** The prompt as the caches of endpoints see it. Absent: there are no endpoints to pick from. */
+  readonly poolPrompt?: PoolPrompt | undefined;
 }
 
 /** How the routes of a model were ranked for a request, and why: the part of a plan for operators. */

@@ -1,6 +1,7 @@
 import type { RequestTarget } from './capability.ts';
 import type { Surface } from './dialect.ts';
 import type { FailureCode } from './failure.ts';
+import type { BlockKey, PromptBlocks } from './pool-prompt.ts';
 import type { PromptCount, PromptCountAsk, PromptShape } from './prompt.ts';
 import type { Request } from './request.ts';
 
@@ -9,6 +10,7 @@ export type PrepareAsk =
   | { readonly kind: 'read'; readonly handle: number; readonly bytes: Uint8Array; readonly surface: Surface }
   | { readonly kind: 'write'; readonly handle: number; readonly target: RequestTarget }
   | { readonly kind: 'count'; readonly handle: number; readonly ask: PromptCountAsk }
+  | { readonly kind: 'divide'; readonly handle: number; readonly key: BlockKey }
   /** Has no reply. */
   | { readonly kind: 'release'; readonly handle: number };
 
@@ -16,4 +18,5 @@ export type PrepareReply =
   | { readonly kind: 'read'; readonly request: Omit<Request, 'messages'>; readonly shape: PromptShape }
   | { readonly kind: 'written'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'counted'; readonly count: PromptCount }
+  | { readonly kind: 'divided'; readonly blocks: PromptBlocks }
   | { readonly kind: 'failed'; readonly code: FailureCode; readonly message: string };

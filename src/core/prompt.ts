@@ -1,4 +1,5 @@
 import type { MessageForm, RequestTarget, SystemMessages } from './capability.ts';
+import type { BlockKey, PromptBlocks } from './pool-prompt.ts';
 import type { Message, Request, Tool } from './request.ts';
 import type { Model } from './catalog.ts';
 
@@ -173,6 +174,8 @@ export interface PreparedRequest {
   readonly bodyFor: (target: RequestTarget) => string | Promise<Uint8Array>;
   /** Counts the prompt in the thread that holds its messages. The result is `unknown` if it cannot be counted. */
   readonly countPrompt: (ask: PromptCountAsk) => Promise<PromptCount>;
+  /** Divides the prompt's text into blocks, in the thread that holds its messages. */
+  readonly blocksFor: (key: BlockKey) => PromptBlocks | Promise<PromptBlocks>;
   /** Releases what is held. Call once, when no further body is needed. */
   readonly release: () => void;
 }

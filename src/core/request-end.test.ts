@@ -34,7 +34,7 @@ function endAfter(...happenings: readonly Happening[]) {
     else if (typeof happening === 'object') progress(happening);
     else {
       const at = { routeId: 'm@a', backend: 'a', engine: 'vllm', upstreamModel: 'm', endpoint: 'e' } as const;
-      attempt({ ...at, reason: happening, step: 'first', spanId: undefined });
+      attempt({ ...at, reason: happening, step: 'first', picked: undefined, spanId: undefined });
     }
   }
   return endOf(record);

@@ -9,6 +9,7 @@ import { surfaces } from './dialect.ts';
 import { engineErrors, faultKinds, refusalCauses } from './event.ts';
 import { failures } from './failure.ts';
 import { firstReasons, leftOutReasons, routeStates } from './plan.ts';
+import { pickReasons } from './pool-prompt.ts';
 import { shownRequestSchema } from './request-fields.ts';
 import { outcomeKinds } from './settled-request.ts';
 import { attemptReasons, attemptSteps } from './telemetry.ts';
@@ -43,6 +44,17 @@ const faultSchema = z
   })
   .meta({ id: 'AttemptFault', description: 'why an attempt was no good' });
 
+const pickSchema = z
+  .object({
+    why: z.enum(pickReasons).meta({
+      description:
+        'only: there was no other endpoint; holder: it has most of the prompt in its cache; sooner: it answers sooner than one that has more of it; untried, least-work: no endpoint has any of the prompt, and this one had no request yet, or has least to do; explored: it had no request for long',
+    }),
+    held_tokens: count.meta({ description: 'tokens of the prompt that were expected in its cache' }),
+    expected_first_token_ms: ms,
+  })
+  .meta({ id: 'EndpointPick', description: 'why an attempt was made at its endpoint' });
+
 const attemptSchema = z.object({
   route: z.string(),
   backend: z.string(),
@@ -50,6 +62,9 @@ const attemptSchema = z.object({
   reason: z.enum(attemptReasons),
   step: z.enum(attemptSteps).meta({
     description: 'seen from the attempt before: on another endpoint of the same backend, or on another route',
+  }),
+  pick: pickSchema.nullable().default(null).meta({
+    description: 'null: the endpoint was not picked by its cache, its queue and its speed',
   }),
   began_ms: ms,
   first_output_ms: ms.nullable(),

@@ -6,6 +6,7 @@ import type { Failure } from './failure.ts';
 import type { AttemptEnd } from './health.ts';
 import type { Usage } from './money.ts';
 import type { Ranking } from './plan.ts';
+import type { EndpointPick } from './pool-prompt.ts';
 import type { RequestTrace } from './trace.ts';
 import type { SearchError } from './web-search.ts';
 
@@ -29,6 +30,8 @@ export interface AttemptStart {
   readonly endpoint: string;
   readonly reason: AttemptReason;
   readonly step: AttemptStep;
+  /** Why the endpoint was picked. Undefined: not by its cache, queue and speed. */
+  readonly picked: EndpointPick | undefined;
   /** Id of its span. Undefined: the request is not traced. */
   readonly spanId: string | undefined;
 }

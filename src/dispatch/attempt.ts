@@ -7,7 +7,7 @@ import {
   type ReadStep,
   type ResponseReader,
 } from '../core/event.ts';
-import type { AttemptRecord } from '../core/health.ts';
+import type { AttemptEnd, AttemptRecord } from '../core/health.ts';
 import type { Usage } from '../core/money.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { AnswerFacts } from '../core/telemetry.ts';
@@ -284,10 +284,14 @@ function finish(running: RunningAttempt, end: 'complete' | Fault): void {
   // After a whole answer, waits for the end of the exchange, so that the connection can be used again. Some engines never end it.
   if (end === 'complete') running.cancelTimer = options.clock.after(maxLingerMs, () => running.stream?.abort());
   else stream?.abort();
-  options.record.ended(
-    end === 'complete' ? { kind: 'complete', tokens: usage?.completionTokens } : { kind: 'failed', fault: end },
-  );
+  options.record.ended(end === 'complete' ? completeEnd(usage) : { kind: 'failed', fault: end });
   listener.over(end);
+}
+
+function completeEnd(usage: Usage | undefined): AttemptEnd {
+  const { completionTokens: tokens, promptTokens, cachedTokens } = usage ?? {};
+  const isReported = promptTokens !== undefined && cachedTokens !== undefined;
+  return { kind: 'complete', tokens, prompt: isReported ? { tokens: promptTokens, cachedTokens } : undefined };
 }
 
 function abort(running: RunningAttempt): void {

@@ -60,6 +60,7 @@ function start(running: RunningDispatch, branch: Branch, broken: BrokenAnswer | 
       routes: branch.routes,
       tried: branch.tried,
       affinity: plan.affinity,
+      poolPrompt: plan.poolPrompt,
       protocol,
       choices: branch.choices.length,
       broken,

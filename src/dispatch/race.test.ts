@@ -45,6 +45,7 @@ function begin({ backends = ['a', 'b', 'c'], stream = true, refuses, listener, .
       tried: createTried(),
       broken: undefined,
       affinity: undefined,
+      poolPrompt: undefined,
       protocol: {
         request: given.request ?? (({ route }) => callTo(route.backend.cluster.name)),
         reader: (_, { choices }) => readWords(choices),

@@ -84,13 +84,13 @@ function start(race: RunningRace, number: number, why: StartReason): void {
 }
 
 function nextPlace(race: RunningRace): BegunPlace | undefined {
-  const { tried, broken, stream, prompt, affinity } = race.options;
+  const { tried, broken, stream, prompt, affinity, poolPrompt } = race.options;
   const { health } = race.services;
   return beginInFirstPlace(openNow(race), {
     tried,
     health,
     continueOn: broken?.continueOn,
-    attempt: { stream, prompt, affinity },
+    attempt: { stream, prompt, affinity, poolPrompt },
   });
 }
 

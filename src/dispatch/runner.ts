@@ -35,7 +35,7 @@ export function newRunner(
   return {
     number,
     planned,
-    at: { route: planned.route, endpoint: record.endpoint },
+    at: { route: planned.route, endpoint: record.endpoint, picked: record.picked },
     continuation,
     why,
     begunAt,

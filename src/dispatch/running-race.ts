@@ -1,6 +1,7 @@
 import type { AnswerEvent, Fault } from '../core/event.ts';
 import type { AttemptPlace } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
+import type { PoolPrompt } from '../core/pool-prompt.ts';
 import type { StructuralDefect } from '../core/structure.ts';
 import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
 import { newRace, type RaceEvent, type RaceState } from './decide.ts';
@@ -19,6 +20,8 @@ export interface RaceOptions {
   readonly tried: Tried;
   /** The affinity of the request's plan (`Plan.affinity`). */
   readonly affinity: string | undefined;
+  /** `Plan.poolPrompt`. */
+  readonly poolPrompt: PoolPrompt | undefined;
   readonly protocol: EngineProtocol;
   /** How many choices the engines are asked for. */
   readonly choices: number;

@@ -2,6 +2,8 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { targetOf } from '../../test/support/route-of.ts';
+import { uncounted } from '../../test/support/uncounted.ts';
+import { prepareHere } from '../request/prepare.ts';
 import { type PrepareWorker, startPrepareWorker } from './prepare-in-worker.ts';
 
 const script = new URL('../prepare-worker.ts', import.meta.url);
@@ -34,6 +36,17 @@ describe('a body that is read in a worker', () => {
     expect(await prepared.bodyFor(targetOf('b'))).toBeInstanceOf(Uint8Array);
     prepared.release();
     await expect(prepared.bodyFor(targetOf('a'))).rejects.toMatchObject({ code: 'internal' });
+  });
+
+  it('gives the same blocks of its prompt as a body that is read here', async () => {
+    const bytes = encode(bodyOf('A sentence of the prompt. '.repeat(20_000)));
+    const here = prepareHere(Uint8Array.from(bytes), { surface: 'chat', countPrompt: uncounted });
+    const prepared = await worker.prepare(bytes, 'chat');
+    const key = { secret: 'secret', scope: 'workspace' };
+    const blocks = await prepared.blocksFor(key);
+    expect(blocks.digests.length).toBeGreaterThan(100);
+    expect(blocks).toEqual(await here.blocksFor(key));
+    prepared.release();
   });
 
   it('leaves the rest of a shared buffer alone', async () => {

@@ -60,6 +60,11 @@ export function startPrepareWorker(options: {
           if (counted.kind !== 'counted') throw failed(counted);
           return counted.count;
         },
+        blocksFor: async (key) => {
+          const divided = await ask({ kind: 'divide', handle, key });
+          if (divided.kind !== 'divided') throw failed(divided);
+          return divided.blocks;
+        },
         release: () => thread.post({ kind: 'release', handle }),
       };
     },

@@ -7,6 +7,9 @@ export interface Script {
   readonly sha1: string;
 }
 
+/** How many reports on pools are kept, about, and for how long after the last one. */
+const poolReportsKept = { withPrompts: 2048, workAlone: 256, silentMs: 900_000 } as const;
+
 const script = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
 
 /**
@@ -234,6 +237,42 @@ for i = 1, #found, 2 do messages[#messages + 1] = string.format('%.0f ', math.ce
 return messages
 `);
 
+/**
+ * Adds a replica's report on pools, and returns the reports of the others that it has not seen. Reports with prompts are kept for
+ * longer than those with nothing but work, so that a replica that starts knows what engines have in their caches.
+ *
+ * KEYS: reports with prompts, reports without. ARGV: replica, a report or nothing, whether it has prompts (\`1\` or \`0\`), the last
+ * report that was seen of each key or nothing, how many to return of each key.
+ * Returns for each key: the last report that was looked at, whether that is all, and the replica and text of each report.
+ */
+export const poolScript = script(`
+local kept = {${poolReportsKept.withPrompts}, ${poolReportsKept.workAlone}}
+if ARGV[2] ~= '' then
+  local at = ARGV[3] == '1' and 1 or 2
+  redis.call('XADD', KEYS[at], 'MAXLEN', '~', kept[at], '*', 'r', ARGV[1], 't', ARGV[2])
+  redis.call('PEXPIRE', KEYS[at], ${poolReportsKept.silentMs})
+end
+local found = {}
+for at = 1, 2 do
+  local last, count = ARGV[3 + at], tonumber(ARGV[6])
+  if last == '' then
+    local t = redis.call('TIME')
+    last = at == 1 and '0' or tostring(t[1] - 1) .. string.format('%03d', math.floor(t[2] / 1000))
+  end
+  local entries = redis.call('XRANGE', KEYS[at], '(' .. last, '+', 'COUNT', count)
+  local others = {}
+  for _, entry in ipairs(entries) do
+    last = entry[1]
+    if entry[2][2] ~= ARGV[1] then
+      others[#others + 1] = entry[2][2]
+      others[#others + 1] = entry[2][4]
+    end
+  end
+  found[at] = {last, #entries < count and 1 or 0, others}
+end
+return found
+`);
+
 export const scripts: readonly Script[] = [
-  ...[admitScript, reserveScript, reportScript, heartbeatScript, leaveScript, failureScript, blockedScript],
+  ...[admitScript, reserveScript, reportScript, heartbeatScript, leaveScript, failureScript, blockedScript, poolScript],
 ];

@@ -130,12 +130,12 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       signal,
       deliver,
       observer: {
-        attempting: ({ route, endpoint }, reason, step) => {
+        attempting: ({ route, endpoint, picked }, reason, step) => {
           const { backend, upstreamModel } = route;
           const span = trace?.child();
           const attempt = watch.attempt({
             ...{ routeId: route.id, backend: backend.name, engine: backend.engine, upstreamModel },
-            ...{ endpoint: endpoint.name, reason, step, spanId: span?.spanId },
+            ...{ endpoint: endpoint.name, reason, step, picked, spanId: span?.spanId },
           });
           return span === undefined ? attempt : { ...attempt, traceparent: writeTraceparent(span) };
         },

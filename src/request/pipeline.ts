@@ -25,7 +25,7 @@ import {
   readPrompt,
 } from './accept-request.ts';
 import { operationOf, type OtherServices, replyOther } from './operation.ts';
-import { countersFor, countingOf, planForCaches, planRequest, type PlanServices } from './plan-request.ts';
+import { checkWait, countersFor, countingOf, planRequest, type PlanServices, planForCaches } from './plan-request.ts';
 import { replyRefusal } from './reply.ts';
 import { serveRequest, type ServeServices } from './serve-request.ts';
 
@@ -108,9 +108,12 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
   const prepared = await readPrompt(request, services);
   const { snapshot, release } = services.snapshots.hold();
   try {
-    const plan = planForCaches(planRequest({ request, prepared, snapshot }, services), request, services);
-    const context = { model: plan.model, tokenizers, counting: countingOf(plan) };
+    const asked = { request, prepared, snapshot };
+    const planned = planRequest(asked, services);
+    const context = { model: planned.model, tokenizers, counting: countingOf(planned) };
     await checkContext(prepared, context);
+    const plan = await planForCaches(planned, asked, services);
+    checkWait(plan, asked, services);
     const counters = countersFor(prepared, context);
     const settlement = createSettlement(
       { ...request, prepared, plan, counters, searchPrice: services.search?.price, accrue: admitted.adjust },

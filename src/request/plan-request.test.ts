@@ -1,41 +1,99 @@
 import { describe, expect, it } from 'vitest';
 import type { Model, Route } from '../core/catalog.ts';
 import type { EngineName } from '../core/engine-name.ts';
+import type { Plan } from '../core/plan.ts';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
+import { uncounted } from '../../test/support/uncounted.ts';
 import { planForCaches } from './plan-request.ts';
+import { prepareHere } from './prepare.ts';
 
-const on = (engine: EngineName): Route => {
-  const plain = routeOf('a');
-  return { ...plain, backend: { ...plain.backend, engine } };
-};
+const planOf = (route: Route, fields: Partial<Model>): Plan => ({
+  model: modelOf([route], fields),
+  routes: [{ route, target: targetOf(route.backend.name) }],
+});
 
-interface SaltOptions {
+interface PlannedOptions {
+  readonly endpoints?: number;
   readonly route?: Route;
   readonly workspaceId?: string;
   readonly secret?: string;
   readonly cacheSharing?: Model['cacheSharing'];
+  readonly serviceLevel?: Model['serviceLevel'];
 }
 
-function saltOf({ route = routeOf('a'), workspaceId = 'one', secret = 'secret', ...fields }: SaltOptions) {
+/** The plan of a prompt of 3,000 characters, over a route with so many endpoints. */
+async function planned(options: PlannedOptions = {}) {
+  const { endpoints = 2, route = routeOf('a'), secret = 'secret', cacheSharing = 'Workspace', serviceLevel } = options;
+  const messages = [{ role: 'user', content: 'word '.repeat(600) }];
+  const body = new TextEncoder().encode(JSON.stringify({ model: 'demo/tiny', messages }));
+  const prepared = prepareHere(body, { surface: 'chat', countPrompt: uncounted });
   const { workspace, ...credential } = credentialOf();
-  const plan = { model: modelOf([route], fields), routes: [{ route, target: targetOf('a') }] } as const;
-  const request = { credential: { ...credential, workspace: { ...workspace, id: workspaceId } } };
-  return planForCaches(plan, request, { sharedSecret: () => secret }).routes[0].target.cacheSalt;
+  const request = {
+    credential: { ...credential, workspace: { ...workspace, id: options.workspaceId ?? workspace.id } },
+    watch: { progress: () => undefined, attempt: () => expect.fail() },
+  };
+  const health = { endpointsLeft: () => endpoints };
+  return planForCaches(
+    planOf(route, { cacheSharing, serviceLevel }),
+    { request, prepared },
+    { sharedSecret: () => secret, health },
+  );
 }
 
-describe('the salt of an engine’s prefix cache', () => {
-  it('is the same for a workspace, and another one for each other workspace and secret', () => {
-    expect(saltOf({})).toMatch(/^[0-9a-f]{16}$/);
-    expect(saltOf({})).toBe(saltOf({}));
-    expect(saltOf({ workspaceId: 'two' })).not.toBe(saltOf({}));
-    expect(saltOf({ secret: 'another' })).not.toBe(saltOf({}));
+describe('the blocks of a prompt', () => {
+  it('are part of the plan where there are endpoints to pick from', async () => {
+    const { poolPrompt } = await planned({ endpoints: 2 });
+    expect(poolPrompt?.digests).toHaveLength(5);
+    expect(poolPrompt?.ends.at(-1)).toBeLessThan(poolPrompt?.tokens ?? 0);
   });
 
-  it('is sent to engines that know it, and not where all workspaces share the cache', () => {
-    expect(saltOf({ route: on('sglang') })).toBeDefined();
+  it('are made for one endpoint, too, where the model has an objective for the first token', async () => {
+    const serviceLevel = { minAvailability: 0.9, windowSeconds: 900, firstTokenMs: 2000 };
+    expect((await planned({ endpoints: 1, serviceLevel })).poolPrompt).toBeDefined();
+  });
+
+  it('are not made where there is one endpoint, or a provider that has its own', async () => {
+    const plain = routeOf('a');
+    const provider = { ...plain, backend: { ...plain.backend, engine: 'fireworks' as const } };
+    expect((await planned({ endpoints: 1 })).poolPrompt).toBeUndefined();
+    expect((await planned({ endpoints: 3, route: provider })).poolPrompt).toBeUndefined();
+  });
+
+  it('are the same for the same workspace and secret, and for no others', async () => {
+    const digests = async (of: PlannedOptions = {}) => (await planned(of)).poolPrompt?.digests;
+    expect(await digests()).toEqual(await digests());
+    expect(await digests({ workspaceId: 'another' })).not.toEqual(await digests());
+    expect(await digests({ secret: 'another' })).not.toEqual(await digests());
+  });
+
+  it('are the same for all workspaces where the model shares its cache among all', async () => {
+    const digests = async (workspaceId: string) =>
+      (await planned({ workspaceId, cacheSharing: 'All' })).poolPrompt?.digests;
+    expect(await digests('one')).toEqual(await digests('another'));
+  });
+});
+
+describe('the salt of an engine’s prefix cache', () => {
+  const saltOf = async (options: PlannedOptions): Promise<string | undefined> =>
+    (await planned(options)).routes[0].target.cacheSalt;
+  const on = (engine: EngineName): Route => {
+    const plain = routeOf('a');
+    return { ...plain, backend: { ...plain.backend, engine } };
+  };
+
+  it('is the same for a workspace, and another one for each other workspace and secret', async () => {
+    const own = await saltOf({ workspaceId: 'one' });
+    expect(own).toMatch(/^[0-9a-f]{16}$/);
+    expect(await saltOf({ workspaceId: 'one', endpoints: 1 })).toBe(own);
+    expect(await saltOf({ workspaceId: 'two' })).not.toBe(own);
+    expect(await saltOf({ workspaceId: 'one', secret: 'another' })).not.toBe(own);
+  });
+
+  it('is sent to engines that know it, and not where all workspaces share the cache', async () => {
+    expect(await saltOf({ route: on('sglang') })).toBeDefined();
     for (const engine of ['llamacpp', 'ollama', 'tgi', 'openai', 'deepseek'] as const)
-      expect(saltOf({ route: on(engine) })).toBeUndefined();
-    expect(saltOf({ cacheSharing: 'All' })).toBeUndefined();
+      expect(await saltOf({ route: on(engine) })).toBeUndefined();
+    expect(await saltOf({ cacheSharing: 'All' })).toBeUndefined();
   });
 });

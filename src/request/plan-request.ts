@@ -1,14 +1,18 @@
-import { type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
+import { isProvider, type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
 import { asFailure } from '../core/failure.ts';
+import type { Health } from '../core/health.ts';
 import { saltedEngines } from '../core/engine-name.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
+import { checkFirstToken } from '../admission/overload.ts';
+import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import type { AffinityOf } from '../routing/affinity.ts';
 import { keyedDigest } from '../routing/keyed-digest.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { type ContextOptions, makePlan } from '../routing/plan.ts';
+import { poolPromptOf } from '../routing/pool/prompt-blocks.ts';
 import type { SystemPlacement } from '../routing/system-placement.ts';
 import type { AdmittedRequest } from './accept-request.ts';
 import { checkSearch, type WebSearch } from './search-loop.ts';
@@ -52,17 +56,56 @@ export function planRequest({ request, prepared, snapshot }: RequestToPlan, serv
   }
 }
 
+const nowhere: ReadonlySet<string> = new Set();
+
+/** What engines' caches are divided and picked by. */
+export interface CacheServices {
+  /** Common to all replicas, and known to nothing else. */
+  readonly sharedSecret: () => string;
+  readonly health: Pick<Health, 'endpointsLeft'>;
+}
+
 /**
- * Adds to a plan the salt that keeps the workspaces apart in the prefix caches of engines, unless all may share the cache of the model.
- * `sharedSecret` is common to all replicas, so that a conversation finds its beginning again, whichever of them serves it.
+ * Adds to a plan what concerns the prefix caches of engines: the salt that keeps workspaces apart, and the prompt's blocks, by which an
+ * endpoint is picked. Where no route has several endpoints of its own, there is nothing to pick, and the text is not read, unless the model has an
+ * objective for the first token.
  */
-export function planForCaches(
+export async function planForCaches(
   plan: Plan,
-  { credential }: Pick<AdmittedRequest, 'credential'>,
-  { sharedSecret }: { readonly sharedSecret: () => string },
-): Plan {
-  if (plan.model.cacheSharing === 'All') return plan;
-  const cacheSalt = keyedDigest(sharedSecret(), `cache of ${credential.workspace.id}`);
+  { request, prepared }: Pick<RequestToPlan, 'request' | 'prepared'>,
+  { sharedSecret, health }: CacheServices,
+): Promise<Plan> {
+  const { model } = plan;
+  const secret = sharedSecret();
+  const sharer = model.cacheSharing === 'All' ? undefined : request.credential.workspace.id;
+  const salted = sharer === undefined ? plan : saltedPlan(plan, keyedDigest(secret, `cache of ${sharer}`));
+  const least = model.serviceLevel?.firstTokenMs === undefined ? 2 : 1;
+  const hasPool = plan.routes.some(
+    ({ route }) => !isProvider(route.backend) && health.endpointsLeft({ route, avoid: nowhere }) >= least,
+  );
+  if (!hasPool) return salted;
+  const blocks = await prepared.blocksFor({ secret, scope: `${sharer ?? ''} ${model.id}` });
+  return { ...salted, poolPrompt: poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model))) };
+}
+
+/** Refuses a request that would wait too long for its first token, by the `serviceLevel` of its model. */
+export function checkWait(
+  { model, routes, poolPrompt }: Plan,
+  { request, prepared }: Pick<RequestToPlan, 'request' | 'prepared'>,
+  { health, random }: { readonly health: Pick<Health, 'firstTokenWait'>; readonly random: () => number },
+): void {
+  if (poolPrompt === undefined) return;
+  const { stream } = prepared.request;
+  const waits = routes.map(({ route }) => health.firstTokenWait(route, { stream, poolPrompt }));
+  try {
+    checkFirstToken(model, waits, random);
+  } catch (error) {
+    request.watch.progress({ kind: 'unavailable' });
+    throw error;
+  }
+}
+
+function saltedPlan(plan: Plan, cacheSalt: string): Plan {
   const salt = (planned: PlannedRoute): PlannedRoute =>
     saltedEngines.has(planned.route.backend.engine)
       ? { ...planned, target: { ...planned.target, cacheSalt } }

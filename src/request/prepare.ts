@@ -4,12 +4,15 @@ import type { Surface } from '../core/dialect.ts';
 import { conversationDigest, promptDigest } from '../core/digests.ts';
 import { Failure } from '../core/failure.ts';
 import type { ImageHosts } from '../core/image-hosts.ts';
+import type { BlockKey, PromptBlocks } from '../core/pool-prompt.ts';
 import { parameterNames, parameters, type Sampling } from '../core/parameters.ts';
 import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers } from '../core/prompt.ts';
 import type { Request, ResponseFormat, Tool } from '../core/request.ts';
 import type { SearchSeal } from '../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { writeRequest } from '../dialects/engine/write-request.ts';
+import { promptBlocks } from '../routing/pool/prompt-blocks.ts';
+import { promptText } from '../routing/pool/prompt-text.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { createJsonScan, type JsonScan } from '../core/json-scan.ts';
@@ -120,6 +123,10 @@ export function promptOf(
   return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
 }
 
+/** The blocks of a request's prompt. */
+export const blocksOf = (request: Pick<Request, 'messages' | 'tools'>, key: BlockKey): PromptBlocks =>
+  promptBlocks(promptText(request), key);
+
 /** Reads a body in this thread. A large body would delay other requests, so a worker reads large bodies. */
 export function prepareHere(
   bytes: Uint8Array,
@@ -132,6 +139,7 @@ export function prepareHere(
     bodyFor: (target) => writeBody(request, target),
     countPrompt: ({ tokenizerPath, templateArguments, form, ...options }) =>
       countPrompt(tokenizerPath, promptOf(request, { templateArguments, form }), options),
+    blocksFor: (key) => blocksOf(request, key),
     release: () => undefined,
   };
 }

@@ -21,7 +21,12 @@ const noCount = () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' } a
 const asking = (modelName: string, hasImages = false): PreparedRequest => ({
   request: { modelName, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
   shape: promptShape({ images: hasImages ? 1 : 0, callerImages: hasImages ? 1 : 0 }),
-  ...{ bodyFor: () => '', countPrompt: noCount, release: () => undefined },
+  ...{
+    bodyFor: () => '',
+    countPrompt: noCount,
+    blocksFor: () => ({ digests: [], ends: [], length: 0 }),
+    release: () => undefined,
+  },
 });
 const anything: StatusAsk = { stream: false, capabilities: [] };
 const heavy = routeOf('heavy', { weight: 75 });
@@ -213,6 +218,7 @@ async function check({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
       asks.push(ask);
       return Promise.resolve(count ?? { kind: 'unknown', reason: 'tokenizer' });
     },
+    blocksFor: () => ({ digests: [], ends: [], length: 0 }),
     release: () => undefined,
   };
   const model = modelOf([], { contextLength: 100, ...(tokenizer === 'none' ? {} : { tokenizer }) });

@@ -22,7 +22,7 @@ function sampleTrace(isSampled: boolean): RequestTrace {
 
 const first: Omit<AttemptStart, 'spanId'> = {
   ...{ routeId: 'm@a', backend: 'a', engine: 'vllm', upstreamModel: 'up/m', endpoint: '[2001:db8::1]:8000' },
-  ...{ reason: 'first', step: 'first' },
+  ...{ reason: 'first', step: 'first', picked: { why: 'holder', heldTokens: 900.4, firstMs: 120 } },
 };
 
 function begin(isSampled = true) {
@@ -146,6 +146,9 @@ describe('the spans of a request', () => {
         'http.response.status_code': 503,
         'weir.fault.engine_error': 'overloaded',
         'weir.attempt.end': 'failed',
+        'weir.endpoint.pick': 'holder',
+        'weir.endpoint.held_tokens': 900,
+        'weir.endpoint.expected_first_token': 0.12,
       },
     });
     expect(JSON.stringify(told)).not.toContain('CANARY');

@@ -121,7 +121,7 @@ function settlementSpans(frame: Frame): readonly EndedSpan[] {
 }
 
 function attemptSpan(frame: Frame, note: AttemptNote): readonly EndedSpan[] {
-  const { spanId, fault, facts, outputAt, beganAt } = note;
+  const { spanId, fault, facts, outputAt, beganAt, picked } = note;
   if (spanId === undefined) return [];
   return [
     span(frame, {
@@ -142,6 +142,9 @@ function attemptSpan(frame: Frame, note: AttemptNote): readonly EndedSpan[] {
         'weir.attempt.reason': note.reason,
         'weir.attempt.step': note.step,
         'weir.attempt.end': note.end,
+        'weir.endpoint.pick': picked?.why,
+        'weir.endpoint.held_tokens': picked && Math.round(picked.heldTokens),
+        'weir.endpoint.expected_first_token': seconds(picked?.firstMs),
       },
     }),
   ];

@@ -81,13 +81,21 @@ function planOf({ first, routes, leftOut }: Ranking): Story['plan'] {
 
 function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempts']>[number] {
   const since = (moment: number | undefined): number | null => (moment === undefined ? null : rounded(moment - begun));
-  const { fault } = note;
+  const { fault, picked } = note;
   return {
     route: note.routeId,
     backend: note.backend,
     endpoint: note.endpoint,
     reason: note.reason,
     step: note.step,
+    pick:
+      picked === undefined
+        ? null
+        : {
+            why: picked.why,
+            held_tokens: Math.round(picked.heldTokens),
+            expected_first_token_ms: rounded(picked.firstMs),
+          },
     began_ms: rounded(note.beganAt - begun),
     first_output_ms: since(note.outputAt),
     ended_ms: since(note.endedAt),

@@ -11,11 +11,11 @@ import { createStories } from './stories.ts';
 
 const first: AttemptStart = {
   ...{ routeId: 'm@a', backend: 'a', engine: 'vllm', upstreamModel: 'm', endpoint: '10.0.0.1:80' },
-  ...{ reason: 'first', step: 'first', spanId: undefined },
+  ...{ reason: 'first', step: 'first', picked: { why: 'holder', heldTokens: 900.4, firstMs: 80 }, spanId: undefined },
 };
 const hedge: AttemptStart = {
   ...{ routeId: 'm@b', backend: 'b', engine: 'vllm', upstreamModel: 'm', endpoint: '10.0.0.2:80' },
-  ...{ reason: 'hedge', step: 'route', spanId: undefined },
+  ...{ reason: 'hedge', step: 'route', picked: undefined, spanId: undefined },
 };
 const counted = (completionTokens: number): AnswerFacts => ({
   model: undefined,
@@ -107,7 +107,10 @@ describe('the story of a request', () => {
         left_out: [{ route: 'm@c', why: 'cannot-serve', lacks: ['tools'] }],
       },
       attempts: [
-        { route: 'm@a', reason: 'first', began_ms: 10, first_output_ms: null, ended_ms: 1117, end: 'beaten' },
+        {
+          ...{ route: 'm@a', reason: 'first', pick: { why: 'holder', held_tokens: 900, expected_first_token_ms: 80 } },
+          ...{ began_ms: 10, first_output_ms: null, ended_ms: 1117, end: 'beaten' },
+        },
         {
           ...{ route: 'm@b', endpoint: '10.0.0.3:80', reason: 'hedge', step: 'route', began_ms: 1010 },
           ...{ first_output_ms: 1110, ended_ms: 1617, end: 'complete', fault: null, output_tokens: 12 },

@@ -163,7 +163,7 @@ const elsewhere = createMetrics(
   },
   { inSlices: createSlices() },
 );
-elsewhere.attempt('test/pair@shaky', { reason: 'hedge', step: 'route' });
+elsewhere.attempt('test/pair@shaky', { reason: 'hedge', step: 'route', pick: undefined });
 elsewhere.implausibleUsage('test/pair@shaky');
 
 /** With the one figure of that replica's Envoy that an alert is about. */

@@ -82,6 +82,7 @@ export function createSimulation(options: SimulationOptions) {
       shape: promptShape({ conversation: conversationOf(number), digest: number }),
       bodyFor: () => '',
       countPrompt: () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' }),
+      blocksFor: () => ({ digests: [], ends: [], length: 0 }),
       release: () => undefined,
     };
   }

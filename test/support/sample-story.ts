@@ -48,6 +48,7 @@ export function sampleStory(changes: Partial<Story> = {}): Story {
         endpoint: '10.0.0.1:8000',
         reason: 'first',
         step: 'first',
+        pick: { why: 'holder', held_tokens: 6, expected_first_token_ms: 120 },
         began_ms: 5,
         first_output_ms: 130,
         ended_ms: 890,

@@ -18,6 +18,7 @@ export function steadyHealth(fields: Partial<Health> = {}): Health {
     begin: (...to) => steadyBegin(() => undefined, ...to),
     endpointsLeft: ({ route, avoid }) => (avoid.has(endpointOf(route.backend.name).name) ? 0 : 1),
     failedOn: () => 0,
+    firstTokenWait: () => undefined,
     hedge: () => undefined,
     isOut: () => false,
     isProbed: () => false,

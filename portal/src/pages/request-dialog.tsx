@@ -129,12 +129,26 @@ function Summary({
   return <p className="small muted">{sentences.filter(Boolean).join(' ')}</p>;
 }
 
-function inWords({ began_ms, first_output_ms, ended_ms, end, fault }: Attempt): string {
+const picks: Readonly<Record<NonNullable<Attempt['pick']>['why'], string>> = {
+  only: 'the only endpoint',
+  holder: 'most of the prompt is in its cache',
+  sooner: 'it answers sooner than one with more of the prompt in its cache',
+  untried: 'it had no request yet',
+  'least-work': 'it has least to do',
+  explored: 'it had no request for long, and may be faster now',
+};
+
+function pickInWords({ why, held_tokens, expected_first_token_ms }: NonNullable<Attempt['pick']>): string {
+  const held = `${formatCount(held_tokens)} tokens of the prompt cached`;
+  return ` Picked: ${picks[why]} (${held}, first token expected after ${formatMs(expected_first_token_ms)}).`;
+}
+
+function inWords({ began_ms, first_output_ms, ended_ms, end, fault, pick }: Attempt): string {
   const output = first_output_ms === null ? 'no output' : `first output at ${formatMs(first_output_ms)}`;
   const why = fault === null ? '' : ` (${fault.status === null ? faultWords(fault.kind) : `HTTP ${fault.status}`})`;
   const ending = end === null ? 'under way' : `${ends[end]}${why}`;
   const when = ended_ms === null ? '' : ` at ${formatMs(ended_ms)}`;
-  return `Asked at ${formatMs(began_ms)}, ${output}, ${ending}${when}.`;
+  return `Asked at ${formatMs(began_ms)}, ${output}, ${ending}${when}.${pick === null ? '' : pickInWords(pick)}`;
 }
 
 /** Whether the request has counts. It has none if no engine answered. */

@@ -95,6 +95,11 @@ const serviceLevel = z.strictObject({
     .max(86_400)
     .default(900)
     .meta({ description: 'Seconds over which it is measured, 10 to 86400. Default 900.', example: 900 }),
+  firstTokenSeconds: z.int().min(1).max(3600).optional().meta({
+    description:
+      'Seconds until the first token, 1 to 3600. When every endpoint has so much to do that a request would wait longer, a share of the requests is refused with 503: none at this time, all at one and a half times of it. Default: none is refused.',
+    example: 10,
+  }),
 });
 
 const route = z.strictObject({
@@ -182,9 +187,10 @@ const modelFields = z.strictObject({
     .meta({
       description: 'Tokenizer and chat template, to count prompts exactly. Default: the engine decides what fits.',
     }),
-  serviceLevel: serviceLevel
-    .optional()
-    .meta({ description: 'When the model is listed. Default: whenever it can be served.' }),
+  serviceLevel: serviceLevel.optional().meta({
+    description:
+      'When the model is listed, and when its requests are refused. Default: listed whenever it can be served.',
+  }),
   hedging: z
     .strictObject({
       mode: z

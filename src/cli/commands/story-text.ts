@@ -130,10 +130,24 @@ const reasons: Readonly<Record<Attempt['reason'], string>> = {
 
 function attemptLine(attempt: Attempt, number: number): string {
   const { route, endpoint, reason, step, began_ms: began, first_output_ms: first, output_tokens: tokens } = attempt;
+  const { pick } = attempt;
   const where = step === 'endpoint' ? ', on another endpoint' : step === 'route' ? ', on another route' : '';
   const output = first === null ? 'no output' : `first output at ${time(first)}`;
   const counted = tokens === null ? '' : `, ${tokens} output tokens`;
-  return `Attempt ${number} at ${time(began)}: ${route} at ${endpoint} (${reasons[reason]}${where}): ${output}, ${endOf(attempt)}${counted}.`;
+  return `Attempt ${number} at ${time(began)}: ${route} at ${endpoint} (${reasons[reason]}${where}): ${output}, ${endOf(attempt)}${counted}.${pick === null ? '' : ` ${pickText(pick)}`}`;
+}
+
+const picks: Readonly<Record<NonNullable<Attempt['pick']>['why'], string>> = {
+  only: 'as the only one',
+  holder: 'since it has most of the prompt in its cache',
+  sooner: 'since it answers sooner than one that has more of the prompt in its cache',
+  untried: 'since it had no request yet, and none has the prompt in its cache',
+  'least-work': 'since it has least to do, and none has the prompt in its cache',
+  explored: 'since it had no request for long, to find out whether it is faster now',
+};
+
+function pickText({ why, held_tokens: held, expected_first_token_ms: first }: NonNullable<Attempt['pick']>): string {
+  return `The endpoint was picked ${picks[why]} (${held} tokens of the prompt cached, first token expected after ${time(first)}).`;
 }
 
 function endOf({ end, ended_ms: at, fault }: Attempt): string {

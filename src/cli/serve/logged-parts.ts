@@ -46,11 +46,13 @@ export async function startTracing(
 }
 
 /** The gates that a request passes before its body is read: blocked addresses, and the limits of keys and workspaces. */
-interface Gates {
+export interface Gates {
   readonly limits: Limits & Pick<MemoryLimits, 'reserved'>;
   readonly addresses: OpenAddressGate;
   /** How the limits are shared with other replicas; undefined if they are in memory. */
   readonly sharing: ValkeyLimits['link'] | undefined;
+  /** The link for what all workspaces share; undefined if there is no Valkey. */
+  readonly common: ValkeyLimits['common'] | undefined;
 }
 
 /** Opens the limits: in Valkey if the settings name one, otherwise in memory. Never waits for Valkey. */
@@ -60,7 +62,7 @@ export function openGates(
 ): Gates {
   if (address === undefined) {
     const addresses = createAddressGate({ clock: systemClock });
-    return { limits: createMemoryLimits(systemClock), addresses, sharing: undefined };
+    return { limits: createMemoryLimits(systemClock), addresses, sharing: undefined, common: undefined };
   }
   const limits = createValkeyLimits({
     ...{ address, clock: systemClock, newId: randomUUID, expectedReplicas },
@@ -69,7 +71,7 @@ export function openGates(
   });
   const addresses = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
   const tellOthers = shareBlocks({ link: limits.common, tolerated, windowMs, blockMs, block: addresses.block });
-  return { limits, addresses, sharing: limits.link };
+  return { limits, addresses, sharing: limits.link, common: limits.common };
 }
 
 const awayMessages: Readonly<Record<ValkeyAddress['kind'], string>> = {

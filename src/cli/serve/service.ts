@@ -63,6 +63,7 @@ import { openProblems } from '../../control/observe-problems.ts';
 import { placeAtEnvoy } from '../../control/place-at-envoy.ts';
 import { watchHealthChecks } from '../../control/health-checks.ts';
 import { figuresOf } from './service-figures.ts';
+import { openPools } from './open-pools.ts';
 import { openWebSearch } from './web-search.ts';
 import type { Settings } from '../../settings.ts';
 import { readTracingSettings } from '../../tracing-settings.ts';
@@ -162,7 +163,9 @@ export async function startService(
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
   const loadTokenizers = tokenizerLoader(tokenizers, log);
   const structures = startStructureChecker({ startThread });
-  const health = createHealth({ clock: systemClock, random: Math.random, endpoints });
+  const { limits, addresses, sharing, common } = openGates(settings, partsLog);
+  const pools = openPools(settings, { common, sharing });
+  const health = createHealth({ clock: systemClock, random: Math.random, endpoints, pools });
   let served: readonly Cluster[] = [];
   const checks = watchHealthChecks({
     clock: systemClock,
@@ -203,8 +206,6 @@ export async function startService(
     },
     onChanged: () => lookForProblems(),
   });
-
-  const { limits, addresses, sharing } = openGates(settings, partsLog);
   store.reportReserved(limits.reserved);
 
   const tracing =
@@ -335,6 +336,7 @@ export async function startService(
     await worker.close();
     await tokenizers.close();
     await structures.close();
+    pools.close();
     await sharing?.close();
     await fileCheck?.close();
     await store.close();

@@ -22,7 +22,7 @@ function chosen(
   const endpoints = endpointsWith(...statuses);
   const all = { now: 0, stream: true, affinity: undefined, mayProbe: true, turn: 0, ...options };
   const choice = chooseEndpoint(endpoints, all);
-  return choice === undefined ? undefined : endpoints.indexOf(choice) + 1;
+  return choice === undefined ? undefined : endpoints.indexOf(choice.health) + 1;
 }
 
 const [out, probe, failing] = [{ state: 'unavailable' }, { state: 'probe' }, { state: 'last-resort' }] as const;

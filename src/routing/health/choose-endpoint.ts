@@ -1,16 +1,26 @@
+import type { EndpointPick } from '../../core/pool-prompt.ts';
 import { pull } from '../affinity.ts';
 import { type Score, scores } from '../score.ts';
 import type { EndpointHealth, EndpointStatus } from './endpoint-health.ts';
+import { type PoolAsk, pickInPool } from './pool-choice.ts';
 
 export interface ChooseOptions {
   readonly now: number;
   readonly stream: boolean;
   /** `Plan.affinity`. Calls with the same affinity go to the same endpoint while it is healthy and has room. */
   readonly affinity: string | undefined;
+  /** Absent: the endpoint is chosen by affinity, or by chance. */
+  readonly pool?: PoolAsk | undefined;
   /** Whether the attempt may probe an endpoint. False after an earlier attempt of the request on this route. */
   readonly mayProbe: boolean;
   /** A random number, 0 ≤ turn < 1. */
   readonly turn: number;
+}
+
+export interface ChosenEndpoint {
+  readonly health: EndpointHealth;
+  /** Why it was picked. Undefined: not by its cache, queue and speed. */
+  readonly picked: EndpointPick | undefined;
 }
 
 interface Candidate {
@@ -29,27 +39,42 @@ const mostOfEvenShare = 1.5;
 const fewAttempts = 8;
 
 /**
- * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe. The attempt is then the probe. Then comes
- * the prompt's own endpoint, if it is healthy and has room. Otherwise chance decides by score, as between routes. If none is
- * healthy, an endpoint that fails at once is better than none. Undefined: all are full, cooling off, or keep requests waiting.
+ * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe. The attempt is then the probe. Of the healthy
+ * ones with room, cache, queue and speed decide. Where these are not followed, the prompt's own endpoint is next, if it is healthy and
+ * has room, and otherwise chance decides by score, as between routes. If none is healthy, an endpoint that fails at once is better than none. Undefined: all are full, cooling off, or keep requests waiting.
  */
 export function chooseEndpoint(
   endpoints: readonly EndpointHealth[],
-  { now, stream, affinity, mayProbe, turn }: ChooseOptions,
-): EndpointHealth | undefined {
+  { now, stream, affinity, pool, mayProbe, turn }: ChooseOptions,
+): ChosenEndpoint | undefined {
   const candidates = endpoints.map((health): Candidate => ({ health, status: health.status(now, stream) }));
   const inState = (state: EndpointStatus['state']): readonly Candidate[] =>
     candidates.filter(({ status }) => status.state === state);
   const probes = inState('probe');
   const available = inState('available');
-  if (probes.length > 0 && (mayProbe || available.length === 0)) return probes[0]?.health;
+  if (probes.length > 0 && (mayProbe || available.length === 0)) return unpicked(probes[0]);
   if (available.length > 0) {
+    if (pool !== undefined) return chooseInPool(available, pool, { now, affinity, turn });
     const scored = scores(available.map(({ status }) => ({ weight: 1, status: { ...status, validity: 1 } })));
     const own = affinity === undefined ? undefined : prefixOwner(available, { scored, affinity });
-    return (own ?? pick(available, { scored, turn }))?.health;
+    return unpicked(own ?? pick(available, { scored, turn }));
   }
   const failing = inState('last-resort');
-  return failing[Math.floor(turn * failing.length)]?.health;
+  return unpicked(failing[Math.floor(turn * failing.length)]);
+}
+
+const unpicked = (candidate: Candidate | undefined): ChosenEndpoint | undefined =>
+  candidate && { health: candidate.health, picked: undefined };
+
+function chooseInPool(
+  candidates: readonly Candidate[],
+  pool: PoolAsk,
+  options: Pick<ChooseOptions, 'now' | 'affinity' | 'turn'>,
+): ChosenEndpoint | undefined {
+  const among = candidates.map(({ health, status }) => ({ name: health.endpoint.name, success: status.success }));
+  const found = pickInPool(among, pool, options);
+  const health = candidates.find((candidate) => candidate.health.endpoint.name === found?.name)?.health;
+  return found === undefined || health === undefined ? undefined : { health, picked: found.picked };
 }
 
 /**

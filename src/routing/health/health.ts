@@ -1,7 +1,8 @@
-import { isStandby, type Route } from '../../core/catalog.ts';
+import { isProvider, isStandby, type Route } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Endpoints } from '../../core/endpoint.ts';
 import type { AttemptPlace, Health } from '../../core/health.ts';
+import { createPools, type Pools } from '../pool/pools.ts';
 import { routeKey } from '../route-key.ts';
 import type { EndpointHealth } from './endpoint-health.ts';
 import { createFailedPrompts } from './failed-prompts.ts';
@@ -17,6 +18,14 @@ export interface HealthOptions {
   /** 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
   readonly endpoints: Endpoints;
+  /** What is known of the endpoints of each backend. Absent: of this replica's own attempts alone, which are all there are. */
+  readonly pools?: PoolsOfReplica | undefined;
+}
+
+/** The pools, and whether other replicas use them without a word to this one. */
+export interface PoolsOfReplica {
+  readonly pools: Pools;
+  readonly isApart: () => boolean;
 }
 
 /** The live health of all routes, in memory. Each replica has its own. */
@@ -35,9 +44,10 @@ export interface LiveHealth extends Health, RoutingView {
 
 const nowhere: ReadonlySet<string> = new Set();
 
-export function createHealth({ clock, random, endpoints }: HealthOptions): LiveHealth {
+export function createHealth({ clock, random, endpoints, ...options }: HealthOptions): LiveHealth {
   const elapsed = (): number => clock.elapsed();
   const known = new Map<string, RouteHealth>();
+  const { pools, isApart } = options.pools ?? { pools: createPools({ isReported: false }), isApart: () => false };
   const schemas = createMetSchemas();
   const prompts = createFailedPrompts(random);
   /** The loads of backends by cluster, because routes of several models may share a backend. */
@@ -59,7 +69,13 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     if (health === undefined) {
       const cluster = route.backend.cluster.name;
       const loads = loadsOf(route);
-      health = createRouteHealth(route, { loads, endpoints: () => endpoints.of(cluster), random, elapsed });
+      health = createRouteHealth(route, {
+        loads,
+        pool: { pool: pools.of(cluster), isApart },
+        endpoints: () => endpoints.of(cluster),
+        random,
+        elapsed,
+      });
       known.set(key, health);
     }
     return health;
@@ -75,10 +91,11 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     healthOf(route).named(endpoint.name);
 
   return {
-    begin: (route, { stream, prompt, affinity, avoid = nowhere }) =>
+    begin: (route, { stream, prompt, affinity, poolPrompt, avoid = nowhere }) =>
       healthOf(route).begin(elapsed(), {
         stream,
         affinity,
+        poolPrompt: isProvider(route.backend) ? undefined : poolPrompt,
         avoid,
         answered: () => prompts.answered(prompt),
         unreachable: (endpoint, fault) => {
@@ -89,6 +106,8 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     failedOn: (prompt) => prompts.places(elapsed(), prompt),
     endpointsLeft: ({ route, avoid }) =>
       endpoints.of(route.backend.cluster.name).reduce((count, { name }) => count + (avoid.has(name) ? 0 : 1), 0),
+    firstTokenWait: (route, ask) =>
+      isProvider(route.backend) ? undefined : healthOf(route).firstTokenWait(elapsed(), ask),
     hedge: ({ route, endpoint }, { stream, others }) =>
       hedgeAdvice(healthOf(route), {
         now: elapsed(),
@@ -131,6 +150,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         kept.add(routeKey(route));
         clusters.add(route.backend.cluster.name);
       }
+      pools.retain(clusters);
       for (const key of known.keys()) if (!kept.has(key)) known.delete(key);
       // A removed backend is kept while attempts run on it, so that they count if the backend comes back.
       for (const [name, { whole }] of backends) if (!clusters.has(name) && whole.inFlight === 0) backends.delete(name);

@@ -1,12 +1,14 @@
 import type { Endpoint } from '../../core/endpoint.ts';
 import { isProvider, type Route } from '../../core/catalog.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
-import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
+import type { AttemptEnd, AttemptRecord, FirstTokenAsk, FirstTokenWait } from '../../core/health.ts';
+import type { EndpointPick, PoolPrompt } from '../../core/pool-prompt.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
 import { blameOf, type EndpointAttempt, type EndpointRecord } from './endpoint-attempt.ts';
 import { createEndpointHealth, type EndpointHealth, type Ejection } from './endpoint-health.ts';
 import type { BackendLoads, BackendLoad } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
+import { type AttemptInPool, followInPool, type PoolView } from './pool-choice.ts';
 import { createRouteRecorder, type RouteRecord } from './route-record.ts';
 import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
@@ -15,6 +17,7 @@ export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'fail
   /** Like `EndpointAttempt.isRepeated`, for the endpoint of this name. */
   readonly isRepeated: (now: number, endpoint: string) => boolean;
   readonly affinity: string | undefined;
+  readonly poolPrompt: PoolPrompt | undefined;
   /** Names of endpoints that are not to be asked. */
   readonly avoid: ReadonlySet<string>;
   /** Called with the name of an endpoint that could not be reached. */
@@ -31,6 +34,8 @@ export interface RouteHealth {
   readonly named: (endpoint: string | undefined) => EndpointHealth | undefined;
   readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
   readonly status: (now: number, ask: StatusAsk) => RouteStatus;
+  /** See `Health.firstTokenWait`. */
+  readonly firstTokenWait: (now: number, ask: FirstTokenAsk) => FirstTokenWait | undefined;
   /** Whether no endpoint accepts an attempt. */
   readonly isOut: (now: number) => boolean;
   /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
@@ -45,6 +50,8 @@ export type IsUsed = (endpoint: string) => boolean;
 
 export interface RouteHealthOptions {
   readonly loads: BackendLoads;
+  /** The pool of the backend's endpoints. */
+  readonly pool: PoolView;
   readonly endpoints: () => readonly Endpoint[];
   readonly random: () => number;
   readonly elapsed: () => number;
@@ -63,7 +70,7 @@ const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
 const rememberedMs = 30_000;
 
 export function createRouteHealth(route: Route, options: RouteHealthOptions): RouteHealth {
-  const { loads, random, elapsed } = options;
+  const { loads, pool, random, elapsed } = options;
   const load = loads.whole;
   const structure = createStructureHealth(random);
   const streams = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
@@ -99,6 +106,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
       health?.renew({ endpoint, load: loads.of(endpoint) });
       return health ?? newHealth(endpoint);
     });
+    pool.pool.retain(new Set([...now.map(({ name }) => name), ...gone.keys()]));
     return known;
   }
 
@@ -107,15 +115,20 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
 
   function begin(now: number, attempt: RouteAttempt): AttemptRecord | undefined {
     const all = endpoints();
-    const { stream, affinity, avoid } = attempt;
+    const { stream, affinity, poolPrompt, avoid } = attempt;
+    const ask = poolPrompt && { ...pool, prompt: poolPrompt };
     const left = avoid.size === 0 ? all : all.filter(({ endpoint }) => !avoid.has(endpoint.name));
     const [only] = left;
     const chosen =
       left.length > 1
-        ? chooseEndpoint(left, { now, stream, affinity, mayProbe: avoid.size === 0, turn: random() })
-        : only;
-    const record = chosen?.begin(now, attemptOn(chosen, attempt));
-    return chosen === undefined || record === undefined ? undefined : followAttempt({ now, chosen, record, attempt });
+        ? chooseEndpoint(left, { now, stream, affinity, pool: ask, mayProbe: avoid.size === 0, turn: random() })
+        : only && { health: only, picked: undefined };
+    if (chosen === undefined) return undefined;
+    const { health, picked } = chosen;
+    const record = health.begin(now, attemptOn(health, attempt));
+    if (record === undefined) return undefined;
+    const inPool = followInPool(ask, { name: health.endpoint.name, stream, elapsed });
+    return followAttempt({ now, chosen: health, picked, record, inPool, attempt });
   }
 
   const attemptOn = (health: EndpointHealth, attempt: RouteAttempt): EndpointAttempt => ({
@@ -133,26 +146,32 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   function followAttempt(begun: {
     readonly now: number;
     readonly chosen: EndpointHealth;
+    readonly picked: EndpointPick | undefined;
     readonly record: EndpointRecord;
+    readonly inPool: AttemptInPool;
     readonly attempt: RouteAttempt;
   }): AttemptRecord {
-    const { now, chosen, attempt } = begun;
+    const { now, chosen, picked, inPool, attempt } = begun;
     let { record } = begun;
     let hasOutput = false;
     return {
       endpoint: chosen.endpoint,
+      picked,
       output: () => {
         if (!hasOutput) (attempt.stream ? streams : wholes).add(elapsed(), elapsed() - now);
         hasOutput = true;
         record.output();
+        inPool.output();
       },
       ended: (end) => {
         recordEnd(end);
         record.ended(end);
+        inPool.ended(end);
       },
       movedTo: (name) => {
         record.ended({ kind: 'aborted' });
         chosen.passedOver(elapsed());
+        inPool.movedTo(name);
         const other = named(name);
         record = other?.begin(elapsed(), attemptOn(other, attempt)) ?? unrecorded;
       },
@@ -200,6 +219,13 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     begin,
     status,
     record: recorder.record,
+    firstTokenWait: (now, { stream, poolPrompt }) => {
+      const among = endpoints().flatMap((health) => {
+        const { state, success } = health.status(now, stream);
+        return state === 'available' ? [{ name: health.endpoint.name, success }] : [];
+      });
+      return pool.pool.firstTokenWait(now, { prompt: poolPrompt, among });
+    },
     isOut: (now) => endpoints().every((health) => health.isOut(now)),
     isServing: (now, isUsed) => endpoints().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
     firstOutputs: (stream) => (stream ? streams : wholes),

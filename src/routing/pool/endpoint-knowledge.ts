@@ -1,5 +1,8 @@
 import { createDecayedMean } from '../health/decayed-mean.ts';
-import { type CapacityReport, createHeldBlocks, type PoolPrompt } from './held-blocks.ts';
+import type { FirstTokenWait } from '../../core/health.ts';
+import type { PoolPrompt } from '../../core/pool-prompt.ts';
+import type { EndpointReport, EndpointWork } from '../../core/pool-report.ts';
+import { createHeldBlocks } from './held-blocks.ts';
 import type { Outlook } from './pick.ts';
 import { createSpeed } from './speed.ts';
 
@@ -10,9 +13,13 @@ export interface EndpointKnowledge {
    * it counts as the holder of the whole prompt.
    */
   readonly outlook: (now: number, prompt: PoolPrompt, options: { readonly isOwner: boolean }) => Outlook;
-  readonly begin: (now: number, prompt: PoolPrompt) => PoolAttempt;
+  /** Whether no attempt is under way, as far as is known. */
+  readonly isIdle: () => boolean;
+  /** Undefined: no first token has been measured. */
+  readonly firstTokenWait: (now: number, prompt: PoolPrompt) => FirstTokenWait | undefined;
+  readonly begin: (now: number, prompt: PoolPrompt, options: { readonly stream: boolean }) => PoolAttempt;
   /** What the other replicas have to know. Takes the steps of the capacity. */
-  readonly takeReport: () => EndpointReport;
+  readonly takeReport: (now: number) => EndpointReport;
   readonly heard: (replica: string, report: EndpointReport) => void;
   /** Another replica is gone, and its work with it. */
   readonly lost: (replica: string) => void;
@@ -20,26 +27,17 @@ export interface EndpointKnowledge {
   readonly sentByOther: (prompt: PoolPrompt) => number;
 }
 
-/** Work that an endpoint has to do. */
-export interface EndpointWork {
-  /** Prompt tokens that the endpoint was sent and has not computed yet, as far as is known. */
-  readonly aheadTokens: number;
-  /** Attempts that have not ended. */
-  readonly underWay: number;
-}
-
-/** The work under way of one replica on an endpoint, and what the replica has learned of the endpoint's cache. */
-export interface EndpointReport extends EndpointWork, CapacityReport {}
-
 /** An attempt, as the knowledge of its endpoint follows it. */
 export interface PoolAttempt {
   /** Expected time for which the endpoint works on the prompt, ms. */
   readonly workMs: number;
-  readonly first: (now: number) => void;
+  /** True: the first token came much sooner than was known of the endpoint. */
+  readonly first: (now: number) => boolean;
   /** The engine has reported how many tokens of the prompt it had in its cache. */
   readonly cached: (tokens: number) => void;
-  /** Undefined: the attempt was not completed. */
-  readonly ended: (now: number, outputTokens: number | undefined) => void;
+  /** Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. */
+  readonly completed: (now: number, outputTokens: number | undefined) => void;
+  readonly failed: (now: number) => void;
 }
 
 /** The knowledge of the answers of all endpoints together. The answers of one endpoint are too few: chance decides too much. */
@@ -51,6 +49,14 @@ export interface AnswerKnowledge {
   ) => void;
   /** By how much an answer and so many others become slower together if they run on one endpoint, ms. */
   readonly slowerMs: (now: number, others: number) => number;
+}
+
+/** A prompt of an answer that does not stream. */
+interface UnseenPrompt {
+  /** Tokens that count as not computed. */
+  tokens: number;
+  /** When the first token is expected. */
+  readonly until: number;
 }
 
 /** The engine of a model of 32 billion weights on two GPUs. It matters only until an endpoint has answered. */
@@ -78,12 +84,24 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
   const held = createHeldBlocks();
   const prefill = createSpeed(assumedPrefill);
   const own = { aheadTokens: 0, underWay: 0 };
+  /** Attempts whose first token is not seen, in the order in which it is expected. */
+  const unseen: UnseenPrompt[] = [];
   const others = new Map<string, EndpointWork>();
   let ofOthers: EndpointWork = { aheadTokens: 0, underWay: 0 };
   let isUntried = true;
+  let isMeasured = false;
 
   const aheadTokens = (): number => own.aheadTokens + ofOthers.aheadTokens;
   const underWay = (): number => own.underWay + ofOthers.underWay;
+
+  /** Prompts without a visible first token count as computed once it was expected. */
+  function settleUnseen(now: number): void {
+    while (unseen[0] !== undefined && unseen[0].until <= now) {
+      const prompt = unseen.shift();
+      own.aheadTokens -= prompt?.tokens ?? 0;
+      if (prompt !== undefined) prompt.tokens = 0;
+    }
+  }
 
   function addUp(): void {
     ofOthers = { aheadTokens: 0, underWay: 0 };
@@ -99,6 +117,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
 
   return {
     outlook: (now, prompt, { isOwner }) => {
+      settleUnseen(now);
       const heldTokens = isOwner ? (prompt.ends.at(-1) ?? 0) : held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, heldTokens);
       const firstMs = prefill.msFor(aheadTokens() + ownTokens);
@@ -109,7 +128,15 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         slowerMs: answers.slowerMs(now, underWay()),
       };
     },
-    begin: (begunAt, prompt) => {
+    isIdle: () => underWay() === 0,
+    firstTokenWait: (now, prompt) => {
+      if (!isMeasured) return undefined;
+      settleUnseen(now);
+      const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));
+      return { firstMs: prefill.msFor(aheadTokens() + ownTokens), aloneMs: prefill.msFor(ownTokens) };
+    },
+    begin: (begunAt, prompt, { stream }) => {
+      settleUnseen(begunAt);
       const expected = held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, expected);
       const work = aheadTokens() + ownTokens;
@@ -117,31 +144,51 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       own.aheadTokens += ownTokens;
       own.underWay += 1;
       isUntried = false;
+      /** What the attempt still adds to the tokens ahead. */
+      const mine: UnseenPrompt = { tokens: ownTokens, until: begunAt + prefill.msFor(work) };
+      const computed = (): void => {
+        own.aheadTokens -= mine.tokens;
+        mine.tokens = 0;
+      };
+      const end = (): void => {
+        isOver = true;
+        computed();
+        own.underWay -= 1;
+      };
+      if (!stream) unseen.push(mine);
       let first: { readonly at: number; readonly underWay: number } | undefined;
       let isOver = false;
       return {
         workMs: ownTokens * prefill.eachMs(),
         first: (now) => {
-          if (first !== undefined || isOver) return;
+          if (first !== undefined || isOver || !stream) return false;
           first = { at: now, underWay: underWay() };
-          own.aheadTokens -= ownTokens;
-          prefill.measured(work, now - begunAt);
+          computed();
+          isMeasured = true;
+          return prefill.measured(work, now - begunAt);
         },
         cached: (actual) => held.reported({ expected, actual }),
-        ended: (now, outputTokens) => {
+        completed: (now, outputTokens) => {
           if (isOver) return;
-          isOver = true;
           held.leave(prompt);
-          if (first === undefined) own.aheadTokens -= ownTokens;
-          else if (outputTokens !== undefined) {
+          if (first !== undefined && outputTokens !== undefined) {
             const beside = (first.underWay + underWay()) / 2 - 1;
             answers.measured(now, { tokens: outputTokens, ms: now - first.at, beside });
           }
-          own.underWay -= 1;
+          end();
+        },
+        failed: () => {
+          if (isOver) return;
+          if (first === undefined) held.fail(prompt, expected);
+          else held.leave(prompt);
+          end();
         },
       };
     },
-    takeReport: () => ({ ...own, steps: held.takeSteps(), capacityTokens: held.capacity() }),
+    takeReport: (now) => {
+      settleUnseen(now);
+      return { ...own, steps: held.takeSteps(), capacityTokens: held.capacity() };
+    },
     heard: (replica, { aheadTokens: ahead, underWay: attempts, ...capacity }) => {
       if (attempts === 0) others.delete(replica);
       else others.set(replica, { aheadTokens: ahead, underWay: attempts });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createHeldBlocks, type PoolPrompt } from './held-blocks.ts';
+import type { PoolPrompt } from '../../core/pool-prompt.ts';
+import { createHeldBlocks } from './held-blocks.ts';
 
 const blockTokens = 1000;
 const prompt = (...digests: readonly number[]): PoolPrompt => ({

@@ -1,11 +1,5 @@
-/** A prompt, as the cache of an endpoint sees it. */
-export interface PoolPrompt {
-  /** Digests of its blocks, each of its own block and all before it. */
-  readonly digests: readonly number[];
-  /** Tokens of the prompt up to the end of each block, as far as they are known. */
-  readonly ends: readonly number[];
-  readonly tokens: number;
-}
+import type { PoolPrompt } from '../../core/pool-prompt.ts';
+import type { CapacityReport } from '../../core/pool-report.ts';
 
 /**
  * The blocks of prompts that an endpoint most likely has in its prefix cache: those of the prompts it was sent, except the ones that
@@ -17,6 +11,8 @@ export interface HeldBlocks {
   /** A prompt goes to the endpoint, and is in use until `leave`. */
   readonly use: (prompt: PoolPrompt) => void;
   readonly leave: (prompt: PoolPrompt) => void;
+  /** Like `leave`, for a prompt that was most likely not computed. Of its blocks, only those up to `heldTokens` are held. */
+  readonly fail: (prompt: PoolPrompt, heldTokens: number) => void;
   /** How many tokens of a prompt were expected to be held, and how many the engine has reported. */
   readonly reported: (report: { readonly expected: number; readonly actual: number }) => void;
   /** The size that follows from the reports so far, tokens. */
@@ -27,13 +23,6 @@ export interface HeldBlocks {
   readonly reportedElsewhere: (other: CapacityReport) => void;
   /** Blocks in the map. */
   readonly size: () => number;
-}
-
-/** What a replica has learned of the size of an endpoint's cache. */
-export interface CapacityReport {
-  /** Reports that were larger than expected, less those that were smaller, since the last of these reports. */
-  readonly steps: number;
-  readonly capacityTokens: number;
 }
 
 /** The size that an engine is assumed to have before its first report, tokens: as for a model of 32 billion weights on two GPUs. */
@@ -89,13 +78,15 @@ export function createHeldBlocks(): HeldBlocks {
     usedTokens += tokens;
   }
 
-  function leaveBlock(block: number): void {
+  /** `isComputed`: the engine keeps the block. */
+  function leaveBlock(block: number, { isComputed }: { readonly isComputed: boolean }): void {
     const known = used.get(block);
     if (known === undefined) return;
     known.uses -= 1;
     if (known.uses > 0) return;
     used.delete(block);
     usedTokens -= known.tokens;
+    if (!isComputed) return;
     idle.set(block, known.tokens);
     idleTokens += known.tokens;
   }
@@ -118,7 +109,12 @@ export function createHeldBlocks(): HeldBlocks {
       forget();
     },
     leave: ({ digests }) => {
-      for (const block of digests.toReversed()) leaveBlock(block);
+      for (const block of digests.toReversed()) leaveBlock(block, { isComputed: true });
+      forget();
+    },
+    fail: ({ digests, ends }, heldTokens) => {
+      for (let at = digests.length - 1; at >= 0; at -= 1)
+        leaveBlock(digests[at] ?? -1, { isComputed: (ends[at] ?? 0) <= heldTokens });
       forget();
     },
     reported: ({ expected, actual }) => {

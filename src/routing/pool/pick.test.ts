@@ -64,11 +64,11 @@ describe('the pick', () => {
 
   it('tries an endpoint that has not been tried, if it may be as good', () => {
     const untried = { ...idle, isUntried: true };
-    expect(pick([{ ...idle, slowerMs: 60 }, untried], quiet)).toEqual({ index: 1, why: 'untried' });
+    expect(pick([{ ...idle, slowerMs: 600 }, untried], quiet)).toEqual({ index: 1, why: 'untried' });
   });
 
   it('is made by chance among equals', () => {
-    const all = [idle, idle, idle, { ...idle, slowerMs: 60 }];
+    const all = [idle, idle, idle, { ...idle, slowerMs: 600 }];
     const picked = [0, 0.34, 0.67, 0.99].map((turn) => pick(all, { ...quiet, turn })?.index);
     expect(picked).toEqual([0, 1, 2, 2]);
   });

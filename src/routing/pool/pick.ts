@@ -1,3 +1,5 @@
+import type { PickReason } from '../../core/pool-prompt.ts';
+
 /** The predicted cost of one prompt at an endpoint. */
 export interface Outlook {
   /** Tokens of the prompt that the endpoint has in its cache. */
@@ -13,18 +15,6 @@ export interface Outlook {
   /** The endpoint has had no attempt. */
   readonly isUntried: boolean;
 }
-
-export type PickReason =
-  /** There is no other endpoint. */
-  | 'only'
-  /** The endpoint holds more of the prompt's beginning than the others, or as much. */
-  | 'holder'
-  /** The endpoint answers sooner than another endpoint that holds more of the prompt. */
-  | 'sooner'
-  /** No endpoint holds any of the prompt. This endpoint has not been tried. */
-  | 'untried'
-  /** No endpoint holds any of the prompt. This endpoint has least to do. */
-  | 'least-work';
 
 export interface Pick {
   readonly index: number;
@@ -46,12 +36,16 @@ const mostBusy = 0.9;
  */
 const slowerShare = 0.1;
 
+/** Costs that differ by less than this part of the usual error are equal. */
+const equalShare = 0.5;
+
 /**
  * Picks the endpoint of a prompt: the one with the least cost. The cost is the time to the first token, and the time by which the prompt
  * makes others wait. The work on a prompt delays those behind it by more, the busier the endpoints are, as in every queue. So a prompt
  * stays with the holder of its beginning for longer when there is little time to compute it again. Endpoints whose costs differ by less
- * than the error of the prediction are near equals. Of these the one is picked that holds most, then the one with the least cost. Among
- * true equals, chance decides, so that replicas do not all choose the same one.
+ * than the error of the prediction are near equals. Of these, those are left that hold
+ * most. Among the ones whose costs differ by less than half of the error, chance decides, so that replicas do not all choose the same one
+ * and each endpoint is measured now and then.
  */
 export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions): Pick | undefined {
   const [only] = outlooks;
@@ -62,12 +56,13 @@ export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions):
     firstMs + (workMs * share) / (1 - share) + slowerMs * slowerShare;
   const costs = outlooks.map(costOf);
   const best = costs.indexOf(Math.min(...costs));
-  const most = (costs[best] ?? 0) + (outlooks[best]?.errorMs ?? 0);
+  const margin = outlooks[best]?.errorMs ?? 0;
+  const most = (costs[best] ?? 0) + margin;
   const near = [...outlooks.keys()].filter((index) => (costs[index] ?? Infinity) <= most);
   const mostHeld = Math.max(...near.map((index) => outlooks[index]?.heldTokens ?? 0));
   const holding = near.filter((index) => outlooks[index]?.heldTokens === mostHeld);
   const least = Math.min(...holding.map((index) => costs[index] ?? Infinity));
-  const equals = holding.filter((index) => costs[index] === least);
+  const equals = holding.filter((index) => (costs[index] ?? Infinity) <= least + margin * equalShare);
   const index = equals[Math.floor(turn * equals.length)] ?? best;
   return { index, why: reasonFor(outlooks, index) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PoolAttempt } from './endpoint-knowledge.ts';
-import type { PoolPrompt } from './held-blocks.ts';
+import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import { createEndpointPool } from './pool.ts';
 
 const names = ['a', 'b', 'c'];
@@ -12,16 +12,16 @@ const promptOf = (first: number, count: number): PoolPrompt => ({
 
 /** A pool whose endpoints compute prompts at known speeds, one after the other. */
 function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, c: 0.1 }) {
-  const pool = createEndpointPool();
+  const pool = createEndpointPool(undefined);
   let now = 0;
   const send = (
     prompt: PoolPrompt,
     from: readonly string[] = names,
   ): { name: string; why: string; attempt: PoolAttempt } => {
-    const picked = pool.pick(now, { prompt, names: from, turn: 0.5 });
+    const picked = pool.pick(now, { prompt, among: from.map((name) => ({ name, success: 1 })), turn: 0.5 });
     const name = from[picked?.index ?? -1];
     if (picked === undefined || name === undefined) throw new Error('nothing was picked');
-    return { name, why: picked.why, attempt: pool.begin(now, { name, prompt }) };
+    return { name, why: picked.why, attempt: pool.begin(now, { name, prompt, stream: true }) };
   };
   return {
     pool,
@@ -36,7 +36,7 @@ function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, 
       attempt.first(now);
       attempt.cached(prompt.tokens - own);
       now += 2000;
-      attempt.ended(now, 100);
+      attempt.completed(now, 100);
       now += 3000;
       return { name, why };
     },
@@ -99,8 +99,8 @@ describe('a pool of endpoints', () => {
     serve(promptOf(0, 4), 1020, ['a']);
     const lost = send(promptOf(100, 400), ['a']);
     expect(send(promptOf(0, 4), ['a', 'b']).name).toBe('b');
-    lost.attempt.ended(0, undefined);
-    lost.attempt.ended(0, 50);
+    lost.attempt.failed(0);
+    lost.attempt.completed(0, 50);
     lost.attempt.first(0);
     expect(send(promptOf(0, 4), ['a', 'b']).name).toBe('a');
   });
@@ -110,5 +110,57 @@ describe('a pool of endpoints', () => {
     const { name } = serve(promptOf(0, 20), 5020);
     pool.retain(new Set(names.filter((other) => other !== name)));
     expect(serve(promptOf(0, 20), 5020).why).toBe('untried');
+  });
+
+  it('finds out that a slow endpoint has become as fast as the others, with one attempt in 250', () => {
+    const speeds = { a: 2, b: 0.1, c: 0.1 };
+    const { pool, serve } = begin(speeds);
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const share = (from: number, requests: number): number => {
+      let onA = 0;
+      for (let request = 0; request < requests; request += 1)
+        if (serve(promptOf(from + request * 100, 16), 4020).name === 'a') onA += 1;
+      return onA / requests;
+    };
+    const slow = share(10_000_000, 400);
+    expect(slow).toBeGreaterThan(0);
+    expect(slow).toBeLessThan(0.011);
+    speeds.a = 0.1;
+    share(20_000_000, 300);
+    const among = [{ name: 'a', success: 1 }];
+    const { firstMs = Infinity } = pool.pick(1e7, { prompt: promptOf(30_000_000, 16), among, turn: 0 }) ?? {};
+    // It takes 422 ms now. Before, it took 8 s.
+    expect(firstMs).toBeLessThan(700);
+  });
+
+  it('tries a new endpoint, although the others are faster than it is assumed to be', () => {
+    const { serve } = begin({ a: 0.005, b: 0.005, c: 0.005 });
+    for (let request = 0; request < 60; request += 1)
+      for (const name of ['a', 'b']) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const picked = new Set<string>();
+    for (let request = 0; request < 300; request += 1)
+      picked.add(serve(promptOf(9_000_000 + request * 100, 16), 4020).name);
+    expect(picked.has('c')).toBe(true);
+  });
+
+  it('tries a slow endpoint once after a whole answer, which does not show whether it was faster', () => {
+    const { pool, serve } = begin({ a: 2, b: 0.1, c: 0.1 });
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const among = names.map((name) => ({ name, success: 1 }));
+    let explored = 0;
+    for (let request = 0; request < 400; request += 1) {
+      const prompt = promptOf(10_000_000 + request * 100, 16);
+      const picked = pool.pick(1e7 + request * 5000, { prompt, among, turn: 0.5 });
+      if (picked?.why === 'explored' && picked.index === 0) explored += 1;
+      const attempt = pool.begin(1e7 + request * 5000, {
+        name: names[picked?.index ?? 0] ?? 'a',
+        prompt,
+        stream: false,
+      });
+      attempt.completed(1e7 + request * 5000 + 2000, 100);
+    }
+    expect(explored).toBe(1);
   });
 });

@@ -2,20 +2,26 @@ import {
   createAnswerKnowledge,
   createEndpointKnowledge,
   type EndpointKnowledge,
-  type EndpointReport,
   type PoolAttempt,
 } from './endpoint-knowledge.ts';
-import type { PoolPrompt } from './held-blocks.ts';
+import type { FirstTokenWait } from '../../core/health.ts';
+import type { PoolPrompt } from '../../core/pool-prompt.ts';
+import type { EndpointReport } from '../../core/pool-report.ts';
 import { type Outlook, pick, type Pick } from './pick.ts';
 
 /** The endpoints of a backend as one pool: what is known of each, by its name, and the choice among them. */
 export interface EndpointPool {
   /** Picks one of these endpoints. Undefined: there is none. */
   readonly pick: (now: number, options: PoolPickOptions) => PoolPick | undefined;
+  /** The least of the waits at these endpoints. Undefined: there is none, or one of them has not been measured. */
+  readonly firstTokenWait: (
+    now: number,
+    options: { readonly prompt: PoolPrompt; readonly among: readonly PoolCandidate[] },
+  ) => FirstTokenWait | undefined;
   /** An attempt is sent to an endpoint. */
-  readonly begin: (now: number, at: { readonly name: string; readonly prompt: PoolPrompt }) => PoolAttempt;
+  readonly begin: (now: number, attempt: BegunInPool) => PoolAttempt;
   /** See `EndpointKnowledge`, for the endpoint of this name. */
-  readonly takeReport: (name: string) => EndpointReport;
+  readonly takeReport: (now: number, name: string) => EndpointReport;
   readonly heard: (name: string, replica: string, report: EndpointReport) => void;
   readonly lost: (name: string, replica: string) => void;
   /** Another replica has sent a prompt to an endpoint. */
@@ -26,7 +32,7 @@ export interface EndpointPool {
 
 export interface PoolPickOptions {
   readonly prompt: PoolPrompt;
-  readonly names: readonly string[];
+  readonly among: readonly PoolCandidate[];
   /**
    * The endpoint of these that all replicas expect to hold the prompt's beginning. Undefined: this replica knows what the others have
    * sent, or there are no others.
@@ -36,11 +42,35 @@ export interface PoolPickOptions {
   readonly turn: number;
 }
 
+export interface BegunInPool {
+  readonly name: string;
+  readonly prompt: PoolPrompt;
+  /** Whether the first token is seen. */
+  readonly stream: boolean;
+}
+
+export interface PoolCandidate {
+  readonly name: string;
+  /** Share of its attempts that succeeded lately. */
+  readonly success: number;
+}
+
 /** The pick, with the prediction on which it rests. */
 export type PoolPick = Pick & Outlook;
 
 /** How far back the share of busy time looks, ms. */
 const busyMs = 30_000;
+
+/** A second random number is made of the digits of the first one that the choice among equals does not use. */
+const lucks = 1009;
+/** An endpoint that fails is asked again, or another one is: the time until an answer counts so many times at most. */
+const mostTries = 10;
+
+/**
+ * An idle endpoint that was not picked so many times in a row, or so many times for each endpoint, gets one attempt: the knowledge that
+ * it is slow may be out of date. So at most one attempt in 250 is made to find out, for each endpoint.
+ */
+const passedOver = { least: 250, forEach: 10 } as const;
 
 /** Receives the changes of this replica's own work. */
 export interface PoolListener {
@@ -48,12 +78,17 @@ export interface PoolListener {
   readonly changed: (name: string, prompt: PoolPrompt | undefined) => void;
 }
 
-export function createEndpointPool(listener?: PoolListener): EndpointPool {
+export function createEndpointPool(listener: PoolListener | undefined): EndpointPool {
   const known = new Map<string, EndpointKnowledge>();
   const answers = createAnswerKnowledge();
   /** Time of work on prompts of all endpoints. Work counts for less, the longer ago it began. */
   let workMs = 0;
   let asOf = 0;
+  let attempts = 0;
+  /** For each endpoint, how many attempts there were in all when its last one began, or when it was first seen. */
+  const lastAt = new Map<string, number>();
+  /** Endpoints that were picked after a long time, and proved faster than was known each time since then. */
+  const explored = new Set<string>();
 
   function of(name: string): EndpointKnowledge {
     let knowledge = known.get(name);
@@ -64,46 +99,104 @@ export function createEndpointPool(listener?: PoolListener): EndpointPool {
     return knowledge;
   }
 
+  /** The index of an idle endpoint that had no attempt for long, or that proves faster each time. */
+  function longPassedOver(among: readonly PoolCandidate[]): number | undefined {
+    const most = Math.max(passedOver.least, passedOver.forEach * among.length);
+    for (const [index, { name }] of among.entries()) {
+      const last = lastAt.get(name);
+      if (last === undefined) lastAt.set(name, attempts);
+      else if ((explored.has(name) || attempts - last > most) && of(name).isIdle()) return index;
+    }
+    return undefined;
+  }
+
+  function began(name: string): void {
+    attempts += 1;
+    lastAt.set(name, attempts);
+  }
+
   function settle(now: number): void {
     workMs *= Math.exp((asOf - now) / busyMs);
     asOf = now;
   }
 
   return {
-    pick: (now, { prompt, names, owner, turn }) => {
+    pick: (now, { prompt, among, owner, turn }) => {
       settle(now);
-      const outlooks = names.map((name) => of(name).outlook(now, prompt, { isOwner: name === owner }));
-      const picked = pick(outlooks, { busy: workMs / busyMs / Math.max(1, names.length), turn });
+      const outlooks = among.map(({ name, success }) =>
+        tried(of(name).outlook(now, prompt, { isOwner: name === owner }), { success, turn }),
+      );
+      const passed = longPassedOver(among);
+      const picked: Pick | undefined =
+        passed === undefined
+          ? pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn })
+          : { index: passed, why: 'explored' };
+      if (picked?.why === 'explored') explored.add(among[picked.index]?.name ?? '');
       const outlook = outlooks[picked?.index ?? -1];
       return picked === undefined || outlook === undefined ? undefined : { ...outlook, ...picked };
     },
-    begin: (now, { name, prompt }) => {
+    firstTokenWait: (now, { prompt, among }) => {
+      let least: FirstTokenWait | undefined;
+      for (const { name } of among) {
+        const wait = of(name).firstTokenWait(now, prompt);
+        if (wait === undefined) return undefined;
+        if (least === undefined || wait.firstMs < least.firstMs) least = wait;
+      }
+      return least;
+    },
+    begin: (now, { name, prompt, stream }) => {
       settle(now);
-      const attempt = of(name).begin(now, prompt);
+      const attempt = of(name).begin(now, prompt, { stream });
       workMs += attempt.workMs;
-      if (listener === undefined) return attempt;
-      listener.changed(name, prompt);
+      began(name);
+      listener?.changed(name, prompt);
       return {
         ...attempt,
         first: (at) => {
-          attempt.first(at);
-          listener.changed(name, undefined);
+          const isFaster = attempt.first(at);
+          if (!isFaster) explored.delete(name);
+          listener?.changed(name, undefined);
+          return isFaster;
         },
-        ended: (at, outputTokens) => {
-          attempt.ended(at, outputTokens);
-          listener.changed(name, undefined);
+        completed: (at, outputTokens) => {
+          attempt.completed(at, outputTokens);
+          // A whole answer does not show how soon its first token came.
+          if (!stream) explored.delete(name);
+          listener?.changed(name, undefined);
+        },
+        failed: (at) => {
+          attempt.failed(at);
+          explored.delete(name);
+          listener?.changed(name, undefined);
         },
       };
     },
-    takeReport: (name) => of(name).takeReport(),
+    takeReport: (now, name) => of(name).takeReport(now),
     heard: (name, replica, report) => of(name).heard(replica, report),
     lost: (name, replica) => of(name).lost(replica),
     sentByOther: (now, { name, prompt }) => {
       settle(now);
       workMs += of(name).sentByOther(prompt);
+      began(name);
     },
     retain: (names) => {
-      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+      for (const name of known.keys()) {
+        if (names.has(name)) continue;
+        known.delete(name);
+        lastAt.delete(name);
+        explored.delete(name);
+      }
     },
   };
+}
+
+/**
+ * The outlook with the attempts that usually fail before one succeeds. By chance, an endpoint is now and then judged as if its attempts
+ * did not fail: otherwise it would never be picked, and its record would never improve.
+ */
+function tried(outlook: Outlook, { success, turn }: { readonly success: number; readonly turn: number }): Outlook {
+  const luck = (turn * lucks) % 1;
+  if (success ** 3 > luck) return outlook;
+  const tries = Math.min(mostTries, 1 / success);
+  return { ...outlook, firstMs: outlook.firstMs * tries, errorMs: outlook.errorMs * tries };
 }

@@ -1,45 +1,20 @@
-import type { EndpointReport } from './endpoint-knowledge.ts';
-import type { PoolPrompt } from './held-blocks.ts';
+import type { PoolPrompt } from '../../core/pool-prompt.ts';
+import type { PoolPlace, PoolReports, SentPrompt } from '../../core/pool-report.ts';
 import { createEndpointPool, type EndpointPool } from './pool.ts';
 
-/** What a replica reports to the others: the changes since its last report. */
-export interface PoolReport {
-  readonly endpoints: readonly ReportedEndpoint[];
-  readonly sent: readonly SentPrompt[];
-}
-
-/** The endpoint of a pool. Both names are the same in all replicas. */
-export interface PoolPlace {
-  readonly pool: string;
-  readonly endpoint: string;
-}
-
-/** All work of the replica on an endpoint. A report that is lost does no lasting harm, because the next one has the whole amount again. */
-export interface ReportedEndpoint extends PoolPlace, EndpointReport {}
-
-export interface SentPrompt extends PoolPlace {
-  readonly prompt: PoolPrompt;
-}
-
 /** The pools of all backends, and what the replicas know of each other's work. */
-export interface Pools {
+export interface Pools extends PoolReports {
   readonly of: (pool: string) => EndpointPool;
-  /** Whether something has to be reported, or has to be reported again so that the others do not forget it. */
-  readonly hasReport: (now: number) => boolean;
-  /** Takes the changes since the last report. */
-  readonly takeReport: (now: number) => PoolReport;
-  /** Another replica has reported. */
-  readonly heard: (now: number, replica: string, report: PoolReport) => void;
-  /** Forgets the work of replicas that are silent for too long. */
-  readonly forgetSilent: (now: number) => void;
   /** Forgets the other pools. */
   readonly retain: (pools: ReadonlySet<string>) => void;
 }
 
 /** Most prompts of one report. Those beyond it are unknown to the other replicas. */
-const mostPrompts = 512;
+const mostPrompts = 256;
 /** Most blocks of a prompt that are reported: four megabytes of text. */
 const mostDigests = 1024;
+/** Most blocks of one report, about: 55 KB of text. */
+const mostBlocks = 4096;
 /** Work under way is repeated after so long, ms. */
 const repeatMs = 250;
 /** A replica that is silent for so long is gone, ms. */
@@ -52,7 +27,8 @@ interface OtherReplica {
 
 const keyOf = ({ pool, endpoint }: PoolPlace): string => `${pool} ${endpoint}`;
 
-export function createPools(): Pools {
+/** `isReported`: `takeReport` is called. Otherwise nothing is kept for it. */
+export function createPools({ isReported }: { readonly isReported: boolean }): Pools {
   const pools = new Map<string, EndpointPool>();
   const others = new Map<string, OtherReplica>();
   /** Endpoints with a change that was not reported. */
@@ -60,18 +36,22 @@ export function createPools(): Pools {
   /** Endpoints whose last report had work under way. */
   const busy = new Map<string, PoolPlace>();
   let sent: SentPrompt[] = [];
+  let sentBlocks = 0;
   let reportedAt = 0;
+
+  function changedAt(place: PoolPlace, prompt: PoolPrompt | undefined): void {
+    changed.set(keyOf(place), place);
+    if (prompt === undefined || sent.length >= mostPrompts || sentBlocks >= mostBlocks) return;
+    sent.push({ ...place, prompt: bounded(prompt) });
+    sentBlocks += prompt.digests.length;
+  }
 
   function of(pool: string): EndpointPool {
     let known = pools.get(pool);
     if (known === undefined) {
-      known = createEndpointPool({
-        changed: (endpoint, prompt) => {
-          const place = { pool, endpoint };
-          changed.set(keyOf(place), place);
-          if (prompt !== undefined && sent.length < mostPrompts) sent.push({ ...place, prompt: bounded(prompt) });
-        },
-      });
+      known = createEndpointPool(
+        isReported ? { changed: (endpoint, prompt) => changedAt({ pool, endpoint }, prompt) } : undefined,
+      );
       pools.set(pool, known);
     }
     return known;
@@ -83,7 +63,7 @@ export function createPools(): Pools {
     takeReport: (now) => {
       const isRepeated = now - reportedAt >= repeatMs;
       const endpoints = [...new Map([...(isRepeated ? busy : []), ...changed])].flatMap(([key, place]) => {
-        const own = pools.get(place.pool)?.takeReport(place.endpoint);
+        const own = pools.get(place.pool)?.takeReport(now, place.endpoint);
         if (own === undefined || own.underWay === 0) busy.delete(key);
         else busy.set(key, place);
         return own === undefined ? [] : [{ ...place, ...own }];
@@ -92,6 +72,7 @@ export function createPools(): Pools {
       const report = { endpoints, sent };
       changed.clear();
       sent = [];
+      sentBlocks = 0;
       return report;
     },
     heard: (now, replica, { endpoints, sent: prompts }) => {

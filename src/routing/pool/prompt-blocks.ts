@@ -1,23 +1,5 @@
 import { createHmac, hash } from 'node:crypto';
-
-/**
- * The blocks of a prompt's text: a chain of keyed digests, each of its own block and all before it. Prompts with an equal beginning
- * have equal first blocks, and a digest reveals nothing else without the key. Digests are whole numbers of 48 bits.
- */
-export interface PromptBlocks {
-  readonly digests: readonly number[];
-  /** Characters of the text up to the end of each block. */
-  readonly ends: readonly number[];
-  /** Characters of the whole text, the end that fills no block included. */
-  readonly length: number;
-}
-
-export interface BlockKey {
-  /** Common to all replicas, and known to nothing else. */
-  readonly secret: string;
-  /** Prompts of different scopes share no blocks: the workspace, unless a model's cache is shared by all. */
-  readonly scope: string;
-}
+import type { BlockKey, PoolPrompt, PromptBlocks } from '../../core/pool-prompt.ts';
 
 /**
  * Blocks are finer at the start, where prompts part most often, and coarser far behind it, because each digest has a price of its own:
@@ -48,4 +30,9 @@ export function promptBlocks(text: string, { secret, scope }: BlockKey): PromptB
     if (at < until) break;
   }
   return { digests, ends, length: text.length };
+}
+
+/** Measures the blocks in tokens, as if each character had the same share of the prompt's tokens. */
+export function poolPromptOf({ digests, ends, length }: PromptBlocks, tokens: number): PoolPrompt {
+  return { digests, ends: ends.map((end) => Math.floor((end / length) * tokens)), tokens };
 }

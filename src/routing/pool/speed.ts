@@ -3,7 +3,8 @@
  * the answers under way. A line through what was measured; newer samples count for more.
  */
 export interface Speed {
-  readonly measured: (amount: number, ms: number) => void;
+  /** True: it took much less than was known. */
+  readonly measured: (amount: number, ms: number) => boolean;
   readonly msFor: (amount: number) => number;
   /** Milliseconds that one more of the amount adds. */
   readonly eachMs: () => number;
@@ -29,6 +30,13 @@ const memory = 100;
  * comes with the amount, and without them the line would not see that a long queue takes long.
  */
 const ofNothing = 5;
+/**
+ * After a sample below this part of the prediction, earlier samples count for this share of what they did: the endpoint has become
+ * faster. Nothing else makes an answer come so much sooner.
+ */
+const faster = { below: 0.4, kept: 0.5 } as const;
+/** A sample below this part of the prediction is a surprise. */
+const surprising = 0.7;
 /** A sample above so many times the prediction counts as that much: it waited for something else. Repeated ones still teach. */
 const mostFactor = 3;
 
@@ -63,13 +71,15 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
     measured: (amount, ms) => {
       const predicted = msFor(amount);
       const bounded = Math.min(ms, predicted * mostFactor);
-      count = count * kept + 1;
-      sumX = sumX * kept + amount;
-      sumXX = sumXX * kept + amount * amount;
-      sumY = sumY * kept + bounded;
-      sumXY = sumXY * kept + amount * bounded;
-      errors = errors * kept + Math.min(1, Math.abs(Math.log(Math.max(0.01, ms) / predicted))) ** 2;
+      const share = ms < predicted * faster.below ? faster.kept : kept;
+      count = count * share + 1;
+      sumX = sumX * share + amount;
+      sumXX = sumXX * share + amount * amount;
+      sumY = sumY * share + bounded;
+      sumXY = sumXY * share + amount * bounded;
+      errors = errors * share + Math.min(1, Math.abs(Math.log(Math.max(0.01, ms) / predicted))) ** 2;
       line = fitted();
+      return ms < predicted * surprising;
     },
   };
 }

@@ -118,13 +118,14 @@ describe('requests', () => {
     expect(found.map(([, phase, result]) => `${phase} ${result}`)).toEqual(expected);
   });
 
-  it('count hedges that won', async () => {
+  it('count hedges that won, and why endpoints were picked', async () => {
     const metrics = begin();
-    metrics.attempt(route, { reason: 'hedge', step: 'endpoint' });
+    metrics.attempt(route, { reason: 'hedge', step: 'endpoint', pick: 'holder' });
     for (const reason of ['first', 'hedge'] as const) metrics.won(route, reason);
     expect(await linesOf(metrics)).toEqual(
       containing(
         `weir_attempts_total{model="${model}",backend="vllm-a",reason="hedge",step="endpoint"} 1`,
+        `weir_endpoint_picks_total{model="${model}",backend="vllm-a",why="holder"} 1`,
         `weir_hedges_won_total{model="${model}"} 1`,
       ),
     );

@@ -5,18 +5,18 @@ import type { InSlices } from '../../core/clock.ts';
 import type { Fault } from '../../core/event.ts';
 import type { RefusingLimit } from '../../core/failure.ts';
 import type { RequestEnd } from '../../core/request-end.ts';
-import type { AttemptReason, AttemptStep, SearchRecord } from '../../core/telemetry.ts';
+import type { AttemptReason, SearchRecord } from '../../core/telemetry.ts';
 import { countersOf, histogramsOf } from './declare.ts';
 import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, renderMetrics } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
-import { createModelMetrics, type ModelMetrics } from './model-metrics.ts';
+import { type AttemptCause, createModelMetrics, type ModelMetrics } from './model-metrics.ts';
 import { limitNames, uploadBounds } from '../../core/limits.ts';
 import { shedReasons } from '../../core/load.ts';
 
 export interface Metrics {
   readonly ended: (end: RequestEnd) => void;
   readonly outcome: (outcome: Outcome) => void;
-  readonly attempt: (routeId: string, why: { readonly reason: AttemptReason; readonly step: AttemptStep }) => void;
+  readonly attempt: (routeId: string, why: AttemptCause) => void;
   readonly won: (routeId: string, reason: AttemptReason) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
   readonly implausibleUsage: (routeId: string) => void;
@@ -54,7 +54,7 @@ const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 
 const limits: readonly RefusingLimit[] = [
   ...limitNames,
-  ...(['address-blocked', 'ledger'] as const),
+  ...(['address-blocked', 'ledger', 'first-token'] as const),
   ...uploadBounds.map((bound) => `upload-${bound}` as const),
   ...shedReasons,
 ];

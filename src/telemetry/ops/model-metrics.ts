@@ -3,9 +3,17 @@ import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { RequestEnd } from '../../core/request-end.ts';
+import type { PickReason } from '../../core/pool-prompt.ts';
 import type { AttemptReason, AttemptStep } from '../../core/telemetry.ts';
 import { countersOf, type Exemplar, exemplarHistogramsOf, histogramsOf } from './declare.ts';
 import { createExemplarRegistry, type ExemplarRegistry } from './exposition.ts';
+
+/** Why an attempt was made, and why at its endpoint. */
+export interface AttemptCause {
+  readonly reason: AttemptReason;
+  readonly step: AttemptStep;
+  readonly pick: PickReason | undefined;
+}
 
 /** The counts of one model, in registries of their own, so that they are dropped as a whole and rendered separately. */
 export interface ModelMetrics {
@@ -14,7 +22,7 @@ export interface ModelMetrics {
   readonly times: ExemplarRegistry;
   readonly ended: (end: RequestEnd) => void;
   readonly outcome: (outcome: Outcome) => void;
-  readonly attempt: (backend: string, why: { readonly reason: AttemptReason; readonly step: AttemptStep }) => void;
+  readonly attempt: (backend: string, why: AttemptCause) => void;
   readonly won: (reason: AttemptReason) => void;
   readonly fault: (backend: string, fault: Fault) => void;
   readonly implausibleUsage: (backend: string) => void;
@@ -82,6 +90,11 @@ export function createModelMetrics(model: string): ModelMetrics {
     'Calls of engines, by why they were made, and whether on another endpoint of the same backend or on another route.',
     ...(['model', 'backend', 'reason', 'step'] as const),
   );
+  const picks = counter(
+    'weir_endpoint_picks_total',
+    'Calls whose endpoint was picked by its cache, its queue and its speed, by why: holder has most of the prompt in its cache; sooner answers sooner than one that has more; untried and least-work where none has any; explored had no call for long; only where there is no other.',
+    ...(['model', 'backend', 'why'] as const),
+  );
   const hedgesWon = counter(
     'weir_hedges_won_total',
     'Hedges that were first; those started are weir_attempts_total with the reason hedge.',
@@ -132,7 +145,10 @@ export function createModelMetrics(model: string): ModelMetrics {
       if (billed.reasoningTokens !== undefined) reasoning.inc(named, billed.reasoningTokens);
       cost.inc({ model }, Number(formatUsd(billedCost)));
     },
-    attempt: (backend, { reason, step }) => attempts.inc({ model, backend, reason, step }),
+    attempt: (backend, { reason, step, pick }) => {
+      attempts.inc({ model, backend, reason, step });
+      if (pick !== undefined) picks.inc({ model, backend, why: pick });
+    },
     won: (reason) => {
       if (reason === 'hedge') hedgesWon.inc({ model });
     },

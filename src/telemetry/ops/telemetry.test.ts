@@ -38,7 +38,7 @@ const repeat = (step: (count: number) => void): void => {
 
 const startAt = (routeId: string): AttemptStart => ({
   ...{ routeId, backend: 'b', engine: 'vllm', upstreamModel: 'm', endpoint: 'e' },
-  ...{ reason: 'first', step: 'first', spanId: undefined },
+  ...{ reason: 'first', step: 'first', picked: undefined, spanId: undefined },
 });
 
 describe('the log of requests', () => {

@@ -137,8 +137,8 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
           report(recorder.record, progress);
         },
         attempt: (start) => {
-          const { routeId, backend, reason, step } = start;
-          metrics.attempt(routeId, { reason, step });
+          const { routeId, backend, reason, step, picked } = start;
+          metrics.attempt(routeId, { reason, step, pick: picked?.why });
           if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
           const watch = recorder.attempt(start);
           return {

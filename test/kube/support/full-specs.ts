@@ -33,7 +33,7 @@ export const fullModelSpec = {
   inputModalities: ['text', 'image'],
   reasoning: { mode: 'Optional', efforts: ['low', 'high'] },
   tokenizer: { path: 'qwen3-8b', tokensPerImage: 256 },
-  serviceLevel: { minAvailability: '0.99', windowSeconds: 900 },
+  serviceLevel: { minAvailability: '0.99', windowSeconds: 900, firstTokenSeconds: 10 },
   hedging: { mode: 'Auto' },
   cacheSharing: 'All',
   retireAt: '2027-01-31T00:00:00Z',

@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest';
+import { sampleStory } from '../../../test/support/sample-story.ts';
+import { storyText } from './story-text.ts';
+
+const options = { workspaces: (id: string) => id, silent: [] };
+
+it('says which endpoint got an attempt, and why it was picked', () => {
+  const story = sampleStory();
+  const [attempt] = story.attempts ?? [];
+  if (attempt === undefined) throw new Error('the sample has no attempt');
+  const textWith = (pick: typeof attempt.pick): string =>
+    storyText({ ...story, attempts: [{ ...attempt, pick }] }, options);
+  expect(textWith({ why: 'holder', held_tokens: 6000, expected_first_token_ms: 120 })).toContain(
+    'at 10.0.0.1:8000 (first attempt): first output at 130 ms, complete at 890 ms, 12 output tokens. ' +
+      'The endpoint was picked since it has most of the prompt in its cache (6000 tokens of the prompt cached, first token expected after 120 ms).',
+  );
+  expect(textWith(null)).not.toContain('picked');
+});
