@@ -35,8 +35,11 @@ export interface PoolAttempt {
   readonly first: (now: number) => boolean;
   /** The engine has reported how many tokens of the prompt it had in its cache. */
   readonly cached: (tokens: number) => void;
-  /** Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. */
-  readonly completed: (now: number, outputTokens: number | undefined) => void;
+  /**
+   * Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. True: an answer
+   * that did not stream shows that its first token came much sooner than was known.
+   */
+  readonly completed: (now: number, outputTokens: number | undefined) => boolean;
   readonly failed: (now: number) => void;
 }
 
@@ -47,8 +50,15 @@ export interface AnswerKnowledge {
     now: number,
     answer: { readonly tokens: number; readonly ms: number; readonly beside: number },
   ) => void;
+  /** How long the tokens after the first one usually take beside so many other answers, ms. */
+  readonly outputMs: (tokens: number, beside: number) => number;
   /** By how much an answer and so many others become slower together if they run on one endpoint, ms. */
   readonly slowerMs: (now: number, others: number) => number;
+}
+
+/** An attempt whose answer streams, and whose first token has not come. */
+interface WaitingStream {
+  readonly begunAt: number;
 }
 
 /** A prompt of an answer that does not stream. */
@@ -74,6 +84,7 @@ export function createAnswerKnowledge(): AnswerKnowledge {
       lengths.add(now, tokens);
       if (tokens > 1) gap.measured(beside, ms / (tokens - 1));
     },
+    outputMs: (tokens, beside) => Math.max(0, tokens - 1) * gap.msFor(beside),
     // Each of the others makes this answer slower, and this answer makes each of the others slower.
     slowerMs: (now, others) => 2 * others * gap.eachMs() * lengths.mean(now, assumedLength),
   };
@@ -86,6 +97,8 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
   const own = { aheadTokens: 0, underWay: 0 };
   /** Attempts whose first token is not seen, in the order in which it is expected. */
   const unseen: UnseenPrompt[] = [];
+  /** Oldest first. */
+  const waiting = new Set<WaitingStream>();
   const others = new Map<string, EndpointWork>();
   let ofOthers: EndpointWork = { aheadTokens: 0, underWay: 0 };
   let isUntried = true;
@@ -112,6 +125,12 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       };
   }
 
+  /** Expected time to a first token, ms. While the oldest stream waits for its own, the endpoint is at least as slow as that. */
+  function firstMsOf(now: number, work: number): number {
+    const oldest = waiting.values().next().value;
+    return Math.max(prefill.msFor(work), oldest === undefined ? 0 : now - oldest.begunAt);
+  }
+
   /** Tokens of a prompt that the endpoint computes. */
   const ownTokensOf = (prompt: PoolPrompt, heldTokens: number): number => Math.max(1, prompt.tokens - heldTokens);
 
@@ -120,7 +139,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       settleUnseen(now);
       const heldTokens = isOwner ? (prompt.ends.at(-1) ?? 0) : held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, heldTokens);
-      const firstMs = prefill.msFor(aheadTokens() + ownTokens);
+      const firstMs = firstMsOf(now, aheadTokens() + ownTokens);
       return {
         ...{ heldTokens, firstMs, isUntried },
         errorMs: firstMs * prefill.spread(),
@@ -133,7 +152,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       if (!isMeasured) return undefined;
       settleUnseen(now);
       const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));
-      return { firstMs: prefill.msFor(aheadTokens() + ownTokens), aloneMs: prefill.msFor(ownTokens) };
+      return { firstMs: firstMsOf(now, aheadTokens() + ownTokens), aloneMs: prefill.msFor(ownTokens) };
     },
     begin: (begunAt, prompt, { stream }) => {
       settleUnseen(begunAt);
@@ -145,37 +164,55 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       own.underWay += 1;
       isUntried = false;
       /** What the attempt still adds to the tokens ahead. */
-      const mine: UnseenPrompt = { tokens: ownTokens, until: begunAt + prefill.msFor(work) };
+      const expectedMs = prefill.msFor(work);
+      const mine: UnseenPrompt = { tokens: ownTokens, until: begunAt + expectedMs };
+      const waits: WaitingStream = { begunAt };
+      const underWayBefore = underWay();
       const computed = (): void => {
         own.aheadTokens -= mine.tokens;
         mine.tokens = 0;
       };
       const end = (): void => {
         isOver = true;
+        waiting.delete(waits);
         computed();
         own.underWay -= 1;
       };
-      if (!stream) unseen.push(mine);
+      if (stream) waiting.add(waits);
+      else unseen.push(mine);
       let first: { readonly at: number; readonly underWay: number } | undefined;
       let isOver = false;
+      /** Learns from a complete answer. True: it shows only now that its first token came much sooner than was known. */
+      const learn = (now: number, tokens: number): boolean => {
+        const beside = ((first?.underWay ?? underWayBefore) + underWay()) / 2 - 1;
+        if (first !== undefined) {
+          answers.measured(now, { tokens, ms: now - first.at, beside });
+          return false;
+        }
+        // Without a visible first token, an answer shows its time only if the rest was short beside it, or if all came sooner.
+        const tookMs = now - begunAt;
+        const restMs = answers.outputMs(tokens, beside);
+        if (restMs > tookMs / 2 && tookMs >= expectedMs) return false;
+        isMeasured = true;
+        return prefill.measured(work, Math.max(tookMs - restMs, tookMs / 2));
+      };
       return {
         workMs: ownTokens * prefill.eachMs(),
         first: (now) => {
           if (first !== undefined || isOver || !stream) return false;
           first = { at: now, underWay: underWay() };
+          waiting.delete(waits);
           computed();
           isMeasured = true;
           return prefill.measured(work, now - begunAt);
         },
         cached: (actual) => held.reported({ expected, actual }),
         completed: (now, outputTokens) => {
-          if (isOver) return;
+          if (isOver) return false;
           held.leave(prompt);
-          if (first !== undefined && outputTokens !== undefined) {
-            const beside = (first.underWay + underWay()) / 2 - 1;
-            answers.measured(now, { tokens: outputTokens, ms: now - first.at, beside });
-          }
+          const isFaster = outputTokens !== undefined && learn(now, outputTokens);
           end();
+          return isFaster;
         },
         failed: () => {
           if (isOver) return;

@@ -144,23 +144,50 @@ describe('a pool of endpoints', () => {
     expect(picked.has('c')).toBe(true);
   });
 
-  it('tries a slow endpoint once after a whole answer, which does not show whether it was faster', () => {
-    const { pool, serve } = begin({ a: 2, b: 0.1, c: 0.1 });
-    for (let request = 0; request < 60; request += 1)
+  it('leaves an endpoint while its oldest stream waits for its first token for long, though it holds the prompt', () => {
+    const { send, serve, wait } = begin();
+    for (let request = 1; request <= 20; request += 1)
       for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
-    const among = names.map((name) => ({ name, success: 1 }));
-    let explored = 0;
-    for (let request = 0; request < 400; request += 1) {
-      const prompt = promptOf(10_000_000 + request * 100, 16);
-      const picked = pool.pick(1e7 + request * 5000, { prompt, among, turn: 0.5 });
-      if (picked?.why === 'explored' && picked.index === 0) explored += 1;
-      const attempt = pool.begin(1e7 + request * 5000, {
-        name: names[picked?.index ?? 0] ?? 'a',
-        prompt,
-        stream: false,
-      });
-      attempt.completed(1e7 + request * 5000 + 2000, 100);
+    serve(promptOf(0, 20), 5020, ['a']);
+    const stuck = send(promptOf(0, 21), ['a']);
+    expect(send(promptOf(0, 21)).name).toBe('a');
+    wait(5000);
+    const other = send(promptOf(0, 21));
+    expect(other).toMatchObject({ why: 'sooner' });
+    expect(other.name).not.toBe('a');
+    other.attempt.failed(0);
+    stuck.attempt.failed(0);
+  });
+
+  describe('learns from an answer that does not stream', () => {
+    /** The time to the first token that is expected of an endpoint, after whole answers that took so long. */
+    function expectedAfter(tookMs: number): { readonly before: number; readonly after: number } {
+      const { pool, serve } = begin();
+      for (let request = 0; request < 60; request += 1) serve(promptOf(request * 10_000, 16), 4020, ['a']);
+      const first = (at: number): number =>
+        pool.pick(at, { prompt: promptOf(9e6, 16), among: [{ name: 'a', success: 1 }], turn: 0 })?.firstMs ?? 0;
+      const before = first(1e7);
+      for (let request = 1; request <= 10; request += 1) {
+        const at = 1e7 + request * 100_000;
+        const attempt = pool.begin(at, { name: 'a', prompt: promptOf(1e7 + request * 1000, 16), stream: false });
+        attempt.completed(at + tookMs, 100);
+      }
+      return { before, after: first(2e7) };
     }
-    expect(explored).toBe(1);
+
+    it('that took long, where its output alone does not', () => {
+      const { before, after } = expectedAfter(20_000);
+      expect(after).toBeGreaterThan(before * 5);
+    });
+
+    it('that was there before its first token was expected', () => {
+      const { before, after } = expectedAfter(100);
+      expect(after).toBeLessThan(before / 2);
+    });
+
+    it('nothing, if most of its time may have been that of its output', () => {
+      const { before, after } = expectedAfter(3500);
+      expect(after).toBe(before);
+    });
   });
 });

@@ -159,10 +159,10 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
           return isFaster;
         },
         completed: (at, outputTokens) => {
-          attempt.completed(at, outputTokens);
-          // A whole answer does not show how soon its first token came.
-          if (!stream) explored.delete(name);
+          const isFaster = attempt.completed(at, outputTokens);
+          if (!stream && !isFaster) explored.delete(name);
           listener?.changed(name, undefined);
+          return isFaster;
         },
         failed: (at) => {
           attempt.failed(at);

@@ -43,4 +43,11 @@ describe('a speed', () => {
     speed.measured(4000, 600_000);
     expect(speed.msFor(4000)).toBeLessThan(460);
   });
+
+  it('follows what has become twenty times slower within eight samples', () => {
+    const speed = createSpeed(assumed);
+    for (let sample = 0; sample < 100; sample += 1) speed.measured(4000, 430);
+    for (let sample = 0; sample < 8; sample += 1) speed.measured(4000, 8600);
+    expect(speed.msFor(4000)).toBeGreaterThan(4300);
+  });
 });

@@ -37,8 +37,10 @@ const ofNothing = 5;
 const faster = { below: 0.4, kept: 0.5 } as const;
 /** A sample below this part of the prediction is a surprise. */
 const surprising = 0.7;
-/** A sample above so many times the prediction counts as that much: it waited for something else. Repeated ones still teach. */
+/** A sample above so many times the prediction counts as that much: it waited for something else. */
 const mostFactor = 3;
+/** From this sample in a row on that is above it, earlier samples count for this share: what was measured has become slower. */
+const slower = { inRow: 2, kept: 0.25 } as const;
 
 export function createSpeed(assumed: AssumedSpeed): Speed {
   const kept = 1 - 1 / memory;
@@ -50,6 +52,7 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
   let sumY = count * (assumed.leastMs + assumed.amount * assumed.eachMs);
   let sumXY = count * (assumed.leastMs * assumed.amount + square * assumed.eachMs);
   let errors = assumed.spread ** 2 * count;
+  let slowInRow = 0;
   let line = fitted();
 
   function fitted(): { readonly leastMs: number; readonly eachMs: number } {
@@ -62,6 +65,11 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
     return { eachMs, leastMs: Math.max(1, (allY - eachMs * sumX) / all) };
   }
 
+  function shareKept(ms: number, predicted: number): number {
+    if (ms < predicted * faster.below) return faster.kept;
+    return slowInRow >= slower.inRow ? slower.kept : kept;
+  }
+
   const msFor = (amount: number): number => line.leastMs + amount * line.eachMs;
 
   return {
@@ -71,7 +79,8 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
     measured: (amount, ms) => {
       const predicted = msFor(amount);
       const bounded = Math.min(ms, predicted * mostFactor);
-      const share = ms < predicted * faster.below ? faster.kept : kept;
+      slowInRow = bounded < ms ? slowInRow + 1 : 0;
+      const share = shareKept(ms, predicted);
       count = count * share + 1;
       sumX = sumX * share + amount;
       sumXX = sumXX * share + amount * amount;
