@@ -59,6 +59,7 @@ export interface AnswerKnowledge {
 /** An attempt whose answer streams, and whose first token has not come. */
 interface WaitingStream {
   readonly begunAt: number;
+  readonly expectedMs: number;
 }
 
 /** A prompt of an answer that does not stream. */
@@ -68,6 +69,9 @@ interface UnseenPrompt {
   /** When the first token is expected. */
   readonly until: number;
 }
+
+/** A stream that waits for its first token so many times longer than expected is overdue. Queues alone seldom keep it so long. */
+const overdueFactor = 3;
 
 /** The engine of a model of 32 billion weights on two GPUs. It matters only until an endpoint has answered. */
 const assumedPrefill = { samples: 2, amount: 4000, eachMs: 0.1, leastMs: 30, spread: 0.5 };
@@ -125,10 +129,13 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       };
   }
 
-  /** Expected time to a first token, ms. While the oldest stream waits for its own, the endpoint is at least as slow as that. */
+  /** Expected time to a first token, ms. While the oldest stream is overdue, the endpoint counts as no faster than that. */
   function firstMsOf(now: number, work: number): number {
+    const expectedMs = prefill.msFor(work);
     const oldest = waiting.values().next().value;
-    return Math.max(prefill.msFor(work), oldest === undefined ? 0 : now - oldest.begunAt);
+    if (oldest === undefined) return expectedMs;
+    const waitedMs = now - oldest.begunAt;
+    return waitedMs > oldest.expectedMs * overdueFactor ? Math.max(expectedMs, waitedMs) : expectedMs;
   }
 
   /** Tokens of a prompt that the endpoint computes. */
@@ -163,10 +170,10 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       own.aheadTokens += ownTokens;
       own.underWay += 1;
       isUntried = false;
-      /** What the attempt still adds to the tokens ahead. */
       const expectedMs = prefill.msFor(work);
+      /** What the attempt still adds to the tokens ahead. */
       const mine: UnseenPrompt = { tokens: ownTokens, until: begunAt + expectedMs };
-      const waits: WaitingStream = { begunAt };
+      const waits: WaitingStream = { begunAt, expectedMs };
       const underWayBefore = underWay();
       const computed = (): void => {
         own.aheadTokens -= mine.tokens;

@@ -159,6 +159,24 @@ describe('a pool of endpoints', () => {
     stuck.attempt.failed(0);
   });
 
+  it('goes on asking an endpoint that failed and was passed over, as long as it does not fail', () => {
+    const { pool, serve } = begin();
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const among = names.map((name) => ({ name, success: name === 'a' ? 0.01 : 1 }));
+    let onA = 0;
+    for (let request = 0; request < 270; request += 1) {
+      const at = 1e7 + request * 5000;
+      const prompt = promptOf(10_000_000 + request * 100, 16);
+      const name = names[pool.pick(at, { prompt, among, turn: 0.5 })?.index ?? 0] ?? 'a';
+      if (name === 'a') onA += 1;
+      const attempt = pool.begin(at, { name, prompt, stream: true });
+      attempt.first(at + 422);
+      attempt.completed(at + 2422, 100);
+    }
+    expect(onA).toBeGreaterThanOrEqual(10);
+  });
+
   describe('learns from an answer that does not stream', () => {
     /** The time to the first token that is expected of an endpoint, after whole answers that took so long. */
     function expectedAfter(tookMs: number): { readonly before: number; readonly after: number } {

@@ -72,6 +72,13 @@ const mostTries = 10;
  */
 const passedOver = { least: 250, forEach: 10 } as const;
 
+/** An endpoint with a smaller share of successes counts as failing. */
+const goodSuccess = 0.9;
+
+interface ExploredEndpoint {
+  readonly wasFailing: boolean;
+}
+
 /** Receives the changes of this replica's own work. */
 export interface PoolListener {
   /** The work under way on an endpoint has changed. `prompt`: because this prompt was sent there. */
@@ -87,8 +94,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   let attempts = 0;
   /** For each endpoint, how many attempts there were in all when its last one began, or when it was first seen. */
   const lastAt = new Map<string, number>();
-  /** Endpoints that were picked after a long time, and proved faster than was known each time since then. */
-  const explored = new Set<string>();
+  /** Endpoints that were picked after a long time, and proved better than was known each time since then. */
+  const explored = new Map<string, ExploredEndpoint>();
 
   function of(name: string): EndpointKnowledge {
     let knowledge = known.get(name);
@@ -108,6 +115,15 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       else if ((explored.has(name) || attempts - last > most) && of(name).isIdle()) return index;
     }
     return undefined;
+  }
+
+  function explore(candidate: PoolCandidate | undefined): void {
+    if (candidate !== undefined) explored.set(candidate.name, { wasFailing: candidate.success < goodSuccess });
+  }
+
+  /** An attempt has shown how fast its endpoint is. An endpoint that failed before proves better by each attempt that does not. */
+  function showed(name: string, isFaster: boolean): void {
+    if (!isFaster && explored.get(name)?.wasFailing !== true) explored.delete(name);
   }
 
   function began(name: string): void {
@@ -131,7 +147,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
         passed === undefined
           ? pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn })
           : { index: passed, why: 'explored' };
-      if (picked?.why === 'explored') explored.add(among[picked.index]?.name ?? '');
+      if (picked?.why === 'explored') explore(among[picked.index]);
       const outlook = outlooks[picked?.index ?? -1];
       return picked === undefined || outlook === undefined ? undefined : { ...outlook, ...picked };
     },
@@ -154,13 +170,13 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
         ...attempt,
         first: (at) => {
           const isFaster = attempt.first(at);
-          if (!isFaster) explored.delete(name);
+          showed(name, isFaster);
           listener?.changed(name, undefined);
           return isFaster;
         },
         completed: (at, outputTokens) => {
           const isFaster = attempt.completed(at, outputTokens);
-          if (!stream && !isFaster) explored.delete(name);
+          if (!stream) showed(name, isFaster);
           listener?.changed(name, undefined);
           return isFaster;
         },
