@@ -39,12 +39,20 @@ describe('the pick', () => {
     expect(
       pick(
         [
-          { ...holder, slowerMs: 90 },
+          { ...holder, slowerMs: 900 },
           { ...holder, slowerMs: 20 },
         ],
         quiet,
       ),
     ).toEqual({ index: 1, why: 'holder' });
+  });
+
+  it('is by chance one of two whose costs differ by less than anybody notices', () => {
+    const both = [
+      { ...idle, firstMs: 4, errorMs: 1 },
+      { ...idle, firstMs: 12, errorMs: 1 },
+    ];
+    expect([0.1, 0.9].map((turn) => pick(both, { busy: 0, turn })?.index)).toEqual([0, 1]);
   });
 
   it('is the one with the fewest answers where prompts are short and answers long', () => {

@@ -36,16 +36,15 @@ const mostBusy = 0.9;
  */
 const slowerShare = 0.1;
 
-/** Costs that differ by less than this part of the usual error are equal. */
-const equalShare = 0.5;
+/** Costs that differ by less than this part of the usual error, or by less than anybody notices, are equal. */
+const equal = { share: 0.5, ms: 10 } as const;
 
 /**
  * Picks the endpoint of a prompt: the one with the least cost. The cost is the time to the first token, and the time by which the prompt
  * makes others wait. The work on a prompt delays those behind it by more, the busier the endpoints are, as in every queue. So a prompt
  * stays with the holder of its beginning for longer when there is little time to compute it again. Endpoints whose costs differ by less
- * than the error of the prediction are near equals. Of these, those are left that hold
- * most. Among the ones whose costs differ by less than half of the error, chance decides, so that replicas do not all choose the same one
- * and each endpoint is measured now and then.
+ * than the error of the prediction are near equals. Of these, those are left that hold most. Among the ones whose costs are equal, chance
+ * decides, so that replicas do not all choose the same one and each endpoint is measured now and then.
  */
 export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions): Pick | undefined {
   const [only] = outlooks;
@@ -57,12 +56,13 @@ export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions):
   const costs = outlooks.map(costOf);
   const best = costs.indexOf(Math.min(...costs));
   const margin = outlooks[best]?.errorMs ?? 0;
-  const most = (costs[best] ?? 0) + margin;
+  const most = (costs[best] ?? 0) + Math.max(margin, equal.ms);
   const near = [...outlooks.keys()].filter((index) => (costs[index] ?? Infinity) <= most);
   const mostHeld = Math.max(...near.map((index) => outlooks[index]?.heldTokens ?? 0));
   const holding = near.filter((index) => outlooks[index]?.heldTokens === mostHeld);
   const least = Math.min(...holding.map((index) => costs[index] ?? Infinity));
-  const equals = holding.filter((index) => (costs[index] ?? Infinity) <= least + margin * equalShare);
+  const mostEqual = least + Math.max(margin * equal.share, equal.ms);
+  const equals = holding.filter((index) => (costs[index] ?? Infinity) <= mostEqual);
   const index = equals[Math.floor(turn * equals.length)] ?? best;
   return { index, why: reasonFor(outlooks, index) };
 }

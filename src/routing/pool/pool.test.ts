@@ -91,7 +91,7 @@ describe('a pool of endpoints', () => {
       wait(1);
     }
     expect(counts.get('a') ?? 0).toBeLessThan(70 / 5);
-    expect(counts.get('a') ?? 0).toBeGreaterThan(70 / 14);
+    expect(counts.get('a') ?? 0).toBeGreaterThan(70 / 20);
   });
 
   it('counts an attempt that fails no longer, and hears no more of it', () => {
@@ -157,6 +157,25 @@ describe('a pool of endpoints', () => {
     expect(other.name).not.toBe('a');
     other.attempt.failed(0);
     stuck.attempt.failed(0);
+  });
+
+  it('asks a slow endpoint again when it has not answered for long, and not before', () => {
+    const { send, serve, wait } = begin({ a: 2, b: 0.1, c: 0.1 });
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const askedAmong = (count: number, first: number): ReadonlySet<string> =>
+      new Set(
+        Array.from({ length: count }, (_, at) => {
+          const { name, attempt } = send(promptOf(first + at * 100, 16), ['b', 'a']);
+          attempt.failed(0);
+          return name;
+        }),
+      );
+    serve(promptOf(8_000_000, 16), 4020, ['a']);
+    expect(askedAmong(5, 9_000_000)).toEqual(new Set(['b']));
+    wait(60_000);
+    serve(promptOf(8_100_000, 16), 4020, ['b']);
+    expect(askedAmong(5, 9_100_000)).toContain('a');
   });
 
   it('goes on asking an endpoint that failed and was passed over, as long as it does not fail', () => {

@@ -79,6 +79,9 @@ interface ExploredEndpoint {
   readonly wasFailing: boolean;
 }
 
+/** After so long without an answer, half of what made an endpoint slower than the best one is forgotten, ms. */
+const forgottenMs = 3000;
+
 /** Receives the changes of this replica's own work. */
 export interface PoolListener {
   /** The work under way on an endpoint has changed. `prompt`: because this prompt was sent there. */
@@ -94,6 +97,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   let attempts = 0;
   /** For each endpoint, how many attempts there were in all when its last one began, or when it was first seen. */
   const lastAt = new Map<string, number>();
+  /** When an endpoint last showed how fast it is. */
+  const shownAt = new Map<string, number>();
   /** Endpoints that were picked after a long time, and proved better than was known each time since then. */
   const explored = new Map<string, ExploredEndpoint>();
 
@@ -122,7 +127,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   }
 
   /** An attempt has shown how fast its endpoint is. An endpoint that failed before proves better by each attempt that does not. */
-  function showed(name: string, isFaster: boolean): void {
+  function showed(at: number, name: string, isFaster: boolean): void {
+    shownAt.set(name, at);
     if (!isFaster && explored.get(name)?.wasFailing !== true) explored.delete(name);
   }
 
@@ -139,8 +145,13 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   return {
     pick: (now, { prompt, among, owner, turn }) => {
       settle(now);
-      const outlooks = among.map(({ name, success }) =>
-        tried(of(name).outlook(now, prompt, { isOwner: name === owner }), { success, turn }),
+      const all = among.map((candidate) => {
+        const outlook = of(candidate.name).outlook(now, prompt, { isOwner: candidate.name === owner });
+        return { candidate, outlook, ageMs: now - (shownAt.get(candidate.name) ?? now) };
+      });
+      const leastMs = Math.min(...all.map(({ outlook }) => outlook.firstMs));
+      const outlooks = all.map(({ candidate, outlook, ageMs }) =>
+        tried(aged(outlook, { leastMs, ageMs }), { success: candidate.success, turn }),
       );
       const passed = longPassedOver(among);
       const picked: Pick | undefined =
@@ -170,13 +181,13 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
         ...attempt,
         first: (at) => {
           const isFaster = attempt.first(at);
-          showed(name, isFaster);
+          showed(at, name, isFaster);
           listener?.changed(name, undefined);
           return isFaster;
         },
         completed: (at, outputTokens) => {
           const isFaster = attempt.completed(at, outputTokens);
-          if (!stream) showed(name, isFaster);
+          if (!stream) showed(at, name, isFaster);
           listener?.changed(name, undefined);
           return isFaster;
         },
@@ -201,9 +212,16 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
         known.delete(name);
         lastAt.delete(name);
         explored.delete(name);
+        shownAt.delete(name);
       }
     },
   };
+}
+
+/** The outlook of an endpoint that has not answered for so long: what made it slow may be over. */
+function aged(outlook: Outlook, { leastMs, ageMs }: { readonly leastMs: number; readonly ageMs: number }): Outlook {
+  const kept = 2 ** (-ageMs / forgottenMs);
+  return { ...outlook, firstMs: leastMs + (outlook.firstMs - leastMs) * kept };
 }
 
 /**
