@@ -101,6 +101,11 @@ export function call(
     signal: controller.signal,
     body: (limit, upload) =>
       new Promise((resolve, reject) => {
+        // As the real exchange does, whose caller may leave while its key is looked up.
+        if (controller.signal.aborted) {
+          reject(controller.signal.reason);
+          return;
+        }
         upload?.begin(reject);
         controller.signal.addEventListener('abort', () => reject(controller.signal.reason));
         program.deliver(0.2, () => {

