@@ -221,7 +221,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
 /** The outlook of an endpoint that has not answered for so long: what made it slow may be over. */
 function aged(outlook: Outlook, { leastMs, ageMs }: { readonly leastMs: number; readonly ageMs: number }): Outlook {
   const kept = 2 ** (-ageMs / forgottenMs);
-  return { ...outlook, firstMs: leastMs + (outlook.firstMs - leastMs) * kept };
+  const firstMs = leastMs + (outlook.firstMs - leastMs) * kept;
+  return { ...outlook, firstMs, workMs: (outlook.workMs * firstMs) / outlook.firstMs };
 }
 
 /**
