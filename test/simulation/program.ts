@@ -91,7 +91,9 @@ export function createProgram(name: string, scheduler: Scheduler, startedAt: num
     time: {
       now: () => Math.floor(startedAt + scheduler.now() + jumpedMs),
       elapsed: () => scheduler.now() - bornAt + 1_000,
-      after: deliver,
+      // As Node's timers do: a rest of 10⁻¹⁰ ms would be no time at all beside a large number, and a timer that is armed
+      // again for its rest would fire for ever.
+      after: (delayMs, run) => deliver(Math.max(1, Math.trunc(delayMs)), run),
       // Longer than zero, so that a message which is on its way comes first.
       nextTurn: (run) => void deliver(0.01, run),
     },

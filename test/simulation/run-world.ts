@@ -38,6 +38,8 @@ export async function runWorld(plan: WorldPlan): Promise<WorldResult> {
         await world.calmDown(invariants.check);
         await invariants.checkRest();
       }
+    } catch (error) {
+      throw new Error(`the world of seed ${plan.seed} cannot go on`, { cause: error });
     } finally {
       await world.stop();
     }

@@ -23,6 +23,9 @@ interface Scheduled {
   isOver: boolean;
 }
 
+/** Most events of one moment. More are a timer that is armed again and again for no time. */
+const mostAtOnce = 100_000;
+
 export function createScheduler(): Scheduler {
   const heap: Scheduled[] = [];
   let now = 0;
@@ -45,11 +48,14 @@ export function createScheduler(): Scheduler {
       };
     },
     runUntil: async (untilMs, check) => {
+      let atOnce = 0;
       for (let [next] = heap; next !== undefined && next.at <= untilMs; [next] = heap) {
         pop(heap);
         if (next.isOver) continue;
         next.isOver = true;
         waiting -= 1;
+        atOnce = next.at === now ? atOnce + 1 : 0;
+        if (atOnce > mostAtOnce) throw new Error(`virtual time stands still at ${now} ms`);
         now = next.at;
         next.run();
         await quiescence();
