@@ -100,7 +100,7 @@ const sum = (amounts: Iterable<number>): number => [...amounts].reduce((total, a
 const costs = (rows: readonly Row[]): number => sum(rows.map(({ cost }) => cost));
 const dayOf = (moment: number): number => Math.floor(moment / dayMs) * dayMs;
 
-export const expectedCost = ({ cap, delivered }: Running): number => promptTokens + Math.max(cap, delivered);
+const expectedCost = ({ cap, delivered }: Running): number => promptTokens + Math.max(cap, delivered);
 export const reserved = ({ running }: MoneyState): number => sum(running.map(expectedCost));
 
 /** The reservations that a correction respects. */
