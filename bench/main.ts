@@ -88,7 +88,7 @@ async function bench(command: BenchCommand): Promise<void> {
   const plain = await startPlainEnvoy({
     binary: envoy,
     folder: join(folder, 'plain'),
-    upstreamPort: engines.port,
+    upstreamPorts: [engines.port],
     ...(concurrency === undefined ? {} : { concurrency }),
   });
   closers.push(plain.stop);

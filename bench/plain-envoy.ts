@@ -7,7 +7,8 @@ import { join } from 'node:path';
 export interface PlainEnvoyOptions {
   readonly binary: string;
   readonly folder: string;
-  readonly upstreamPort: number;
+  /** Ports of the upstream on this machine. It asks several in turn. */
+  readonly upstreamPorts: readonly number[];
   /** Worker threads; Envoy's default, one per core, when absent. */
   readonly concurrency?: number;
   /** Speaks TLS with this certificate and names its callers in `x-forwarded-for`, as a proxy at the edge does. Both are PEM. */
@@ -87,7 +88,7 @@ async function stop(child: ChildProcess): Promise<void> {
 /** Limits raised as Weir raises them, so that the comparison is not decided by a default circuit breaker. */
 function plainBootstrap(
   adminSocket: string,
-  { upstreamPort, tls }: Pick<PlainEnvoyOptions, 'upstreamPort' | 'tls'>,
+  { upstreamPorts, tls }: Pick<PlainEnvoyOptions, 'upstreamPorts' | 'tls'>,
 ): object {
   const many = 1_000_000;
   return {
@@ -143,9 +144,9 @@ function plainBootstrap(
             cluster_name: 'engine',
             endpoints: [
               {
-                lb_endpoints: [
-                  { endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: upstreamPort } } } },
-                ],
+                lb_endpoints: upstreamPorts.map((port) => ({
+                  endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: port } } },
+                })),
               },
             ],
           },

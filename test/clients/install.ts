@@ -22,20 +22,24 @@ const limitMs = 10 * 60_000;
  */
 export async function installPinned(): Promise<Installation> {
   const locked = readFileSync(join(here, 'node', 'package-lock.json'), 'utf8');
-  const requirements = join(here, 'python', 'requirements.txt');
-  // An environment is bound to the Python that made it.
-  const { stdout: madeBy } = await run(await python(), ['-c', 'import sys; print(sys.executable, sys.version)']);
   return {
     npm: await kept('npm', [locked], async (folder) => {
       for (const name of ['package.json', 'package-lock.json', '.npmrc'])
         cpSync(join(here, 'node', name), join(folder, name));
       await npm(folder, ['ci']);
     }),
-    pypi: await kept('pypi', [readFileSync(requirements, 'utf8'), madeBy], async (folder) => {
-      await makeEnvironment(folder);
-      await pip(folder, ['--require-hashes', '--requirement', requirements]);
-    }),
+    pypi: await installRequirements('pypi', join(here, 'python', 'requirements.txt')),
   };
+}
+
+/** The folder of an environment with the Python packages that a file pins with their hashes. Installed as `installPinned` does. */
+export async function installRequirements(name: string, requirements: string): Promise<string> {
+  // An environment is bound to the Python that made it.
+  const { stdout: madeBy } = await run(await python(), ['-c', 'import sys; print(sys.executable, sys.version)']);
+  return kept(name, [readFileSync(requirements, 'utf8'), madeBy], async (folder) => {
+    await makeEnvironment(folder);
+    await pip(folder, ['--require-hashes', '--requirement', requirements]);
+  });
 }
 
 /** The folder with the generator of clients for the admin API, and the older compiler that it takes. Installed as `installPinned` does. */

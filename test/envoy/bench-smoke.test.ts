@@ -28,7 +28,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'weir-'));
   engines = await startEngines(1);
   const binary = await findEnvoy({ env: process.env, report: () => {} });
-  envoy = await startPlainEnvoy({ binary, folder, upstreamPort: engines.port, concurrency: 1 });
+  envoy = await startPlainEnvoy({ binary, folder, upstreamPorts: [engines.port], concurrency: 1 });
   pool = openLoadPool(2);
 });
 

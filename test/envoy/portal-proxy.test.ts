@@ -23,7 +23,7 @@ beforeAll(async () => {
   portal = await startPortalProcess(1, { WEIR_ADMIN_TRUSTED_HOPS: '1' });
   proxy = await startPlainEnvoy({
     ...{ binary: await findEnvoy({ env: process.env, report: () => undefined }), folder },
-    ...{ upstreamPort: portal.target.port, concurrency: 1, tls: selfSigned },
+    ...{ upstreamPorts: [portal.target.port], concurrency: 1, tls: selfSigned },
   });
 });
 afterAll(async () => {
