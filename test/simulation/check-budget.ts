@@ -6,8 +6,8 @@ import type { SettledRequest } from '../../src/core/settled-request.ts';
 export type CountedRow = Pick<SettledRequest, 'requestId' | 'correlationId' | 'cost' | 'startedAt' | 'durationMs'>;
 
 /**
- * The rows of requests that came when others had used up the key's budget of the day. `knownAfterMs`: how long after the
- * end of a request each replica knows its cost.
+ * The rows of requests that cost something and came when others had used up the key's budget of the day. A caller who leaves during
+ * admission has a row that costs nothing. `knownAfterMs`: how long after the end of a request each replica knows its cost.
  */
 export function pastBudget(
   rows: readonly CountedRow[],
@@ -16,7 +16,7 @@ export function pastBudget(
   return rows.filter((row) => {
     const day = dayStart(row.startedAt);
     // Another replica's clock may have been set.
-    if (row.startedAt < day + knownAfterMs) return false;
+    if (row.cost === 0n || row.startedAt < day + knownAfterMs) return false;
     const earlier = rows.filter(
       ({ startedAt, durationMs }) =>
         dayStart(startedAt) === day && startedAt + durationMs + knownAfterMs < row.startedAt,
