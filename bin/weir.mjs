@@ -70,8 +70,8 @@ function fail(message) {
 try {
   const node = await ensureInstalled();
   linkCommand();
-  const [name, ...rest] = process.argv.slice(2);
-  if (name === 'portal' || (name === 'start' && !rest.includes('--no-portal'))) await ensurePages(node);
+  // `weir start` builds them beside the gateway.
+  if (process.argv[2] === 'portal') await ensurePages(node);
   const env = { ...compileCache(), ...process.env };
   const args = [main, ...process.argv.slice(2)];
   become(node, args, env);

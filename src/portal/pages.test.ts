@@ -10,11 +10,15 @@ const script = 'export {};'.repeat(200);
 
 function built(): string {
   const folder = temporaryFolder();
-  mkdirSync(join(folder, 'assets'));
+  build(folder);
+  return folder;
+}
+
+function build(folder: string): void {
+  mkdirSync(join(folder, 'assets'), { recursive: true });
   writeFileSync(join(folder, 'index.html'), index);
   writeFileSync(join(folder, 'assets', 'main-a1b2.js'), script);
   writeFileSync(join(folder, 'assets', 'main-a1b2.js.br'), brotliCompressSync(script));
-  return folder;
 }
 
 it('gives each address of a page the application, and each file its own content', async () => {
@@ -39,6 +43,18 @@ it('gives each address of a page the application, and each file its own content'
     ]);
   }
   expect((await server.inject({ method: 'POST', url: '/keys' })).statusCode).toBe(404);
+});
+
+it('shows the pages that are built while it runs', async () => {
+  const folder = join(temporaryFolder(), 'dist');
+  const { server } = await samplePortal({}, { pages: folder });
+  for (const url of ['/', '/keys', '/assets/main-a1b2.js']) {
+    expect([url, (await server.inject(url)).statusCode]).toEqual([url, url.startsWith('/assets') ? 404 : 503]);
+  }
+  build(folder);
+  for (const url of ['/', '/keys', '/assets/main-a1b2.js']) {
+    expect([url, (await server.inject(url)).statusCode]).toEqual([url, 200]);
+  }
 });
 
 it('says how to build the pages where they are not built, and serves the API', async () => {

@@ -11,6 +11,7 @@ import { localAddressOf } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
 import { answeringModel } from '../../local/answering-model.ts';
 import { findCatalog } from '../../local/catalog-place.ts';
+import { buildPages } from '../../local/build-pages.ts';
 import { byOperator } from '../commands/accounts-command.ts';
 import { prepareDemoAccount } from '../../local/demo.ts';
 import { drainEdge } from '../../local/drain.ts';
@@ -71,6 +72,8 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const port = await takePort(options.port, edge.host);
   stack.defer(port.release);
   const context: StartContext = { data, folders, report, stop, silenceMs, settings };
+  const pages = options.portal ? buildPages(context) : undefined;
+  stack.defer(() => pages?.stop(shortGraceMs) ?? Promise.resolve());
 
   const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
