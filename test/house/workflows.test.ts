@@ -70,7 +70,11 @@ describe('the workflows', () => {
   });
 
   it('build on the Node that everything is tested on', () => {
-    const { version } = z.object({ version: z.string() }).parse(JSON.parse(read('node_modules/node/package.json')));
+    const version = process.version.slice(1);
+    const { optionalDependencies } = z
+      .object({ optionalDependencies: z.record(z.string(), z.string()) })
+      .parse(JSON.parse(read('package.json')));
+    expect(new Set(Object.values(optionalDependencies))).toEqual(new Set([version]));
     expect(read('Dockerfile')).toContain(`ARG NODE_IMAGE=node:${version}-`);
     expect(text).toContain(`NODE_IMAGE: node:${version}-`);
     expect(text).toContain(`node-version: ${version}\n`);
