@@ -78,6 +78,17 @@ describe('the settle queue', () => {
     expect(settled).toEqual(['good']);
   });
 
+  it('has the caller retry a row for which the disk has no room', async () => {
+    const { queue, add, endTurn } = setUp();
+    const row = add('a');
+    endTurn();
+    queue.acknowledge([{ index: 0, reason: 'no-room', message: 'the journal is full' }]);
+    await expect(row).rejects.toMatchObject({
+      code: 'overloaded',
+      message: 'The service could not record this request.',
+    });
+  });
+
   it('is overloaded when too many rows wait, and takes rows again when some are done', async () => {
     const { queue, add, endTurn } = setUp({ maxWaiting: 2 });
     const waiting = add('a', 'b');

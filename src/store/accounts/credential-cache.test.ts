@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Credential, Key } from '../../core/account.ts';
-import { createCredentialCache, type Moment } from './credential-cache.ts';
+import { Failure } from '../../core/failure.ts';
+import { createCredentialCache, createLookUps, type Moment } from './credential-cache.ts';
 
 const midnight = Date.UTC(2026, 6, 2);
 const noon = midnight - 12 * 3_600_000;
@@ -133,5 +134,56 @@ describe('the credential cache', () => {
     expect(cache.get('a', at(3))).toMatchObject({ credential: { key: { id: 'id-a' } } });
     cache.put('a', undefined, at(4));
     expect(cache.get('a', at(5))).toMatchObject({ credential: undefined, confirmedAt: 4 });
+  });
+});
+
+describe('look-ups of keys', () => {
+  const setUp = () => {
+    const sent: string[] = [];
+    return { sent, lookUps: createLookUps((hash) => sent.push(hash)) };
+  };
+
+  it('are one for each hash, however many requests wait for it', async () => {
+    const { sent, lookUps } = setUp();
+    const [one, other, absent] = [lookUps.ask('a'), lookUps.ask('a'), lookUps.ask('b')];
+    expect(sent).toEqual(['a', 'b']);
+    lookUps.answer('a', credential('a'));
+    lookUps.answer('b', undefined);
+    expect(await Promise.all([one, other, absent])).toEqual([credential('a'), credential('a'), undefined]);
+    lookUps.answer('a', undefined);
+    const again = lookUps.ask('a');
+    expect(sent).toEqual(['a', 'b', 'a']);
+    lookUps.answer('a', undefined);
+    expect(await again).toBeUndefined();
+  });
+
+  it('fail one by one, or all together, and begin anew', async () => {
+    const { sent, lookUps } = setUp();
+    const [a, b, c] = ['a', 'b', 'c'].map((hash) => lookUps.ask(hash));
+    lookUps.refuse('a', new Failure('internal', 'no answer'));
+    lookUps.refuse('unknown', new Failure('internal', 'no answer'));
+    await expect(a).rejects.toThrow('no answer');
+    lookUps.refuseAll(new Failure('internal', 'the store is lost'));
+    await expect(b).rejects.toThrow('the store is lost');
+    await expect(c).rejects.toThrow('the store is lost');
+    const again = lookUps.ask('b');
+    expect(sent).toEqual(['a', 'b', 'c', 'b']);
+    lookUps.answer('b', credential('b'));
+    expect(await again).toEqual(credential('b'));
+  });
+
+  it('are refused while ten thousand wait, but not for a hash that waits already', async () => {
+    const { sent, lookUps } = setUp();
+    const waiting = Array.from({ length: 10_000 }, (_, index) => lookUps.ask(`h${index}`));
+    await expect(lookUps.ask('more')).rejects.toMatchObject({
+      ...{ code: 'overloaded', message: 'The service is overloaded. Retry with backoff.' },
+    });
+    const known = lookUps.ask('h0');
+    expect(sent).toHaveLength(10_000);
+    for (const hash of [...sent]) lookUps.answer(hash, undefined);
+    expect(await Promise.all([...waiting, known])).toHaveLength(10_001);
+    const more = lookUps.ask('more');
+    lookUps.answer('more', credential('more'));
+    expect(await more).toEqual(credential('more'));
   });
 });
