@@ -26,10 +26,8 @@ export const mutatedFolders: readonly MutatedFolder[] = [
       ),
     ],
     tests: [
-      'src/store/settle-queue.test.ts',
-      ...['settle-batch', 'usage-rollup', 'stored-request', 'packed-id', 'usage-report', 'verify-ledger'].map(
-        (file) => `src/store/ledger/${file}.test.ts`,
-      ),
+      ...['src/store/ledger/*.test.ts', 'src/store/databases/{migrations,upkeep}.test.ts'],
+      ...['src/store/settle-queue.test.ts', 'src/store/worker-loop.test.ts'],
     ],
   },
   { name: 'accounts', ...below('src/store/accounts') },
