@@ -39,6 +39,7 @@ describe('the credential cache', () => {
     cache.setBalance('unknown', 4n);
     expect(balances()).toEqual([3n, 3n, 10n]);
     cache.charge('ws', 5n);
+    cache.charge('unknown', 5n);
     expect(balances()).toEqual([-2n, -2n, 10n]);
   });
 
@@ -75,6 +76,22 @@ describe('the credential cache', () => {
     spend(2n, { day, now: midnight });
     spend(3n, { day: midnight, now: midnight });
     expect(spent(midnight + 1)).toEqual([3n, 0n]);
+  });
+
+  it('counts what was spent after midnight, also before the key is asked for again', () => {
+    const cache = createCredentialCache(10);
+    cache.put('a', credential('a', { budget: daily }), at(1));
+    cache.spend({ keyId: 'id-a', amount: 3n, day: midnight }, at(2, midnight));
+    expect(cache.get('a', at(3, midnight + 1))?.credential?.spent).toBe(3n);
+  });
+
+  it('counts what is spent with a key that was given a new text, when the old text is forgotten', () => {
+    const cache = createCredentialCache(2);
+    for (const hash of ['old', 'new']) cache.put(hash, credential('a', { budget: daily }), at(1));
+    cache.put('b', credential('b'), at(1));
+    expect(cache.get('old', at(2))).toBeUndefined();
+    cache.spend({ keyId: 'id-a', amount: 5n, day: midnight - 86_400_000 }, at(3));
+    expect(cache.get('new', at(4))?.credential?.spent).toBe(12n);
   });
 
   it('keeps what is doubted, says so, and no longer vouches for it', () => {
@@ -125,6 +142,16 @@ describe('the credential cache', () => {
     cache.put('x', undefined, at(1));
     for (const name of ['a', 'x', 'c', 'a', 'unknown']) cache.get(name, at(2));
     expect([cache.takeUsed(1), cache.takeUsed(10), cache.takeUsed(10)]).toEqual([['a'], ['c'], []]);
+    for (const name of ['a', 'b']) cache.get(name, at(3));
+    cache.put('b', undefined, at(4));
+    expect(cache.takeUsed(10)).toEqual(['a']);
+  });
+
+  it('does not take a key that it forgot for one that is absent', () => {
+    const cache = createCredentialCache(1);
+    cache.put('a', undefined, at(1));
+    for (const name of ['a', 'b']) cache.put(name, credential(name), at(2));
+    expect(cache.get('a', at(3))).toBeUndefined();
   });
 
   it('learns that a key came to be, and that it is gone', () => {
