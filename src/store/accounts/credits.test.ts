@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { Refusal } from '../../core/administration.ts';
+import { maxBalance } from '../../core/money.ts';
 import { addCredit, pageOfCredits } from './credits.ts';
+import { writeReservations } from './reservations.ts';
 import { createWorkspace, findWorkspace } from './workspaces.ts';
 
 const wanted = { amount: 5n, note: 'order 7', idempotencyKey: 'a' };
@@ -90,8 +92,13 @@ it.each([
   ],
   [
     'more than a workspace holds',
-    { amount: 9_000_000_000_000_000_000n },
+    { amount: maxBalance },
     ['amount', 'The balance of "acme" would be $9000002.5; a workspace holds at most $9000000.'],
+  ],
+  [
+    'more than any column holds',
+    { amount: maxBalance + 1n },
+    ['amount', 'The balance of "acme" would be $9000000.000000000001; a workspace holds at most $9000000.'],
   ],
 ] as const)('the reason for which %s is refused names the field', async (_, credit, [field, sentence, hint = '']) => {
   const { queries } = await sampleDatabase('2.5');
@@ -110,4 +117,11 @@ it('a correction may take all that is left, of an overdrawn workspace nothing', 
   await expect(addCredit(queries, 'acme', { amount: -1n, note: 'more' }, sampleAuthor)).rejects.toThrow(
     'A correction of -$0.000000000001 is more than the books allow: the balance of "acme" is -$1.',
   );
+});
+
+it('a credit is added whatever is reserved for requests under way', async () => {
+  const { queries, workspace } = await sampleDatabase('0');
+  const reserved = new Map([[workspace.id, 9n]]);
+  await writeReservations(queries, { replica: 'a', reserved, now: sampleNow });
+  expect((await addCredit(queries, 'acme', { amount: 1n, note: undefined }, sampleAuthor)).workspace.balance).toBe(1n);
 });

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { derivedKey, hashKey, keyText, looksLikeKey, newKey } from './key-text.ts';
+import { derivedKey, hashKey, keptPrefix, keyText, looksLikeKey, newKey } from './key-text.ts';
 
 const randomBytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const printable = fc.integer({ min: 0, max: 0x24f }).map((code) => String.fromCodePoint(code));
@@ -33,7 +33,7 @@ describe('the text of a key', () => {
   });
 
   it('is made of 32 bytes, no more and no fewer', () => {
-    expect(() => keyText(new Uint8Array(31))).toThrow(RangeError);
+    expect(() => keyText(new Uint8Array(31))).toThrow(new RangeError('A key is made of 32 random bytes.'));
     expect(() => keyText(new Uint8Array(33))).toThrow(RangeError);
   });
 });
@@ -91,6 +91,13 @@ describe('newKey', () => {
     const texts = Array.from({ length: 500 }, () => newKey());
     expect(new Set(texts).size).toBe(texts.length);
     expect(texts.every(looksLikeKey)).toBe(true);
+  });
+});
+
+describe('keptPrefix', () => {
+  it('has four of the random characters', () => {
+    const text = newKey();
+    expect([text.slice(0, 12), text.slice(0, 8)]).toEqual([keptPrefix(text), 'sk-weir-']);
   });
 });
 

@@ -139,7 +139,7 @@ describe('keys', () => {
     const details = { name: ' CI of team A ', expiresAt: sampleNow + 1, models: ['acme/*', 'qwen/qwen3-8b'] };
     const { key, text } = await createKey(queries, { ...wanted, workspace: 'acme', ...details }, sampleAuthor);
     const made = { name: 'CI of team A', expiresAt: sampleNow + 1, models: ['acme/*', 'qwen/qwen3-8b'] };
-    expect(key).toMatchObject(made);
+    expect(key).toMatchObject({ ...made, id: expect.stringMatching(/^key_[0-9a-f]{20}$/), prefix: text.slice(0, 12) });
     expect(await findKey(queries, key.id)).toEqual(key);
     const found = await findCredentials(queries, [hashKey(text)], sampleNow);
     expect(found.get(hashKey(text))?.key).toMatchObject({ expiresAt: made.expiresAt, models: made.models });

@@ -66,16 +66,18 @@ it('is read as it was begun, until it ends or expires', async () => {
     ...{ hash: 'h2', role: 'member', name: 'mia', workspaces: ['ws_1', 'ws_2'], credential: 'oidc mia' },
     ...{ csrfToken: 'other', logOutHint: 'hint', createdAt: sampleNow - 1, expiresAt: sampleNow + hour },
   });
-  for (const session of [ofKey, ofMember]) expect(await createSession(queries, session)).toEqual(session);
-  const found = (at: number) => findSessions(queries, ['h1', 'h2', 'h3'], at);
+  const ofAdmin = sessionOf({ hash: 'h3', role: 'admin', expiresAt: sampleNow + hour });
+  for (const session of [ofKey, ofMember, ofAdmin]) expect(await createSession(queries, session)).toEqual(session);
+  const found = (at: number) => findSessions(queries, ['h1', 'h2', 'h3', 'h4'], at);
   expect((await found(sampleNow + hour - 1)).toSorted((one, other) => (one.hash < other.hash ? -1 : 1))).toEqual([
     ofKey,
     ofMember,
+    ofAdmin,
   ]);
   expect(await found(sampleNow + hour)).toEqual([ofKey]);
   expect(await findSessions(queries, [], sampleNow)).toEqual([]);
   await endSession(queries, 'h1');
-  expect(await found(sampleNow)).toEqual([ofMember]);
+  expect(await found(sampleNow + hour)).toEqual([]);
   await endSession(queries, 'h1');
 });
 
