@@ -80,6 +80,17 @@ describe('looksLikeKey', () => {
     for (const candidate of wrong) expect(looksLikeKey(candidate), candidate).toBe(false);
   });
 
+  it('refuses a character that is no digit, also with the right checksum', () => {
+    const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    for (const character of ['-', 'é', '\u{2603}']) {
+      const body = keyText(new Uint8Array(32).fill(9)).slice(8, 50) + character;
+      let checksum = '';
+      for (let rest = crc32(body); checksum.length < 6; rest = Math.floor(rest / 62))
+        checksum = digits.charAt(rest % 62) + checksum;
+      expect(looksLikeKey(`sk-weir-${body}${checksum}`)).toBe(false);
+    }
+  });
+
   it('refuses any other text', () => {
     fc.assert(fc.property(fc.string(), (text) => !looksLikeKey(text)));
     fc.assert(fc.property(fc.string({ minLength: 49, maxLength: 49 }), (text) => !looksLikeKey(`sk-weir-${text}`)));

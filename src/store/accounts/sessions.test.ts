@@ -33,6 +33,21 @@ it.each(['suspended', 'revoked'] as const)(
   },
 );
 
+it.each([
+  ['is suspended', { status: 'suspended' }],
+  ['has expired', { expires_at: BigInt(sampleNow) }],
+] as const)('is not found once its key %s, whoever wrote that', async (_, columns) => {
+  const { queries, isGood, session } = await begin();
+  await createSession(queries, session);
+  await queries
+    .updateTable('keys')
+    .set({ expires_at: BigInt(sampleNow + 1) })
+    .execute();
+  expect(await isGood()).toBe(true);
+  await queries.updateTable('keys').set(columns).execute();
+  expect(await isGood()).toBe(false);
+});
+
 it('does not outlive the expiry of its key, also one that is moved and moved back', async () => {
   const { queries, key, isGood, session } = await begin();
   await updateKey(queries, key.id, { expiresAt: sampleNow + 2 * hour }, sampleAuthor);

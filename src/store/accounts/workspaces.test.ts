@@ -133,10 +133,14 @@ describe('workspaces', () => {
     },
   );
 
-  it.each(['a', '0', 'Team.A_b-c', 'ws_mine', 'x'.repeat(64)])('take the name %j', async (name) => {
-    const { queries } = await sampleDatabase();
-    expect((await createWorkspace(queries, { ...wanted, name }, sampleAuthor)).name).toBe(name);
-  });
+  it.each(['a', '0', 'Team.A_b-c', 'ws_mine', `my_ws_${'0'.repeat(20)}`, `ws_${'0'.repeat(21)}`, 'x'.repeat(64)])(
+    'take the name %j',
+    async (name) => {
+      const { queries } = await sampleDatabase();
+      const made = await createWorkspace(queries, { ...wanted, name }, sampleAuthor);
+      expect(await findWorkspace(queries, name)).toEqual(made);
+    },
+  );
 
   it('are credited to the last unit', async () => {
     const { queries } = await sampleDatabase('0.1');
@@ -225,9 +229,9 @@ describe('workspaces', () => {
 
   it.each(['a\nb', 'a\u001b[2J', 'a\u202eb', 'x'.repeat(501)])('refuse the note %j', async (note) => {
     const { queries } = await sampleDatabase();
-    await expect(creditWorkspace(queries, 'acme', { amount: 1n, note }, sampleAuthor)).rejects.toThrow(
-      'A note must be one line of at most 500 characters.',
-    );
+    await expect(creditWorkspace(queries, 'acme', { amount: 1n, note }, sampleAuthor)).rejects.toMatchObject({
+      ...{ field: 'note', message: 'A note must be one line of at most 500 characters.' },
+    });
   });
 
   it('may have more or fewer requests in flight than when they were made', async () => {
