@@ -181,9 +181,11 @@ describe.runIf(databaseKind === 'sqlite')('a request from before the kept ones',
   };
 
   it('is refused, because the ledger no longer shows whether it was settled', async () => {
-    await expect(settleFrom(now - hour - 1, false)).rejects.toThrow(
-      'older than 2026-07-01T23:00:00.000Z, before which requests were dropped (WEIR_LEDGER_RETENTION_DAYS)',
-    );
+    await expect(settleFrom(now - hour - 1, false)).rejects.toMatchObject({
+      message: expect.stringContaining(
+        'older than 2026-07-01T23:00:00.000Z, before which requests were dropped (WEIR_LEDGER_RETENTION_DAYS)',
+      ),
+    });
     await settleFrom(now - hour, false);
   });
 
@@ -217,9 +219,11 @@ describe('settleOrExplain', () => {
     expect(attempts).toBe(5);
   });
 
-  it('has all rows settled again when the database goes away between two of them', async () => {
+  it('has all rows settled again when the database goes away between two of them, and does not try at once', async () => {
+    const attempts: (readonly string[])[] = [];
     const { database, ids } = await withPrepare((prepare) => ({
       prepare: (rows) => {
+        attempts.push(rows.map(({ requestId }) => requestId));
         if (rows.length > 1) return Promise.reject(new RangeError('one of them is bad'));
         return rows[0]?.requestId === 'b' ? Promise.reject(new Error('no answer')) : prepare(rows);
       },
@@ -227,17 +231,25 @@ describe('settleOrExplain', () => {
     }));
     const rows = ['a', 'b', 'c'].map((requestId) => sampleOutcome({ ...ids, requestId }));
     expect(await settleOrExplain(database, rows, sampleNow)).toEqual({ kind: 'away', message: 'no answer' });
+    expect(attempts).toEqual([['a', 'b', 'c'], ['a'], ['b']]);
   });
 
-  it('charges no workspace that is gone, and keeps no row of it', async () => {
+  it('charges no workspace that is gone, keeps no row of it, and tries once', async () => {
+    let attempts = 0;
     const { database, queries, ids } = await withPrepare((prepare) => ({
-      prepare: async (rows) =>
-        (await prepare(rows)).map((entry) => ({ ...entry, request: { ...entry.request, workspaceId: 'ws_gone' } })),
+      prepare: async (rows) => {
+        attempts += 1;
+        return (await prepare(rows)).map((entry) => ({
+          ...entry,
+          request: { ...entry.request, workspaceId: 'ws_gone' },
+        }));
+      },
     }));
     expect(await settleOrExplain(database, [sampleOutcome(ids)], sampleNow)).toEqual({
       ...{ kind: 'settled', balances: [], spendings: [] },
       refused: [{ index: 0, message: 'there is no workspace ws_gone to charge' }],
     });
+    expect(attempts).toBe(1);
     expect(await listRequests(queries, {}, 10)).toEqual([]);
   });
 
