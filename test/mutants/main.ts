@@ -1,6 +1,6 @@
 /** Changes the code that counts money in small ways, and lists the changes that no test notices. */
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type MutatedFolder, mutatedFolders } from './folders.ts';
@@ -52,7 +52,7 @@ function testMutants({ name, sources, tests }: MutatedFolder): Promise<readonly 
       ...['/test/mutants', '/test/mutants/*.ts', '/package.json', '/tsconfig.json'].map((path) => `!${path}`),
     ],
     reporters: ['progress-append-only'],
-    // A mutant that loops is ended by its number of iterations. Time ends only those that block their thread.
+    // A mutant that loops is ended by its number of iterations. Time ends those that block their thread.
     timeoutMS: 30_000,
   });
   return stryker.runMutationTest();
@@ -74,6 +74,8 @@ for (const folder of wanted) {
   const score = ((killed.length / count) * 100).toFixed(1);
   console.log(`\n${folder.name}: ${count} mutants, ${survivors.length} survive, score ${score} %`);
   for (const { fileName, location, mutatorName, replacement } of survivors) {
-    console.log(`  ${fileName}:${location.start.line}:${location.start.column} ${mutatorName}: ${replacement}`);
+    console.log(
+      `  ${relative('', fileName)}:${location.start.line}:${location.start.column} ${mutatorName}: ${replacement}`,
+    );
   }
 }
