@@ -23,7 +23,8 @@ it.each<[string, (result: AdmitResult) => AdmitResult | Promise<AdmitResult>]>([
     admit: (ask) => {
       asked.push(ask);
       const slot: Slot = {
-        ...{ reserve: () => undefined, adjust: (cost) => reserved.push(cost) },
+        reserve: (cost) => void reserved.push(cost),
+        adjust: (cost) => reserved.push(cost),
         release: (now) => void left.push(now?.()),
       };
       return given({ kind: 'admitted', rate, slot });
@@ -31,9 +32,10 @@ it.each<[string, (result: AdmitResult) => AdmitResult | Promise<AdmitResult>]>([
   };
   const admitted = await admit({ credential, latest: () => ({ ...credential, spent: 2n }) }, limits);
   expect(admitted.headers).toEqual(headers);
+  await admitted.reserve(2n);
   admitted.adjust(3n);
   await admitted.release();
-  expect({ reserved, left }).toEqual({ reserved: [3n], left: [{ balance: 1_000_000_000_000n, budget: 3n }] });
+  expect({ reserved, left }).toEqual({ reserved: [2n, 3n], left: [{ balance: 1_000_000_000_000n, budget: 3n }] });
   expect(asked).toEqual([
     {
       ...{ keyId: 'key-1', workspaceId: 'ws-1', rate: 100, burst: 200, maxInFlight: 256 },
@@ -56,7 +58,7 @@ it.each<[LimitName, object]>([
 ])('a refusal by %s is written as the contract says', async (by, told) => {
   const refused = admit({ credential, latest: () => credential }, { admit: () => ({ kind: 'refused', by, rate }) });
   await expect(refused).rejects.toBeInstanceOf(Failure);
-  await expect(refused).rejects.toMatchObject(told);
+  await expect(refused).rejects.toMatchObject({ ...told, limit: by });
 });
 
 it.each<[Shortage, boolean]>([

@@ -121,7 +121,7 @@ describe('what is billed (docs/reference/architecture.md §4.1)', () => {
     expect(await billed('service-lost')).toMatchObject({ usage: none });
   });
 
-  it.each(['incomplete', 'failed', 'not-dispatched'] as const)('%s: nothing', async (kind) => {
+  it.each(['incomplete', 'failed', 'unheard', 'not-dispatched'] as const)('%s: nothing', async (kind) => {
     expect(await billed(kind, [text(3), usage(told)])).toEqual({ usage: none, countedBy: 'engine' });
   });
 
@@ -195,6 +195,18 @@ describe('a count that no engine reported', () => {
       { promptTokens: 12, completionTokens: 5, cachedTokens: 4 },
     ],
     ['interrupted: only what was delivered', 'interrupted', [said('a b c')], { promptTokens: 0, completionTokens: 3 }],
+    [
+      'service-lost: only what was delivered',
+      'service-lost',
+      [said('a b c')],
+      { promptTokens: 0, completionTokens: 3 },
+    ],
+    [
+      'completed: a long answer',
+      'completed',
+      [said('a '.repeat(10_000)), said('b')],
+      { promptTokens: 40, completionTokens: 10_001 },
+    ],
   ])('is the tokenizer’s. %s', async (_, kind, events, expected) => {
     expect(await counted(kind, events)).toEqual({ usage: expected, countedBy: 'tokenizer' });
   });

@@ -60,7 +60,7 @@ describe('settlement', () => {
     settlement.take([{ type: 'text-delta', choice: 0, text: canary, deltas: 3 }]);
     clock.advance(80);
     settlement.take([{ type: 'usage', usage: { promptTokens: 12, completionTokens: 7, cachedTokens: 4 } }]);
-    const bill = await settlement.settle('completed', { attempts: 2, route });
+    const bill = await settlement.settle('completed', { attempts: 2, routes: 1, route });
     const usage = { promptTokens: 12, completionTokens: 7, cachedTokens: 4 };
     const cost = 8n * 150_000n + 4n * 30_000n + 7n * 600_000n;
     expect(bill).toMatchObject({ usage, cost });
@@ -75,6 +75,7 @@ describe('settlement', () => {
         countedBy: 'engine',
         cost,
         attempts: 2,
+        routes: 1,
       },
       ...{ startedAt: 1_780_000_005_000, firstTokenMs: 120, durationMs: 200 },
       output: { tokens: 7, tokensAtFirst: 3, firstMs: 120, lastMs: 120 },

@@ -22,26 +22,27 @@ function setUp(options: { readonly maxWaiting?: number; readonly maxBatch?: numb
     );
   };
   const endTurn = () => deferred.splice(0).forEach((run) => run());
-  return { queue, sent, settled, add, endTurn };
+  return { queue, sent, settled, deferred, add, endTurn };
 }
 
 describe('the settle queue', () => {
   it('sends the rows of one turn of the event loop together', async () => {
-    const { queue, sent, add, endTurn } = setUp();
+    const { queue, sent, deferred, add, endTurn } = setUp();
     const done = Promise.all([add('a'), add('b'), add('c')]);
-    expect(sent).toEqual([]);
+    expect([sent, deferred.length]).toEqual([[], 1]);
     endTurn();
     expect(sent).toEqual([['a', 'b', 'c']]);
     queue.acknowledge([]);
     await done;
+    expect(deferred).toEqual([]);
   });
 
   it('gathers what arrives during a commit into the next one', async () => {
-    const { queue, sent, settled, add, endTurn } = setUp();
+    const { queue, sent, settled, deferred, add, endTurn } = setUp();
     const first = add('a');
     endTurn();
     const later = add('b', 'c');
-    endTurn();
+    expect(deferred).toEqual([]);
     expect(sent).toEqual([['a']]);
     queue.acknowledge([]);
     await first;
@@ -78,11 +79,24 @@ describe('the settle queue', () => {
     expect(settled).toEqual(['good']);
   });
 
+  it('has the caller retry a row for which the disk has no room', async () => {
+    const { queue, add, endTurn } = setUp();
+    const row = add('a');
+    endTurn();
+    queue.acknowledge([{ index: 0, reason: 'no-room', message: 'the journal is full' }]);
+    await expect(row).rejects.toMatchObject({
+      code: 'overloaded',
+      message: 'The service could not record this request.',
+    });
+  });
+
   it('is overloaded when too many rows wait, and takes rows again when some are done', async () => {
     const { queue, add, endTurn } = setUp({ maxWaiting: 2 });
     const waiting = add('a', 'b');
     endTurn();
-    await expect(add('c')).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(add('c')).rejects.toMatchObject({
+      ...{ code: 'overloaded', message: 'The service is overloaded. Retry with backoff.' },
+    });
     queue.acknowledge([]);
     await waiting;
     const again = add('c');
@@ -106,6 +120,15 @@ describe('the settle queue', () => {
     queue.acknowledge([]);
     await Promise.all([rows, draining]);
     expect(drained).toBe(true);
+  });
+
+  it('sends nothing when the store is lost before the turn ends', async () => {
+    const { queue, sent, add, endTurn } = setUp();
+    const row = add('a');
+    queue.fail(new Failure('internal', 'gone'));
+    await expect(row).rejects.toThrow('gone');
+    endTurn();
+    expect(sent).toEqual([]);
   });
 
   it('leaves nobody waiting when the store is lost', async () => {

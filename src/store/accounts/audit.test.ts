@@ -157,6 +157,8 @@ describe('the audit trail', () => {
       ['workspace.suspend', 2],
     ]);
     expect(await read({ until: at(1).now, workspaceId: workspace.id }, 1)).toEqual([['key.create', 0]]);
+    const [, third, ...older] = await listAudit(queries, {}, all);
+    expect(await listAudit(queries, { before: third?.id }, all)).toEqual(older);
   });
 
   it('knows what an object was right before, whoever else changes it at the same moment', async () => {

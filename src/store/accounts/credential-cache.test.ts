@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Credential, Key } from '../../core/account.ts';
-import { createCredentialCache, type Moment } from './credential-cache.ts';
+import { Failure } from '../../core/failure.ts';
+import { createCredentialCache, createLookUps, type Moment } from './credential-cache.ts';
 
 const midnight = Date.UTC(2026, 6, 2);
 const noon = midnight - 12 * 3_600_000;
@@ -38,6 +39,7 @@ describe('the credential cache', () => {
     cache.setBalance('unknown', 4n);
     expect(balances()).toEqual([3n, 3n, 10n]);
     cache.charge('ws', 5n);
+    cache.charge('unknown', 5n);
     expect(balances()).toEqual([-2n, -2n, 10n]);
   });
 
@@ -74,6 +76,22 @@ describe('the credential cache', () => {
     spend(2n, { day, now: midnight });
     spend(3n, { day: midnight, now: midnight });
     expect(spent(midnight + 1)).toEqual([3n, 0n]);
+  });
+
+  it('counts what was spent after midnight, also before the key is asked for again', () => {
+    const cache = createCredentialCache(10);
+    cache.put('a', credential('a', { budget: daily }), at(1));
+    cache.spend({ keyId: 'id-a', amount: 3n, day: midnight }, at(2, midnight));
+    expect(cache.get('a', at(3, midnight + 1))?.credential?.spent).toBe(3n);
+  });
+
+  it('counts what is spent with a key that was given a new text, when the old text is forgotten', () => {
+    const cache = createCredentialCache(2);
+    for (const hash of ['old', 'new']) cache.put(hash, credential('a', { budget: daily }), at(1));
+    cache.put('b', credential('b'), at(1));
+    expect(cache.get('old', at(2))).toBeUndefined();
+    cache.spend({ keyId: 'id-a', amount: 5n, day: midnight - 86_400_000 }, at(3));
+    expect(cache.get('new', at(4))?.credential?.spent).toBe(12n);
   });
 
   it('keeps what is doubted, says so, and no longer vouches for it', () => {
@@ -124,6 +142,16 @@ describe('the credential cache', () => {
     cache.put('x', undefined, at(1));
     for (const name of ['a', 'x', 'c', 'a', 'unknown']) cache.get(name, at(2));
     expect([cache.takeUsed(1), cache.takeUsed(10), cache.takeUsed(10)]).toEqual([['a'], ['c'], []]);
+    for (const name of ['a', 'b']) cache.get(name, at(3));
+    cache.put('b', undefined, at(4));
+    expect(cache.takeUsed(10)).toEqual(['a']);
+  });
+
+  it('does not take a key that it forgot for one that is absent', () => {
+    const cache = createCredentialCache(1);
+    cache.put('a', undefined, at(1));
+    for (const name of ['a', 'b']) cache.put(name, credential(name), at(2));
+    expect(cache.get('a', at(3))).toBeUndefined();
   });
 
   it('learns that a key came to be, and that it is gone', () => {
@@ -133,5 +161,56 @@ describe('the credential cache', () => {
     expect(cache.get('a', at(3))).toMatchObject({ credential: { key: { id: 'id-a' } } });
     cache.put('a', undefined, at(4));
     expect(cache.get('a', at(5))).toMatchObject({ credential: undefined, confirmedAt: 4 });
+  });
+});
+
+describe('look-ups of keys', () => {
+  const setUp = () => {
+    const sent: string[] = [];
+    return { sent, lookUps: createLookUps((hash) => sent.push(hash)) };
+  };
+
+  it('are one for each hash, however many requests wait for it', async () => {
+    const { sent, lookUps } = setUp();
+    const [one, other, absent] = [lookUps.ask('a'), lookUps.ask('a'), lookUps.ask('b')];
+    expect(sent).toEqual(['a', 'b']);
+    lookUps.answer('a', credential('a'));
+    lookUps.answer('b', undefined);
+    expect(await Promise.all([one, other, absent])).toEqual([credential('a'), credential('a'), undefined]);
+    lookUps.answer('a', undefined);
+    const again = lookUps.ask('a');
+    expect(sent).toEqual(['a', 'b', 'a']);
+    lookUps.answer('a', undefined);
+    expect(await again).toBeUndefined();
+  });
+
+  it('fail one by one, or all together, and begin anew', async () => {
+    const { sent, lookUps } = setUp();
+    const [a, b, c] = ['a', 'b', 'c'].map((hash) => lookUps.ask(hash));
+    lookUps.refuse('a', new Failure('internal', 'no answer'));
+    lookUps.refuse('unknown', new Failure('internal', 'no answer'));
+    await expect(a).rejects.toThrow('no answer');
+    lookUps.refuseAll(new Failure('internal', 'the store is lost'));
+    await expect(b).rejects.toThrow('the store is lost');
+    await expect(c).rejects.toThrow('the store is lost');
+    const again = lookUps.ask('b');
+    expect(sent).toEqual(['a', 'b', 'c', 'b']);
+    lookUps.answer('b', credential('b'));
+    expect(await again).toEqual(credential('b'));
+  });
+
+  it('are refused while ten thousand wait, but not for a hash that waits already', async () => {
+    const { sent, lookUps } = setUp();
+    const waiting = Array.from({ length: 10_000 }, (_, index) => lookUps.ask(`h${index}`));
+    await expect(lookUps.ask('more')).rejects.toMatchObject({
+      ...{ code: 'overloaded', message: 'The service is overloaded. Retry with backoff.' },
+    });
+    const known = lookUps.ask('h0');
+    expect(sent).toHaveLength(10_000);
+    for (const hash of [...sent]) lookUps.answer(hash, undefined);
+    expect(await Promise.all([...waiting, known])).toHaveLength(10_001);
+    const more = lookUps.ask('more');
+    lookUps.answer('more', credential('more'));
+    expect(await more).toEqual(credential('more'));
   });
 });

@@ -52,6 +52,7 @@ interface Confirmation {
 }
 
 interface KeyEntry extends Confirmation {
+  readonly hash: string;
   readonly key: Key;
   /** Spent in the budget's period that began at `since`. */
   spent: Money;
@@ -112,8 +113,9 @@ export function createCredentialCache(limit: number): CredentialCache {
       const { key, workspace, spent } = credential;
       const since = key.budget === undefined ? 0 : periodStart(key.budget.period, now);
       absent.delete(hash);
-      const forgotten = remember(keys, hash, { key, spent, since, confirmedAt: elapsed, generation }, limit);
-      if (forgotten !== undefined) hashOf.delete(forgotten.key.id);
+      const forgotten = remember(keys, hash, { hash, key, spent, since, confirmedAt: elapsed, generation }, limit);
+      // A key that was given a new text has a newer entry.
+      if (forgotten !== undefined && hashOf.get(forgotten.key.id) === forgotten.hash) hashOf.delete(forgotten.key.id);
       hashOf.set(key.id, hash);
       remember(workspaces, workspace.id, workspace, limit);
     },

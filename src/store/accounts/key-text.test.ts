@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { derivedKey, hashKey, keyText, looksLikeKey, newKey } from './key-text.ts';
+import { derivedKey, hashKey, keptPrefix, keyText, looksLikeKey, newKey } from './key-text.ts';
 
 const randomBytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const printable = fc.integer({ min: 0, max: 0x24f }).map((code) => String.fromCodePoint(code));
@@ -33,7 +33,7 @@ describe('the text of a key', () => {
   });
 
   it('is made of 32 bytes, no more and no fewer', () => {
-    expect(() => keyText(new Uint8Array(31))).toThrow(RangeError);
+    expect(() => keyText(new Uint8Array(31))).toThrow(new RangeError('A key is made of 32 random bytes.'));
     expect(() => keyText(new Uint8Array(33))).toThrow(RangeError);
   });
 });
@@ -80,6 +80,17 @@ describe('looksLikeKey', () => {
     for (const candidate of wrong) expect(looksLikeKey(candidate), candidate).toBe(false);
   });
 
+  it('refuses a character that is no digit, also with the right checksum', () => {
+    const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    for (const character of ['-', 'é', '\u{2603}']) {
+      const body = keyText(new Uint8Array(32).fill(9)).slice(8, 50) + character;
+      let checksum = '';
+      for (let rest = crc32(body); checksum.length < 6; rest = Math.floor(rest / 62))
+        checksum = digits.charAt(rest % 62) + checksum;
+      expect(looksLikeKey(`sk-weir-${body}${checksum}`)).toBe(false);
+    }
+  });
+
   it('refuses any other text', () => {
     fc.assert(fc.property(fc.string(), (text) => !looksLikeKey(text)));
     fc.assert(fc.property(fc.string({ minLength: 49, maxLength: 49 }), (text) => !looksLikeKey(`sk-weir-${text}`)));
@@ -91,6 +102,13 @@ describe('newKey', () => {
     const texts = Array.from({ length: 500 }, () => newKey());
     expect(new Set(texts).size).toBe(texts.length);
     expect(texts.every(looksLikeKey)).toBe(true);
+  });
+});
+
+describe('keptPrefix', () => {
+  it('has four of the random characters', () => {
+    const text = newKey();
+    expect([text.slice(0, 12), text.slice(0, 8)]).toEqual([keptPrefix(text), 'sk-weir-']);
   });
 });
 

@@ -3,7 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleNow, sampleAuthor } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { findCredentials } from './find-credentials.ts';
-import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './keys.ts';
+import { listAudit } from './audit.ts';
+import {
+  changeKey,
+  createKey,
+  findKey,
+  keyNames,
+  listKeys,
+  pageOfKeys,
+  setKeyBudget,
+  setKeyLimits,
+  setKeyStatus,
+  updateKey,
+} from './keys.ts';
 import { hashKey } from './key-text.ts';
 import { createWorkspace } from './workspaces.ts';
 
@@ -32,6 +44,75 @@ describe('keys', () => {
     expect(second.workspaceName).toBe('other');
   });
 
+  it('are shown newest first, of one workspace, in pages', async () => {
+    const { queries, workspace, key } = await sampleDatabase();
+    await createWorkspace(queries, { name: 'other', credit: 0n, maxInFlight: 1 }, sampleAuthor);
+    const make = async (name: string, minutes: number) =>
+      (await createKey(queries, { ...wanted, workspace: name }, { ...sampleAuthor, now: sampleNow + minutes })).key;
+    const first = await make('acme', 1);
+    const sameMoment = [await make('acme', 2), await make('acme', 2)].toSorted((one, other) =>
+      one.id < other.id ? 1 : -1,
+    );
+    await make('other', 3);
+    const page = (limit: number, cursor?: string) => pageOfKeys(queries, workspace.id, { limit, cursor });
+    expect(await page(4)).toEqual({ items: [...sameMoment, first, key], next: undefined });
+    const begin = await page(1);
+    const rest = await page(2, begin.next);
+    expect([begin.items, rest.items]).toEqual([sameMoment.slice(0, 1), [sameMoment[1], first]]);
+    expect(await page(1, rest.next)).toEqual({ items: [key], next: undefined });
+  });
+
+  it('are named by their ids, thousands at once, where they have a name', async () => {
+    const { queries, key } = await sampleDatabase();
+    const [one, other] = [
+      (await createKey(queries, { ...wanted, workspace: 'acme', name: 'one' }, sampleAuthor)).key.id,
+      (await createKey(queries, { ...wanted, workspace: 'acme', name: 'other' }, sampleAuthor)).key.id,
+    ];
+    const gone = Array.from({ length: 1_000 }, (_, index) => `key_${index}`);
+    expect(await keyNames(queries, [one, ...gone, key.id, other])).toEqual(
+      new Map([
+        [one, 'one'],
+        [other, 'other'],
+      ]),
+    );
+  });
+
+  it('change several settings at once, or none of them, and each change is in the trail', async () => {
+    const { queries, key } = await sampleDatabase();
+    const actions = async () =>
+      (await listAudit(queries, {}, 10))
+        .map(({ action }) => action)
+        .toReversed()
+        .slice(2);
+    const change = { status: 'suspended', budget, rate: 5, name: 'CI' } as const;
+    expect(await changeKey(queries, key.id, change, sampleAuthor)).toEqual({ ...key, ...change });
+    const all = ['key.suspend', 'key.budget', 'key.limits', 'key.update'];
+    expect(await actions()).toEqual(all);
+    const late = { status: 'active', burst: 7, expiresAt: sampleNow } as const;
+    await expect(changeKey(queries, key.id, late, sampleAuthor)).rejects.toThrow('that moment has passed');
+    expect(await changeKey(queries, key.id, {}, sampleAuthor)).toEqual({ ...key, ...change });
+    expect(await actions()).toEqual(all);
+    expect(await changeKey(queries, key.id, { budget: undefined, burst: 7 }, sampleAuthor)).toEqual({
+      ...{ ...key, ...change, burst: 7 },
+      budget: undefined,
+    });
+  });
+
+  it.each([
+    [
+      'that is missing',
+      'key_1',
+      { kind: 'not-found', sentence: 'There is no key with the id "key_1".' },
+      'list` shows them all.',
+    ],
+    ['that was revoked', undefined, { kind: 'conflict', field: 'status' }, 'create` makes a new one.'],
+  ])('name what to do about one %s', async (_, id, refusal, hint) => {
+    const { queries, key } = await sampleDatabase();
+    await setKeyStatus(queries, key.id, 'revoked', sampleAuthor);
+    const failure = await setKeyStatus(queries, id ?? key.id, 'active', sampleAuthor).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ ...refusal, message: expect.stringMatching(new RegExp(`\`weir key ${hint}$`)) });
+  });
+
   it('carry a budget from the start, or later, or no more', async () => {
     const { queries } = await sampleDatabase();
     const { key } = await createKey(queries, { ...wanted, workspace: 'acme', budget }, sampleAuthor);
@@ -58,7 +139,7 @@ describe('keys', () => {
     const details = { name: ' CI of team A ', expiresAt: sampleNow + 1, models: ['acme/*', 'qwen/qwen3-8b'] };
     const { key, text } = await createKey(queries, { ...wanted, workspace: 'acme', ...details }, sampleAuthor);
     const made = { name: 'CI of team A', expiresAt: sampleNow + 1, models: ['acme/*', 'qwen/qwen3-8b'] };
-    expect(key).toMatchObject(made);
+    expect(key).toMatchObject({ ...made, id: expect.stringMatching(/^key_[0-9a-f]{20}$/), prefix: text.slice(0, 12) });
     expect(await findKey(queries, key.id)).toEqual(key);
     const found = await findCredentials(queries, [hashKey(text)], sampleNow);
     expect(found.get(hashKey(text))?.key).toMatchObject({ expiresAt: made.expiresAt, models: made.models });
@@ -81,7 +162,8 @@ describe('keys', () => {
   ])('are refused with %j, and nothing is changed', async (details, message) => {
     const { queries, key } = await sampleDatabase();
     const another = createKey(queries, { ...wanted, workspace: 'acme', ...details }, sampleAuthor);
-    await expect(another).rejects.toThrow(message);
+    const field = 'name' in details ? 'name' : 'expires_at';
+    await expect(another).rejects.toMatchObject({ field, message });
     await expect(updateKey(queries, key.id, details, sampleAuthor)).rejects.toThrow(message);
     expect(await listKeys(queries)).toEqual([key]);
   });

@@ -39,7 +39,10 @@ it('has one key for a person and a workspace, with the same text for every porta
   expect(await ask({ owner: 'person ben' })).not.toBe(text);
   expect(await ask()).toBe(text);
   expect(await own()).toMatchObject([
-    { workspaceId: workspace.id, name: 'playground of mia', rate: 5, burst: 10, expiresAt: sampleNow + hour },
+    {
+      ...{ id: expect.stringMatching(/^key_[0-9a-f]{20}$/), workspaceId: workspace.id, name: 'playground of mia' },
+      ...{ rate: 5, burst: 10, expiresAt: sampleNow + hour },
+    },
     { workspaceId: workspace.id, budget: { limit: 7n, period: 'day' } },
   ]);
 });

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import type { Session } from '../../core/administration.ts';
 import { changeKey, setKeyStatus, updateKey } from './keys.ts';
-import { createSession, findSessions } from './sessions.ts';
+import { createSession, endSession, findSessions } from './sessions.ts';
 
 const hour = 3_600_000;
 
@@ -33,6 +33,21 @@ it.each(['suspended', 'revoked'] as const)(
   },
 );
 
+it.each([
+  ['is suspended', { status: 'suspended' }],
+  ['has expired', { expires_at: BigInt(sampleNow) }],
+] as const)('is not found once its key %s, whoever wrote that', async (_, columns) => {
+  const { queries, isGood, session } = await begin();
+  await createSession(queries, session);
+  await queries
+    .updateTable('keys')
+    .set({ expires_at: BigInt(sampleNow + 1) })
+    .execute();
+  expect(await isGood()).toBe(true);
+  await queries.updateTable('keys').set(columns).execute();
+  expect(await isGood()).toBe(false);
+});
+
 it('does not outlive the expiry of its key, also one that is moved and moved back', async () => {
   const { queries, key, isGood, session } = await begin();
   await updateKey(queries, key.id, { expiresAt: sampleNow + 2 * hour }, sampleAuthor);
@@ -57,4 +72,37 @@ it('is over after a suspension at the same moment, whichever comes first', async
   await Promise.all([createSession(queries, session), setKeyStatus(queries, key.id, 'suspended', sampleAuthor)]);
   await setKeyStatus(queries, key.id, 'active', sampleAuthor);
   expect(await isGood()).toBe(false);
+});
+
+it('is read as it was begun, until it ends or expires', async () => {
+  const { queries, key } = await sampleDatabase();
+  const ofKey = sessionOf({ keyId: key.id, workspaces: [key.workspaceId] });
+  const ofMember = sessionOf({
+    ...{ hash: 'h2', role: 'member', name: 'mia', workspaces: ['ws_1', 'ws_2'], credential: 'oidc mia' },
+    ...{ csrfToken: 'other', logOutHint: 'hint', createdAt: sampleNow - 1, expiresAt: sampleNow + hour },
+  });
+  const ofAdmin = sessionOf({ hash: 'h3', role: 'admin', expiresAt: sampleNow + hour });
+  for (const session of [ofKey, ofMember, ofAdmin]) expect(await createSession(queries, session)).toEqual(session);
+  const found = (at: number) => findSessions(queries, ['h1', 'h2', 'h3', 'h4'], at);
+  expect((await found(sampleNow + hour - 1)).toSorted((one, other) => (one.hash < other.hash ? -1 : 1))).toEqual([
+    ofKey,
+    ofMember,
+    ofAdmin,
+  ]);
+  expect(await found(sampleNow + hour)).toEqual([ofKey]);
+  expect(await findSessions(queries, [], sampleNow)).toEqual([]);
+  await endSession(queries, 'h1');
+  expect(await found(sampleNow + hour)).toEqual([]);
+  await endSession(queries, 'h1');
+});
+
+it('is deleted once it has expired, when another begins', async () => {
+  const { queries } = await sampleDatabase();
+  await createSession(queries, sessionOf({ expiresAt: sampleNow + hour }));
+  await createSession(queries, sessionOf({ hash: 'h2', expiresAt: sampleNow + hour + 1 }));
+  const kept = async () =>
+    (await queries.selectFrom('sessions').select('hash').orderBy('hash').execute()).map(({ hash }) => hash);
+  expect(await kept()).toEqual(['h1', 'h2']);
+  await createSession(queries, sessionOf({ hash: 'h3', createdAt: sampleNow + hour }));
+  expect(await kept()).toEqual(['h2', 'h3']);
 });

@@ -6,12 +6,17 @@ import { maxBalance, type Money, parseUsd } from '../../core/money.ts';
 import { writeReservations } from './reservations.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import { creditWorkspace } from './credits.ts';
+import { Refusal } from '../../core/administration.ts';
+import { listAudit } from './audit.ts';
 import {
+  changeWorkspace,
   createWorkspace,
   findWorkspace,
   listWorkspaces,
+  pageOfWorkspaces,
   setWorkspaceLimits,
   setWorkspaceStatus,
+  workspaceNames,
 } from './workspaces.ts';
 
 const wanted = { credit: 0n, maxInFlight: 256 };
@@ -37,6 +42,80 @@ describe('workspaces', () => {
     expect((await listWorkspaces(queries)).map(({ name }) => name)).toEqual(['aardvark', 'acme']);
   });
 
+  it('are shown in pages by name: all, or those with the given ids', async () => {
+    const { queries, workspace } = await sampleDatabase();
+    const [b, a] = [
+      await createWorkspace(queries, { ...wanted, name: 'b' }, sampleAuthor),
+      await createWorkspace(queries, { ...wanted, name: 'a' }, sampleAuthor),
+    ];
+    const page = (limit: number, cursor?: string, ids?: readonly string[]) =>
+      pageOfWorkspaces(queries, { limit, cursor }, ids);
+    expect(await page(2)).toEqual({ items: [a, workspace], next: 'acme' });
+    expect(await page(2, 'acme')).toEqual({ items: [b], next: undefined });
+    expect(await page(3)).toEqual({ items: [a, workspace, b], next: undefined });
+    expect(await page(1, undefined, [b.id, a.id])).toEqual({ items: [a], next: 'a' });
+    expect(await page(1, 'a', [b.id, a.id])).toEqual({ items: [b], next: undefined });
+    expect(await page(2, undefined, [])).toEqual({ items: [], next: undefined });
+  });
+
+  it('are named by their ids, and an id that names none stands for itself', async () => {
+    const { queries, workspace } = await sampleDatabase();
+    const nameOf = await workspaceNames(queries);
+    expect([nameOf(workspace.id), nameOf('ws_gone')]).toEqual(['acme', 'ws_gone']);
+  });
+
+  it('begin with their first credit, and with none if they were given nothing', async () => {
+    const { queries } = await sampleDatabase('0');
+    const made = await createWorkspace(queries, { ...wanted, name: 'rich', credit: maxBalance }, sampleAuthor);
+    expect(made).toMatchObject({
+      id: expect.stringMatching(/^ws_[0-9a-f]{20}$/),
+      status: 'active',
+      balance: maxBalance,
+    });
+    expect(await queries.selectFrom('credits').selectAll().execute()).toEqual([
+      {
+        id: expect.stringMatching(/^credit_[0-9a-f]{20}$/),
+        ...{ workspace_id: made.id, amount: maxBalance, created_at: BigInt(sampleNow) },
+        ...{ note: null, idempotency_key: null },
+      },
+    ]);
+  });
+
+  it.each([
+    ['a name that is taken', { name: 'acme' }, { kind: 'conflict', field: 'name' }],
+    ['a name that cannot be one', { name: 'a b' }, { kind: 'invalid', field: 'name' }],
+    ['more than a workspace holds', { credit: maxBalance + 1n }, { kind: 'invalid', field: 'amount' }],
+  ])('are refused with %s, and the field is named', async (_, fault, refusal) => {
+    const { queries } = await sampleDatabase();
+    const failure = await createWorkspace(queries, { ...wanted, name: 'other', ...fault }, sampleAuthor).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(Refusal);
+    expect(failure).toMatchObject(refusal);
+  });
+
+  it('that are missing are answered with the command that lists them', async () => {
+    const { queries } = await sampleDatabase();
+    for (const failing of [findWorkspace(queries, 'x'), setWorkspaceStatus(queries, 'x', 'active', sampleAuthor)]) {
+      await expect(failing).rejects.toMatchObject({
+        ...{ kind: 'not-found', sentence: 'There is no workspace named "x".' },
+        message: 'There is no workspace named "x". `weir workspace list` shows them all.',
+      });
+    }
+  });
+
+  it('change several settings at once, and each change is in the trail', async () => {
+    const { queries, workspace } = await sampleDatabase();
+    const before = (await listAudit(queries, {}, 10)).length;
+    const change = { status: 'suspended', maxInFlight: 7 } as const;
+    expect(await changeWorkspace(queries, 'acme', change, sampleAuthor)).toEqual({ ...workspace, ...change });
+    expect(await changeWorkspace(queries, 'acme', {}, sampleAuthor)).toEqual({ ...workspace, ...change });
+    expect((await listAudit(queries, {}, 10)).slice(0, -before).map(({ action }) => action)).toEqual([
+      'workspace.limits',
+      'workspace.suspend',
+    ]);
+  });
+
   it('have unique names', async () => {
     const { queries } = await sampleDatabase();
     await expect(createWorkspace(queries, { ...wanted, name: 'acme' }, sampleAuthor)).rejects.toThrow(
@@ -54,10 +133,14 @@ describe('workspaces', () => {
     },
   );
 
-  it.each(['a', '0', 'Team.A_b-c', 'ws_mine', 'x'.repeat(64)])('take the name %j', async (name) => {
-    const { queries } = await sampleDatabase();
-    expect((await createWorkspace(queries, { ...wanted, name }, sampleAuthor)).name).toBe(name);
-  });
+  it.each(['a', '0', 'Team.A_b-c', 'ws_mine', `my_ws_${'0'.repeat(20)}`, `ws_${'0'.repeat(21)}`, 'x'.repeat(64)])(
+    'take the name %j',
+    async (name) => {
+      const { queries } = await sampleDatabase();
+      const made = await createWorkspace(queries, { ...wanted, name }, sampleAuthor);
+      expect(await findWorkspace(queries, name)).toEqual(made);
+    },
+  );
 
   it('are credited to the last unit', async () => {
     const { queries } = await sampleDatabase('0.1');
@@ -146,9 +229,9 @@ describe('workspaces', () => {
 
   it.each(['a\nb', 'a\u001b[2J', 'a\u202eb', 'x'.repeat(501)])('refuse the note %j', async (note) => {
     const { queries } = await sampleDatabase();
-    await expect(creditWorkspace(queries, 'acme', { amount: 1n, note }, sampleAuthor)).rejects.toThrow(
-      'A note must be one line of at most 500 characters.',
-    );
+    await expect(creditWorkspace(queries, 'acme', { amount: 1n, note }, sampleAuthor)).rejects.toMatchObject({
+      ...{ field: 'note', message: 'A note must be one line of at most 500 characters.' },
+    });
   });
 
   it('may have more or fewer requests in flight than when they were made', async () => {

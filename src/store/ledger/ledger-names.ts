@@ -17,11 +17,11 @@ export interface LedgerNames {
   readonly forget: () => void;
 }
 
-/** Most numbers that are remembered. Above that, all are forgotten and read again. */
-const rememberedNames = 200_000;
-
-/** Remembers the numbers of one database. They never change, unless the database itself goes back in time. */
-export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
+/**
+ * Remembers the numbers of one database. They never change, unless the database itself goes back in time. When more than
+ * `rememberedNames` of a kind are known, all of that kind are forgotten and read again.
+ */
+export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200_000): LedgerNames {
   const keys = new Map<string, { readonly number: number; readonly workspaceId: string }>();
   const models = new Map<string, number>();
   const routes = new Map<string, number>();

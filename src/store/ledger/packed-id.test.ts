@@ -22,7 +22,7 @@ describe('a packed id', () => {
       fc.property(fc.string(), fc.constantFrom(...surfaces), fc.nat(), (text, surface, startedAt) => {
         const one = packId(text, { surface, startedAt });
         expect(one).toEqual(packId(text, { surface, startedAt }));
-        expect(one.isOwn).toBe(false);
+        expect(one).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/), isOwn: false });
         expect(startOf(one.id)).toBe(startedAt);
         expect(packId(`${text}.`, { surface, startedAt }).id).not.toBe(one.id);
       }),
@@ -33,6 +33,7 @@ describe('a packed id', () => {
     ['one character less', 'chatcmpl-AZ3xYkBvSi2aTn0qVYl4z'],
     ['24 characters, which is more than 16 bytes', 'chatcmpl-AZ3xYkBvSi2aTn0qVYl4zQAA'],
     ['bits that 16 bytes do not have', 'chatcmpl-AZ3xYkBvSi2aTn0qVYl4zB'],
+    ['another prefix of that length', 'chatcmpl_AZ3xYkBvSi2aTn0qVYl4zQ'],
     ['the prefix of another surface', 'msg_AZ3xYkBvSi2aTn0qVYl4zQ'],
   ])('does not take %s for one of the service', (_, text) => {
     expect(packId('chatcmpl-AZ3xYkBvSi2aTn0qVYl4zQ', { surface: 'chat', ...other }).isOwn).toBe(true);
@@ -46,6 +47,13 @@ describe('a packed id', () => {
         expect(id >= firstIdAt(two)).toBe(one >= two);
       }),
     );
-    expect(() => firstIdAt(-1)).toThrow(RangeError);
+    expect(firstIdAt(1)).toBe('00000000000100000000000000000000');
+  });
+
+  it('has room for every moment up to the year 10889', () => {
+    expect(firstIdAt(2 ** 48 - 1)).toBe('ffffffffffff00000000000000000000');
+    for (const moment of [-1, 2 ** 48, Number.NaN]) {
+      expect(() => firstIdAt(moment)).toThrow(new RangeError(`${moment} is no moment that an id can hold`));
+    }
   });
 });

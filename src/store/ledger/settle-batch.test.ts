@@ -1,7 +1,7 @@
 // @suite both-databases
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sampleDatabase, sampleAuthor } from '../../../test/support/sample-database.ts';
+import { databaseKind, sampleDatabase, sampleAuthor, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { parseUsd } from '../../core/money.ts';
 import { listRequests } from './list-requests.ts';
@@ -9,8 +9,11 @@ import { createKey } from '../accounts/keys.ts';
 import { createWorkspace, findWorkspace } from '../accounts/workspaces.ts';
 import { lockedByAnother } from '../../../test/support/sample-store.ts';
 import { openDatabase } from '../databases/open-database.ts';
-import { settleOrExplain } from './settle-batch.ts';
+import type { OpenDatabase } from '../databases/database.ts';
+import { setKeptSince } from './kept-since.ts';
+import { settleBatch, settleOrExplain, spendingOf } from './settle-batch.ts';
 
+const hour = 3_600_000;
 const tenUsd = parseUsd('10') ?? 0n;
 
 describe('settleBatch', () => {
@@ -79,6 +82,44 @@ describe('settleBatch', () => {
     expect(await listRequests(queries, {}, 10)).toEqual([outcome]);
   });
 
+  it('does nothing for no rows, whatever state the database is in', async () => {
+    const { database } = await sampleDatabase();
+    const away = { ...database, prepare: () => Promise.reject(new Error('away')) };
+    expect(await settleBatch(away, [])).toEqual({ balances: [], spendings: [] });
+  });
+
+  it('writes workspaces, keys and days in the order of their ids, so that two processes cannot wait for each other', async () => {
+    const { database, queries } = await sampleDatabase();
+    const payers = await Promise.all(
+      ['a', 'b', 'c', 'd'].map(async (name) => {
+        const { id } = await createWorkspace(queries, { name, credit: 0n, maxInFlight: 1 }, sampleAuthor);
+        const { key } = await createKey(queries, { workspace: id, rate: 1, burst: 1 }, sampleAuthor);
+        return { workspaceId: id, keyId: key.id };
+      }),
+    );
+    const written: (readonly unknown[])[] = [];
+    const writes: OpenDatabase['writes'] = {
+      ...database.writes,
+      charge: (connection, costs) => {
+        written.push(costs.map(([id]) => id));
+        return database.writes.charge(connection, costs);
+      },
+      addSpending: async (connection, spending) => {
+        written.push(spending.map(({ key_id: keyId, day }) => `${keyId} ${day}`));
+      },
+    };
+    const startedAt = [sampleNow + 30 * hour, sampleNow];
+    const rows = [...payers, ...payers.toReversed()].flatMap((ids, index) =>
+      startedAt.map((moment) => sampleOutcome({ ...ids, requestId: `r${index} ${moment}`, startedAt: moment })),
+    );
+    await settleBatch({ ...database, writes }, rows);
+    const days = [sampleNow, sampleNow + 24 * hour];
+    expect(written).toEqual([
+      payers.map(({ workspaceId }) => workspaceId).toSorted(),
+      payers.flatMap(({ keyId }) => days.map((day) => `${keyId} ${day}`)).toSorted(),
+    ]);
+  });
+
   it('lets a balance fall below zero: what ran is paid for', async () => {
     const { queries, ids, settle } = await sampleDatabase('0');
     await settle([sampleOutcome({ ...ids, cost: 3n })]);
@@ -116,7 +157,102 @@ describe('settleBatch', () => {
   });
 });
 
+it('the spending of a key is summed by day, with the moment of its latest request', () => {
+  const request = (hours: number, cost: bigint) => ({ keyId: 'k', cost, startedAt: sampleNow + hours * hour });
+  const [day, nextDay] = [BigInt(sampleNow), BigInt(sampleNow + 24 * hour)];
+  expect(spendingOf([request(1, 1n), request(24, 8n), request(5, 2n), request(3, 4n)])).toEqual([
+    { key_id: 'k', day, amount: 7n, last_used_at: BigInt(sampleNow + 5 * hour) },
+    { key_id: 'k', day: nextDay, amount: 8n, last_used_at: nextDay },
+  ]);
+});
+
+// PostgreSQL refuses these while it makes room for them: see upkeep.test.ts.
+describe.runIf(databaseKind === 'sqlite')('a request from before the kept ones', () => {
+  const now = sampleNow + 24 * hour;
+  const settleFrom = async (startedAt: number, refuseDropped: boolean): Promise<void> => {
+    const { database, queries, ids } = await sampleDatabase();
+    await setKeptSince(queries, now - hour);
+    const writes = { ...database.writes, refuseDropped };
+    const rows = [now, startedAt].map((moment) =>
+      sampleOutcome({ ...ids, requestId: `r${moment}`, startedAt: moment }),
+    );
+    await settleBatch({ ...database, writes }, rows, now);
+    expect(await listRequests(queries, {}, 10)).toHaveLength(2);
+  };
+
+  it('is refused, because the ledger no longer shows whether it was settled', async () => {
+    await expect(settleFrom(now - hour - 1, false)).rejects.toMatchObject({
+      message: expect.stringContaining(
+        'older than 2026-07-01T23:00:00.000Z, before which requests were dropped (WEIR_LEDGER_RETENTION_DAYS)',
+      ),
+    });
+    await settleFrom(now - hour, false);
+  });
+
+  it('is looked for only past twenty hours, where the database refuses it by itself', async () => {
+    await expect(settleFrom(now - 20 * hour - 1, true)).rejects.toThrow('before which requests were dropped');
+    await settleFrom(now - 20 * hour, true);
+  });
+});
+
 describe('settleOrExplain', () => {
+  type Prepare = OpenDatabase['prepare'];
+  /** The sample database, in which another function may prepare rows. */
+  const withPrepare = async (make: (prepare: Prepare) => Partial<Pick<OpenDatabase, 'prepare' | 'classify'>>) => {
+    const sample = await sampleDatabase();
+    return { ...sample, database: { ...sample.database, ...make(sample.database.prepare) } };
+  };
+
+  it.each([
+    [4, { kind: 'settled', refused: [] }],
+    [5, { kind: 'away', message: 'conflict 5' }],
+  ])('tries five times: after %i conflicts with other transactions the result is %j', async (conflicts, result) => {
+    let attempts = 0;
+    const { database, ids } = await withPrepare((prepare) => ({
+      prepare: (rows) => {
+        attempts += 1;
+        return attempts <= conflicts ? Promise.reject(new Error(`conflict ${attempts}`)) : prepare(rows);
+      },
+      classify: () => 'again',
+    }));
+    expect(await settleOrExplain(database, [sampleOutcome(ids)], sampleNow)).toMatchObject(result);
+    expect(attempts).toBe(5);
+  });
+
+  it('has all rows settled again when the database goes away between two of them, and does not try at once', async () => {
+    const attempts: (readonly string[])[] = [];
+    const { database, ids } = await withPrepare((prepare) => ({
+      prepare: (rows) => {
+        attempts.push(rows.map(({ requestId }) => requestId));
+        if (rows.length > 1) return Promise.reject(new RangeError('one of them is bad'));
+        return rows[0]?.requestId === 'b' ? Promise.reject(new Error('no answer')) : prepare(rows);
+      },
+      classify: (error) => (error instanceof RangeError ? 'refused' : 'away'),
+    }));
+    const rows = ['a', 'b', 'c'].map((requestId) => sampleOutcome({ ...ids, requestId }));
+    expect(await settleOrExplain(database, rows, sampleNow)).toEqual({ kind: 'away', message: 'no answer' });
+    expect(attempts).toEqual([['a', 'b', 'c'], ['a'], ['b']]);
+  });
+
+  it('charges no workspace that is gone, keeps no row of it, and tries once', async () => {
+    let attempts = 0;
+    const { database, queries, ids } = await withPrepare((prepare) => ({
+      prepare: async (rows) => {
+        attempts += 1;
+        return (await prepare(rows)).map((entry) => ({
+          ...entry,
+          request: { ...entry.request, workspaceId: 'ws_gone' },
+        }));
+      },
+    }));
+    expect(await settleOrExplain(database, [sampleOutcome(ids)], sampleNow)).toEqual({
+      ...{ kind: 'settled', balances: [], spendings: [] },
+      refused: [{ index: 0, message: 'there is no workspace ws_gone to charge' }],
+    });
+    expect(attempts).toBe(1);
+    expect(await listRequests(queries, {}, 10)).toEqual([]);
+  });
+
   it('writes the good rows of a batch and names the bad one', async () => {
     const { database, queries, ids } = await sampleDatabase();
     const rows = ['a', 'b', 'c'].map((requestId) => sampleOutcome({ ...ids, requestId, cost: 1n }));
@@ -124,6 +260,7 @@ describe('settleOrExplain', () => {
     expect(await settleOrExplain(database, rows.with(1, stranger), Date.now())).toMatchObject({
       kind: 'settled',
       balances: [[ids.workspaceId, 9_999_999_999_998n]],
+      spendings: [1, 2].map(() => ({ keyId: ids.keyId, day: sampleNow, amount: 1n })),
       refused: [{ index: 1, message: expect.stringMatching(/not of the workspace ws_nobody/) }],
     });
     expect((await listRequests(queries, {}, 10)).map(({ requestId }) => requestId).toSorted()).toEqual(['a', 'c']);

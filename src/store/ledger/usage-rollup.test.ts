@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Countable, histogramBounds, histogramColumns, usageMeasures, usageOf } from './usage-rollup.ts';
+import {
+  codes,
+  type Countable,
+  histogramBounds,
+  histogramColumns,
+  quantileOf,
+  usageMeasures,
+  usageOf,
+} from './usage-rollup.ts';
 
 const plain: Countable = {
   ...{ startedAt: 0, key: 1, model: 1, surface: 0, outcome: 0 },
@@ -58,4 +66,31 @@ it('gives groups in the order of the primary key, each once', () => {
       expect(usage.reduce((sum, { measures }) => sum + (measures[0] ?? 0n), 0n)).toBe(BigInt(requests.length));
     }),
   );
+});
+
+it.each([
+  // Bounds 25, 50, 100, 150 and so on.
+  [[4], 0.5, 13],
+  [[4], 1, 25],
+  [[0, 0, 4], 0.5, 75],
+  [[1, 0, 2, 1], 0.25, 25],
+  [[1, 0, 2, 1], 0.5, 75],
+  [[1, 0, 2, 1], 0.75, 100],
+  [[1, 0, 2, 1], 1, 150],
+  [[0, 0, 3], 0, 50],
+  [[0], 0.5, undefined],
+] as const)('of %j times to the first token the quantile %d is %s ms', (counts, quantile, ms) => {
+  expect(quantileOf('first_token', counts, quantile)).toBe(ms);
+});
+
+it('gives the last bound for a quantile above it', () => {
+  const counts = [1, ...Array<number>(histogramBounds.duration.length - 1).fill(0), 1];
+  expect([0.5, 0.75, 1].map((quantile) => quantileOf('duration', counts, quantile))).toEqual([100, 300_000, 300_000]);
+});
+
+it('refuses a name without a code, and a code of a newer version', () => {
+  const { codeOf, nameOf } = codes(['a', 'b']);
+  expect([codeOf('b'), nameOf(1)]).toEqual([1, 'b']);
+  expect(() => codeOf('c' as 'a')).toThrow(new RangeError('"c" has no code'));
+  expect(() => nameOf(2)).toThrow(new RangeError('there is no name for the code 2'));
 });
