@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { alignTable } from '../table.ts';
 import { capacityOf, objective } from './capacity.ts';
 import { mean, publishedKnees } from './knee.ts';
+import { pastTable } from './past.ts';
 import { oracle, pool } from './pool-policies.ts';
 import { cacheAware, stickyUntilSaturated } from './published-policies.ts';
 import { replicaTable } from './replicas.ts';
@@ -16,7 +17,7 @@ The same seeds give the same figures. docs/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
-  --table NAME      only this table: knees, near, capacity or replicas
+  --table NAME      only this table: knees, near, capacity, replicas or past
   --help`;
 
 /** Constants of the published policy: neighbours differ by two, so that each is the best one set wrong by two. */
@@ -132,6 +133,7 @@ function main(): void {
     near: () => alignTable([nearTitles, ...chosen.map((scenario) => nearRow(scenario, seeds))]),
     capacity: () => alignTable([titles, ...chosen.map((scenario) => rowOf(scenario, seeds))]),
     replicas: () => replicaTable(seeds),
+    past: () => pastTable(chosen, seeds),
   };
   for (const [name, print] of Object.entries(tables))
     if (values.table === undefined || values.table === name) console.log(`${print()}\n`);

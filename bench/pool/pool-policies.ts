@@ -8,10 +8,10 @@ import type { CreatePolicy } from './run.ts';
 /** How replicas learn of each other. `alone`: there are no others. `apart`: they share only a key. */
 type Sharing = 'alone' | 'shared' | 'apart';
 
-/** The product's pool. */
+/** The product's pool. `asks`: it asks the engines for their load. */
 const poolOf =
-  (sharing: Sharing): CreatePolicy =>
-  ({ endpoints, now, chance, blockTokens, after, channel }) => {
+  (sharing: Sharing, { asks = false } = {}): CreatePolicy =>
+  ({ endpoints, now, chance, blockTokens, after, channel, truth }) => {
     const names = Array.from({ length: endpoints }, (_, index) => String(index));
     const pools = createPools({ isReported: sharing === 'shared' });
     const known = pools.of('pool');
@@ -26,6 +26,14 @@ const poolOf =
         if (attempts.size > 0) report();
       });
     };
+    const ask = (): void => {
+      for (const name of names) {
+        const { waiting, prompts, answers } = truth(Number(name));
+        known.asked(now(), name)(now(), { running: prompts.length + answers.length, waiting: waiting.length });
+      }
+      after(askEveryMs, ask);
+    };
+    if (asks) after(askEveryMs, ask);
     channel.listen((from, message) => pools.heard(now(), from, message));
     return {
       pick: (request, present) => {
@@ -71,7 +79,11 @@ const ownerOf = (affinity: string, names: readonly string[]): string | undefined
 /** Replicas report this often, ms. */
 const reportEveryMs = 50;
 
+/** Engines are asked this often, ms. */
+const askEveryMs = 1000;
+
 export const pool = poolOf('alone');
+export const askingPool = poolOf('alone', { asks: true });
 export const sharedPool = poolOf('shared');
 export const poolApart = poolOf('apart');
 

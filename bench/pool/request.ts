@@ -24,6 +24,8 @@ export interface SessionRequest {
 
 export interface Session {
   readonly requests: readonly SessionRequest[];
+  /** The endpoint to which its requests go past the gateway, which learns nothing of them. Absent: they go through the gateway. */
+  readonly past?: number;
 }
 
 /** When sessions begin: at their times, or each as soon as one of so many callers is free. */

@@ -48,7 +48,7 @@ export interface Pool {
 }
 
 export interface RunResult {
-  /** Times to the first token of the measured requests, ms, ascending. */
+  /** Times to the first token of the measured requests that went through the gateway, ms, ascending. */
   readonly firstMs: readonly number[];
   readonly requestsPerSecond: number;
   readonly inputPerSecond: number;
@@ -63,6 +63,7 @@ interface Sent {
   readonly sentAt: number;
   readonly session: number;
   readonly index: number;
+  readonly past: number | undefined;
   replica: number;
   endpoint: number;
   firstAt: number | undefined;
@@ -102,13 +103,13 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
           if (isMeasured(one) && at - one.sentAt > (mostLate?.ms ?? Infinity)) late += 1;
         }
         one.cached = cachedTokens;
-        policies[one.replica]?.first(request, endpoint, cachedTokens);
+        policyOf(one)?.first(request, endpoint, cachedTokens);
       },
       ended: (request, at) => {
         const one = sent.get(request.id);
         if (one === undefined) return;
         one.endedAt = at;
-        policies[one.replica]?.ended(request, endpoint, 'complete');
+        policyOf(one)?.ended(request, endpoint, 'complete');
         follow(one);
       },
     }),
@@ -142,12 +143,15 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
       channel: channelOf(replica),
     }),
   );
+  const policyOf = ({ past, replica }: Sent): Policy | undefined =>
+    past === undefined ? policies[replica] : undefined;
   let turn = 0;
   let open = 0;
   /** Measured requests without a first token, and those whose first token was late. */
   let unanswered = 0;
   let late = 0;
-  const isMeasured = ({ sentAt }: Sent): boolean => sentAt >= load.measured.fromMs && sentAt < load.measured.toMs;
+  const isMeasured = ({ past, sentAt }: Sent): boolean =>
+    past === undefined && sentAt >= load.measured.fromMs && sentAt < load.measured.toMs;
   const lateBound = (mostLate?.share ?? 1) * load.sessions.reduce((sum, { requests }) => sum + requests.length, 0);
 
   function nextStep(endpoint: number): void {
@@ -168,16 +172,17 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
     const replica = serving[turn % serving.length] ?? 0;
     turn += 1;
     one.replica = replica;
-    one.endpoint = policies[replica]?.pick(one.request, present) ?? 0;
+    one.endpoint = one.past ?? policies[replica]?.pick(one.request, present) ?? 0;
     engines[one.endpoint]?.submit(one.request, now);
     nextStep(one.endpoint);
   }
 
   function send(session: number, index: number): void {
-    const request = load.sessions[session]?.requests[index]?.request;
+    const { requests, past } = load.sessions[session] ?? {};
+    const request = requests?.[index]?.request;
     if (request === undefined) return;
     const one: Sent = {
-      ...{ request, sentAt: now, session, index, replica: 0, endpoint: 0 },
+      ...{ request, sentAt: now, session, index, past, replica: 0, endpoint: 0 },
       ...{ firstAt: undefined, endedAt: undefined, cached: 0 },
     };
     sent.set(request.id, one);
@@ -227,7 +232,7 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
         for (const request of engines[index]?.stop() ?? []) {
           const one = sent.get(request.id);
           if (one === undefined) continue;
-          policies[one.replica]?.ended(request, index, 'lost');
+          policyOf(one)?.ended(request, index, 'lost');
           dispatch(one);
         }
       }
@@ -245,7 +250,7 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
 }
 
 function measure(all: readonly Sent[], { measured: { fromMs, toMs } }: Load, endpoints: number): RunResult {
-  const measured = all.filter(({ sentAt }) => sentAt >= fromMs && sentAt < toMs);
+  const measured = all.filter(({ past, sentAt }) => past === undefined && sentAt >= fromMs && sentAt < toMs);
   const firstMs = measured.map(({ sentAt, firstAt }) => (firstAt ?? Infinity) - sentAt).toSorted((a, b) => a - b);
   const input = measured.reduce((sum, { request }) => sum + request.promptTokens, 0);
   const cached = measured.reduce((sum, one) => sum + one.cached, 0);

@@ -26,6 +26,8 @@ export interface ProgrammableEngineOptions {
   readonly models?: readonly EngineModelInput[];
   /** What the engine does from the start, and again after `reset`. */
   readonly behaviour?: BehaviourInput;
+  /** Answers `/metrics`. Absent: there are none. */
+  readonly metrics?: (request: IncomingMessage, response: ServerResponse) => void;
   /** When given, requests without it as their bearer token get 401. */
   readonly apiKey?: string;
 }
@@ -78,7 +80,9 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
     const plainError = async (status: number): Promise<void> =>
       replyError(openWire, errorOfStatus(status, { engine: name, model: '' }), { behaviour: standing, identity });
 
-    if (path === '/health') {
+    if (path === '/metrics' && options.metrics !== undefined) {
+      options.metrics(request, response);
+    } else if (path === '/health') {
       sendJson(response, standing.healthStatus ?? 200, undefined);
     } else if (path === '/control' || path === '/control/requests') {
       control(request.method ?? 'GET', path, body, response);

@@ -1,4 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { followEngineLoads } from '../../control/follow-engine-loads.ts';
+import type { Route } from '../../core/catalog.ts';
+import type { Endpoints } from '../../core/endpoint.ts';
+import { createMetricsReader } from '../../egress/read-metrics.ts';
 import { systemClock } from '../../process/clock.ts';
 import { sharePools } from '../../rate-limits/shared-pools.ts';
 import type { PoolsOfReplica } from '../../routing/health/health.ts';
@@ -7,21 +11,36 @@ import type { Settings } from '../../settings.ts';
 import type { Gates } from './logged-parts.ts';
 
 export interface OpenPools extends PoolsOfReplica {
+  /** Asks the engines of these routes for their load. */
+  readonly follow: (routes: readonly Route[]) => void;
   readonly close: () => void;
 }
 
 /**
  * Opens the pools of the backends' endpoints. Replicas share them through Valkey. Without Valkey, or while it is down, several replicas
- * are apart. Never waits for Valkey.
+ * are apart. Never waits for Valkey, and never for an engine.
  */
 export function openPools(
   { WEIR_REPLICAS: replicas }: Pick<Settings, 'WEIR_REPLICAS'>,
-  { common, sharing }: Pick<Gates, 'common' | 'sharing'>,
+  { common, sharing, endpoints }: Pick<Gates, 'common' | 'sharing'> & { readonly endpoints: Endpoints },
 ): OpenPools {
   const pools = createPools({ isReported: common !== undefined });
-  if (common === undefined || sharing === undefined) {
-    return { pools, isApart: () => replicas > 1, close: () => undefined };
-  }
-  const shared = sharePools({ link: common, clock: systemClock, newId: randomUUID, pools });
-  return { pools, isApart: () => !shared.isShared() && sharing.replicas() > 1, close: shared.close };
+  const shared = common && sharePools({ link: common, clock: systemClock, newId: randomUUID, pools });
+  const isApart = (): boolean => shared?.isShared() !== true && (sharing?.replicas() ?? replicas) > 1;
+  const loads = followEngineLoads({
+    clock: systemClock,
+    endpoints,
+    // Replicas that are apart cannot tell each other's requests from those of others. All would leave the same endpoint at once.
+    loads: { asked: pools.asked, isUsed: (now, pool) => !isApart() && pools.isUsed(now, pool) },
+    reader: createMetricsReader(systemClock),
+  });
+  return {
+    pools,
+    isApart,
+    follow: loads.follow,
+    close: () => {
+      loads.close();
+      shared?.close();
+    },
+  };
 }

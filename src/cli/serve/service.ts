@@ -72,7 +72,6 @@ import { readTracingSettings } from '../../tracing-settings.ts';
 const largestBodyHere = 128 * 1024;
 /** Reading bodies takes at most this much of one turn of the event loop, except for the last body. */
 const bodiesPerTurnMs = 5;
-
 /** Longest wait for the last spans. */
 const lastSpansMs = 3_000;
 
@@ -164,7 +163,7 @@ export async function startService(
   const loadTokenizers = tokenizerLoader(tokenizers, log);
   const structures = startStructureChecker({ startThread });
   const { limits, addresses, sharing, common } = openGates(settings, partsLog);
-  const pools = openPools(settings, { common, sharing });
+  const pools = openPools(settings, { common, sharing, endpoints });
   const health = createHealth({ clock: systemClock, random: Math.random, endpoints, pools });
   let served: readonly Cluster[] = [];
   const checks = watchHealthChecks({
@@ -198,6 +197,7 @@ export async function startService(
     onServed: (snapshot) => {
       served = snapshot.clusters;
       health.retain(routesOf(snapshot));
+      pools.follow(routesOf(snapshot));
       measured.retain(snapshot.models);
       errors.retain(snapshot);
       servedAt = systemClock.now();

@@ -1,12 +1,17 @@
 import { createDecayedMean } from '../health/decayed-mean.ts';
+import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { EndpointReport, EndpointWork } from '../../core/pool-report.ts';
 import { createHeldBlocks } from './held-blocks.ts';
+import { createOtherTraffic, type KnownRequests } from './other-traffic.ts';
 import type { Outlook } from './pick.ts';
 import { createSpeed } from './speed.ts';
 
-/** The knowledge of one endpoint, from the attempts that this replica has made there and from the reports of the others. */
+/**
+ * The knowledge of one endpoint, from the attempts that this replica has made there, from the reports of the others, and from the load that
+ * its engine reports.
+ */
 export interface EndpointKnowledge {
   /**
    * Predicts what a prompt would cost at the endpoint. `isOwner`: all replicas send prompts with this beginning to the endpoint, so that
@@ -14,7 +19,9 @@ export interface EndpointKnowledge {
    */
   readonly outlook: (now: number, prompt: PoolPrompt, options: { readonly isOwner: boolean }) => Outlook;
   /** Whether no attempt is under way, as far as is known. */
-  readonly isIdle: () => boolean;
+  readonly isIdle: (now: number) => boolean;
+  /** Whether requests of other traffic wait, by a report of the engine that is not old. */
+  readonly hasOthersWaiting: (now: number) => boolean;
   /** Undefined: no first token has been measured. */
   readonly firstTokenWait: (now: number, prompt: PoolPrompt) => FirstTokenWait | undefined;
   readonly begin: (now: number, prompt: PoolPrompt, options: { readonly stream: boolean }) => PoolAttempt;
@@ -25,6 +32,8 @@ export interface EndpointKnowledge {
   readonly lost: (replica: string) => void;
   /** Another replica has sent the endpoint a prompt. Returns the expected time of work on it, ms. */
   readonly sentByOther: (prompt: PoolPrompt) => number;
+  /** The engine is asked for its load. Call the returned function when it has answered. */
+  readonly asked: (now: number) => (now: number, load: EngineLoad) => void;
 }
 
 /** An attempt, as the knowledge of its endpoint follows it. */
@@ -77,7 +86,8 @@ const overdueFactor = 3;
 const assumedPrefill = { samples: 2, amount: 4000, eachMs: 0.1, leastMs: 30, spread: 0.5 };
 const assumedGap = { samples: 2, amount: 8, eachMs: 0.2, leastMs: 15, spread: 0.5 };
 const assumedLength = { value: 300, weight: 1 };
-/** The answers that count for the usual length. */
+const assumedTokens = { value: 1000, weight: 1 };
+/** The requests that count for what is usual. */
 const recent = { halfLifeMs: 300_000, mostWeight: 200 };
 
 export function createAnswerKnowledge(): AnswerKnowledge {
@@ -105,11 +115,28 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
   const waiting = new Set<WaitingStream>();
   const others = new Map<string, EndpointWork>();
   let ofOthers: EndpointWork = { aheadTokens: 0, underWay: 0 };
+  const traffic = createOtherTraffic();
+  /** Tokens that the endpoint computes for a prompt. */
+  const usualTokens = createDecayedMean(recent);
   let isUntried = true;
   let isMeasured = false;
 
-  const aheadTokens = (): number => own.aheadTokens + ofOthers.aheadTokens;
-  const underWay = (): number => own.underWay + ofOthers.underWay;
+  /** A request of other traffic that waits counts like a usual prompt of Weir. */
+  const aheadTokens = (now: number): number =>
+    own.aheadTokens + ofOthers.aheadTokens + traffic.at(now).waiting * usualTokens.mean(now, assumedTokens);
+  const knownUnderWay = (): number => own.underWay + ofOthers.underWay;
+  function underWay(now: number): number {
+    const { running, waiting: queued } = traffic.at(now);
+    return knownUnderWay() + running + queued;
+  }
+
+  function knownRequests(now: number): KnownRequests {
+    settleUnseen(now);
+    const ownUnanswered = waiting.size + unseen.filter(({ tokens }) => tokens > 0).length;
+    // Which of their requests wait, the other replicas do not report.
+    const othersUnanswered = ofOthers.aheadTokens > 0 ? ofOthers.underWay : 0;
+    return { underWay: knownUnderWay(), unanswered: ownUnanswered + othersUnanswered };
+  }
 
   /** Prompts without a visible first token count as computed once it was expected. */
   function settleUnseen(now: number): void {
@@ -146,27 +173,29 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       settleUnseen(now);
       const heldTokens = isOwner ? (prompt.ends.at(-1) ?? 0) : held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, heldTokens);
-      const firstMs = firstMsOf(now, aheadTokens() + ownTokens);
+      const firstMs = firstMsOf(now, aheadTokens(now) + ownTokens);
       return {
         ...{ heldTokens, firstMs, isUntried },
         errorMs: firstMs * prefill.spread(),
         workMs: ownTokens * prefill.eachMs(),
-        slowerMs: answers.slowerMs(now, underWay()),
+        slowerMs: answers.slowerMs(now, underWay(now)),
       };
     },
-    isIdle: () => underWay() === 0,
+    isIdle: (now) => underWay(now) === 0,
+    hasOthersWaiting: (now) => traffic.at(now).waiting > 0,
     firstTokenWait: (now, prompt) => {
       if (!isMeasured) return undefined;
       settleUnseen(now);
       const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));
-      return { firstMs: firstMsOf(now, aheadTokens() + ownTokens), aloneMs: prefill.msFor(ownTokens) };
+      return { firstMs: firstMsOf(now, aheadTokens(now) + ownTokens), aloneMs: prefill.msFor(ownTokens) };
     },
     begin: (begunAt, prompt, { stream }) => {
       settleUnseen(begunAt);
       const expected = held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, expected);
-      const work = aheadTokens() + ownTokens;
+      const work = aheadTokens(begunAt) + ownTokens;
       held.use(prompt);
+      usualTokens.add(begunAt, ownTokens);
       own.aheadTokens += ownTokens;
       own.underWay += 1;
       isUntried = false;
@@ -174,7 +203,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       /** What the attempt still adds to the tokens ahead. */
       const mine: UnseenPrompt = { tokens: ownTokens, until: begunAt + expectedMs };
       const waits: WaitingStream = { begunAt, expectedMs };
-      const underWayBefore = underWay();
+      const underWayBefore = underWay(begunAt);
       const computed = (): void => {
         own.aheadTokens -= mine.tokens;
         mine.tokens = 0;
@@ -191,7 +220,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       let isOver = false;
       /** Learns from a complete answer. True: it shows only now that its first token came much sooner than was known. */
       const learn = (now: number, tokens: number): boolean => {
-        const beside = ((first?.underWay ?? underWayBefore) + underWay()) / 2 - 1;
+        const beside = ((first?.underWay ?? underWayBefore) + underWay(now)) / 2 - 1;
         if (first !== undefined) {
           answers.measured(now, { tokens, ms: now - first.at, beside });
           return false;
@@ -207,7 +236,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         workMs: ownTokens * prefill.eachMs(),
         first: (now) => {
           if (first !== undefined || isOver || !stream) return false;
-          first = { at: now, underWay: underWay() };
+          first = { at: now, underWay: underWay(now) };
           waiting.delete(waits);
           computed();
           isMeasured = true;
@@ -249,6 +278,16 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       held.leave(prompt);
       isUntried = false;
       return ownTokens * prefill.eachMs();
+    },
+    asked: (askedAt) => {
+      const before = knownRequests(askedAt);
+      return (now, load) => {
+        const after = knownRequests(now);
+        traffic.reported(now, load, {
+          underWay: Math.max(before.underWay, after.underWay),
+          unanswered: Math.max(before.unanswered, after.unanswered),
+        });
+      };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PoolAttempt } from './endpoint-knowledge.ts';
+import type { EngineLoad } from '../../core/engine-load.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import { createEndpointPool } from './pool.ts';
 
@@ -26,8 +27,13 @@ function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, 
   return {
     pool,
     send,
+    now: () => now,
     wait: (ms: number) => {
       now += ms;
+    },
+    /** The engine of an endpoint reports this load, twice. */
+    report: (name: string, load: EngineLoad) => {
+      for (let time = 0; time < 2; time += 1) pool.asked(now, name)(now, load);
     },
     /** A whole answer, with nothing beside it. */
     serve: (prompt: PoolPrompt, own: number, from: readonly string[] = names): { name: string; why: string } => {
@@ -194,6 +200,80 @@ describe('a pool of endpoints', () => {
       attempt.completed(at + 2422, 100);
     }
     expect(onA).toBeGreaterThanOrEqual(10);
+  });
+
+  describe('whose engines report their load', () => {
+    /** Three endpoints that are known well, of which `a` holds the prompt from 0 on. */
+    function known(): ReturnType<typeof begin> {
+      const made = begin();
+      for (let request = 1; request <= 20; request += 1)
+        for (const name of names) made.serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+      made.serve(promptOf(0, 20), 5020, ['a']);
+      return made;
+    }
+
+    it('leaves the holder of a prompt while others wait there, and not while they only run', () => {
+      const { send, report } = known();
+      report('a', { running: 8, waiting: 0 });
+      const stays = send(promptOf(0, 21));
+      expect(stays).toMatchObject({ name: 'a', why: 'holder' });
+      stays.attempt.failed(0);
+      report('a', { running: 8, waiting: 8 });
+      expect(send(promptOf(0, 21))).toMatchObject({ why: 'sooner' });
+    });
+
+    it('goes back to it when they are gone, or the engine reports no more', () => {
+      const { send, report, wait } = known();
+      const leaves = (): boolean => {
+        const { name, attempt } = send(promptOf(0, 21));
+        attempt.failed(0);
+        return name !== 'a';
+      };
+      report('a', { running: 8, waiting: 8 });
+      expect(leaves()).toBe(true);
+      report('a', { running: 1, waiting: 0 });
+      expect(leaves()).toBe(false);
+      report('a', { running: 8, waiting: 8 });
+      expect(leaves()).toBe(true);
+      wait(5001);
+      expect(leaves()).toBe(false);
+    });
+
+    it('does not take its own requests for those of others, waiting or running', () => {
+      const { pool, send, report, wait, now } = known();
+      const outlook = (): number | undefined =>
+        pool.pick(now(), { prompt: promptOf(9e6, 4), among: [{ name: 'a', success: 1 }], turn: 0 })?.firstMs;
+      const { attempt } = send(promptOf(7e6, 40), ['a']);
+      const whole = pool.begin(now(), { name: 'a', prompt: promptOf(8e6, 40), stream: false });
+      const before = outlook();
+      report('a', { running: 0, waiting: 2 });
+      expect(outlook()).toBe(before);
+      wait(10);
+      attempt.first(now());
+      const after = outlook();
+      report('a', { running: 2, waiting: 0 });
+      expect(outlook()).toBe(after);
+      attempt.failed(now());
+      whole.failed(now());
+      const idle = outlook() ?? Infinity;
+      report('a', { running: 0, waiting: 2 });
+      expect(outlook()).toBeGreaterThan(idle);
+    });
+
+    it('does not forget that an endpoint is slow while others wait there', () => {
+      const { pool, serve, report, wait, now } = begin({ a: 2, b: 0.1, c: 0.1 });
+      for (let request = 0; request < 60; request += 1)
+        for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+      const among = names.map((name) => ({ name, success: 1 }));
+      const at = (): string | undefined =>
+        names[pool.pick(now(), { prompt: promptOf(9e6, 16), among, turn: 0 })?.index ?? -1];
+      wait(60_000);
+      serve(promptOf(8_000_000, 16), 4020, ['b']);
+      serve(promptOf(8_100_000, 16), 4020, ['c']);
+      expect(at()).toBe('a');
+      report('a', { running: 1, waiting: 1 });
+      expect(at()).not.toBe('a');
+    });
   });
 
   describe('learns from an answer that does not stream', () => {

@@ -4,6 +4,7 @@ import {
   type EndpointKnowledge,
   type PoolAttempt,
 } from './endpoint-knowledge.ts';
+import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { EndpointReport } from '../../core/pool-report.ts';
@@ -26,6 +27,10 @@ export interface EndpointPool {
   readonly lost: (name: string, replica: string) => void;
   /** Another replica has sent a prompt to an endpoint. */
   readonly sentByOther: (now: number, at: { readonly name: string; readonly prompt: PoolPrompt }) => void;
+  /** The engine of an endpoint is asked for its load. See `EndpointKnowledge`. */
+  readonly asked: (now: number, name: string) => (now: number, load: EngineLoad) => void;
+  /** Whether an attempt has begun lately. */
+  readonly isUsed: (now: number) => boolean;
   /** Forgets the other endpoints. */
   readonly retain: (names: ReadonlySet<string>) => void;
 }
@@ -82,6 +87,9 @@ interface ExploredEndpoint {
 /** After so long without an answer, half of what made an endpoint slower than the best one is forgotten, ms. */
 const forgottenMs = 3000;
 
+/** A pool is in use for so long after the beginning of an attempt, ms. */
+const usedMs = 10_000;
+
 /** Receives the changes of this replica's own work. */
 export interface PoolListener {
   /** The work under way on an endpoint has changed. `prompt`: because this prompt was sent there. */
@@ -95,6 +103,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   let workMs = 0;
   let asOf = 0;
   let attempts = 0;
+  let begunAt = -Infinity;
   /** For each endpoint, how many attempts there were in all when its last one began, or when it was first seen. */
   const lastAt = new Map<string, number>();
   /** When an endpoint last showed how fast it is. */
@@ -112,12 +121,12 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   }
 
   /** The index of an idle endpoint that had no attempt for long, or that proves faster each time. */
-  function longPassedOver(among: readonly PoolCandidate[]): number | undefined {
+  function longPassedOver(now: number, among: readonly PoolCandidate[]): number | undefined {
     const most = Math.max(passedOver.least, passedOver.forEach * among.length);
     for (const [index, { name }] of among.entries()) {
       const last = lastAt.get(name);
       if (last === undefined) lastAt.set(name, attempts);
-      else if ((explored.has(name) || attempts - last > most) && of(name).isIdle()) return index;
+      else if ((explored.has(name) || attempts - last > most) && of(name).isIdle(now)) return index;
     }
     return undefined;
   }
@@ -125,6 +134,10 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   function explore(candidate: PoolCandidate | undefined): void {
     if (candidate !== undefined) explored.set(candidate.name, { wasFailing: candidate.success < goodSuccess });
   }
+
+  /** How old the knowledge is that makes an endpoint slow. It is not old while the engine reports that others wait there. */
+  const ageOf = (now: number, name: string): number =>
+    of(name).hasOthersWaiting(now) ? 0 : now - (shownAt.get(name) ?? now);
 
   /** An attempt has shown how fast its endpoint is. An endpoint that failed before proves better by each attempt that does not. */
   function showed(at: number, name: string, isFaster: boolean): void {
@@ -147,13 +160,13 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       settle(now);
       const all = among.map((candidate) => {
         const outlook = of(candidate.name).outlook(now, prompt, { isOwner: candidate.name === owner });
-        return { candidate, outlook, ageMs: now - (shownAt.get(candidate.name) ?? now) };
+        return { candidate, outlook, ageMs: ageOf(now, candidate.name) };
       });
       const leastMs = Math.min(...all.map(({ outlook }) => outlook.firstMs));
       const outlooks = all.map(({ candidate, outlook, ageMs }) =>
         tried(aged(outlook, { leastMs, ageMs }), { success: candidate.success, turn }),
       );
-      const passed = longPassedOver(among);
+      const passed = longPassedOver(now, among);
       const picked: Pick | undefined =
         passed === undefined
           ? pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn })
@@ -176,6 +189,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       const attempt = of(name).begin(now, prompt, { stream });
       workMs += attempt.workMs;
       began(name);
+      begunAt = now;
       listener?.changed(name, prompt);
       return {
         ...attempt,
@@ -206,6 +220,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       workMs += of(name).sentByOther(prompt);
       began(name);
     },
+    asked: (now, name) => of(name).asked(now),
+    isUsed: (now) => now - begunAt <= usedMs,
     retain: (names) => {
       for (const name of known.keys()) {
         if (names.has(name)) continue;

@@ -1,9 +1,10 @@
+import type { EngineLoads } from '../../core/engine-load.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { PoolPlace, PoolReports, SentPrompt } from '../../core/pool-report.ts';
 import { createEndpointPool, type EndpointPool } from './pool.ts';
 
 /** The pools of all backends, and what the replicas know of each other's work. */
-export interface Pools extends PoolReports {
+export interface Pools extends PoolReports, EngineLoads {
   readonly of: (pool: string) => EndpointPool;
   /** Forgets the other pools. */
   readonly retain: (pools: ReadonlySet<string>) => void;
@@ -87,6 +88,8 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
       }
       for (const { pool, endpoint, prompt } of prompts) of(pool).sentByOther(now, { name: endpoint, prompt });
     },
+    isUsed: (now, name) => pools.get(name)?.isUsed(now) === true,
+    asked: (now, { pool, endpoint }) => of(pool).asked(now, endpoint),
     forgetSilent: (now) => {
       for (const [replica, { heardAt, work }] of others) {
         if (now - heardAt < silentMs) continue;
