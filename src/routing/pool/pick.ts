@@ -36,14 +36,21 @@ const mostBusy = 0.9;
  */
 const slowerShare = 0.1;
 
-/** Costs that differ by less than this part of the usual error, or by less than anybody notices, are equal. */
-const equal = { share: 0.5, ms: 10 } as const;
+/** A difference of costs that nobody notices, ms. */
+const unnoticedMs = 10;
+/**
+ * Costs that differ by less than this part of the usual error are near equals. It is a small part, because endpoints err alike for one
+ * prompt: what makes one of them slower than predicted makes the others slower, too.
+ */
+const nearShare = 0.25;
+/** Near equals whose costs differ by less than this part of the usual error are equal. */
+const equalShare = 0.125;
 
 /**
  * Picks the endpoint of a prompt: the one with the least cost. The cost is the time to the first token, and the time by which the prompt
  * makes others wait. The work on a prompt delays those behind it by more, the busier the endpoints are, as in every queue. So a prompt
- * stays with the holder of its beginning for longer when there is little time to compute it again. Endpoints whose costs differ by less
- * than the error of the prediction are near equals. Of these, those are left that hold most. Among the ones whose costs are equal, chance
+ * stays with the holder of its beginning for longer when there is little time to compute it again. Endpoints whose costs differ by much
+ * less than the error of the prediction are near equals. Of these, those are left that hold most. Among the ones whose costs are equal, chance
  * decides, so that replicas do not all choose the same one and each endpoint is measured now and then.
  */
 export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions): Pick | undefined {
@@ -55,13 +62,13 @@ export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions):
     firstMs + (workMs * share) / (1 - share) + slowerMs * slowerShare;
   const costs = outlooks.map(costOf);
   const best = costs.indexOf(Math.min(...costs));
-  const margin = outlooks[best]?.errorMs ?? 0;
-  const most = (costs[best] ?? 0) + Math.max(margin, equal.ms);
+  const error = outlooks[best]?.errorMs ?? 0;
+  const most = (costs[best] ?? 0) + Math.max(error * nearShare, unnoticedMs);
   const near = [...outlooks.keys()].filter((index) => (costs[index] ?? Infinity) <= most);
   const mostHeld = Math.max(...near.map((index) => outlooks[index]?.heldTokens ?? 0));
   const holding = near.filter((index) => outlooks[index]?.heldTokens === mostHeld);
   const least = Math.min(...holding.map((index) => costs[index] ?? Infinity));
-  const mostEqual = least + Math.max(margin * equal.share, equal.ms);
+  const mostEqual = least + Math.max(error * equalShare, unnoticedMs);
   const equals = holding.filter((index) => (costs[index] ?? Infinity) <= mostEqual);
   const index = equals[Math.floor(turn * equals.length)] ?? best;
   return { index, why: reasonFor(outlooks, index) };
