@@ -79,9 +79,10 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
       },
       onReceiveMessage: (message: ProcessingRequest) => {
         if (message.kind === 'body') this.#mayRead -= message.body.length;
+        // Before the next read: grpc-js hands over a message that waits already inside that call.
+        atTurnEnd(() => this.#handle(handler, message));
         if (this.#mayRead > 0) call.startRead();
         else this.#isHeld = true;
-        atTurnEnd(() => this.#handle(handler, message));
       },
       onReceiveHalfClose: () => atTurnEnd(handler.over),
       onCancel: () => {
