@@ -3,7 +3,7 @@ import type { Endpoint } from '../core/endpoint.ts';
 import type { PickAnswer, PickAsk } from '../core/picker.ts';
 import { createAffinity } from '../routing/affinity.ts';
 import { ownerOf } from '../routing/health/pool-choice.ts';
-import { createEndpointPool } from '../routing/pool/pool.ts';
+import { createEndpointPool, type EndpointPool } from '../routing/pool/pool.ts';
 import { createEndpointPicker, type EndpointPickerOptions, type RunningPicker } from './endpoint-picker.ts';
 import type { ReadPrompt } from './read-prompt.ts';
 
@@ -17,6 +17,7 @@ let now: number;
 let events: string[];
 let prompt: ReadPrompt;
 let picker: RunningPicker;
+let pool: EndpointPool;
 
 /** A prompt whose first blocks are those of every other prompt with this name. */
 const promptOf = (name: number, blocks = 10): ReadPrompt => ({
@@ -30,9 +31,10 @@ const promptOf = (name: number, blocks = 10): ReadPrompt => ({
 });
 
 function start(options: Partial<EndpointPickerOptions> = {}): RunningPicker {
+  pool = createEndpointPool(undefined);
   const made = createEndpointPicker({
     name: 'ns/qwen',
-    pool: createEndpointPool(undefined),
+    pool,
     isApart: () => false,
     affinityOf: createAffinity(() => 'ns/qwen'),
     readPrompt: () => prompt,
@@ -203,6 +205,24 @@ describe('endpoints in reserve', () => {
     expect(picked().endpoints[0]).toBe(served);
     expect(failed).not.toBe(served);
   });
+});
+
+it('a retry shows nothing of the speed of the endpoint that has served it', () => {
+  picker = start({ retryEndpoints: 2, random: () => 0 });
+  measure();
+  const known = (): readonly (number | undefined)[] =>
+    names.map(
+      (name) => pool.firstTokenWait(now, { prompt: promptOf(500).prompt, among: [{ name, success: 1 }] })?.aloneMs,
+    );
+  const before = known();
+  for (let at = 0; at < 5; at += 1) {
+    prompt = promptOf(400 + at);
+    const retried = picked();
+    const [, served = ''] = retried.endpoints;
+    // The picked endpoint has failed after a minute. The other one began then.
+    answer(retried, { firstMs: 60_000, served });
+  }
+  expect(known()).toEqual(before);
 });
 
 describe('an endpoint whose answers', () => {

@@ -118,6 +118,8 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
     /** Undefined: no head has come, or the answer is no answer of an engine that worked. */
     let reader: AnswerReader | undefined;
     let hasOutput = false;
+    /** The time of an attempt that was moved says nothing, because it is not known when it began at the other endpoint. */
+    let isMoved = false;
     const record = (endpoint: string, success: 0 | 1): void => successOf(endpoint).add(clock.elapsed(), success);
 
     /** The endpoints before the one that has answered have failed. */
@@ -125,6 +127,7 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
       if (served === name || !endpoints.some((one) => one.name === served)) return;
       for (const failed of order.slice(0, Math.max(1, order.indexOf(served)))) record(failed, 0);
       name = served;
+      isMoved = true;
       attempt.movedTo(served);
     }
 
@@ -137,7 +140,7 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
       body: (piece) => {
         if (reader?.push(piece) !== true || hasOutput) return;
         hasOutput = true;
-        attempt.output();
+        if (!isMoved) attempt.output();
       },
       ended: (how) => {
         if (how === 'broken' || reader === undefined) {
@@ -145,8 +148,8 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
           return;
         }
         record(name, 1);
-        const { outputTokens: tokens, prompt } = reader.end();
-        attempt.ended({ kind: 'complete', tokens, prompt });
+        const { outputTokens, prompt } = reader.end();
+        attempt.ended({ kind: 'complete', tokens: isMoved ? undefined : outputTokens, prompt });
       },
     };
   }

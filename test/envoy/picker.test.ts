@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type PickerProcess, spawnPicker } from './support/picker-process.ts';
+import { type PickerProcess, spawnPicker } from '../support/picker-process.ts';
 import { type PickingEnvoy, type PickingEnvoyOptions, startPickingEnvoy } from './support/picking-envoy.ts';
 
 /** An engine that streams the same chunks each time, and remembers what it was sent. */
@@ -106,7 +106,7 @@ async function engineFor(body: string, ask: Ask = {}): Promise<string | null> {
 function turn(conversation: number, questions: number): string {
   const system = { role: 'system', content: `You know everything about river ${conversation}. `.repeat(60) };
   const asked = Array.from({ length: questions }, (_, at) => [
-    { role: 'user', content: `Question ${at} about it: ${'how deep is it here? '.repeat(20)}` },
+    { role: 'user', content: `Question ${at} about it: ${'how deep is it here? '.repeat(100)}` },
     { role: 'assistant', content: 'Water runs' },
   ]);
   return JSON.stringify({
@@ -157,17 +157,28 @@ describe.each(['FULL_DUPLEX_STREAMED', 'BUFFERED'] as const)('an Envoy that send
 describe('when the picked endpoint fails', () => {
   const retries = { WEIR_PICKER_RETRY_ENDPOINTS: '2' };
 
-  it('a gateway that reads lists goes on with the next one, and the picker learns which one has answered', async () => {
-    await start({ upstream: engines.map(({ port }) => port) }, retries);
+  /** The engines that answer a conversation after its first one is gone, and is back without what it held. */
+  async function homesAfterFailure(options: Partial<PickingEnvoyOptions>): Promise<readonly (string | null)[]> {
+    await start({ upstream: engines.map(({ port }) => port), ...options }, retries);
     const [first, ...others] = engines;
     if (first === undefined) throw new Error('there is no engine');
     expect(await engineFor(turn(0, 0), { subset: first.name })).toBe(first.name);
     await end(first);
-    const home = await engineFor(turn(0, 1));
-    expect(others.map(({ name }) => name)).toContain(home);
-    // The first endpoint held most of the conversation until then. It is back, and has lost it.
+    const homes = [await engineFor(turn(0, 1))];
+    expect(others.map(({ name }) => name)).toContain(homes[0]);
     engines = [await startEngine(first.port), ...others];
-    for (let questions = 2; questions < 5; questions += 1) expect(await engineFor(turn(0, questions))).toBe(home);
+    for (let questions = 2; questions < 5; questions += 1) homes.push(await engineFor(turn(0, questions)));
+    return homes;
+  }
+
+  it('a gateway that reads lists goes on with the next one, and the picker learns which one has answered', async () => {
+    const [home, ...later] = await homesAfterFailure({});
+    expect(later).toEqual([home, home, home]);
+  });
+
+  it('a picker that is not told which one has answered goes back to the first', async () => {
+    const first = engines[0]?.name;
+    expect((await homesAfterFailure({ namesServed: false })).slice(1)).toEqual([first, first, first]);
   });
 
   it('a cluster of the type ORIGINAL_DST reads no list', async () => {

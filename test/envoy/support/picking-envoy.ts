@@ -16,6 +16,8 @@ export interface PickingEnvoyOptions {
    * their order, with one retry; without the header, any of them (`override_host`).
    */
   readonly upstream: 'header' | readonly number[];
+  /** Whether the picker is told which endpoint has answered. Default: true. */
+  readonly namesServed?: boolean;
 }
 
 export interface PickingEnvoy {
@@ -89,14 +91,14 @@ const filter = (name: string, config: string, values: object = {}): object => ({
 });
 
 /** The endpoint that has answered is in a header of the answer, from where it reaches the metadata. */
-const route = ({ upstream }: PickingEnvoyOptions): object => ({
+const route = ({ upstream, namesServed = true }: PickingEnvoyOptions): object => ({
   match: { prefix: '/' },
   route: {
     cluster: 'engines',
     timeout: '0s',
     ...(upstream === 'header' ? {} : { retry_policy: { retry_on: '5xx,connect-failure', num_retries: 1 } }),
   },
-  response_headers_to_add: [{ header: { key: 'x-served', value: '%UPSTREAM_REMOTE_ADDRESS%' } }],
+  response_headers_to_add: namesServed ? [{ header: { key: 'x-served', value: '%UPSTREAM_REMOTE_ADDRESS%' } }] : [],
 });
 
 const toMetadata = (namespace: string, key: string): object => ({ metadata_namespace: namespace, key, type: 'STRING' });

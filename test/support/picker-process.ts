@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { compileCache } from '../../support/run-weir.ts';
+import { compileCache } from './run-weir.ts';
 
-const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
+const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 const readyLine = z.object({ msg: z.literal('ready'), port: z.number(), healthPort: z.number(), opsPort: z.number() });
 
 /** `weir picker` as a process of its own. */
