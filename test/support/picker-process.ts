@@ -17,7 +17,9 @@ export interface PickerProcess {
   readonly close: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
-/** Starts one on free ports. Rejects when it ends before it is ready. */
+const startTimeoutMs = 60_000;
+
+/** Starts one on free ports. Rejects when it ends before it is ready, or is not ready in a minute. */
 export async function spawnPicker(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -31,14 +33,17 @@ export async function spawnPicker(
     child.kill(signal);
     await exited;
   };
+  const late = setTimeout(() => child.kill('SIGKILL'), startTimeoutMs);
   for await (const line of createInterface(child.stdout)) {
     const ready = readyLine.safeParse(JSON.parse(line));
     if (!ready.success) continue;
+    clearTimeout(late);
     // Records that nobody reads would stop the process.
     child.stdout.resume();
     const { port, healthPort, opsPort } = ready.data;
     const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
     return { port, healthPort, metrics, close };
   }
+  clearTimeout(late);
   throw new Error('the picker ended before it was ready');
 }

@@ -1,6 +1,7 @@
 /** The endpoint picker: the only place that creates its parts. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { every } from '../../core/clock.ts';
 import { authorityOf, type Endpoint, endpointName, type FoundEndpoints } from '../../core/endpoint.ts';
 import { messageOf } from '../../core/failure.ts';
 import { listenPicker } from '../../extproc/picker-server.ts';
@@ -71,17 +72,16 @@ export async function startPicker(
   });
   const follower = followSource(source, {
     log,
-    onFound: ({ endpoints, trouble }, isInStep) => {
+    onFound: ({ endpoints, trouble }) => {
       picker.setEndpoints(endpoints);
       if (trouble === undefined) log.info({ endpoints: endpoints.length }, 'endpoints');
       else log.warn({ trouble }, 'the pool has no endpoint');
-      if (isReady || (endpoints.length === 0 && !isInStep)) return;
+    },
+    onKnown: () => {
       isReady = true;
       server.setReady(true);
-      log.info(
-        { port: server.port, healthPort: server.healthPort, opsPort: ops.port, tls: tls !== undefined },
-        'ready',
-      );
+      const { port, healthPort } = server;
+      log.info({ port, healthPort, opsPort: ops.port, tls: tls !== undefined }, 'ready');
     },
   });
   return {
@@ -130,13 +130,21 @@ function tlsOf({
 }
 
 interface SourceOptions extends Pick<ProgramLog, 'log'> {
-  /** `isInStep`: the API server has listed everything, so that no endpoint means that there is none. */
-  readonly onFound: (found: FoundEndpoints, isInStep: boolean) => void;
+  readonly onFound: (found: FoundEndpoints) => void;
+  /** From now on, no endpoint means that there is none. */
+  readonly onKnown: () => void;
 }
 
-function followSource(source: Source, { log, onFound }: SourceOptions): { readonly close: () => Promise<void> } {
+/** How often the follower is asked whether the API server has listed everything, ms. */
+const lookMs = 100;
+
+function followSource(
+  source: Source,
+  { log, onFound, onKnown }: SourceOptions,
+): { readonly close: () => Promise<void> } {
   if (source.kind === 'endpoints') {
-    onFound({ endpoints: source.endpoints, trouble: undefined }, true);
+    onFound({ endpoints: source.endpoints, trouble: undefined });
+    onKnown();
     return { close: () => Promise.resolve() };
   }
   const access = findAccess(process.env);
@@ -152,12 +160,15 @@ function followSource(source: Source, { log, onFound }: SourceOptions): { readon
       for (const trouble of troubles) log.warn(trouble, 'what the API server has may be out of date');
     },
   });
-  follower.follow(
-    { kind: 'inference-pool', pool: source.name },
-    { scheme: 'http', onFound: (found) => onFound(found, follower.inStepAt() !== undefined) },
-  );
+  follower.follow({ kind: 'inference-pool', pool: source.name }, { scheme: 'http', onFound });
+  const stopLooking = every(systemClock, lookMs, () => {
+    if (follower.inStepAt() === undefined) return;
+    stopLooking();
+    onKnown();
+  });
   return {
     close: async () => {
+      stopLooking();
       await follower.close();
       await client.close();
     },
