@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { selfSigned } from '../support/self-signed.ts';
 import { type PickerProcess, spawnPicker } from '../support/picker-process.ts';
 import { type PickingEnvoy, type PickingEnvoyOptions, startPickingEnvoy } from './support/picking-envoy.ts';
 
@@ -213,6 +217,15 @@ describe('when the picker is killed', () => {
     // A request without a body has handed over nothing.
     expect((await fetch(`http://127.0.0.1:${envoy.port}/v1/models`)).status).toBe(200);
   });
+});
+
+it('a gateway that speaks TLS with the picker, as all are to, gets its endpoints', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-picker-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const [certificate, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  await Promise.all([writeFile(certificate, selfSigned.certificate), writeFile(key, selfSigned.key)]);
+  await start({ tls: true }, { WEIR_TLS_CERTIFICATE_FILE: certificate, WEIR_TLS_KEY_FILE: key });
+  expect(isEngine(await engineFor(turn(0, 3)))).toBe(true);
 });
 
 it('a body of more than the picker reads goes on unchanged', async () => {

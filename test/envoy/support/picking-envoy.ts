@@ -7,6 +7,8 @@ import { findEnvoy } from '../../../src/local/find-envoy.ts';
 export interface PickingEnvoyOptions {
   /** Where the picker listens on 127.0.0.1. */
   readonly pickerPort: number;
+  /** Speaks TLS with the picker, and accepts any certificate, as the gateways of the extension do. Default: false. */
+  readonly tls?: boolean;
   /** How both bodies are sent to the picker. Default: as the Gateway API Inference Extension wants. */
   readonly bodyMode?: 'FULL_DUPLEX_STREAMED' | 'BUFFERED' | 'STREAMED';
   /** Whether a request goes on without the picker when it fails: the extension's `FailOpen`. Default: false. */
@@ -174,7 +176,8 @@ const assignment = (name: string, ports: readonly number[]): object => ({
   endpoints: [{ lb_endpoints: ports.map((port) => ({ endpoint: { address: address(port) } })) }],
 });
 
-const pickerCluster = ({ pickerPort }: PickingEnvoyOptions): object => ({
+const pickerCluster = ({ pickerPort, tls = false }: PickingEnvoyOptions): object => ({
+  ...(tls && { transport_socket: filter('tls', 'transport_sockets.tls.v3.UpstreamTlsContext') }),
   name: 'picker',
   type: 'STATIC',
   connect_timeout: '2s',
