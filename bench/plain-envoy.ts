@@ -4,13 +4,16 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 
-export interface PlainEnvoyOptions {
+interface EnvoyProcessOptions {
   readonly binary: string;
   readonly folder: string;
-  /** Ports of the upstream on this machine. It asks several in turn. */
-  readonly upstreamPorts: readonly number[];
   /** Worker threads; Envoy's default, one per core, when absent. */
   readonly concurrency?: number;
+}
+
+export interface PlainEnvoyOptions extends EnvoyProcessOptions {
+  /** Ports of the upstream on this machine. It asks several in turn. */
+  readonly upstreamPorts: readonly number[];
   /** Speaks TLS with this certificate and names its callers in `x-forwarded-for`, as a proxy at the edge does. Both are PEM. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 }
@@ -27,12 +30,19 @@ const startTimeoutMs = 10_000;
  * The same Envoy with nothing on: one listener, one cluster, no filter but the router. It is what Weir is compared with.
  * Throws when it is not ready in ten seconds; the message carries what Envoy printed.
  */
-export async function startPlainEnvoy(options: PlainEnvoyOptions): Promise<PlainEnvoy> {
-  const { binary, folder, concurrency } = options;
+export function startPlainEnvoy(options: PlainEnvoyOptions): Promise<PlainEnvoy> {
+  return startEnvoyProcess(options, (adminSocket) => plainBootstrap(adminSocket, options));
+}
+
+/** Starts an Envoy with a bootstrap that has one listener. Throws like `startPlainEnvoy`. */
+export async function startEnvoyProcess(
+  { binary, folder, concurrency }: EnvoyProcessOptions,
+  bootstrap: (adminSocket: string) => object,
+): Promise<PlainEnvoy> {
   await mkdir(folder, { recursive: true });
   const adminSocket = join(folder, 'admin.sock');
   const config = join(folder, 'envoy.json');
-  await writeFile(config, JSON.stringify(plainBootstrap(adminSocket, options)));
+  await writeFile(config, JSON.stringify(bootstrap(adminSocket)));
   const flags = ['-c', config, '--log-level', 'error', '--disable-hot-restart'];
   const child = spawn(binary, concurrency === undefined ? flags : [...flags, '--concurrency', String(concurrency)], {
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { fieldPath } from './core/failure.ts';
 import { didYouMean } from './core/near-name.ts';
+import { type PickerSettings, pickerSettingsSchema } from './picker-settings.ts';
 import {
   type PortalSettings,
   portalSettingsSchema,
@@ -13,7 +14,7 @@ import {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The settings of all programs. Every program accepts them, because a machine or an image may set them for all at once. */
-const knownNames = Object.keys(startSettingsSchema.shape);
+const knownNames = Object.keys({ ...startSettingsSchema.shape, ...pickerSettingsSchema.shape });
 
 /** Reads the settings of `weir serve`. Throws an Error that names every bad setting. An empty variable counts as unset. */
 export function readSettings(environment: Environment): Settings {
@@ -23,6 +24,11 @@ export function readSettings(environment: Environment): Settings {
 /** Reads the settings of `weir portal` in the same way. */
 export function readPortalSettings(environment: Environment): PortalSettings {
   return read(environment, portalSettingsSchema);
+}
+
+/** Reads the settings of `weir picker` in the same way. */
+export function readPickerSettings(environment: Environment): PickerSettings {
+  return read(environment, pickerSettingsSchema);
 }
 
 /** Reads the settings of `weir start` in the same way. */

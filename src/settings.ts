@@ -5,7 +5,7 @@ import { imageHostForms, type ImageHosts, readImageHosts } from './core/image-ho
 import { readValkeyAddress, type ValkeyAddress, valkeyAddressForms } from './core/valkey-address.ts';
 import { readSearchSetting, type SealFiles, searchForms } from './core/web-search.ts';
 
-const wholeNumber = (least: number, most: number) => {
+export const wholeNumber = (least: number, most: number) => {
   const error = ({ input }: { readonly input?: unknown }) =>
     `expected a whole number from ${least} to ${most}, got "${String(input)}"`;
   return z
@@ -15,11 +15,11 @@ const wholeNumber = (least: number, most: number) => {
     .pipe(z.number().min(least, { error }).max(most, { error }));
 };
 
-const port = wholeNumber(0, 65_535);
+export const port = wholeNumber(0, 65_535);
 
 /** RFC 1123 label and subdomain, like the names of namespaces and pods in Kubernetes. */
-const namespaceText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const podText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
+export const namespaceText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+export const podText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 
 const valkeyAddress = z.string().transform((text, context): ValkeyAddress => {
   const address = readValkeyAddress(text);

@@ -102,13 +102,16 @@ export function checkLoad({ head, startedAt, openRequests }: Arrival, options: C
 /** From which multiple of a model's objective on requests are refused, and from which on all of them. */
 const objectiveShare: SheddingRange = { from: 1, to: 1.5 };
 
+/** The part of a model's `serviceLevel` that concerns the first token. */
+type FirstTokenObjective = Pick<NonNullable<Model['serviceLevel']>, 'firstTokenMs'>;
+
 /**
  * Refuses a request whose first token would come too late on every endpoint of its model. Throws `no_capacity`, a 503 after which a
  * retry is safe. Nothing is queued. A prompt that takes long by itself is not refused for that: a retry would take as long. Undefined
  * waits are not known, so the request passes.
  */
 export function checkFirstToken(
-  { id, serviceLevel }: Pick<Model, 'id' | 'serviceLevel'>,
+  { id, serviceLevel }: { readonly id: string; readonly serviceLevel?: FirstTokenObjective | undefined },
   waits: readonly (FirstTokenWait | undefined)[],
   random: () => number,
 ): void {

@@ -29,6 +29,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'program', run: async () => (await import('./portal/portal.ts')).run },
   },
   {
+    name: 'picker',
+    summary: 'pick the endpoints of an InferencePool for another gateway',
+    load: { kind: 'program', run: async () => (await import('./picker/picker.ts')).run },
+  },
+  {
     name: 'workspace',
     summary: 'make workspaces, fill and suspend them',
     load: { kind: 'commands', register: async () => (await import('./commands/workspace.ts')).workspaceCommand },

@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js';
 import { hostInUrl } from './address.ts';
 
 /** One address at which the engine of a backend listens, usually the address of one pod. */
@@ -99,6 +100,15 @@ function isSameEndpoint(a: Endpoint, b: Endpoint | undefined): boolean {
 /** `address:port`, an IPv6 address in brackets: the name of an endpoint. */
 export function endpointName(address: string, port: number): string {
   return `${hostInUrl(address)}:${port}`;
+}
+
+/** Reads `address:port`, an IPv6 address in brackets. Undefined: the text is none. */
+export function readAddressPort(text: string): HostPort | undefined {
+  const [, v6, v4, digits] = /^(?:\[([^\]]+)\]|([\d.]+)):(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  const host = v6 ?? v4 ?? '';
+  const isKnown = v6 === undefined ? ipaddr.IPv4.isValidFourPartDecimal(host) : ipaddr.IPv6.isValid(host);
+  return isKnown && port >= 1 && port <= 65_535 ? { host: ipaddr.parse(host).toString(), port } : undefined;
 }
 
 /** Whether a host is an IP address, so that no resolver is needed. */

@@ -1,6 +1,5 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import type { AtTurnEnd } from '../core/clock.ts';
-import type { ProcessingRequest } from './wire.ts';
 
 /** One gRPC call, with the functions by which its exchange answers it. */
 export interface Call {
@@ -10,16 +9,18 @@ export interface Call {
   readonly onRoom: (run: () => void) => void;
   /** The metadata `traceparent` of the call. */
   readonly traceparent: () => string | undefined;
-  /** Reads all of the body. Until it is called, most of a large body stays with Envoy. */
-  readonly takeMore: () => void;
+  /** Reads so many further bytes of bodies. Until it is called, most of a large body stays with Envoy. */
+  readonly readMore: (bytes: number) => void;
   /** Ends the call without an error, after all messages that were written. */
   readonly end: () => void;
+  /** Ends the call with an error, so that Envoy does as the failure mode of its filter says. */
+  readonly fail: () => void;
 }
 
 /** The handler that answers a call. */
-export interface CallHandler {
+export interface CallHandler<Message> {
   /** May throw, which ends the call with an error. */
-  readonly message: (message: ProcessingRequest) => void;
+  readonly message: (message: Message) => void;
   /** Called when the caller has sent everything, has left, or was answered. May be called more than once. */
   readonly over: () => void;
 }
@@ -36,11 +37,12 @@ const waitingBytes = 32 * 1024;
 
 const ok = { code: status.OK, details: '' };
 const notUnderstood = { code: status.INTERNAL, details: 'the message was not understood' };
+const failed = { code: status.INTERNAL, details: 'the call failed' };
 
 /** Answers the calls of a connection. */
-export interface Answering {
+export interface Answering<Message> {
   /** Makes the handler of a call that begins. */
-  readonly open: (call: Call) => CallHandler;
+  readonly open: (call: Call) => CallHandler<Message>;
   /** Called when the call has ended, in whatever way. */
   readonly closed: () => void;
   /** Messages are handled when the turn of the event loop that brought them ends. */
@@ -52,9 +54,9 @@ export interface Answering {
  * interceptors. That is below its streams, which would read ahead and would send one message at a time. The handler of
  * the service never runs.
  */
-export class ProcessCall extends ServerInterceptingCall implements Call {
+export class ProcessCall<Message extends object> extends ServerInterceptingCall implements Call {
   readonly #call: ServerInterceptingCallInterface;
-  readonly #answering: Answering;
+  readonly #answering: Answering<Message>;
   #mayRead = unaskedBytes;
   #isHeld = false;
   #isOver = false;
@@ -62,7 +64,7 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
   #metadata: Metadata | undefined;
   readonly #whenRoom: (() => void)[] = [];
 
-  constructor(call: ServerInterceptingCallInterface, answering: Answering) {
+  constructor(call: ServerInterceptingCallInterface, answering: Answering<Message>) {
     super(call);
     this.#call = call;
     this.#answering = answering;
@@ -77,11 +79,12 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
         this.#metadata = metadata;
         call.startRead();
       },
-      onReceiveMessage: (message: ProcessingRequest) => {
-        if (message.kind === 'body') this.#mayRead -= message.body.length;
+      onReceiveMessage: (message: Message) => {
+        if ('body' in message && Buffer.isBuffer(message.body)) this.#mayRead -= message.body.length;
+        // Before the next read: grpc-js hands over a message that waits already inside that call.
+        atTurnEnd(() => this.#handle(handler, message));
         if (this.#mayRead > 0) call.startRead();
         else this.#isHeld = true;
-        atTurnEnd(() => this.#handle(handler, message));
       },
       onReceiveHalfClose: () => atTurnEnd(handler.over),
       onCancel: () => {
@@ -92,7 +95,7 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
     });
   }
 
-  #handle(handler: CallHandler, message: ProcessingRequest): void {
+  #handle(handler: CallHandler<Message>, message: Message): void {
     if (this.#isOver) return;
     try {
       handler.message(message);
@@ -123,15 +126,19 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
     return this.#metadata?.get('traceparent')[0]?.toString();
   }
 
-  takeMore(): void {
-    this.#mayRead = Infinity;
-    if (!this.#isHeld) return;
+  readMore(bytes: number): void {
+    this.#mayRead += bytes;
+    if (!this.#isHeld || this.#mayRead <= 0) return;
     this.#isHeld = false;
     this.#call.startRead();
   }
 
   end(): void {
     this.#finish(ok);
+  }
+
+  fail(): void {
+    this.#finish(failed);
   }
 
   #finish(end: typeof ok): void {

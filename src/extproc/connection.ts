@@ -2,25 +2,35 @@ import { EventEmitter } from 'node:events';
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
+import { Server, ServerCredentials, ServerInterceptingCall, type ServiceDefinition } from '@grpc/grpc-js';
 import { load } from '@grpc/proto-loader';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import { type Answering, type Call, type CallHandler, ProcessCall } from './call.ts';
 import { ConnectionLoss } from './connection-loss.ts';
-import { readProcessingRequest } from './wire.ts';
 
 const protoFile = fileURLToPath(new URL('../../protos/ext_proc.proto', import.meta.url));
 const serviceName = 'envoy.service.ext_proc.v3.ExternalProcessor';
 
-/** The service that protos/ext_proc.proto defines, with the codecs of wire.ts for its messages. */
-export async function loadExternalProcessor(): Promise<ServiceDefinition> {
-  const { [serviceName]: service } = await load(protoFile);
-  if (service === undefined || 'format' in service || service['Process'] === undefined) {
-    throw new Error(`${protoFile} does not define ${serviceName}.Process`);
-  }
+interface ExternalProcessor {
+  /** The service with this codec for its requests. Its responses are encoded before they are written. */
+  readonly serviceReading: (read: (bytes: Buffer) => object) => ServiceDefinition;
+  /** The generic codec of its messages. Fields have the names of the file. */
+  readonly readRequest: (bytes: Buffer) => unknown;
+  readonly writeResponse: (response: object) => Buffer;
+}
+
+/** Loads the service that protos/ext_proc.proto defines. */
+export async function loadExternalProcessor(): Promise<ExternalProcessor> {
+  const { [serviceName]: service } = await load(protoFile, { keepCase: true });
+  const process = service === undefined || 'format' in service ? undefined : service['Process'];
+  if (process === undefined) throw new Error(`${protoFile} does not define ${serviceName}.Process`);
   const alreadyEncoded = (message: Buffer): Buffer => message;
   return {
-    Process: { ...service['Process'], requestDeserialize: readProcessingRequest, responseSerialize: alreadyEncoded },
+    serviceReading: (read) => ({
+      Process: { ...process, requestDeserialize: read, responseSerialize: alreadyEncoded },
+    }),
+    readRequest: process.requestDeserialize,
+    writeResponse: process.responseSerialize,
   };
 }
 
@@ -74,18 +84,22 @@ export interface Connection {
  * Serves the calls of one connection. Each connection has a gRPC server of its own, so that a call knows its connection, which
  * grpc-js does not report. If a call ends together with its connection, its caller has not ended it.
  */
-export function serveConnection(options: {
+export function serveConnection<Message extends object>(options: {
   readonly socket: Socket;
   readonly service: ServiceDefinition;
-  readonly answer: (call: Call, loss: ConnectionLoss) => CallHandler;
+  readonly answer: (call: Call, loss: ConnectionLoss) => CallHandler<Message>;
+  /** Longest message that is read. Absent: the 4 MiB of grpc-js. */
+  readonly mostMessageBytes?: number;
+  /** Adds further services, which grpc-js serves in the usual way. */
+  readonly addServices?: (server: Server) => void;
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
 }): Connection {
-  const { answer, atTurnEnd, clock, service, socket } = options;
+  const { answer, atTurnEnd, clock, mostMessageBytes, service, socket } = options;
   const loss = new ConnectionLoss(clock);
   let open = 0;
   let isDraining = false;
-  const answering: Answering = {
+  const answering: Answering<Message> = {
     open: (call) => {
       open += 1;
       return answer(call, loss);
@@ -93,8 +107,16 @@ export function serveConnection(options: {
     closed: () => (open -= 1),
     atTurnEnd,
   };
-  const server = new Server({ ...serverOptions, interceptors: [(_, call) => new ProcessCall(call, answering)] });
+  const path = service['Process']?.path;
+  const server = new Server({
+    ...serverOptions,
+    ...(mostMessageBytes === undefined ? {} : { 'grpc.max_receive_message_length': mostMessageBytes }),
+    interceptors: [
+      (method, call) => (method.path === path ? new ProcessCall(call, answering) : new ServerInterceptingCall(call)),
+    ],
+  });
   server.addService(service, { Process: () => undefined });
+  options.addServices?.(server);
   socket.on('close', () => {
     // A draining connection closes after its last call. Then no answer is lost.
     if (!isDraining || open > 0) loss.happened();

@@ -90,7 +90,7 @@ export class ExtProcExchange implements Exchange {
         return;
       }
       upload?.begin((failure) => this.#refuseBody(waiter, failure));
-      this.#call.takeMore();
+      this.#call.readMore(Infinity);
     });
   }
 

@@ -357,6 +357,36 @@ describe('an upload that nobody has asked for yet', () => {
     await eventually(() => bodies.length === 1, 'the body has come');
     expect(bodies).toEqual([pieces * pieceBytes]);
   });
+
+  it('comes in its order, also where several messages wait together', async () => {
+    const session = connectHttp2();
+    const asked = Promise.withResolvers<void>();
+    const bodies: string[] = [];
+    handle = (exchange) => {
+      if (exchange.head.header('x-small') !== undefined) exchange.reply(200, [], 'ok');
+      else void asked.promise.then(async () => bodies.push(Buffer.from(await exchange.body(Infinity)).toString()));
+    };
+    const upload = openOn(session);
+    const numbers = Array.from({ length: 20 }, (_, number) => `${number} `);
+    // After the first piece, nothing is read until the body is asked for.
+    const messages = [
+      head(),
+      piece('a'.repeat(64 * 1024)),
+      ...numbers.map((number) => piece(number)),
+      piece('end', true),
+    ];
+    const sent = Promise.withResolvers<void>();
+    upload.write(Buffer.concat(messages.map(framed)), () => sent.resolve());
+    await sent.promise;
+    const small = openOn(session);
+    small.end(framed(head({ end_of_stream: true }, { 'x-small': 'yes' })));
+    await once(small, 'response');
+    small.resume();
+    await once(small, 'end');
+    asked.resolve();
+    await eventually(() => bodies.length === 1, 'the body has come');
+    expect(bodies[0]?.replace(/^a+/, '')).toBe(`${numbers.join('')}end`);
+  });
 });
 
 describe('a body over its limit', () => {

@@ -6,6 +6,7 @@ import type { Call, CallHandler } from './call.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
 import type { ConnectionLoss } from './connection-loss.ts';
 import { ExtProcExchange, type OpenDelivery } from './exchange.ts';
+import { type ProcessingRequest, readProcessingRequest } from './wire.ts';
 
 export interface ExtProcServer {
   /** Streams open now. */
@@ -28,11 +29,11 @@ export async function listenExtProc(options: {
   readonly clock: Pick<Clock, 'after'>;
 }): Promise<ExtProcServer> {
   const { atTurnEnd, clock, handle, openDelivery, socketPath } = options;
-  const service = await loadExternalProcessor();
+  const service = (await loadExternalProcessor()).serviceReading(readProcessingRequest);
   const connections = new Set<Connection>();
 
   /** One call of `ExternalProcessor.Process`. */
-  function answerCall(call: Call, loss: ConnectionLoss): CallHandler {
+  function answerCall(call: Call, loss: ConnectionLoss): CallHandler<ProcessingRequest> {
     let exchange: ExtProcExchange | undefined;
     return {
       message: (message) => {

@@ -104,6 +104,9 @@ const violations: readonly Planted[] = [
       ['the pipeline imports what does I/O', 'src/request/pipeline.ts', "import '../store/rows.ts';"],
       ['a piece of the pipeline constructs', 'src/request/prepare.ts', "import '../cli/serve/serve.ts';"],
       ['a piece of the pipeline imports a package', 'src/request/settle-late.ts', "import 'undici';"],
+      ['the picker imports what does I/O', 'src/picker/a.ts', "import '../extproc/picker-server.ts';"],
+      ['the picker imports the pipeline', 'src/picker/b.ts', "import '../request/pipeline.ts';"],
+      ['the picker imports a package', 'src/picker/c.ts', "import 'undici';"],
       ['a part of the service imports its tests', 'src/cli/serve/a.ts', "import '../../../test/support/llama.ts';"],
       ['the product imports its tests', 'src/cli/start/start.ts', "import '../../../test/support/llama.ts';"],
     ] as const

@@ -45,6 +45,8 @@ export interface PoolPickOptions {
   readonly owner?: string | undefined;
   /** A random number, 0 ≤ turn < 1. */
   readonly turn: number;
+  /** False: for an attempt that is made only if another one fails. Such an attempt is not used to find out about an endpoint. */
+  readonly mayExplore?: boolean;
 }
 
 export interface BegunInPool {
@@ -156,7 +158,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   }
 
   return {
-    pick: (now, { prompt, among, owner, turn }) => {
+    pick: (now, { prompt, among, owner, turn, mayExplore = true }) => {
       settle(now);
       const all = among.map((candidate) => {
         const outlook = of(candidate.name).outlook(now, prompt, { isOwner: candidate.name === owner });
@@ -166,7 +168,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       const outlooks = all.map(({ candidate, outlook, ageMs }) =>
         tried(aged(outlook, { leastMs, ageMs }), { success: candidate.success, turn }),
       );
-      const passed = longPassedOver(now, among);
+      const passed = mayExplore ? longPassedOver(now, among) : undefined;
       const picked: Pick | undefined =
         passed === undefined
           ? pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn })

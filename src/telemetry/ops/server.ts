@@ -18,7 +18,8 @@ export interface OpsOptions {
   readonly metrics: (format: ExpositionFormat) => Promise<string>;
   /** Why requests cannot be served now; undefined when they can. */
   readonly unready: () => string | undefined;
-  readonly internal: Internal;
+  /** Absent: there is nothing below /internal. */
+  readonly internal?: Internal;
   readonly clock: Pick<Clock, 'after'>;
 }
 
@@ -36,10 +37,13 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
   response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-/** Serves /metrics, /livez and /readyz, and /internal with the token of the database. Rejects if it cannot listen on the host. */
+/** Serves /metrics, /livez and /readyz, and perhaps /internal with the token of the database. Rejects if it cannot listen on the host. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
   const { host = '127.0.0.1' } = options;
-  const internal = { ...options.internal, streams: createEventStreams(options.internal, options.clock) };
+  const internal = options.internal && {
+    ...options.internal,
+    streams: createEventStreams(options.internal, options.clock),
+  };
   const server = createServer((request, response) => {
     switch (request.url ?? '') {
       case '/livez':
@@ -60,7 +64,9 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
         return;
       }
       default:
-        if (!answerInternal(request, response, internal)) send(response, 404, 'not found\n');
+        if (internal === undefined || !answerInternal(request, response, internal)) {
+          send(response, 404, 'not found\n');
+        }
     }
   });
   await listenOrElsewhere(options.port, (port) => listen(server, host, port));

@@ -4,6 +4,7 @@ import { Command, CommanderError, type Option } from 'commander';
 import { commandGroups } from '../../../src/cli/command-groups.ts';
 import { readStartOptions, startHelp } from '../../../src/cli/start/options.ts';
 import { messageOf } from '../../../src/core/failure.ts';
+import { pickerSettingsSchema } from '../../../src/picker-settings.ts';
 import { envoySettingsSchema, portalSettingsSchema, settingsSchema } from '../../../src/settings.ts';
 import type { CallChecks } from './check-calls.ts';
 import type { FormChecks } from './check-forms.ts';
@@ -63,6 +64,7 @@ const settings: Readonly<Record<string, { readonly safeParse: (value: unknown) =
   ...settingsSchema.shape,
   ...envoySettingsSchema.shape,
   ...portalSettingsSchema.shape,
+  ...pickerSettingsSchema.shape,
 };
 
 /** Settings that a text names and that there are not. */

@@ -1,0 +1,54 @@
+import { readPickerSettings } from '../../read-settings.ts';
+import { type PickerSettings, pickerSettingsSchema } from '../../picker-settings.ts';
+import { settingsHelp } from '../../settings-help.ts';
+import { readFlags } from '../flags.ts';
+import { runProgram } from '../run-program.ts';
+import { startPicker } from './running-picker.ts';
+
+/** Runs `weir picker` until a signal stops it. Resolves with the exit code. */
+export function run(argv: readonly string[]): Promise<number> {
+  return runProgram(
+    'picker',
+    () => settingsFrom(argv),
+    async (settings, surroundings) => {
+      const picker = await startPicker(settings, surroundings);
+      surroundings.announce({ type: 'ready', port: picker.port });
+      return picker;
+    },
+  );
+}
+
+const help = (): string =>
+  [
+    'Usage: weir picker --pool NAMESPACE/NAME | --endpoint IP:PORT… [--port N] [--ops-port N]',
+    '',
+    'Answers the endpoint-picker protocol of the Gateway API Inference Extension (docs/picker.md): another gateway asks for',
+    'the endpoint of each request and forwards the request itself. Each setting is an environment variable; a flag wins',
+    'over it.',
+    '',
+    settingsHelp(pickerSettingsSchema),
+    '',
+  ].join('\n');
+
+/** The settings; flags override the environment. Undefined after it printed the help. Throws like `readSettings`. */
+function settingsFrom(argv: readonly string[]): PickerSettings | undefined {
+  const values = readFlags('picker', argv, {
+    pool: { type: 'string' },
+    endpoint: { type: 'string', multiple: true },
+    port: { type: 'string' },
+    'ops-port': { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  });
+  if (values.help === true) {
+    process.stdout.write(help());
+    return undefined;
+  }
+  const given = {
+    WEIR_PICKER_POOL: values.pool,
+    WEIR_PICKER_ENDPOINTS: values.endpoint?.join(','),
+    WEIR_PICKER_PORT: values.port,
+    WEIR_OPS_PORT: values['ops-port'],
+  };
+  const flags = Object.entries(given).filter(([, value]) => value !== undefined);
+  return readPickerSettings({ ...process.env, ...Object.fromEntries(flags) });
+}

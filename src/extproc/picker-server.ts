@@ -1,0 +1,127 @@
+import { createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+import type { AtTurnEnd, Clock } from '../core/clock.ts';
+import type { EndpointPicker } from '../core/picker.ts';
+import { createByteBudget } from './byte-budget.ts';
+import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
+import { PickedExchange } from './picked-exchange.ts';
+import { type PickerMessage, readPickerMessage } from './picker-wire.ts';
+
+export interface PickerServer {
+  readonly port: number;
+  readonly healthPort: number;
+  /** Requests whose answer has not ended. */
+  readonly open: () => number;
+  /** Reports whether requests can be answered, to the probes and to gateways that ask. */
+  readonly setReady: (isReady: boolean) => void;
+  /** Accepts no new requests, waits up to `graceMs` for the open ones, then cuts the others. */
+  readonly close: (graceMs: number) => Promise<void>;
+}
+
+export interface PickerServerOptions {
+  readonly host: string;
+  /** 0 takes a free port, also for health. */
+  readonly port: number;
+  readonly healthPort: number;
+  /** PEM. Undefined: gRPC without TLS. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly picker: EndpointPicker;
+  readonly atTurnEnd: AtTurnEnd;
+  readonly clock: Pick<Clock, 'after'>;
+}
+
+/** Most memory of all bodies that wait for their pick. A body beyond it goes on without being read. */
+const mostWaitingBytes = 256 * 1024 * 1024;
+
+/** Longest message: a body that a gateway has buffered comes in one. Such gateways have bounds of their own. */
+const mostMessageBytes = 64 * 1024 * 1024;
+
+/**
+ * The services whose state is reported: those of the protocol, the one that the extension's own deployments probe, and the whole server.
+ * `liveness` is always serving.
+ */
+const readyServices = ['', 'readiness', 'inference-extension', 'envoy.service.ext_proc.v3.ExternalProcessor'];
+
+/**
+ * Listens for the ext_proc streams of gateways that ask for endpoints, and for gRPC health checks on the same port and, without TLS, on
+ * one of their own: the kubelet's probes know no TLS.
+ */
+export async function listenPicker(options: PickerServerOptions): Promise<PickerServer> {
+  const { host, tls, picker, atTurnEnd, clock } = options;
+  const protocol = await loadExternalProcessor();
+  const service = protocol.serviceReading((bytes) => readPickerMessage(protocol.readRequest(bytes)));
+  const budget = createByteBudget(mostWaitingBytes);
+  const health = new HealthImplementation({ liveness: 'SERVING' });
+  const connections = new Set<Connection>();
+
+  const serve = (socket: Socket): void => {
+    const connection = serveConnection<PickerMessage>({
+      ...{ socket, service, atTurnEnd, clock, mostMessageBytes },
+      answer: (call) => {
+        const exchange = new PickedExchange(call, { picker, budget, write: protocol.writeResponse });
+        return { message: (message) => exchange.message(message), over: () => exchange.over() };
+      },
+      addServices: (server) => health.addToServer(server),
+    });
+    connections.add(connection);
+    socket.on('close', () => connections.delete(connection));
+  };
+
+  const server = tls === undefined ? createTcpServer(serve) : createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, serve);
+  const probes = new Server();
+  health.addToServer(probes);
+  const setReady = (isReady: boolean): void => {
+    for (const name of readyServices) health.setStatus(name, isReady ? 'SERVING' : 'NOT_SERVING');
+  };
+  setReady(false);
+  const port = await listen(server, { host, port: options.port });
+  const healthPort = await bind(probes, { host, port: options.healthPort }).catch((error: unknown) => {
+    server.close();
+    throw error;
+  });
+  return {
+    ...{ port, healthPort, setReady },
+    open: () => [...connections].reduce((sum, connection) => sum + connection.open(), 0),
+    close: async (graceMs) => {
+      setReady(false);
+      await new Promise<void>((resolve) => {
+        const cancel = clock.after(graceMs, () => {
+          for (const connection of connections) connection.cut();
+        });
+        server.close(() => {
+          cancel();
+          resolve();
+        });
+        for (const connection of connections) connection.drain();
+      });
+      probes.forceShutdown();
+    },
+  };
+}
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
+}
+
+function listen(server: TcpServer, place: Place): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(place, () => {
+      server.off('error', reject);
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : place.port);
+    });
+  });
+}
+
+function bind(server: Server, { host, port }: Place): Promise<number> {
+  const authority = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return new Promise((resolve, reject) => {
+    server.bindAsync(authority, ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+}

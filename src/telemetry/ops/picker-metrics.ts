@@ -1,0 +1,39 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { InSlices } from '../../core/clock.ts';
+import type { PickReason } from '../../core/pool-prompt.ts';
+import { countersOf, gaugesOf } from './declare.ts';
+import { type ExpositionFormat, renderMetrics } from './exposition.ts';
+
+/** The metrics of an endpoint picker. */
+export interface PickerMetrics {
+  readonly picked: (why: PickReason) => void;
+  readonly refused: (status: 429 | 503) => void;
+  readonly render: (format: ExpositionFormat) => Promise<string>;
+}
+
+export function createPickerMetrics(options: {
+  readonly open: () => number;
+  readonly endpoints: () => number;
+  readonly inSlices: InSlices;
+}): PickerMetrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const counter = countersOf(registry);
+  const gauge = gaugesOf(registry);
+  const picks = counter('weir_picker_picks_total', 'Requests that got an endpoint, by why it was picked.', 'why');
+  const refusals = counter(
+    'weir_picker_refusals_total',
+    'Requests that were refused, by status: 503 without an endpoint, 429 where the first token would come too late.',
+    'status',
+  );
+  gauge('weir_picker_endpoints', 'Endpoints that may get requests.', options.endpoints);
+  gauge('weir_picker_open_requests', 'Requests whose answer has not ended.', options.open);
+  return {
+    picked: (why) => picks.inc({ why }),
+    refused: (status) => refusals.inc({ status: String(status) }),
+    render: (format) => {
+      const families = registry.getMetricsAsArray().map(({ name }) => ({ name, registries: [registry] }));
+      return renderMetrics(families, { format, inSlices: options.inSlices });
+    },
+  };
+}
