@@ -29,10 +29,10 @@ describe('the pick', () => {
     expect(pick([overfull, idle], { ...quiet, busy: 1 })).toEqual({ index: 1, why: 'sooner' });
   });
 
-  it('is the holder when it answers a little later, by much less than the error of the prediction', () => {
+  it('is the holder when it answers a little later, by less than half of the error of the prediction', () => {
     const later = { ...holder, firstMs: 540, errorMs: 50, workMs: 450 };
-    expect(pick([{ ...idle, errorMs: 200 }, later], quiet)).toEqual({ index: 1, why: 'holder' });
-    expect(pick([{ ...idle, errorMs: 120 }, later], quiet)).toEqual({ index: 0, why: 'sooner' });
+    expect(pick([{ ...idle, errorMs: 100 }, later], quiet)).toEqual({ index: 1, why: 'holder' });
+    expect(pick([{ ...idle, errorMs: 60 }, later], quiet)).toEqual({ index: 0, why: 'sooner' });
   });
 
   it('is the second holder of a hot beginning as soon as the first one has much more to do', () => {

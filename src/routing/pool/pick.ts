@@ -39,12 +39,13 @@ const slowerShare = 0.1;
 /** A difference of costs that nobody notices, ms. */
 const unnoticedMs = 10;
 /**
- * Costs that differ by less than this part of the usual error are near equals. It is a small part, because endpoints err alike for one
- * prompt: what makes one of them slower than predicted makes the others slower, too.
+ * Costs that differ by less than this part of the usual error are near equals. It is less than the whole, because endpoints err alike for
+ * one prompt: what makes one of them slower than predicted makes the others slower, too. With less than a half, replicas no longer agree
+ * on the holder, and the cached share falls.
  */
-const nearShare = 0.25;
+const nearShare = 0.5;
 /** Near equals whose costs differ by less than this part of the usual error are equal. */
-const equalShare = 0.125;
+const equalShare = 0.25;
 
 /**
  * Picks the endpoint of a prompt: the one with the least cost. The cost is the time to the first token, and the time by which the prompt
