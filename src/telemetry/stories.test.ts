@@ -126,9 +126,10 @@ describe('the story of a request', () => {
     ['standby', 'standby'],
   ] as const)('has the route first that the endpoints have picked, where it was there by %s', (before, first) => {
     const { stories, began } = begin();
-    const { progress, ended } = began('r1', 'c1');
+    const { progress, settled, ended } = began('r1', 'c1');
     progress({ kind: 'ranked', ranking: { ...ranking, first: before } });
     progress({ kind: 'route-picked', routeId: 'm@b' });
+    settled();
     ended();
     expect(stories.find('c1')[0]?.plan).toMatchObject({ first, routes: [{ route: 'm@b' }, { route: 'm@a' }] });
   });
