@@ -6,6 +6,7 @@ import { pastTable } from './past.ts';
 import { oracle, pool } from './pool-policies.ts';
 import { cacheAware, stickyUntilSaturated } from './published-policies.ts';
 import { replicaTable } from './replicas.ts';
+import { routesTable } from './routes.ts';
 import { type CreatePolicy, type RunResult, runPool } from './run.ts';
 import { quickEngine, type Scenario, scenarios } from './scenarios.ts';
 import { digestOfConversation, leastRequests, roundRobin } from './simple-policies.ts';
@@ -17,7 +18,7 @@ The same seeds give the same figures. docs/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
-  --table NAME      only this table: knees, near, capacity, replicas or past
+  --table NAME      only this table: knees, near, capacity, replicas, past or routes
   --help`;
 
 /** Constants of the published policy: neighbours differ by two, so that each is the best one set wrong by two. */
@@ -134,6 +135,7 @@ function main(): void {
     capacity: () => alignTable([titles, ...chosen.map((scenario) => rowOf(scenario, seeds))]),
     replicas: () => replicaTable(seeds),
     past: () => pastTable(chosen, seeds),
+    routes: () => routesTable(chosen, seeds),
   };
   for (const [name, print] of Object.entries(tables))
     if (values.table === undefined || values.table === name) console.log(`${print()}\n`);

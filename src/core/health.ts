@@ -89,6 +89,11 @@ export interface FirstTokenAsk {
   readonly poolPrompt: PoolPrompt;
 }
 
+export interface SoonestAsk extends FirstTokenAsk {
+  /** `Plan.affinity`. */
+  readonly affinity: string | undefined;
+}
+
 /** The expected time to a first token, ms. */
 export interface FirstTokenWait {
   readonly firstMs: number;
@@ -113,6 +118,11 @@ export interface Health {
    * endpoint has not answered yet, or because none is available.
    */
   readonly firstTokenWait: (route: Route, options: FirstTokenAsk) => FirstTokenWait | undefined;
+  /**
+   * The route of these with the endpoint that would be picked if all their endpoints were of one backend. Undefined: none has one that
+   * accepts attempts.
+   */
+  readonly soonest: (routes: readonly Route[], options: SoonestAsk) => Route | undefined;
   /**
    * When to hedge an attempt that has `others` in reserve; undefined: never (no other, or hedging is off under load).
    */

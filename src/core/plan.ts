@@ -19,6 +19,11 @@ export interface Plan {
    * matter.
    */
   readonly affinity?: string | undefined;
+  /**
+   * Routes that may take the place of the first one, itself included, because the operator prefers none of them. The endpoint that answers
+   * soonest decides. Absent or empty: the first one stays.
+   */
+  readonly equals?: readonly PlannedRoute[] | undefined;
   /** The prompt as the caches of endpoints see it. Absent: there are no endpoints to pick from. */
   readonly poolPrompt?: PoolPrompt | undefined;
 }
@@ -34,9 +39,10 @@ export interface Ranking {
 
 /**
  * `only`: there was no other route. `standby`: no route with a weight was left. `probe`: to find out whether the route
- * is healthy again. `affinity`: the route serves this conversation. `chance`: at random, by score.
+ * is healthy again. `affinity`: the route serves this conversation. `chance`: at random, by score. `soonest`: of the routes
+ * with the same weight, it has the endpoint that answers soonest.
  */
-export const firstReasons = ['only', 'standby', 'probe', 'affinity', 'chance'] as const;
+export const firstReasons = ['only', 'standby', 'probe', 'affinity', 'chance', 'soonest'] as const;
 export type FirstReason = (typeof firstReasons)[number];
 
 export const routeStates = ['available', 'probe', 'invalid-structure', 'structure-probe', 'last-resort'] as const;

@@ -149,6 +149,9 @@ function advance(record: OpenRecord, progress: RequestProgress, now: number): vo
     case 'ranked':
       record.ranking = cut(progress.ranking);
       return;
+    case 'route-picked':
+      record.ranking = record.ranking && withFirst(record.ranking, progress.routeId);
+      return;
     case 'unavailable':
       record.isUnavailable = true;
       return;
@@ -187,6 +190,15 @@ export function failureFacts({ code, row, about, limit, cause }: Failure): Failu
 }
 
 /** Shortens a ranking, because a model may have any number of routes. */
+function withFirst(ranking: Ranking, routeId: string): Ranking {
+  const { first, routes } = ranking;
+  return {
+    ...ranking,
+    first: first === 'standby' ? first : 'soonest',
+    routes: routes.toSorted((a, b) => Number(b.routeId === routeId) - Number(a.routeId === routeId)),
+  };
+}
+
 function cut(ranking: Ranking): Ranking {
   const { first, routes, leftOut } = ranking;
   if (routes.length <= mostEntries && leftOut.length <= mostEntries) return ranking;

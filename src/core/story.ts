@@ -105,7 +105,7 @@ const planSchema = z
   .object({
     first: z.enum(firstReasons).nullable().meta({
       description:
-        'why the first route is the first: the only one; no route with a weight was left; to find out whether it is well again; it is the route of this conversation; by its chance. null: no route was left',
+        'why the first route is the first: the only one; no route with a weight was left; to find out whether it is well again; it is the route of this conversation; by its chance; of the routes with its weight, its endpoint answers soonest. null: no route was left',
     }),
     routes: z.array(plannedRouteSchema).meta({ description: 'in the order in which they are tried' }),
     left_out: z.array(leftOutSchema),

@@ -80,6 +80,8 @@ export type RequestProgress =
   | { readonly kind: 'read'; readonly modelId: string | undefined; readonly stream: boolean }
   /** The routes of its model have been ranked, also where none is left. */
   | { readonly kind: 'ranked'; readonly ranking: Ranking }
+  /** The endpoints of several equal routes have decided that this one is tried first. */
+  | { readonly kind: 'route-picked'; readonly routeId: string }
   /** No route of its model has room. */
   | { readonly kind: 'unavailable' }
   /** Its cost is reserved, and the first attempt is made next. */

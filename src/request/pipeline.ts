@@ -114,7 +114,7 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
     await checkContext(prepared, context);
     const plan = await planForCaches(planned, asked, services);
     checkWait(plan, asked, services);
-    const counters = countersFor(prepared, context);
+    const counters = countersFor(prepared, { ...context, counting: countingOf(plan) });
     const settlement = createSettlement(
       { ...request, prepared, plan, counters, searchPrice: services.search?.price, accrue: admitted.adjust },
       services,

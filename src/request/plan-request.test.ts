@@ -33,7 +33,7 @@ async function planned(options: PlannedOptions = {}) {
     credential: { ...credential, workspace: { ...workspace, id: options.workspaceId ?? workspace.id } },
     watch: { progress: () => undefined, attempt: () => expect.fail() },
   };
-  const health = { endpointsLeft: () => endpoints };
+  const health = { endpointsLeft: () => endpoints, soonest: () => undefined };
   return planForCaches(
     planOf(route, { cacheSharing, serviceLevel }),
     { request, prepared },
@@ -71,6 +71,54 @@ describe('the blocks of a prompt', () => {
     const digests = async (workspaceId: string) =>
       (await planned({ workspaceId, cacheSharing: 'All' })).poolPrompt?.digests;
     expect(await digests('one')).toEqual(await digests('another'));
+  });
+});
+
+describe('the first of equal routes', () => {
+  const [a, b, c] = [routeOf('a'), routeOf('b'), routeOf('c')];
+  const all = [a, b, c].map((route) => ({ route, target: targetOf(route.backend.name) }));
+  const plain = { model: modelOf([a, b, c]), routes: [all[0], all[1], all[2]] } as Plan;
+
+  /** The plan's routes, what `health` was asked, and what was reported. */
+  async function firstOf({ plan, soonest }: { readonly plan: Plan; readonly soonest: Route | undefined }) {
+    const asked: (readonly string[])[] = [];
+    const reported: unknown[] = [];
+    const body = new TextEncoder().encode(
+      JSON.stringify({ model: 'demo/tiny', messages: [{ role: 'user', content: 'hi' }] }),
+    );
+    const prepared = prepareHere(body, { surface: 'chat', countPrompt: uncounted });
+    const watch = { progress: (step: unknown) => reported.push(step), attempt: () => expect.fail() };
+    const health = {
+      endpointsLeft: () => 2,
+      soonest: (routes: readonly Route[]) => {
+        asked.push(routes.map(({ backend }) => backend.name));
+        return soonest;
+      },
+    };
+    const { routes } = await planForCaches(
+      plan,
+      { request: { credential: credentialOf(), watch }, prepared },
+      { sharedSecret: () => 'secret', health },
+    );
+    return { routes: routes.map(({ route }) => route.backend.name), asked, reported };
+  }
+
+  it('is the one with the soonest endpoint; the others keep their order', async () => {
+    expect(await firstOf({ plan: { ...plain, equals: [all[0], all[2]] as Plan['equals'] }, soonest: c })).toEqual({
+      ...{ routes: ['c', 'a', 'b'], asked: [['a', 'c']] },
+      reported: [{ kind: 'route-picked', routeId: c.id }],
+    });
+  });
+
+  it('stays where no endpoint is known, or where there are no equal routes', async () => {
+    const stays = { routes: ['a', 'b', 'c'], reported: [] };
+    const equals = [all[0], all[2]] as Plan['equals'];
+    expect(await firstOf({ plan: { ...plain, equals }, soonest: undefined })).toEqual({
+      ...stays,
+      asked: [['a', 'c']],
+    });
+    expect(await firstOf({ plan: { ...plain, equals: [] }, soonest: c })).toEqual({ ...stays, asked: [] });
+    expect(await firstOf({ plan: plain, soonest: c })).toEqual({ ...stays, asked: [] });
   });
 });
 

@@ -1,4 +1,4 @@
-import { isProvider, type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
+import { isProvider, type Model, modelNamed, type Route, type Snapshot } from '../core/catalog.ts';
 import { asFailure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import { saltedEngines } from '../core/engine-name.ts';
@@ -62,12 +62,12 @@ const nowhere: ReadonlySet<string> = new Set();
 export interface CacheServices {
   /** Common to all replicas, and known to nothing else. */
   readonly sharedSecret: () => string;
-  readonly health: Pick<Health, 'endpointsLeft'>;
+  readonly health: Pick<Health, 'endpointsLeft' | 'soonest'>;
 }
 
 /**
  * Adds to a plan what concerns the prefix caches of engines: the salt that keeps workspaces apart, and the prompt's blocks, by which an
- * endpoint is picked. Where no route has several endpoints of its own, there is nothing to pick, and the text is not read, unless the model has an
+ * endpoint is picked, also among the endpoints of equal routes. Where no route has several endpoints of its own, there is nothing to pick, and the text is not read, unless the model has an
  * objective for the first token.
  */
 export async function planForCaches(
@@ -85,7 +85,19 @@ export async function planForCaches(
   );
   if (!hasPool) return salted;
   const blocks = await prepared.blocksFor({ secret, scope: `${sharer ?? ''} ${model.id}` });
-  return { ...salted, poolPrompt: poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model))) };
+  const poolPrompt = poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model)));
+  const { stream } = prepared.request;
+  const { affinity, equals = [] } = plan;
+  const equalRoutes = equals.map(({ route }) => route);
+  const soonest = equals.length > 0 ? health.soonest(equalRoutes, { stream, poolPrompt, affinity }) : undefined;
+  if (soonest === undefined) return { ...salted, poolPrompt };
+  request.watch.progress({ kind: 'route-picked', routeId: soonest.id });
+  return { ...salted, poolPrompt, routes: withFirst(salted.routes, soonest) };
+}
+
+function withFirst(routes: Plan['routes'], route: Route): Plan['routes'] {
+  const first = routes.find((planned) => planned.route === route) ?? routes[0];
+  return [first, ...routes.filter((planned) => planned !== first)];
 }
 
 /** Refuses a request that would wait too long for its first token, by the `serviceLevel` of its model. */

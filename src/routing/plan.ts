@@ -53,10 +53,11 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   const ask = { stream: request.stream, capabilities: structureNeeded(request) };
   const ranked = options.ranked && ((ranking: Ranking) => options.ranked?.(withUnable(ranking)));
   const affinity = affinityOf?.(shape.conversation);
-  const [first, ...others] = order(candidates, { view, ask, turn, affinity, ranked });
+  const ordered = order(candidates, { view, ask, turn, affinity, ranked });
+  const [first, ...others] = ordered.candidates;
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
   const leftOut = candidates.length - others.length - 1;
-  return { model, routes: [first, ...others], leftOut, affinity };
+  return { model, routes: [first, ...others], leftOut, affinity, equals: ordered.equals };
 
   /** Adds the routes that cannot serve the request, whatever their health. */
   function withUnable(ranking: Ranking): Ranking {

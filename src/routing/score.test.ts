@@ -7,6 +7,7 @@ import { routeOf, targetOf } from '../../test/support/route-of.ts';
 
 /** A route in a row of the table: fields that are left out are those of an unknown route. */
 interface State extends Partial<RouteStatus> {
+  readonly engine?: 'fireworks';
   readonly weight?: number;
   readonly honoured?: number;
 }
@@ -46,12 +47,18 @@ function orderOf({ routes, own }: Row, turn: number) {
     status: ({ backend }) => statuses.get(backend.name) ?? unknown,
     probeStructure: ({ backend }) => probed.push(backend.name),
   };
-  const candidates = rows.map(({ name, state: { weight = 100, honoured = 0 } }): Candidate => ({
-    ...{ route: routeOf(name, { weight }), target: targetOf(name), honoured },
-  }));
+  const candidates = rows.map(({ name, state: { weight = 100, honoured = 0, engine } }): Candidate => {
+    const { backend, ...route } = routeOf(name, { weight });
+    return {
+      route: { ...route, backend: { ...backend, ...(engine && { engine }) } },
+      target: targetOf(name),
+      honoured,
+    };
+  });
   const affinity = own === undefined ? undefined : conversationOf(own);
-  const names = order(candidates, { view, ask, turn, affinity }).map(({ route }) => route.backend.name);
-  return { names: names.join(' '), probed };
+  const ordered = order(candidates, { view, ask, turn, affinity });
+  const namesOf = (some: readonly Candidate[]): string => some.map(({ route }) => route.backend.name).join(' ');
+  return { names: namesOf(ordered.candidates), equals: namesOf(ordered.equals), probed };
 }
 
 /** How often each of the routes comes first, in hundredths. */
@@ -67,6 +74,33 @@ function firsts(row: Row): readonly number[] {
 
 const slow = measured(1000);
 const fast = measured(100);
+
+describe('the routes of which the endpoints decide', () => {
+  it.each<readonly [string, Row, string]>([
+    ['have the weight of the first one', { routes: [{}, { weight: 50 }, {}] }, 'a c'],
+    [
+      'are those of the route that chance or the conversation found',
+      { routes: [{}, { weight: 50 }, {}], own: 'b' },
+      '',
+    ],
+    ['are not there for a route to be probed', { routes: [{ state: 'probe' }, {}, {}] }, ''],
+    ['are available', { routes: [{}, { state: 'last-resort' }, {}] }, 'a c'],
+    ['honour as many parameters', { routes: [{ honoured: 1 }, { honoured: 1 }, {}] }, 'a b'],
+    ['are no providers', { routes: [{}, { engine: 'fireworks' }, {}] }, 'a c'],
+    ['are not there for a provider', { routes: [{ engine: 'fireworks' }, {}, {}], own: 'a' }, ''],
+    ['answer in the right structure as often', { routes: [{}, { validity: 0.9 }, {}] }, 'a c'],
+    ['make tokens up to four times as slowly', { routes: [{ tokenMs: 10 }, { tokenMs: 40 }, { tokenMs: 41 }] }, 'a b'],
+    [
+      'are standby routes where the first one is',
+      { routes: [{ weight: 0 }, { weight: 0 }, { state: 'unavailable' }] },
+      'a b',
+    ],
+    ['are several', { routes: [{}, { weight: 50 }, { weight: 20 }] }, ''],
+  ])('%s', (_, row, equals) => {
+    const found = orderOf({ own: 'a', ...row }, 0);
+    expect(found.equals.split(' ').toSorted().join(' ')).toBe(equals);
+  });
+});
 
 describe('the order of routes', () => {
   // At turn 0 the first by score is the first.

@@ -1,4 +1,4 @@
-import { isStandby } from '../core/catalog.ts';
+import { isProvider, isStandby } from '../core/catalog.ts';
 import type { FirstReason, LeftOutRoute, RankedRoute, Ranking } from '../core/plan.ts';
 import type { Candidate } from './eligible.ts';
 import type { RouteStatus, RoutingView, StatusAsk } from './health/route-status.ts';
@@ -13,6 +13,16 @@ export interface OrderOptions {
   readonly affinity?: string | undefined;
   /** Called with the result and the reasons. */
   readonly ranked?: ((ranking: Ranking) => void) | undefined;
+}
+
+export interface Ordered {
+  /** The available candidates, in the order in which they are tried. */
+  readonly candidates: readonly Candidate[];
+  /**
+   * Those that may take the place of the first one, itself included: backends of the operator's own, of the same weight, and as good. Their
+   * endpoints decide. Empty: the first one stays.
+   */
+  readonly equals: readonly Candidate[];
 }
 
 interface Entry {
@@ -32,14 +42,14 @@ const leastRoom = 0.25;
  * own route, else a route by chance and score. The others follow by score. Routes that fail at once come last: trying them is
  * better than failing.
  */
-export function order(candidates: readonly Candidate[], options: OrderOptions): readonly Candidate[] {
+export function order(candidates: readonly Candidate[], options: OrderOptions): Ordered {
   const { view, ask, turn, ranked } = options;
   const { entries, leftOut } = entriesOf(candidates, options);
   entries.sort(byRank);
   const [best] = entries;
   if (best === undefined) {
     ranked?.({ first: undefined, routes: [], leftOut: leftOut() });
-    return [];
+    return { candidates: [], equals: [] };
   }
   const group = entries.filter(
     (entry) => entry.candidate.honoured === best.candidate.honoured && tierOf(entry) === tierOf(best),
@@ -58,7 +68,34 @@ export function order(candidates: readonly Candidate[], options: OrderOptions): 
       leftOut: leftOut(),
     });
   }
-  return ordered.map(({ candidate }) => candidate);
+  return {
+    candidates: ordered.map(({ candidate }) => candidate),
+    equals: equalsOf(group, first).map(({ candidate }) => candidate),
+  };
+}
+
+/**
+ * A route whose tokens take more than so many times longer has another kind of machine, and the score decides. Up to that, the load of the
+ * moment makes as much of a difference.
+ */
+const likePace = 4;
+
+function equalsOf(group: readonly Entry[], first: Entry): readonly Entry[] {
+  const isOwn = ({ candidate, status }: Entry): boolean =>
+    status.state === 'available' && !isProvider(candidate.route.backend);
+  if (!isOwn(first)) return [];
+  const { weight } = first.candidate.route;
+  const { validity, tokenMs } = first.status;
+  const isLike = (ms: number | undefined): boolean =>
+    ms === undefined || tokenMs === undefined || Math.max(ms / tokenMs, tokenMs / ms) <= likePace;
+  const equals = group.filter(
+    (entry) =>
+      isOwn(entry) &&
+      entry.candidate.route.weight === weight &&
+      entry.status.validity >= validity &&
+      isLike(entry.status.tokenMs),
+  );
+  return equals.length > 1 ? equals : [];
 }
 
 /** Orders the routes after the first one. A healthy standby comes before a route that may still be down. */

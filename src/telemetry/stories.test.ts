@@ -121,6 +121,19 @@ describe('the story of a request', () => {
     });
   });
 
+  it.each([
+    ['chance', 'soonest'],
+    ['standby', 'standby'],
+  ] as const)('has the route first that the endpoints have picked, where it was there by %s', (before, first) => {
+    const { stories, began } = begin();
+    const { progress, settled, ended } = began('r1', 'c1');
+    progress({ kind: 'ranked', ranking: { ...ranking, first: before } });
+    progress({ kind: 'route-picked', routeId: 'm@b' });
+    settled();
+    ended();
+    expect(stories.find('c1')[0]?.plan).toMatchObject({ first, routes: [{ route: 'm@b' }, { route: 'm@a' }] });
+  });
+
   it('has only the classification of faults and refusals', () => {
     const { stories, began } = begin();
     const { attempt, ended } = began('r1');

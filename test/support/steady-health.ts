@@ -20,6 +20,7 @@ export function steadyHealth(fields: Partial<Health> = {}): Health {
     failedOn: () => 0,
     firstTokenWait: () => undefined,
     hedge: () => undefined,
+    soonest: () => undefined,
     isOut: () => false,
     isProbed: () => false,
     structure: () => undefined,

@@ -89,6 +89,7 @@ const firstReasons: Readonly<Record<NonNullable<Plan['first']>, string>> = {
   probe: 'to find out whether it is well again',
   affinity: 'as the route of this conversation',
   chance: 'by its chance',
+  soonest: 'as it answers soonest',
 };
 
 function planLines({ first, routes, left_out: leftOut }: Plan): readonly string[] {

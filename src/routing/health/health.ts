@@ -8,6 +8,7 @@ import type { EndpointHealth } from './endpoint-health.ts';
 import { createFailedPrompts } from './failed-prompts.ts';
 import { hedgeAdvice } from './hedge-advice.ts';
 import { type BackendLoads, createBackendLoads } from './load.ts';
+import { soonestPool } from './pool-choice.ts';
 import { createRouteHealth, type IsUsed, type RouteHealth } from './route-health.ts';
 import type { RouteRecord } from './route-record.ts';
 import type { RoutingView } from './route-status.ts';
@@ -108,6 +109,12 @@ export function createHealth({ clock, random, endpoints, ...options }: HealthOpt
       endpoints.of(route.backend.cluster.name).reduce((count, { name }) => count + (avoid.has(name) ? 0 : 1), 0),
     firstTokenWait: (route, ask) =>
       isProvider(route.backend) ? undefined : healthOf(route).firstTokenWait(elapsed(), ask),
+    soonest: (routes, { stream, poolPrompt, affinity }) => {
+      const now = elapsed();
+      const compared = routes.map((route) => healthOf(route).poolNow(now, stream));
+      const index = soonestPool(compared, { prompt: poolPrompt, now, affinity, turn: random() });
+      return index === undefined ? undefined : routes[index];
+    },
     hedge: ({ route, endpoint }, { stream, others }) =>
       hedgeAdvice(healthOf(route), {
         now: elapsed(),

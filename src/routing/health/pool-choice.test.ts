@@ -152,5 +152,80 @@ describe('the wait for a first token', () => {
   });
 });
 
+describe('the soonest of equal routes', () => {
+  /** Two routes of two endpoints each, whose engines compute ten tokens in a millisecond. */
+  function two({ isApart = false, seed = 3 } = {}) {
+    const clock = createFakeClock();
+    const endpoints = {
+      a: [endpointOf('a', 1), endpointOf('a', 2)],
+      b: [endpointOf('b', 3), endpointOf('b', 4)],
+    } as const;
+    const health = createHealth({
+      clock,
+      random: chanceFrom(seed).next,
+      endpoints: { of: (cluster) => (cluster === 'cluster-a' ? endpoints.a : endpoints.b) },
+      pools: { pools: createPools({ isReported: false }), isApart: () => isApart },
+    });
+    const routes = [routeOf('a'), routeOf('b')] as const;
+    const begin = (route: Route, poolPrompt: PoolPrompt, avoid?: ReadonlySet<string>): AttemptRecord =>
+      health.begin(route, { stream: true, poolPrompt, avoid }) ?? expect.fail('no endpoint accepts the attempt');
+    for (let time = 0; time < 20; time += 1) {
+      for (const [index, route] of routes.entries()) {
+        for (const number of [1, 2]) {
+          const avoid = new Set([endpointOf('', index * 2 + 3 - number).name]);
+          const record = begin(route, promptOf((time * 4 + index * 2 + number) * 1000, 20), avoid);
+          clock.advance(522);
+          record.output();
+          clock.advance(1000);
+          record.ended({ kind: 'complete', tokens: 100, prompt: { tokens: 5020, cachedTokens: 0 } });
+        }
+      }
+    }
+    const soonest = (poolPrompt: PoolPrompt, affinity?: string): string | undefined =>
+      health.soonest(routes, { stream: true, poolPrompt, affinity })?.backend.name;
+    return { clock, health, routes, begin, soonest };
+  }
+
+  it('has the endpoint that holds the prompt, until that one is busy', () => {
+    const { routes, begin, soonest } = two();
+    for (const [index, name] of ['a', 'b'].entries()) {
+      const held = promptOf(19_000_000 + index * 1000, 20);
+      const record = begin(routes[index] ?? routes[0], held);
+      record.output();
+      record.ended({ kind: 'complete', tokens: 10, prompt: { tokens: 5020, cachedTokens: 0 } });
+      for (let time = 0; time < 5; time += 1) expect(soonest(held)).toBe(name);
+      const work = [1, 2].map((number) => begin(routes[index] ?? routes[0], promptOf(number * 30_000_000, 400)));
+      work.push(...[3, 4].map((number) => begin(routes[index] ?? routes[0], promptOf(number * 30_000_000, 400))));
+      expect(soonest(held)).not.toBe(name);
+      for (const one of work) one.ended({ kind: 'aborted' });
+    }
+  });
+
+  it('is each of them in turn where all endpoints are alike', () => {
+    const { soonest } = two();
+    const found = Array.from({ length: 40 }, (_, at) => soonest(promptOf(50_000_000 + at * 1000, 20)));
+    expect(new Set(found)).toEqual(new Set(['a', 'b']));
+  });
+
+  it('is the same in all replicas where these are apart, by the conversation', () => {
+    const found = (seed: number): readonly unknown[] => {
+      const { soonest } = two({ isApart: true, seed });
+      return ['one', 'two', 'three', 'four', 'five'].map((affinity, at) =>
+        soonest(promptOf(6e7 + at * 1000, 20), affinity),
+      );
+    };
+    expect(found(4)).toEqual(found(3));
+    expect(new Set(found(3)).size).toBe(2);
+  });
+
+  it('is none where no endpoint accepts attempts', () => {
+    const { health } = watch();
+    const none = createHealth({ clock: createFakeClock(), random: () => 0, endpoints: endpointsOf({ a: 0 }) });
+    const ask = { stream: true, poolPrompt: promptOf(0, 1), affinity: undefined };
+    expect(none.soonest([routeOf('a')], ask)).toBeUndefined();
+    expect(health.soonest([], ask)).toBeUndefined();
+  });
+});
+
 const others = (name: string): ReadonlySet<string> =>
   new Set([1, 2, 3, 4].map((number) => endpointOf('a', number).name).filter((other) => other !== name));

@@ -1,7 +1,7 @@
 import type { AttemptEnd } from '../../core/health.ts';
 import type { EndpointPick, PoolPrompt } from '../../core/pool-prompt.ts';
 import { pull } from '../affinity.ts';
-import type { EndpointPool, PoolCandidate } from '../pool/pool.ts';
+import { type EndpointPool, type PoolCandidate, pickPool } from '../pool/pool.ts';
 
 /** The pool of a backend's endpoints, and how much this replica knows of the others. */
 export interface PoolView {
@@ -49,6 +49,30 @@ export function ownerOf(affinity: string, among: readonly Pick<PoolCandidate, 'n
     owner = name;
   }
   return owner;
+}
+
+/** A pool that takes part in a comparison, with its endpoints that a prompt may be sent to. */
+export interface ComparedPool extends PoolView {
+  readonly among: readonly PoolCandidate[];
+}
+
+/** The pool of which an endpoint would be picked if all were one pool, by its index. Undefined: there is no endpoint. */
+export function soonestPool(
+  pools: readonly ComparedPool[],
+  { prompt, now, affinity, turn }: PickOptions & { readonly prompt: PoolPrompt },
+): number | undefined {
+  const isApart = pools.some((pool) => pool.isApart());
+  const owner =
+    affinity !== undefined && isApart
+      ? ownerOf(
+          affinity,
+          pools.flatMap(({ among }) => among),
+        )
+      : undefined;
+  return pickPool(
+    pools.map(({ pool, among }) => pool.survey(now, { prompt, among, owner })),
+    turn,
+  );
 }
 
 /** An attempt as its pool follows it, also where Envoy moves it. */

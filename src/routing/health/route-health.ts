@@ -4,11 +4,12 @@ import { type Fault, isEngineFailure } from '../../core/event.ts';
 import type { AttemptEnd, AttemptRecord, FirstTokenAsk, FirstTokenWait } from '../../core/health.ts';
 import type { EndpointPick, PoolPrompt } from '../../core/pool-prompt.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
+import type { PoolCandidate } from '../pool/pool.ts';
 import { blameOf, type EndpointAttempt, type EndpointRecord } from './endpoint-attempt.ts';
 import { createEndpointHealth, type EndpointHealth, type Ejection } from './endpoint-health.ts';
 import type { BackendLoads, BackendLoad } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
-import { type AttemptInPool, followInPool, type PoolView } from './pool-choice.ts';
+import { type AttemptInPool, type ComparedPool, followInPool, type PoolView } from './pool-choice.ts';
 import { createRouteRecorder, type RouteRecord } from './route-record.ts';
 import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
@@ -34,6 +35,8 @@ export interface RouteHealth {
   readonly named: (endpoint: string | undefined) => EndpointHealth | undefined;
   readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
   readonly status: (now: number, ask: StatusAsk) => RouteStatus;
+  /** The pool of the backend, and its endpoints that a prompt may be sent to. */
+  readonly poolNow: (now: number, stream: boolean) => ComparedPool;
   /** See `Health.firstTokenWait`. */
   readonly firstTokenWait: (now: number, ask: FirstTokenAsk) => FirstTokenWait | undefined;
   /** Whether no endpoint accepts an attempt. */
@@ -211,6 +214,12 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     return structureState === 'probe' ? 'structure-probe' : 'available';
   }
 
+  const healthyAt = (now: number, stream: boolean): readonly PoolCandidate[] =>
+    endpoints().flatMap((health) => {
+      const { state, success } = health.status(now, stream);
+      return state === 'available' ? [{ name: health.endpoint.name, success }] : [];
+    });
+
   return {
     structure,
     load,
@@ -219,13 +228,9 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     begin,
     status,
     record: recorder.record,
-    firstTokenWait: (now, { stream, poolPrompt }) => {
-      const among = endpoints().flatMap((health) => {
-        const { state, success } = health.status(now, stream);
-        return state === 'available' ? [{ name: health.endpoint.name, success }] : [];
-      });
-      return pool.pool.firstTokenWait(now, { prompt: poolPrompt, among });
-    },
+    poolNow: (now, stream) => ({ ...pool, among: healthyAt(now, stream) }),
+    firstTokenWait: (now, { stream, poolPrompt }) =>
+      pool.pool.firstTokenWait(now, { prompt: poolPrompt, among: healthyAt(now, stream) }),
     isOut: (now) => endpoints().every((health) => health.isOut(now)),
     isServing: (now, isUsed) => endpoints().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
     firstOutputs: (stream) => (stream ? streams : wholes),

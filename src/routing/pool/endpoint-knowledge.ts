@@ -61,8 +61,8 @@ export interface AnswerKnowledge {
   ) => void;
   /** How long the tokens after the first one usually take beside so many other answers, ms. */
   readonly outputMs: (tokens: number, beside: number) => number;
-  /** By how much an answer and so many others become slower together if they run on one endpoint, ms. */
-  readonly slowerMs: (now: number, others: number) => number;
+  /** By how much an answer and one other become slower together if they run on one endpoint, ms. */
+  readonly slowerEachMs: (now: number) => number;
 }
 
 /** An attempt whose answer streams, and whose first token has not come. */
@@ -99,8 +99,8 @@ export function createAnswerKnowledge(): AnswerKnowledge {
       if (tokens > 1) gap.measured(beside, ms / (tokens - 1));
     },
     outputMs: (tokens, beside) => Math.max(0, tokens - 1) * gap.msFor(beside),
-    // Each of the others makes this answer slower, and this answer makes each of the others slower.
-    slowerMs: (now, others) => 2 * others * gap.eachMs() * lengths.mean(now, assumedLength),
+    // The other one makes this answer slower, and this answer makes the other one slower.
+    slowerEachMs: (now) => 2 * gap.eachMs() * lengths.mean(now, assumedLength),
   };
 }
 
@@ -178,7 +178,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         ...{ heldTokens, firstMs, isUntried },
         errorMs: firstMs * prefill.spread(),
         workMs: ownTokens * prefill.eachMs(),
-        slowerMs: answers.slowerMs(now, underWay(now)),
+        slowerMs: underWay(now) * answers.slowerEachMs(now),
       };
     },
     isIdle: (now) => underWay(now) === 0,

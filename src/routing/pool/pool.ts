@@ -14,6 +14,8 @@ import { type Outlook, pick, type Pick } from './pick.ts';
 export interface EndpointPool {
   /** Picks one of these endpoints. Undefined: there is none. */
   readonly pick: (now: number, options: PoolPickOptions) => PoolPick | undefined;
+  /** What each of these endpoints would mean for a prompt. */
+  readonly survey: (now: number, options: SurveyOptions) => PoolSurvey;
   /** The least of the waits at these endpoints. Undefined: there is none, or one of them has not been measured. */
   readonly firstTokenWait: (
     now: number,
@@ -35,7 +37,7 @@ export interface EndpointPool {
   readonly retain: (names: ReadonlySet<string>) => void;
 }
 
-export interface PoolPickOptions {
+export interface SurveyOptions {
   readonly prompt: PoolPrompt;
   readonly among: readonly PoolCandidate[];
   /**
@@ -43,10 +45,28 @@ export interface PoolPickOptions {
    * sent, or there are no others.
    */
   readonly owner?: string | undefined;
+}
+
+export interface PoolPickOptions extends SurveyOptions {
   /** A random number, 0 ≤ turn < 1. */
   readonly turn: number;
   /** False: for an attempt that is made only if another one fails. Such an attempt is not used to find out about an endpoint. */
   readonly mayExplore?: boolean;
+}
+
+export interface PoolSurvey {
+  readonly endpoints: readonly SurveyedEndpoint[];
+  /** How many endpoints work on prompts, on average. */
+  readonly busy: number;
+  /** See `AnswerKnowledge`. */
+  readonly slowerEachMs: number;
+}
+
+export interface SurveyedEndpoint {
+  readonly candidate: PoolCandidate;
+  readonly outlook: Outlook;
+  /** How old the knowledge is that makes the endpoint slow, ms. */
+  readonly ageMs: number;
 }
 
 export interface BegunInPool {
@@ -152,28 +172,29 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     lastAt.set(name, attempts);
   }
 
+  function survey(now: number, { prompt, among, owner }: SurveyOptions): PoolSurvey {
+    settle(now);
+    const endpoints = among.map((candidate) => {
+      const outlook = of(candidate.name).outlook(now, prompt, { isOwner: candidate.name === owner });
+      return { candidate, outlook, ageMs: ageOf(now, candidate.name) };
+    });
+    return { endpoints, busy: workMs / busyMs, slowerEachMs: answers.slowerEachMs(now) };
+  }
+
   function settle(now: number): void {
     workMs *= Math.exp((asOf - now) / busyMs);
     asOf = now;
   }
 
   return {
-    pick: (now, { prompt, among, owner, turn, mayExplore = true }) => {
-      settle(now);
-      const all = among.map((candidate) => {
-        const outlook = of(candidate.name).outlook(now, prompt, { isOwner: candidate.name === owner });
-        return { candidate, outlook, ageMs: ageOf(now, candidate.name) };
-      });
-      const leastMs = Math.min(...all.map(({ outlook }) => outlook.firstMs));
-      const outlooks = all.map(({ candidate, outlook, ageMs }) =>
-        tried(aged(outlook, { leastMs, ageMs }), { success: candidate.success, turn }),
-      );
-      const passed = mayExplore ? longPassedOver(now, among) : undefined;
+    survey,
+    pick: (now, { turn, mayExplore = true, ...asked }) => {
+      const passed = mayExplore ? longPassedOver(now, asked.among) : undefined;
+      const surveyed = survey(now, asked);
+      const outlooks = outlooksOf([surveyed], turn);
       const picked: Pick | undefined =
-        passed === undefined
-          ? pick(outlooks, { busy: workMs / busyMs / Math.max(1, among.length), turn })
-          : { index: passed, why: 'explored' };
-      if (picked?.why === 'explored') explore(among[picked.index]);
+        passed === undefined ? pickOf([surveyed], { outlooks, turn }) : { index: passed, why: 'explored' };
+      if (picked?.why === 'explored') explore(asked.among[picked.index]);
       const outlook = outlooks[picked?.index ?? -1];
       return picked === undefined || outlook === undefined ? undefined : { ...outlook, ...picked };
     },
@@ -234,6 +255,38 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       }
     },
   };
+}
+
+/** Picks an endpoint of several pools as if they were one. Returns its pool, by its index. Undefined: there is no endpoint. */
+export function pickPool(surveys: readonly PoolSurvey[], turn: number): number | undefined {
+  const picked = pickOf(surveys, { outlooks: outlooksOf(surveys, turn), turn });
+  let left = picked?.index ?? -1;
+  if (left < 0) return undefined;
+  return surveys.findIndex(({ endpoints }) => (left -= endpoints.length) < 0);
+}
+
+function pickOf(
+  surveys: readonly PoolSurvey[],
+  { outlooks, turn }: { readonly outlooks: readonly Outlook[]; readonly turn: number },
+): Pick | undefined {
+  const busy = surveys.reduce((sum, survey) => sum + survey.busy, 0);
+  return pick(outlooks, { busy: busy / Math.max(1, outlooks.length), turn });
+}
+
+/**
+ * In the order of the surveys. By how much answers become slower together differs between pools mostly by chance, and such a difference
+ * would take prompts away from their holders. So the mean of the pools counts.
+ */
+function outlooksOf(surveys: readonly PoolSurvey[], turn: number): readonly Outlook[] {
+  const meanMs = surveys.reduce((sum, { slowerEachMs }) => sum + slowerEachMs, 0) / surveys.length;
+  const firstMs = surveys.flatMap(({ endpoints }) => endpoints.map(({ outlook }) => outlook.firstMs));
+  const leastMs = Math.min(...firstMs);
+  return surveys.flatMap(({ endpoints, slowerEachMs }) =>
+    endpoints.map(({ candidate: { success }, outlook, ageMs }) => {
+      const slowerMs = (outlook.slowerMs * meanMs) / slowerEachMs;
+      return tried(aged({ ...outlook, slowerMs }, { leastMs, ageMs }), { success, turn });
+    }),
+  );
 }
 
 /** The outlook of an endpoint that has not answered for so long: what made it slow may be over. */

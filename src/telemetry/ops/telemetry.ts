@@ -119,6 +119,7 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
       case 'arrived':
       case 'read':
       case 'ranked':
+      case 'route-picked':
       case 'dispatched':
       case 'answered':
       case 'recorded':
