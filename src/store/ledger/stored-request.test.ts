@@ -13,7 +13,10 @@ const few = fc.nat({ max: 2 ** 15 - 1 });
 it('reads every field of a request as it was written', () => {
   const outcome = fc
     .record({
-      requestId: fc.oneof(fc.string({ minLength: 1 }), fc.constant('chatcmpl-AZ3xYkBvSi2aTn0qVYl4zQ')),
+      requestId: fc.oneof(
+        fc.string({ minLength: 1 }),
+        fc.constantFrom('chatcmpl-AZ3xYkBvSi2aTn0qVYl4zQ', 'msg_AZ3xYkBvSi2aTn0qVYl4zQ'),
+      ),
       correlationId: fc.oneof(fc.string(), fc.uuid(), fc.constant('00000000-0000-0000-0000-000000000000')),
       routeId: fc.option(fc.constant('a/b@c'), { nil: undefined }),
       surface: fc.constantFrom(...surfaces),
