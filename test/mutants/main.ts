@@ -25,7 +25,7 @@ const { positionals, values } = parseArgs({
   options: { concurrency: { type: 'string', default: '2' } },
 });
 
-/** Results are kept here. The next run tests only what has changed since. */
+/** Results are kept here. The next run tests only what has changed since: see docs/reference/mutants.md. */
 const kept = join('.weir', 'mutants');
 const installed = createRequire(join(import.meta.dirname, 'stryker', 'package.json'));
 const pathOf = (name: string): string => pathToFileURL(installed.resolve(name)).href;
