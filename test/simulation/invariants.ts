@@ -4,8 +4,10 @@ import { listRequests } from '../../src/store/ledger/list-requests.ts';
 import { verifyLedger } from '../../src/store/ledger/verify-ledger.ts';
 import type { Call } from './caller.ts';
 import { differenceOf } from './check-answer.ts';
+import { couldBeServed } from './check-availability.ts';
 import { placeTriedTwice } from './check-attempts.ts';
 import { pastBudget } from './check-budget.ts';
+import { isRequest } from './events.ts';
 import { canary, type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
 import { readAnswer, type ReceivedAnswer } from './received-answer.ts';
 import { prices } from './catalog.ts';
@@ -43,6 +45,7 @@ const newRowsMs = 180_000;
 export function createInvariants(world: World): Invariants {
   const { scheduler } = world;
   const violations: Violation[] = [];
+  const requests = world.plan.events.filter(isRequest);
   const open = new Set<Call>();
   const checked = new Set<Call>();
   const told = new Map<string, { readonly cost: bigint; readonly request: number }>();
@@ -102,7 +105,8 @@ export function createInvariants(world: World): Invariants {
     if (world.engineSpells.some(([begin, end]) => end + 60_000 >= call.startedAt && begin <= call.endedAt())) return;
     const status = call.status() ?? 0;
     const isFailure = status >= 500 || answer?.end === 'error' || call.end() === 'broken';
-    if (isFailure) violate('availability', `status ${status}: ${call.body().slice(-300)}`, call.event.id);
+    if (isFailure && couldBeServed(call.event, { requests, until: scheduler.now() }))
+      violate('availability', `status ${status}: ${call.body().slice(-300)}`, call.event.id);
   }
 
   const rowsOfLedger = new Map<string, SettledRequest>();
