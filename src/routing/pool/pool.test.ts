@@ -140,6 +140,17 @@ describe('a pool of endpoints', () => {
     expect(firstMs).toBeLessThan(700);
   });
 
+  it('does not find out about an endpoint with an attempt that is made only if another one fails', () => {
+    const { pool, now, serve } = begin({ a: 2, b: 0.1, c: 0.1 });
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    for (let request = 0; request < 300; request += 1)
+      serve(promptOf(10_000_000 + request * 100, 16), 4020, ['b', 'c']);
+    const ask = { prompt: promptOf(20_000_000, 16), among: names.map((name) => ({ name, success: 1 })), turn: 0.5 };
+    expect(pool.pick(now(), { ...ask, mayExplore: false })?.why).not.toBe('explored');
+    expect(pool.pick(now(), ask)).toMatchObject({ index: 0, why: 'explored' });
+  });
+
   it('tries a new endpoint, although the others are faster than it is assumed to be', () => {
     const { serve } = begin({ a: 0.005, b: 0.005, c: 0.005 });
     for (let request = 0; request < 60; request += 1)
