@@ -222,6 +222,11 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
           if (service.inFlight() > 0) scheduler.after(100, waitForEnd);
           else {
             program.deliver(0, () => {
+              // After a pause: requests that came in it have begun meanwhile.
+              if (service.inFlight() > 0) {
+                waitForEnd();
+                return;
+              }
               void service.close().then(() => {
                 log.write(`${program.name} has ended`);
                 program.kill();
