@@ -27,3 +27,8 @@ export function readFlags<const Known extends Flags>(
     throw new Error(`${reason}. \`weir ${program} --help\` lists the options.`, { cause: error });
   }
 }
+
+/** The environment with the flags that were given over it. `flags`: values by the name of their variable; undefined: not given. */
+export function withFlags(flags: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
+  return { ...process.env, ...Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)) };
+}

@@ -1,7 +1,7 @@
 import { readPickerSettings } from '../../read-settings.ts';
 import { type PickerSettings, pickerSettingsSchema } from '../../picker-settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
-import { readFlags } from '../flags.ts';
+import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
 import { startPicker } from './running-picker.ts';
 
@@ -43,12 +43,12 @@ function settingsFrom(argv: readonly string[]): PickerSettings | undefined {
     process.stdout.write(help());
     return undefined;
   }
-  const given = {
-    WEIR_PICKER_POOL: values.pool,
-    WEIR_PICKER_ENDPOINTS: values.endpoint?.join(','),
-    WEIR_PICKER_PORT: values.port,
-    WEIR_OPS_PORT: values['ops-port'],
-  };
-  const flags = Object.entries(given).filter(([, value]) => value !== undefined);
-  return readPickerSettings({ ...process.env, ...Object.fromEntries(flags) });
+  return readPickerSettings(
+    withFlags({
+      WEIR_PICKER_POOL: values.pool,
+      WEIR_PICKER_ENDPOINTS: values.endpoint?.join(','),
+      WEIR_PICKER_PORT: values.port,
+      WEIR_OPS_PORT: values['ops-port'],
+    }),
+  );
 }

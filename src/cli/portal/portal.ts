@@ -3,7 +3,7 @@ import { lowerPriorityOfProcess } from '../../process/machine.ts';
 import { readPortalSettings } from '../../read-settings.ts';
 import { type PortalSettings, portalSettingsSchema } from '../../settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
-import { readFlags } from '../flags.ts';
+import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
 import { startPortal } from './running-portal.ts';
 
@@ -47,7 +47,5 @@ function settingsFrom(argv: readonly string[]): PortalSettings | undefined {
     process.stdout.write(help());
     return undefined;
   }
-  const given = { WEIR_DATA: values.data, WEIR_ADMIN_PORT: values.port };
-  const flags = Object.entries(given).filter(([, value]) => value !== undefined);
-  return readPortalSettings({ ...process.env, ...Object.fromEntries(flags) });
+  return readPortalSettings(withFlags({ WEIR_DATA: values.data, WEIR_ADMIN_PORT: values.port }));
 }

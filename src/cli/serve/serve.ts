@@ -2,7 +2,7 @@ import { makeDataFolder } from '../../process/data-folder.ts';
 import { readSettings } from '../../read-settings.ts';
 import { type Settings, settingsSchema } from '../../settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
-import { readFlags } from '../flags.ts';
+import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
 import { startService } from './service.ts';
 
@@ -46,12 +46,12 @@ function settingsFrom(argv: readonly string[]): Settings | undefined {
     process.stdout.write(help());
     return undefined;
   }
-  const given = {
-    WEIR_DATA: values.data,
-    WEIR_RUN: values.run,
-    WEIR_MANIFESTS: values.manifests,
-    WEIR_OPS_PORT: values['ops-port'],
-  };
-  const flags = Object.entries(given).filter(([, value]) => value !== undefined);
-  return readSettings({ ...process.env, ...Object.fromEntries(flags) });
+  return readSettings(
+    withFlags({
+      WEIR_DATA: values.data,
+      WEIR_RUN: values.run,
+      WEIR_MANIFESTS: values.manifests,
+      WEIR_OPS_PORT: values['ops-port'],
+    }),
+  );
 }
