@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { localAddressOf } from '../core/address.ts';
 import type { LogLevel } from '../core/log-level.ts';
 import { readAdminToken } from '../portal/secrets.ts';
+import { type Child, startChild } from './child.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
 import { launchProgram, secretsOfStart } from './launch-program.ts';
 
@@ -68,4 +70,24 @@ function tokenOf(given: string | undefined, data: string): string | undefined {
 function signInUrl(host: string, port: number, token: string | undefined): string {
   const base = `http://${localAddressOf(host)}:${port}/`;
   return token === undefined ? base : `${base}#token=${encodeURIComponent(token)}`;
+}
+
+/** Not in an image, which has the built pages. */
+const pagesProgram = fileURLToPath(new URL('../../bin/build-pages.mjs', import.meta.url));
+
+/**
+ * Builds the pages of the portal where they are missing or older than their sources. The gateway does not wait for that: the portal shows
+ * them as soon as they are there. Undefined: there is nothing to build them with.
+ */
+export function buildPages({ folders, report }: Pick<StartContext, 'folders' | 'report'>): Child | undefined {
+  if (!existsSync(pagesProgram)) return undefined;
+  return startChild({
+    command: process.execPath,
+    args: [pagesProgram],
+    logPath: join(folders.logs, 'pages.log'),
+    onMessage: (line) => {
+      const text = z.string().safeParse(line).data;
+      if (text !== undefined) report(text);
+    },
+  });
 }

@@ -11,7 +11,6 @@ import { localAddressOf } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
 import { answeringModel } from '../../local/answering-model.ts';
 import { findCatalog } from '../../local/catalog-place.ts';
-import { buildPages } from '../../local/build-pages.ts';
 import { byOperator } from '../commands/accounts-command.ts';
 import { prepareDemoAccount } from '../../local/demo.ts';
 import { drainEdge } from '../../local/drain.ts';
@@ -20,7 +19,7 @@ import { type StartContext, startDemoEngine, startEnvoy } from '../../local/gate
 import { greetingLines, listedModels } from '../../local/greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from '../../local/own-folders.ts';
-import { startPortal } from '../../local/launch-portal.ts';
+import { buildPages, startPortal } from '../../local/launch-portal.ts';
 import { SettingRefusal, StartRefusal } from '../../local/refusal.ts';
 import { type Services, startServices } from '../../local/services.ts';
 
@@ -73,7 +72,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(port.release);
   const context: StartContext = { data, folders, report, stop, silenceMs, settings };
   const pages = options.portal ? buildPages(context) : undefined;
-  stack.defer(() => pages?.stop(shortGraceMs) ?? Promise.resolve());
+  if (pages !== undefined) stack.defer(() => pages.stop(shortGraceMs));
 
   const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
