@@ -1,37 +1,26 @@
-import { fileURLToPath } from 'node:url';
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
 import { service as healthService } from 'grpc-health-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { processMethod } from '../../test/support/picker-codec.ts';
 import { selfSigned } from '../../test/support/self-signed.ts';
 import type { AnswerHead, EndpointPicker, PickAnswer, PickAsk } from '../core/picker.ts';
 import { systemClock } from '../process/clock.ts';
 import { listenPicker, type PickerServer, type PickerServerOptions } from './picker-server.ts';
 
-// The generic codec speaks for Envoy, with the names and the shapes of the extension's own tests.
-const protoFile = fileURLToPath(new URL('../../protos/ext_proc.proto', import.meta.url));
-const { Process } = loadSync(protoFile, { keepCase: true })[
-  'envoy.service.ext_proc.v3.ExternalProcessor'
-] as unknown as {
-  Process: {
-    path: string;
-    requestSerialize: (message: object) => Buffer;
-    responseDeserialize: (bytes: Buffer) => object;
-  };
-};
+const Process = processMethod<object>();
 
-/** What the picker was asked and told, in order. */
-type Told = PickAsk | (Pick<AnswerHead, 'status' | 'served'> & { readonly type: string | undefined }) | string;
+/** The questions to the picker, and the calls that follow each answer, in order. */
+type PickerEvent = PickAsk | (Pick<AnswerHead, 'status' | 'served'> & { readonly type: string | undefined }) | string;
 
 let server: PickerServer;
 const clients: Client[] = [];
 const streams: { readonly cancel: () => void }[] = [];
-let told: Told[] = [];
+let events: PickerEvent[] = [];
 
 afterEach(async () => {
   for (const stream of streams.splice(0)) stream.cancel();
   for (const client of clients.splice(0)) client.close();
-  // What ends late would be told to the next test.
+  // A stream that ends late would add to the events of the next test.
   await vi.waitUntil(() => server.open() === 0);
   await server.close(0);
 });
@@ -40,9 +29,9 @@ const picked = (...endpoints: readonly string[]): PickAnswer => ({
   kind: 'picked',
   endpoints,
   answer: {
-    head: ({ status, served, header }) => told.push({ status, served, type: header('content-type') }),
-    body: (piece) => told.push(`body ${Buffer.from(piece).toString()}`),
-    ended: (how) => told.push(`ended ${how}`),
+    head: ({ status, served, header }) => events.push({ status, served, type: header('content-type') }),
+    body: (piece) => events.push(`body ${Buffer.from(piece).toString()}`),
+    ended: (how) => events.push(`ended ${how}`),
   },
 });
 
@@ -50,10 +39,10 @@ async function start(
   answer: PickAnswer | Promise<PickAnswer> | (() => Promise<PickAnswer>),
   options: Partial<Pick<PickerServerOptions, 'tls'>> = {},
 ): Promise<void> {
-  told = [];
+  events = [];
   const picker: EndpointPicker = {
     pick: (ask) => {
-      told.push({ ...ask, body: ask.body && Uint8Array.from(ask.body) });
+      events.push({ ...ask, body: ask.body && Uint8Array.from(ask.body) });
       return typeof answer === 'function' ? answer() : answer;
     },
   };
@@ -175,7 +164,7 @@ describe('a body that is handed over in pieces', () => {
       expect(await next()).toEqual({ response_body: streamed('data: 1') });
       expect(await next()).toEqual({ response_body: streamed('data: 2', true) });
       expect(await end()).toBe(0);
-      expect(told).toEqual([
+      expect(events).toEqual([
         asked('{"a": 1}'),
         { status: 200, served: undefined, type: 'text/event-stream' },
         ...['body data: 1', 'body data: 2', 'ended complete'],
@@ -195,7 +184,7 @@ describe('a body that is handed over in pieces', () => {
     expect(await next()).toEqual({ response_body: streamed('x') });
     expect(await next()).toEqual({ response_trailers: {} });
     await end();
-    expect(told.slice(2)).toEqual(['body x', 'ended complete']);
+    expect(events.slice(2)).toEqual(['body x', 'ended complete']);
   });
 
   it('of over 10 MiB goes on without being read, in pieces of at most 62,000 bytes', async () => {
@@ -222,7 +211,7 @@ describe('a body that is handed over in pieces', () => {
       isLast = piece.end_of_stream === true;
     }
     expect([bytes, longest]).toEqual([11 * 1024 * 1024 + 1, 62_000]);
-    expect(told).toEqual([asked(undefined)]);
+    expect(events).toEqual([asked(undefined)]);
     leave();
   });
 });
@@ -239,7 +228,7 @@ it('a body that is buffered gets its endpoint with the body, and the answer goes
   send(answerBody('{}', true));
   expect(await next()).toEqual({ response_body: {} });
   expect(await end()).toBe(0);
-  expect(told).toEqual([asked('{}'), expect.anything(), 'body {}', 'ended complete']);
+  expect(events).toEqual([asked('{}'), expect.anything(), 'body {}', 'ended complete']);
 });
 
 it.each(['STREAMED', 'NONE'] as const)(
@@ -257,7 +246,7 @@ it.each(['STREAMED', 'NONE'] as const)(
     expect(await next()).toEqual({ response_headers: {} });
     await end();
     // An answer whose body is not sent counts as complete with its head.
-    expect(told).toEqual([asked(undefined), expect.anything(), mode === 'NONE' ? 'ended complete' : 'ended broken']);
+    expect(events).toEqual([asked(undefined), expect.anything(), mode === 'NONE' ? 'ended complete' : 'ended broken']);
   },
 );
 
@@ -267,7 +256,7 @@ it('a request without a body gets an endpoint at once', async () => {
   send(requestHead(undefined, {}, true));
   expect(await next()).toEqual({ request_headers: { response: header(one) }, ...dynamic(one) });
   leave();
-  await expect.poll(() => told).toEqual([asked(undefined), 'ended broken']);
+  await expect.poll(() => events).toEqual([asked(undefined), 'ended broken']);
 });
 
 describe('the metadata', () => {
@@ -282,7 +271,7 @@ describe('the metadata', () => {
     const { send, next, leave } = open();
     send(requestHead(undefined, subset(value), true));
     await next();
-    expect(told).toEqual([asked(undefined, { subset: expected })]);
+    expect(events).toEqual([asked(undefined, { subset: expected })]);
     leave();
   });
 
@@ -292,7 +281,7 @@ describe('the metadata', () => {
     const elsewhere = metadata('envoy.lb', 'x-gateway-destination-endpoint-subset', text(two));
     send(requestHead(undefined, elsewhere, true));
     await next();
-    expect(told).toEqual([asked(undefined)]);
+    expect(events).toEqual([asked(undefined)]);
     leave();
   });
 
@@ -303,7 +292,7 @@ describe('the metadata', () => {
     await next();
     send({ ...answerHead, ...metadata('envoy.lb', `${destination}-served`, text(two)) });
     await next();
-    expect(told[1]).toEqual({ status: 200, served: two, type: 'text/event-stream' });
+    expect(events[1]).toEqual({ status: 200, served: two, type: 'text/event-stream' });
     leave();
   });
 });
@@ -336,11 +325,11 @@ it('a gateway that leaves while the endpoint is picked ends the request', async 
   await start(answer.promise);
   const { send, leave } = open();
   send(requestHead(), requestBody('{}', true));
-  await expect.poll(() => told).toHaveLength(1);
+  await expect.poll(() => events).toHaveLength(1);
   leave();
   await expect.poll(() => server.open()).toBe(0);
   answer.resolve(picked(one));
-  await expect.poll(() => told[1]).toBe('ended broken');
+  await expect.poll(() => events[1]).toBe('ended broken');
 });
 
 it('TLS is spoken with the given certificate', async () => {

@@ -1,30 +1,20 @@
 /** `weir picker --pool` on a real API server, asked as a gateway asks it. */
-import { fileURLToPath } from 'node:url';
 import { Client, credentials } from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { processMethod } from '../support/picker-codec.ts';
 import { type PickerProcess, spawnPicker } from '../support/picker-process.ts';
 import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { installPoolCrd, poolsIn, type TestPools } from './support/inference-pool.ts';
 
-const protoFile = fileURLToPath(new URL('../../protos/ext_proc.proto', import.meta.url));
-const { Process } = loadSync(protoFile, { keepCase: true })[
-  'envoy.service.ext_proc.v3.ExternalProcessor'
-] as unknown as {
-  Process: {
-    path: string;
-    requestSerialize: (message: object) => Buffer;
-    responseDeserialize: (bytes: Buffer) => {
-      readonly immediate_response?: { readonly status: { readonly code: number }; readonly body: Buffer };
-      readonly dynamic_metadata?: {
-        readonly fields: {
-          readonly 'envoy.lb': { readonly struct_value: { readonly fields: Record<string, { string_value: string }> } };
-        };
-      };
+const Process = processMethod<{
+  readonly immediate_response?: { readonly status: { readonly code: number }; readonly body: Buffer };
+  readonly dynamic_metadata?: {
+    readonly fields: {
+      readonly 'envoy.lb': { readonly struct_value: { readonly fields: Record<string, { string_value: string }> } };
     };
   };
-};
+}>();
 
 let server: KubeApiServer;
 let namespace: string;
