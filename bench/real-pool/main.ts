@@ -124,11 +124,9 @@ async function startReplicas(folder: string, envoy: string, ports: readonly numb
   return { url: weir.baseUrl.href.replace(/\/$/, ''), model: 'bench/tiny', key: weir.key };
 }
 
-/** A share or a time of each round, and their middle. */
-const spread = (values: readonly number[], print: (value: number) => string): string => {
-  const sorted = values.toSorted((a, b) => a - b);
-  return `${print(quantile(sorted, 0.5))} (${print(sorted[0] ?? NaN)}–${print(sorted.at(-1) ?? NaN)})`;
-};
+/** A share or a time of each round: the middle, the least and the greatest. */
+const spread = (values: readonly number[], print: (value: number) => string): string =>
+  `${print(quantile(values, 0.5))} (${print(Math.min(...values))}–${print(Math.max(...values))})`;
 
 const cachedShare = (samples: readonly Sample[]): number =>
   samples.reduce((sum, { cachedTokens }) => sum + cachedTokens, 0) /

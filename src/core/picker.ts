@@ -18,7 +18,7 @@ export type PickAnswer =
       readonly kind: 'picked';
       /** As `address:port`: the endpoint, and those to ask next if it fails, in this order. */
       readonly endpoints: readonly string[];
-      /** Has to be told what becomes of the request. */
+      /** Call its functions as the request goes on, and `ended` in any case. */
       readonly answer: AnswerWatch;
     }
   /** 503: there is no endpoint. 429: the request would wait too long at each of them. */

@@ -30,7 +30,7 @@ export function openPools(
   const loads = followEngineLoads({
     clock: systemClock,
     endpoints,
-    // Replicas that are apart cannot tell each other's requests from those of others. All would leave the same endpoint at once.
+    // Replicas that are apart cannot distinguish each other's requests from those of others. All would leave the same endpoint at once.
     loads: { asked: pools.asked, isUsed: (now, pool) => !isApart() && pools.isUsed(now, pool) },
     reader: createMetricsReader(systemClock),
   });

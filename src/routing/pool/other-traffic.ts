@@ -11,7 +11,7 @@ export interface OtherTraffic {
 /** The most that was known of at a moment between the question and the answer, so that no own request counts as another's. */
 export interface KnownRequests {
   readonly underWay: number;
-  /** Those of them without a first token. */
+  /** Requests without a first token, which count in `underWay` too. */
   readonly unanswered: number;
 }
 

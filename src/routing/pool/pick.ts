@@ -50,8 +50,8 @@ const equalShare = 0.25;
 /**
  * Picks the endpoint of a prompt: the one with the least cost. The cost is the time to the first token, and the time by which the prompt
  * makes others wait. The work on a prompt delays those behind it by more, the busier the endpoints are, as in every queue. So a prompt
- * stays with the holder of its beginning for longer when there is little time to compute it again. Endpoints whose costs differ by much
- * less than the error of the prediction are near equals. Of these, those are left that hold most. Among the ones whose costs are equal, chance
+ * stays with the holder of its beginning for longer when there is little time to compute it again. Endpoints whose costs differ by less
+ * than half of the usual error are near equals. Of these, those are left that hold most. Among the ones whose costs are equal, chance
  * decides, so that replicas do not all choose the same one and each endpoint is measured now and then.
  */
 export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions): Pick | undefined {
