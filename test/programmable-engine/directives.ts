@@ -47,6 +47,10 @@ export const directiveGroups = {
       milliseconds,
       'Wait between the headers and the first chunk, as an engine does for its prefill.',
     ),
+    prefillTokensPerSecond: integer(
+      { min: 1, max: 1_000_000_000 },
+      'Wait before the first chunk, too, for each token of the prompt that was not cached.',
+    ),
     tokenDelayMs: integer(
       milliseconds,
       'Wait before each later chunk. A JSON answer waits for the sum of all before its headers.',

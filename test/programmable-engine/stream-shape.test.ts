@@ -64,6 +64,9 @@ describe('framing', () => {
   test.each([
     [{ headersDelayMs: 30 }, 30],
     [{ firstTokenDelayMs: 30 }, 30],
+    [{ prefillTokensPerSecond: 100 }, 40],
+    [{ firstTokenDelayMs: 10, prefillTokensPerSecond: 100 }, 50],
+    [{ prefillTokensPerSecond: 100, cachedTokens: 2 }, 20],
     [{ tokenDelayMs: 3, words: 5, reasoning: 'never' }, 15],
   ] satisfies readonly (readonly [BehaviourInput, number])[])(
     '%j takes at least %i ms, streamed or not',
