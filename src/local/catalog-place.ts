@@ -23,7 +23,7 @@ export type CatalogPlace =
   | { readonly kind: 'kubernetes'; readonly namespace: string };
 
 /** A place, and whether it has a Model that should be listed soon. */
-interface FoundCatalog {
+export interface FoundCatalog {
   readonly catalog: CatalogPlace;
   readonly hasModels: boolean;
   /** The models of a folder, by id. Undefined: they are in a cluster. */

@@ -5,7 +5,7 @@ import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
 import { type Command, startChild } from './child.ts';
 import { pause, systemClock } from '../process/clock.ts';
 import { type Launched, supervise, type Supervised } from './supervise.ts';
-import { copyDemoManifests, launchDemoEngine } from './demo.ts';
+import { copyDemoManifests, launchDemoEngine } from './demo-engine.ts';
 import type { OwnFolders } from './own-folders.ts';
 import type { StartSettings } from '../settings.ts';
 import { StartRefusal } from './refusal.ts';

@@ -15,8 +15,10 @@ import { settingsSchema } from '../settings.ts';
 const serviceMessage = z.discriminatedUnion('type', [
   /** Envoy can ask the service for endpoints; nothing else is ready yet. */
   z.object({ type: z.literal('listening') }),
+  /** The ops port listens. */
+  z.object({ type: z.literal('ops'), port: z.int() }),
   /** The service serves: ext_proc listens and Envoy has confirmed the first clusters. */
-  z.object({ type: z.literal('ready'), opsPort: z.int() }),
+  z.object({ type: z.literal('ready') }),
   /** The service asks Envoy to refuse this percentage of new requests. Only sent if there are several services. */
   z.object({ type: z.literal('shed'), percent: z.number() }),
   /** The service's list of problems has changed. */
@@ -149,8 +151,10 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
         case 'listening':
           listening.resolve();
           return;
+        case 'ops':
+          launch.onOpsPort(message.port);
+          return;
         case 'ready':
-          launch.onOpsPort(message.opsPort);
           resolve();
           return;
         case 'shed':

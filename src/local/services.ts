@@ -17,8 +17,6 @@ import { type LaunchedService, launchService, type ServicePlace } from './launch
 
 /** The services of a gateway that serves: one, or several behind one Envoy. */
 export interface Services {
-  /** In the order of the services' numbers. */
-  readonly opsPorts: () => readonly number[];
   /**
    * Replaces the services one by one: each gets no new requests, finishes its open requests, ends, and is started again
    * before the next one is replaced. Ends early, with a message, if a service does not come up again. Not for a single
@@ -37,6 +35,8 @@ interface ServicesOptions {
    * reach.
    */
   readonly onListening: () => void;
+  /** Called once, when the ops port of each service listens. In the order of the services' numbers. */
+  readonly onOps: (ports: readonly number[]) => void;
 }
 
 const stepMs = 100;
@@ -86,9 +86,9 @@ export async function startServices(context: StartContext, options: ServicesOpti
     },
   });
   void Promise.all(services.map(({ isListening }) => isListening)).then(options.onListening);
+  void Promise.all(services.map(({ opsPort }) => opsPort)).then(options.onOps);
   await Promise.all(services.map(({ supervised }) => waitUntilUp(supervised, context.stop)));
   return {
-    opsPorts: () => services.map(({ opsPort }) => opsPort()),
     replaceAll: async () => {
       if (several === undefined) return;
       for (const [index, service] of services.entries()) {
@@ -136,7 +136,8 @@ interface StartedService {
   readonly supervised: Supervised;
   /** Resolves when the service listens for Envoy for the first time. */
   readonly isListening: Promise<void>;
-  readonly opsPort: () => number;
+  /** Resolves when the ops port listens for the first time. A restarted service keeps the port. */
+  readonly opsPort: Promise<number>;
   readonly state: () => ServiceState;
   /** Resolves to undefined when the next run serves, or else to the reason why it does not. */
   readonly replace: (confirmed: () => Promise<boolean>) => Promise<string | undefined>;
@@ -184,6 +185,7 @@ function startService(
   let logLevel: LogLevel | undefined;
   let current: LaunchedService | undefined;
   const listening = Promise.withResolvers<void>();
+  const ops = Promise.withResolvers<number>();
   const state = (): ServiceState => {
     if (phase !== 'up') return 'away';
     return isStrained ? 'strained' : 'serving';
@@ -211,6 +213,7 @@ function startService(
         if (opsPort !== 0 && bound !== opsPort)
           context.report(`Port ${opsPort} is taken by another program; the ops port is ${bound}.`);
         opsPort = bound;
+        ops.resolve(bound);
       },
       onShed,
       onProblems,
@@ -269,7 +272,7 @@ function startService(
   return {
     supervised,
     isListening: listening.promise,
-    opsPort: () => opsPort,
+    opsPort: ops.promise,
     state,
     replace: async (confirmed) => {
       // A service that is down or has just come up has no requests to finish.

@@ -1,6 +1,5 @@
 /**
- * The service: the only place that creates its parts. Starts them in the order of their dependencies, and stops them in
- * reverse.
+ * The service: the only place that creates its parts. Starts them in the order of their dependencies, and stops them in reverse.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -299,6 +298,7 @@ export async function startService(
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
     },
   });
+  announce({ type: 'ops', port: ops.port });
   let takeBackAddress = (): void => undefined;
   const first = await Promise.race([catalog.ready.then(() => 'ready' as const), stopped]);
   if (first === 'ready') {
@@ -309,7 +309,7 @@ export async function startService(
       program: `service-${settings.WEIR_SERVICE_NUMBER ?? 1}`,
       origin: `http://127.0.0.1:${ops.port}`,
     });
-    announce({ type: 'ready', opsPort: ops.port });
+    announce({ type: 'ready' });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
   }
 

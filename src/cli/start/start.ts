@@ -10,18 +10,18 @@ import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
 import { localAddressOf } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
 import { answeringModel } from '../../local/answering-model.ts';
-import { findCatalog } from '../../local/catalog-place.ts';
+import { findCatalog, type FoundCatalog } from '../../local/catalog-place.ts';
 import { byOperator } from '../commands/accounts-command.ts';
-import { prepareDemoAccount } from '../../local/demo.ts';
 import { drainEdge } from '../../local/drain.ts';
 import { readEdgeSettings, writeEnvoyFiles } from '../../local/envoy-files.ts';
-import { type StartContext, startDemoEngine, startEnvoy } from '../../local/gateway.ts';
+import { type Own, type StartContext, startDemoEngine, startEnvoy } from '../../local/gateway.ts';
 import { greetingLines, listedModels } from '../../local/greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from '../../local/own-folders.ts';
 import { buildPages, startPortal } from '../../local/launch-portal.ts';
 import { SettingRefusal, StartRefusal } from '../../local/refusal.ts';
 import { type Services, startServices } from '../../local/services.ts';
+import type { StartSettings } from '../../settings.ts';
 
 const envoyGraceMs = 5_000;
 const serviceGraceMs = 10_000;
@@ -81,34 +81,37 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const admin = createEnvoyAdmin(envoy.files);
   stack.defer(admin.close);
   const command = await tieToThisProcess({ command: binary, args: envoy.args });
-  const key = options.demo
-    ? await prepareDemoAccount({ data, database: options.database, by: byOperator(), report })
-    : undefined;
   if (stop.aborted) return;
 
   report('Starting Envoy and the service …');
-  const {
-    catalog,
-    hasModels: expectSome,
-    models: declared,
-  } = found ?? {
-    // The demo engine's manifests name its port, which is known only once it runs.
-    catalog: {
-      kind: 'folder',
-      folder: await startDemoEngine(context, (engine) => stack.defer(() => engine.stop(shortGraceMs))),
-    },
-    hasModels: true,
-    models: undefined,
-  };
+  const [key, { catalog, hasModels: expectSome, models: declared }] = await Promise.all([
+    options.demo ? demoKey(options) : undefined,
+    found ?? demoCatalog(context, (engine) => stack.defer(() => engine.stop(shortGraceMs))),
+  ]);
   if (stop.aborted) return;
+  const origin = `${envoy.scheme}://${localAddressOf(edge.host)}:${port.port}`;
+  const baseUrl = `${origin}/v1`;
   const listening = Promise.withResolvers<void>();
-  const [services] = await Promise.all([
+  const opsPorts = Promise.withResolvers<readonly number[]>();
+  const stopped = untilAborted(stop);
+  const ops = Promise.race([opsPorts.promise, stopped]).then((ports) => opsOrigins(ports ?? [], settings));
+  const [services, portal] = await Promise.all([
     startServices(
       context,
-      { catalog, count: replicas, files: envoy.files, admin, onListening: listening.resolve },
+      {
+        ...{ catalog, count: replicas, files: envoy.files, admin },
+        ...{ onListening: listening.resolve, onOps: opsPorts.resolve },
+      },
       (all) => stack.defer(() => all.stop(graceOf(serviceGraceMs))),
     ),
-    Promise.race([listening.promise, untilAborted(stop)]).then(() => {
+    // The portal starts beside Envoy.
+    ops.then((origins) => {
+      if (stop.aborted || !options.portal) return undefined;
+      return startPortal(context, { services: origins, baseUrl }, (started) =>
+        stack.defer(() => started.stop(graceOf(portalGraceMs))),
+      );
+    }),
+    Promise.race([listening.promise, stopped]).then(() => {
       if (stop.aborted) return;
       return startEnvoy(context, { command, files: envoy.files, admin }, (started) =>
         stack.defer(() => started.stop(graceOf(envoyGraceMs))),
@@ -118,30 +121,39 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(() => drainEdge(admin, { now, report }));
   if (stop.aborted) return;
 
-  const origin = `${envoy.scheme}://${localAddressOf(edge.host)}:${port.port}`;
-  const baseUrl = `${origin}/v1`;
   const models = await listedModels(baseUrl, { expectSome, signal: stop });
   if (stop.aborted) return;
   stack.defer(leaveOpsAddress(data, { program: 'gateway', origin }));
   const answering = answeringModel(models, declared, stop);
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
-  const ops = services.opsPorts().map((opsPort) => `http://${localAddressOf(settings.WEIR_OPS_HOST)}:${opsPort}`);
-  const opsUrls = ops.map((url) => `${url}/metrics`);
-  const portal = options.portal
-    ? await startPortal(context, { services: ops, baseUrl }, (started) =>
-        stack.defer(() => started.stop(graceOf(portalGraceMs))),
-      )
-    : undefined;
-  if (stop.aborted) return;
   const { dataFlag } = options;
   const replace = replicas === 1 ? undefined : `kill -USR2 ${process.pid}`;
   stack.defer(replaceOnSignal(services, replicas));
+  const opsUrls = (await ops).map((url) => `${url}/metrics`);
   const greeting = { baseUrl, opsUrls, portal, replace, key, models, catalog, logs: folders.logs, dataFlag };
   console.log(greetingLines({ ...greeting, answering: await answering }).join('\n'));
 
   await untilAborted(stop);
   report('Ending …');
 }
+
+/** The key of the demo's account. Its program is loaded beside the start of the demo engine. */
+async function demoKey({ data, database }: StartOptions): Promise<string> {
+  const { prepareDemoAccount } = await import('../../local/demo-account.ts');
+  return prepareDemoAccount({ data, database, by: byOperator(), report });
+}
+
+/** Starts the demo engine, whose manifests name its port. */
+async function demoCatalog(context: StartContext, own: Own): Promise<FoundCatalog> {
+  return {
+    catalog: { kind: 'folder', folder: await startDemoEngine(context, own) },
+    hasModels: true,
+    models: undefined,
+  };
+}
+
+const opsOrigins = (ports: readonly number[], { WEIR_OPS_HOST: host }: StartSettings): readonly string[] =>
+  ports.map((port) => `http://${localAddressOf(host)}:${port}`);
 
 /**
  * Replaces the services one by one at each SIGUSR2, until the returned function is called. SIGHUP, the signal of a

@@ -1,67 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { isMap, parseAllDocuments } from 'yaml';
-import * as z from 'zod';
-import { startChild } from './child.ts';
-import type { Launched } from './supervise.ts';
-import type { DatabaseLocation } from '../store/databases/database.ts';
-import { openDatabase } from '../store/databases/open-database.ts';
-import { findCredentials } from '../store/accounts/find-credentials.ts';
-import { createKey } from '../store/accounts/keys.ts';
-import { hashKey } from '../store/accounts/key-text.ts';
-import { creditWorkspace } from '../store/accounts/credits.ts';
-import { createWorkspace, listWorkspaces } from '../store/accounts/workspaces.ts';
 import type { Authorship } from '../core/administration.ts';
 import { type Money, parseUsd } from '../core/money.ts';
-
-const program = fileURLToPath(new URL('../../examples/demo-engine/main.ts', import.meta.url));
-const examples = fileURLToPath(new URL('../../examples/manifests', import.meta.url));
-
-const readyMessage = z.object({ kind: z.literal('ready'), url: z.url() });
-/** The model names that the example manifests ask the engine for. */
-const models = 'demo-chat,demo-mini';
-
-/** Starts the demo engine; port 0 takes a free one. `isUp` resolves, after `onPort`, when it listens. */
-export function launchDemoEngine(options: {
-  readonly port: number;
-  readonly logPath: string;
-  readonly onPort: (port: number) => void;
-}): Launched {
-  const { promise: isUp, resolve } = Promise.withResolvers<void>();
-  const child = startChild({
-    command: process.execPath,
-    args: [program, `--port=${options.port}`, `--models=${models}`],
-    logPath: options.logPath,
-    onMessage: (raw) => {
-      const message = readyMessage.safeParse(raw).data;
-      if (message === undefined) return;
-      options.onPort(Number(new URL(message.url).port));
-      resolve();
-    },
-  });
-  return { child, isUp };
-}
-
-/** Copies the example manifests into a folder that the operator may edit, with the demo engine's actual port. */
-export function copyDemoManifests(folder: string, port: number): void {
-  mkdirSync(folder, { recursive: true });
-  for (const name of readdirSync(folder)) if (name.endsWith('.yaml')) rmSync(join(folder, name));
-  for (const name of readdirSync(examples)) {
-    if (name.endsWith('.yaml'))
-      writeFileSync(join(folder, name), withPort(readFileSync(join(examples, name), 'utf8'), port));
-  }
-}
-
-/** Sets `spec.endpoint.port` of every Backend, and leaves the comments as they are. */
-function withPort(text: string, port: number): string {
-  const documents = [...parseAllDocuments(text)];
-  for (const document of documents) {
-    if (isMap(document.contents) && document.get('kind') === 'Backend')
-      document.setIn(['spec', 'endpoint', 'port'], port);
-  }
-  return documents.map(String).join('');
-}
+import type { DatabaseLocation } from '../store/databases/database.ts';
+import { openDatabase } from '../store/databases/open-database.ts';
+import { creditWorkspace } from '../store/accounts/credits.ts';
+import { findCredentials } from '../store/accounts/find-credentials.ts';
+import { hashKey } from '../store/accounts/key-text.ts';
+import { createKey } from '../store/accounts/keys.ts';
+import { createWorkspace, listWorkspaces } from '../store/accounts/workspaces.ts';
 
 const workspaceName = 'demo';
 const creditUsd = '10';
