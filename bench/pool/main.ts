@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { alignTable } from '../table.ts';
 import { capacityOf, objective } from './capacity.ts';
+import { costTable } from './cost.ts';
 import { mean, publishedKnees } from './knee.ts';
 import { pastTable } from './past.ts';
 import { oracle, pool } from './pool-policies.ts';
@@ -18,7 +19,7 @@ The same seeds give the same figures. docs/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
-  --table NAME      only this table: knees, near, capacity, replicas, past or routes
+  --table NAME      only this table: knees, near, capacity, replicas, past, routes or cost
   --help`;
 
 /** Constants of the published policy: neighbours differ by two, so that each is the best one set wrong by two. */
@@ -136,6 +137,7 @@ function main(): void {
     replicas: () => replicaTable(seeds),
     past: () => pastTable(chosen, seeds),
     routes: () => routesTable(chosen, seeds),
+    cost: costTable,
   };
   for (const [name, print] of Object.entries(tables))
     if (values.table === undefined || values.table === name) console.log(`${print()}\n`);

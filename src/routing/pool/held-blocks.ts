@@ -93,13 +93,22 @@ export function createHeldBlocks(): HeldBlocks {
 
   return {
     tokensOf: ({ digests, ends }) => {
-      // An earlier block is always held at least as long as a later one.
+      const isHeld = (count: number): boolean => {
+        const block = digests[count - 1] ?? -1;
+        return used.has(block) || idle.has(block);
+      };
+      // An earlier block is always held at least as long as a later one. Most endpoints hold little of a prompt, so that the search
+      // begins with the first block and doubles its steps.
       let held = 0;
-      let missing = digests.length + 1;
+      let missing = 1;
+      while (missing <= digests.length && isHeld(missing)) {
+        held = missing;
+        missing *= 2;
+      }
+      missing = Math.min(missing, digests.length + 1);
       while (missing - held > 1) {
         const middle = (held + missing) >> 1;
-        const block = digests[middle - 1] ?? -1;
-        if (used.has(block) || idle.has(block)) held = middle;
+        if (isHeld(middle)) held = middle;
         else missing = middle;
       }
       return ends[held - 1] ?? 0;

@@ -283,14 +283,16 @@ function outlooksOf(surveys: readonly PoolSurvey[], turn: number): readonly Outl
   const leastMs = Math.min(...firstMs);
   return surveys.flatMap(({ endpoints, slowerEachMs }) =>
     endpoints.map(({ candidate: { success }, outlook, ageMs }) => {
-      const slowerMs = (outlook.slowerMs * meanMs) / slowerEachMs;
-      return tried(aged({ ...outlook, slowerMs }, { leastMs, ageMs }), { success, turn });
+      const compared =
+        surveys.length === 1 ? outlook : { ...outlook, slowerMs: (outlook.slowerMs * meanMs) / slowerEachMs };
+      return tried(aged(compared, { leastMs, ageMs }), { success, turn });
     }),
   );
 }
 
 /** The outlook of an endpoint that has not answered for so long: what made it slow may be over. */
 function aged(outlook: Outlook, { leastMs, ageMs }: { readonly leastMs: number; readonly ageMs: number }): Outlook {
+  if (ageMs === 0 || outlook.firstMs === leastMs) return outlook;
   const kept = 2 ** (-ageMs / forgottenMs);
   const firstMs = leastMs + (outlook.firstMs - leastMs) * kept;
   return { ...outlook, firstMs, workMs: (outlook.workMs * firstMs) / outlook.firstMs };
