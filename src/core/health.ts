@@ -60,6 +60,8 @@ export interface BeginOptions {
   readonly poolPrompt?: PoolPrompt | undefined;
   /** Names of endpoints that are not to be asked. Absent: none. */
   readonly avoid?: ReadonlySet<string> | undefined;
+  /** The request fails without this attempt. An endpoint that cools off is asked, too, if no other one accepts the attempt. */
+  readonly isLastResort?: boolean | undefined;
 }
 
 /** The other endpoints for an attempt, in case it fails or takes too long. */

@@ -12,8 +12,8 @@ export interface PlannedRoute {
 export interface Plan {
   readonly model: Model;
   readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
-  /** How many further routes could serve the request, but are full or ejected now. Absent: none. */
-  readonly leftOut?: number;
+  /** Further routes that could serve the request, but are full, ejected or cooling off now: its last resorts. Absent: none. */
+  readonly leftOut?: readonly PlannedRoute[];
   /**
    * Digest of the beginning of its prompt, for `UpstreamCall.affinity`; absent when the beginning is too short to
    * matter.
@@ -26,6 +26,13 @@ export interface Plan {
   readonly equals?: readonly PlannedRoute[] | undefined;
   /** The prompt as the caches of endpoints see it. Absent: there are no endpoints to pick from. */
   readonly poolPrompt?: PoolPrompt | undefined;
+}
+
+/** Changes each route of a plan. */
+export function withRoutes<Some extends Plan>(plan: Some, change: (planned: PlannedRoute) => PlannedRoute): Some {
+  const { leftOut } = plan;
+  const [first, ...others] = plan.routes;
+  return { ...plan, routes: [change(first), ...others.map(change)], ...(leftOut && { leftOut: leftOut.map(change) }) };
 }
 
 /** How the routes of a model were ranked for a request, and why: the part of a plan for operators. */

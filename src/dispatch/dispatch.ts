@@ -58,6 +58,7 @@ function start(running: RunningDispatch, branch: Branch, broken: BrokenAnswer | 
   branch.race = startRace(
     {
       routes: branch.routes,
+      leftOut: plan.leftOut ?? [],
       tried: branch.tried,
       affinity: plan.affinity,
       poolPrompt: plan.poolPrompt,

@@ -74,6 +74,65 @@ describe('a request that fails before its first output', () => {
   });
 });
 
+describe('a request that would fail', () => {
+  const full = (call: ReturnType<ReturnType<typeof begin>['engine']>) => call.head(429, { 'retry-after': '30' });
+
+  /** Another request finds both endpoints of b full. */
+  async function withFullB(options: Parameters<typeof runDispatch>[0] = {}) {
+    const [clock, live] = [createFakeClock(), { a: 1, b: 2 }];
+    const health = createHealth({ clock, random: chanceFrom(5).next, endpoints: endpointsOf(live) });
+    const other = runDispatch({ backends: ['b'], clock, health });
+    full(other.engine(0));
+    full(other.engine(1));
+    expect(await other.ended).toMatchObject({ kind: 'failed', attempts: 2 });
+    return runDispatch({ backends: ['a', 'b'], clock, health, ...options });
+  }
+
+  it('asks endpoints that cool off, each once', async () => {
+    const run = await withFullB();
+    run.engine(0).head(500, {});
+    full(run.engine(1));
+    run.says(2, '0:hello 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 3 });
+    expect(distinct(run.upstream.calls.map(({ call }) => `${call.cluster} ${call.endpoint}`))).toBe(3);
+    expectQuiet(run);
+  });
+
+  it('asks a route that was left out, too', async () => {
+    const [a, b] = plannedOfAll(['a', 'b']);
+    const plan = { model: modelOf([]), routes: [a] as const, leftOut: b === undefined ? [] : [b] };
+    const run = await withFullB({ plan });
+    run.engine(0).head(500, {});
+    run.says(1, '0:hello 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 2, routes: 2 });
+    expectQuiet(run);
+  });
+
+  it('goes on with its answer there', async () => {
+    const [a, b] = plannedOfAll(['a', 'b']);
+    const plan = { model: modelOf([]), routes: [a] as const, leftOut: b === undefined ? [] : [b] };
+    const run = await withFullB({ plan });
+    run.says(0, '0:Hel').fail('ECONNRESET');
+    await run.upstream.called(1);
+    run.says(1, '0:lo 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 2, isContinued: true });
+    expectQuiet(run);
+  });
+
+  it('asks none of them where the first attempt finds no other endpoint', async () => {
+    const run = await withFullB({ backends: ['b'] });
+    expect(await run.ended).toMatchObject({ kind: 'failed', attempts: 0 });
+  });
+
+  it('asks none of them while another attempt runs', async () => {
+    const run = await withFullB({ idleMs: 100_000 });
+    run.clock.advance(5000);
+    expect(run.upstream.calls).toHaveLength(1);
+    run.says(0, '0:hello 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 1 });
+  });
+});
+
 describe('a hedge', () => {
   it('is made on another endpoint of the same backend', async () => {
     const run = begin({ a: 3 }, { idleMs: 100_000 });

@@ -23,5 +23,5 @@ interface ExhaustedRace {
 /** How a race ends when nothing is left to try. An answer of the wrong structure is better than none. */
 export function endOfExhausted({ routes, asked, faults, tolerable }: ExhaustedRace): RaceEnd {
   if (tolerable !== undefined) return { kind: 'complete', planned: tolerable };
-  return { kind: 'exhausted', isPartial: asked.size < routes.length, ...refusalOf(faults) };
+  return { kind: 'exhausted', isPartial: routes.some((planned) => !asked.has(planned)), ...refusalOf(faults) };
 }

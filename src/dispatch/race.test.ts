@@ -42,6 +42,7 @@ function begin({ backends = ['a', 'b', 'c'], stream = true, refuses, listener, .
   const race = startRace(
     {
       routes: plannedOfAll(backends),
+      leftOut: [],
       tried: createTried(),
       broken: undefined,
       affinity: undefined,

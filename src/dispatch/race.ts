@@ -1,5 +1,5 @@
 import type { AnswerEvent, Fault } from '../core/event.ts';
-import type { AttemptRecord } from '../core/health.ts';
+import type { AttemptRecord, BeginOptions } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
 import { startAttempt } from './attempt.ts';
@@ -78,20 +78,31 @@ function act(race: RunningRace, action: Action): void {
 }
 
 function start(race: RunningRace, number: number, why: StartReason): void {
-  const place = nextPlace(race);
+  const place = nextPlace(race) ?? (isLastChance(race, why) ? lastResort(race) : undefined);
   if (place === undefined) take(race, { kind: 'unavailable', attempt: number });
   else startRunner(race, newRunner(place, { number, why, begunAt: race.services.clock.elapsed() }), place.record);
 }
 
-function nextPlace(race: RunningRace): BegunPlace | undefined {
-  const { tried, broken, stream, prompt, affinity, poolPrompt } = race.options;
-  const { health } = race.services;
-  return beginInFirstPlace(openNow(race), {
-    tried,
-    health,
-    continueOn: broken?.continueOn,
-    attempt: { stream, prompt, affinity, poolPrompt },
-  });
+const nextPlace = (race: RunningRace): BegunPlace | undefined =>
+  beginInFirstPlace(openNow(race), placeFor(race, { isLastResort: false }));
+
+/** Whether the request fails if this attempt is not made, although an engine has been asked. */
+const isLastChance = ({ runners, options }: RunningRace, why: StartReason): boolean =>
+  runners.size === 0 && (why === 'failover' || options.broken !== undefined);
+
+/**
+ * A place that would not be asked otherwise: the endpoint cools off, or the route was left out when the request was planned. A refusal
+ * costs less than the failure of the request.
+ */
+const lastResort = (race: RunningRace): BegunPlace | undefined =>
+  beginInFirstPlace(everyRoute(race), placeFor(race, { isLastResort: true }));
+
+const everyRoute = ({ options: { routes, leftOut } }: RunningRace): readonly PlannedRoute[] => [...routes, ...leftOut];
+
+function placeFor({ options, services }: RunningRace, { isLastResort }: Pick<BeginOptions, 'isLastResort'>) {
+  const { tried, broken, stream, prompt, affinity, poolPrompt } = options;
+  const attempt = { stream, prompt, affinity, poolPrompt, isLastResort };
+  return { tried, health: services.health, continueOn: broken?.continueOn, attempt };
 }
 
 function openNow({ runners, options, services }: RunningRace): readonly PlannedRoute[] {
@@ -195,7 +206,7 @@ function fail(race: RunningRace, runner: Runner, fault: Fault): void {
   faults.push(fault);
   options.tried.failed(planned, fault);
   listener.failed(planned, fault);
-  const left = placesLeft(openNow(race), { tried: options.tried, health: services.health });
+  const left = placesLeft([...openNow(race), ...options.leftOut], { tried: options.tried, health: services.health });
   // `mayRetry` counts each permission as used. So the race asks only if an endpoint is left to try.
   const isLast = left.length > 0 && !listener.mayRetry(fault);
   take(race, { kind: 'failed', attempt: number, isLast });
@@ -232,9 +243,9 @@ function accept(race: RunningRace, runner: Runner): void {
 }
 
 function exhaust(race: RunningRace): void {
-  const { options, asked, faults, tolerable } = race;
+  const { asked, faults, tolerable } = race;
   if (tolerable !== undefined) deliverHeld(race, tolerable);
-  end(race, endOfExhausted({ routes: options.routes, asked, faults, tolerable: tolerable?.planned }));
+  end(race, endOfExhausted({ routes: everyRoute(race), asked, faults, tolerable: tolerable?.planned }));
 }
 
 /**

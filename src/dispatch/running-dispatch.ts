@@ -93,6 +93,6 @@ export function newRunningDispatch(options: DispatchOptions, services: DispatchS
 }
 
 /** Whether an answer that breaks off could be continued anywhere. */
-function hasSecondPlace({ routes }: Plan, health: Pick<Health, 'endpointsLeft'>): boolean {
-  return routes.length > 1 || health.endpointsLeft({ route: routes[0].route, avoid: new Set() }) > 1;
+function hasSecondPlace({ routes, leftOut = [] }: Plan, health: Pick<Health, 'endpointsLeft'>): boolean {
+  return routes.length + leftOut.length > 1 || health.endpointsLeft({ route: routes[0].route, avoid: new Set() }) > 1;
 }

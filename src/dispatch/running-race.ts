@@ -16,6 +16,8 @@ import type { Tried } from './tried.ts';
 export interface RaceOptions {
   /** The routes in the order in which they are tried. All endpoints of a route come before the next route. */
   readonly routes: readonly PlannedRoute[];
+  /** `Plan.leftOut`. */
+  readonly leftOut: readonly PlannedRoute[];
   /** Where the request has been tried already. */
   readonly tried: Tried;
   /** The affinity of the request's plan (`Plan.affinity`). */

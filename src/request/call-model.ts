@@ -116,7 +116,10 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       protocol: chatProtocol({ ...call, round, cap }, services),
       retries: createRetryPolicy({
         failedOn: health.failedOn(shape.digest),
-        places: plan.routes.reduce((sum, { route }) => sum + health.endpointsLeft({ route, avoid: nowhere }), 0),
+        places: [...plan.routes, ...(plan.leftOut ?? [])].reduce(
+          (sum, { route }) => sum + health.endpointsLeft({ route, avoid: nowhere }),
+          0,
+        ),
         spendStructureRetry: () => structureRetries.spend(caller),
       }),
       validator: createStructureValidator(round === undefined ? request : { ...request, toolChoice: 'auto' }, {
@@ -164,17 +167,16 @@ type AskedParts = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'rea
  * again, a 502 if another try may succeed. The engine's own message is not passed on, because it names the engine and may
  * quote the prompt.
  */
-export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, request: AskedParts): Failure {
+export function attemptsFailed(end: DispatchEnd, { model }: Plan, request: AskedParts): Failure {
   if (end.attempts === 0) return new Failure('no_capacity', `No capacity for ${model.id} right now.`);
   const retry = new Failure('attempts_failed', 'No attempt to serve this request succeeded. It is safe to retry.');
   if (end.kind !== 'failed') return retry;
-  const isEveryRoute = !end.isPartial && leftOut === 0;
   switch (end.refusedFor) {
     case 'context-length':
       // Without a tokenizer, the engines' count of the prompt is final.
       return contextOverflow(model);
     case 'bad-request': {
-      if (!isEveryRoute) return retry;
+      if (end.isPartial) return retry;
       const about = end.about !== undefined && hasPart(request, end.about) ? [end.about] : [];
       const what = about.length > 0 ? 'its value is refused' : 'the request is refused';
       return new Failure(
@@ -184,7 +186,7 @@ export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, r
       );
     }
     case 'content-policy':
-      if (!isEveryRoute) return retry;
+      if (end.isPartial) return retry;
       return new Failure(
         'invalid_request',
         `messages: the content policy for ${model.id} does not let them through; unchanged, they will be refused again.`,

@@ -2,7 +2,7 @@ import { isProvider, type Model, modelNamed, type Route, type Snapshot } from '.
 import { asFailure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import { saltedEngines } from '../core/engine-name.ts';
-import type { Plan, PlannedRoute } from '../core/plan.ts';
+import { type Plan, type PlannedRoute, withRoutes } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
 import { checkFirstToken } from '../admission/overload.ts';
@@ -122,8 +122,7 @@ function saltedPlan(plan: Plan, cacheSalt: string): Plan {
     saltedEngines.has(planned.route.backend.engine)
       ? { ...planned, target: { ...planned.target, cacheSalt } }
       : planned;
-  const [first, ...others] = plan.routes;
-  return { ...plan, routes: [salt(first), ...others.map(salt)] };
+  return withRoutes(plan, salt);
 }
 
 /** How a prompt is counted on the route that is tried first. Undefined: the model has no tokenizer. */

@@ -56,7 +56,7 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   const ordered = order(candidates, { view, ask, turn, affinity, ranked });
   const [first, ...others] = ordered.candidates;
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
-  const leftOut = candidates.length - others.length - 1;
+  const leftOut = candidates.filter((candidate) => !ordered.candidates.includes(candidate));
   return { model, routes: [first, ...others], leftOut, affinity, equals: ordered.equals };
 
   /** Adds the routes that cannot serve the request, whatever their health. */

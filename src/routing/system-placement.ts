@@ -1,6 +1,6 @@
 import type { SystemMessages } from '../core/capability.ts';
 import type { Route } from '../core/catalog.ts';
-import type { Plan } from '../core/plan.ts';
+import { type Plan, type PlannedRoute, withRoutes } from '../core/plan.ts';
 
 /**
  * Remembers where routes accept system messages. A route that refused a system message in the middle of a conversation gets only
@@ -22,12 +22,11 @@ export function createSystemPlacement(): SystemPlacement {
 
 /** Returns the plan with leading system messages only. Undefined: the plan sends no system messages elsewhere. */
 export function leadingPlan(plan: Plan): Plan | undefined {
-  const lead = (planned: Plan['routes'][number]): Plan['routes'][number] => {
+  const lead = (planned: PlannedRoute): PlannedRoute => {
     const { form } = planned.target;
     if (form === undefined || form.systemMessages === 'Leading') return planned;
     return { ...planned, target: { ...planned.target, form: { ...form, systemMessages: 'Leading' } } };
   };
-  const [first, ...others] = plan.routes;
-  const routes: Plan['routes'] = [lead(first), ...others.map(lead)];
-  return routes.every((planned, at) => planned === plan.routes[at]) ? undefined : { ...plan, routes };
+  const leading = withRoutes(plan, lead);
+  return leading.routes.every((planned, at) => planned === plan.routes[at]) ? undefined : leading;
 }

@@ -16,6 +16,13 @@ it.each([
     [full(19_900, 'a2'), { ...full(1, 'b1'), at: 19_950, directive: { on: ['b1'], status: 500 } }],
     true,
   ],
-] as const)('a request that breaks off %s', (_, requests, expected) => {
-  expect(couldBeServed(broken, { requests, until: 20_100 })).toBe(expected);
+] as const)('a request that is refused at once %s', (_, requests, expected) => {
+  expect(couldBeServed(broken, { requests, until: 20_100, isRefused: true })).toBe(expected);
+});
+
+it('a request that breaks off can be served while all others have said that they are full', () => {
+  const requests = [full(19_900, 'a2'), full(19_950, 'b1')];
+  expect(couldBeServed(broken, { requests, until: 20_100, isRefused: false })).toBe(true);
+  const lost: AskedRequest = { at: 20_000, directive: { on: ['a1', 'a2', 'b1'], status: 500 } };
+  expect(couldBeServed(lost, { requests: [], until: 20_100, isRefused: false })).toBe(false);
 });

@@ -105,7 +105,7 @@ export function createInvariants(world: World): Invariants {
     if (world.engineSpells.some(([begin, end]) => end + 60_000 >= call.startedAt && begin <= call.endedAt())) return;
     const status = call.status() ?? 0;
     const isFailure = status >= 500 || answer?.end === 'error' || call.end() === 'broken';
-    if (isFailure && couldBeServed(call.event, { requests, until: scheduler.now() }))
+    if (isFailure && couldBeServed(call.event, { requests, until: scheduler.now(), isRefused: status === 503 }))
       violate('availability', `status ${status}: ${call.body().slice(-300)}`, call.event.id);
   }
 

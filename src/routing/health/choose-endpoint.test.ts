@@ -8,32 +8,41 @@ const well: EndpointStatus = {
 };
 
 /** Endpoints with these statuses, numbered from one. */
-const endpointsWith = (...statuses: readonly Partial<EndpointStatus>[]): readonly EndpointHealth[] =>
+type Given = Partial<EndpointStatus> & { readonly coolMs?: number };
+
+const endpointsWith = (...statuses: readonly Given[]): readonly EndpointHealth[] =>
   statuses.map(
-    (status, index) =>
-      ({ endpoint: endpointOf('a', index + 1), status: () => ({ ...well, ...status }) }) as unknown as EndpointHealth,
+    ({ coolMs, ...status }, index) =>
+      ({
+        endpoint: endpointOf('a', index + 1),
+        status: () => ({ ...well, ...status }),
+        coolMs: () => coolMs,
+      }) as unknown as EndpointHealth,
   );
 
 /** The number of the chosen endpoint. */
-function chosen(
-  statuses: readonly Partial<EndpointStatus>[],
-  options: Partial<ChooseOptions> = {},
-): number | undefined {
+function chosen(statuses: readonly Given[], options: Partial<ChooseOptions> = {}): number | undefined {
   const endpoints = endpointsWith(...statuses);
-  const all = { now: 0, stream: true, affinity: undefined, mayProbe: true, turn: 0, ...options };
+  const all = { now: 0, stream: true, affinity: undefined, mayProbe: true, turn: 0, isLastResort: false, ...options };
   const choice = chooseEndpoint(endpoints, all);
   return choice === undefined ? undefined : endpoints.indexOf(choice.health) + 1;
 }
 
 const [out, probe, failing] = [{ state: 'unavailable' }, { state: 'probe' }, { state: 'last-resort' }] as const;
+const coolFor = (coolMs: number): Given => ({ ...out, coolMs });
+const isLastResort = true;
 
 describe('an endpoint by its state', () => {
-  it.each<readonly [string, readonly Partial<EndpointStatus>[], Partial<ChooseOptions>, number | undefined]>([
+  it.each<readonly [string, readonly Given[], Partial<ChooseOptions>, number | undefined]>([
     ['probes one that may be well again', [{}, probe], {}, 2],
     ['does not probe with a request that has failed already', [{}, probe], { mayProbe: false }, 1],
     ['probes with any request where no other endpoint is well', [out, probe], { mayProbe: false }, 2],
     ['takes one that fails at once where none is well', [out, failing, failing], { turn: 0.9 }, 3],
     ['takes none where all are full, cooling off, or keep requests waiting', [out, out], {}, undefined],
+    ['takes none that cools off, unless the request would fail', [coolFor(20), coolFor(10)], {}, undefined],
+    ['takes the one that cools off soonest as a last resort', [coolFor(20), coolFor(10)], { isLastResort }, 2],
+    ['takes one that fails at once before one that cools off', [coolFor(10), failing], { isLastResort }, 2],
+    ['takes none that is full as a last resort', [out, out], { isLastResort }, undefined],
     ['takes none where there is none', [], {}, undefined],
   ])('%s', (_, statuses, options, expected) => {
     expect(chosen(statuses, options)).toBe(expected);

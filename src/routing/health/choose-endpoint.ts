@@ -15,6 +15,8 @@ export interface ChooseOptions {
   readonly mayProbe: boolean;
   /** A random number, 0 ≤ turn < 1. */
   readonly turn: number;
+  /** `BeginOptions.isLastResort`. */
+  readonly isLastResort: boolean;
 }
 
 export interface ChosenEndpoint {
@@ -41,11 +43,12 @@ const fewAttempts = 8;
 /**
  * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe. The attempt is then the probe. Of the healthy
  * ones with room, cache, queue and speed decide. Where these are not followed, the prompt's own endpoint is next, if it is healthy and
- * has room, and otherwise chance decides by score, as between routes. If none is healthy, an endpoint that fails at once is better than none. Undefined: all are full, cooling off, or keep requests waiting.
+ * has room, and otherwise chance decides by score, as between routes. If none is healthy, an endpoint that fails at once is better than none, and as a last resort
+ * the one that cools off soonest. Undefined: all are full or keep requests waiting, or cool off.
  */
 export function chooseEndpoint(
   endpoints: readonly EndpointHealth[],
-  { now, stream, affinity, pool, mayProbe, turn }: ChooseOptions,
+  { now, stream, affinity, pool, mayProbe, turn, isLastResort }: ChooseOptions,
 ): ChosenEndpoint | undefined {
   const candidates = endpoints.map((health): Candidate => ({ health, status: health.status(now, stream) }));
   const inState = (state: EndpointStatus['state']): readonly Candidate[] =>
@@ -60,7 +63,14 @@ export function chooseEndpoint(
     return unpicked(own ?? pick(available, { scored, turn }));
   }
   const failing = inState('last-resort');
-  return unpicked(failing[Math.floor(turn * failing.length)]);
+  if (failing.length > 0) return unpicked(failing[Math.floor(turn * failing.length)]);
+  return isLastResort ? unpicked(soonestCool(candidates, now)) : undefined;
+}
+
+function soonestCool(candidates: readonly Candidate[], now: number): Candidate | undefined {
+  const coolMs = ({ health }: Candidate): number => health.coolMs(now) ?? Infinity;
+  const [soonest] = candidates.toSorted((a, b) => coolMs(a) - coolMs(b));
+  return soonest !== undefined && coolMs(soonest) < Infinity ? soonest : undefined;
 }
 
 const unpicked = (candidate: Candidate | undefined): ChosenEndpoint | undefined =>

@@ -3,7 +3,8 @@
  * The endpoint needs no probe afterwards.
  */
 export interface Cooling {
-  readonly isCool: (now: number) => boolean;
+  /** How much longer, ms; 0: not at all. */
+  readonly leftMs: (now: number) => number;
   readonly refused: (
     now: number,
     attempt: { readonly begunAt: number; readonly retryAfterSeconds: number | undefined },
@@ -21,7 +22,7 @@ export function createCooling(): Cooling {
   let until = -Infinity;
   let refusals = 0;
   return {
-    isCool: (now) => now < until,
+    leftMs: (now) => Math.max(0, until - now),
     refused: (now, { begunAt, retryAfterSeconds = 0 }) => {
       // Refusals of attempts that were under way together count as one.
       if (begunAt >= until) refusals += 1;

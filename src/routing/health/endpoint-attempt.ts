@@ -60,6 +60,8 @@ export function paceOf({ streams, wholes }: EndpointMemory, stream: boolean): Pa
 /** The facts about an attempt and its prompt that health needs. */
 export interface EndpointAttempt {
   readonly stream: boolean;
+  /** `BeginOptions.isLastResort`. Absent: false. */
+  readonly isLastResort?: boolean;
   /** Called when the prompt has been answered. */
   readonly answered: () => void;
   /**

@@ -29,6 +29,8 @@ export interface EndpointHealth {
   readonly probing: (now: number) => boolean;
   /** See `Health.isAnswering`. */
   readonly isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
+  /** How much longer the endpoint cools off, ms. Undefined: it does not, or would not accept an attempt otherwise. */
+  readonly coolMs: (now: number) => number | undefined;
   /** Whether the endpoint accepts no attempt at all. */
   readonly isOut: (now: number) => boolean;
   /** Whether the endpoint is neither ejected nor cooling off. It may be full. */
@@ -120,7 +122,7 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
     passedOver: (now) => cooling.refused(now, { begunAt: now, retryAfterSeconds: passedOverMs / 1000 }),
     pace: (stream) => paceOf(memory, stream),
     begin: (now, attempt) => {
-      if (!hasRoom(memory) || cooling.isCool(now)) return undefined;
+      if (!hasRoom(memory) || (isCool(memory, now) && !attempt.isLastResort)) return undefined;
       const ticket = circuit.begin(now) ?? (memory.keepsWaiting ? undefined : circuit.force());
       return ticket === undefined
         ? undefined
@@ -129,7 +131,8 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
     status: (now, stream) => statusOf(memory, { now, stream }),
     isAnswering: (now, wait) => isAnswering(memory, { now, ...wait }),
     isOut: (now) => isOut(memory, now),
-    isServing: (now) => !circuit.isEjected(now) && !cooling.isCool(now),
+    coolMs: (now) => (hasRoom(memory) && !memory.keepsWaiting && isCool(memory, now) ? cooling.leftMs(now) : undefined),
+    isServing: (now) => !circuit.isEjected(now) && !isCool(memory, now),
     isEjected: circuit.isEjected,
     probing: circuit.probing,
   };
@@ -139,13 +142,15 @@ function hasRoom({ load, backendLoad }: EndpointMemory): boolean {
   return !isFull(load) && !isFull(backendLoad);
 }
 
+const isCool = ({ cooling }: EndpointMemory, now: number): boolean => cooling.leftMs(now) > 0;
+
 function isOut(memory: EndpointMemory, now: number): boolean {
-  return memory.circuit.state(now) === 'open' || memory.cooling.isCool(now) || !hasRoom(memory);
+  return memory.circuit.state(now) === 'open' || isCool(memory, now) || !hasRoom(memory);
 }
 
 function stateAt(memory: EndpointMemory, now: number): EndpointStatus['state'] {
   if (isOut(memory, now)) {
-    const isWorthless = !hasRoom(memory) || memory.cooling.isCool(now) || memory.keepsWaiting;
+    const isWorthless = !hasRoom(memory) || isCool(memory, now) || memory.keepsWaiting;
     return isWorthless ? 'unavailable' : 'last-resort';
   }
   return memory.circuit.state(now) === 'probe' ? 'probe' : 'available';

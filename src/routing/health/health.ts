@@ -92,12 +92,13 @@ export function createHealth({ clock, random, endpoints, ...options }: HealthOpt
     healthOf(route).named(endpoint.name);
 
   return {
-    begin: (route, { stream, prompt, affinity, poolPrompt, avoid = nowhere }) =>
+    begin: (route, { stream, prompt, affinity, poolPrompt, avoid = nowhere, isLastResort = false }) =>
       healthOf(route).begin(elapsed(), {
         stream,
         affinity,
         poolPrompt: isProvider(route.backend) ? undefined : poolPrompt,
         avoid,
+        isLastResort,
         answered: () => prompts.answered(prompt),
         unreachable: (endpoint, fault) => {
           for (const other of sharing(route)) other.named(endpoint)?.alsoFailed(elapsed(), fault);

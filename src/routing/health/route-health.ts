@@ -21,6 +21,8 @@ export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'fail
   readonly poolPrompt: PoolPrompt | undefined;
   /** Names of endpoints that are not to be asked. */
   readonly avoid: ReadonlySet<string>;
+  /** See `BeginOptions`. */
+  readonly isLastResort: boolean;
   /** Called with the name of an endpoint that could not be reached. */
   readonly unreachable: (endpoint: string, fault: Fault) => void;
 }
@@ -118,13 +120,21 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
 
   function begin(now: number, attempt: RouteAttempt): AttemptRecord | undefined {
     const all = endpoints();
-    const { stream, affinity, poolPrompt, avoid } = attempt;
+    const { stream, affinity, poolPrompt, avoid, isLastResort } = attempt;
     const ask = poolPrompt && { ...pool, prompt: poolPrompt };
     const left = avoid.size === 0 ? all : all.filter(({ endpoint }) => !avoid.has(endpoint.name));
     const [only] = left;
     const chosen =
       left.length > 1
-        ? chooseEndpoint(left, { now, stream, affinity, pool: ask, mayProbe: avoid.size === 0, turn: random() })
+        ? chooseEndpoint(left, {
+            now,
+            stream,
+            affinity,
+            pool: ask,
+            mayProbe: avoid.size === 0,
+            turn: random(),
+            isLastResort,
+          })
         : only && { health: only, picked: undefined };
     if (chosen === undefined) return undefined;
     const { health, picked } = chosen;
@@ -136,6 +146,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
 
   const attemptOn = (health: EndpointHealth, attempt: RouteAttempt): EndpointAttempt => ({
     stream: attempt.stream,
+    isLastResort: attempt.isLastResort,
     answered: attempt.answered,
     isRepeated: (at) => attempt.isRepeated(at, health.endpoint.name),
     failed: (fault) => {
