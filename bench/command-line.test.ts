@@ -8,6 +8,7 @@ test.each([
   [['--against', '../older'], { kind: 'measure', against: '../older' }],
   [['--tracing'], { kind: 'measure', withTracing: true }],
   [['--profile'], { kind: 'profile', withTracing: false }],
+  [['--budget', '--against', '../older'], { kind: 'budget', against: '../older' }],
   [['--help'], { kind: 'help' }],
 ])('%j is understood', (args, command) => {
   expect(readCommandLine(args)).toMatchObject(command);
@@ -20,6 +21,7 @@ test.each([
   [['--profile', '--plain-only'], /--plain-only/],
   [['--profile', '--against', '../older'], /--against/],
   [['--profile', '--tracing'], /--tracing/],
+  [['--budget', '--tracing'], /--budget/],
 ])('%j is refused by name', (args, message) => {
   expect(() => readCommandLine(args)).toThrow(message);
 });

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { fullPlan, quickPlan, type BenchPlan } from './scenarios.ts';
 
 export interface BenchCommand {
-  readonly kind: 'measure' | 'profile' | 'help';
+  readonly kind: 'measure' | 'budget' | 'profile' | 'help';
   readonly plan: BenchPlan;
   /** Where the figures go as JSON. */
   readonly json: string | undefined;
@@ -24,6 +24,7 @@ The figures, and how to read them, are described in docs/bench.md.
   --json FILE    writes every sample and figure to FILE
   --against DIR  measures the checkout in DIR too, in the same rounds, and compares the two
   --tracing      measures this checkout with tracing on, too, for one request in a hundred and for each, and compares
+  --budget       prints the processor time of an answer and of a chunk, by thread, and what the service's time and memory go to
   --profile      instead of measuring, prints what the service's time goes to under each load
   --plain-only   measures plain Envoy alone
   --help`;
@@ -39,6 +40,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
       against: { type: 'string' },
       tracing: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
+      budget: { type: 'boolean', default: false },
       'plain-only': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -53,8 +55,10 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
     throw new Error('--against compares two versions of Weir; it goes with neither --profile nor --plain-only.');
   if (values.tracing && (values.profile || values['plain-only']))
     throw new Error('--tracing compares Weir with itself; it goes with neither --profile nor --plain-only.');
+  if (values.budget && (values.profile || values['plain-only'] || values.tracing))
+    throw new Error('--budget goes with --against, and with none of --profile, --plain-only and --tracing.');
   return {
-    kind: values.help ? 'help' : values.profile ? 'profile' : 'measure',
+    kind: values.help ? 'help' : values.profile ? 'profile' : values.budget ? 'budget' : 'measure',
     plan: { ...plan, rounds },
     json: values.json,
     withWeir: !values['plain-only'],

@@ -51,5 +51,16 @@ test('a thread that did nothing has no lines', () => {
   const [root, idle] = profile.nodes;
   if (!root || !idle) throw new Error('the profile above has both');
   const nothing = { nodes: [root, idle], startTime: 0, samples: [2, 2], timeDeltas: [0, 500] };
-  expect(summarizeProfile(nothing)).toEqual({ busy: 0, lines: [], parts: [] });
+  expect(summarizeProfile(nothing)).toEqual({ busy: 0, lines: [], parts: [], stages: [] });
+});
+
+test('a package that a stage calls works for that stage', () => {
+  const nodes = [
+    { id: 1, callFrame: frame('(root)'), children: [2, 4] },
+    { id: 2, callFrame: frame('push', 'file:///somewhere/src/dialects/sse.ts'), children: [3] },
+    { id: 3, callFrame: frame('parse', 'file:///somewhere/node_modules/zod/parse.js') },
+    { id: 4, callFrame: frame('parse', 'file:///somewhere/node_modules/zod/parse.js') },
+  ];
+  const { stages } = summarizeProfile({ nodes, startTime: 0, samples: [2, 3, 4], timeDeltas: [0, 100, 50, 0] });
+  expect(stages).toEqual([{ stage: 'src/dialects', share: 1 }]);
 });

@@ -1,8 +1,16 @@
+/** A function in a profile. */
+export interface CallFrame {
+  readonly functionName: string;
+  readonly url: string;
+  readonly lineNumber: number;
+}
+
 /** What we read of a `.cpuprofile` (the Chrome DevTools protocol's Profiler.Profile). */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
-    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+    readonly callFrame: CallFrame;
+    readonly children?: readonly number[];
   }[];
   /** Microseconds of the system's monotonic clock. */
   readonly startTime: number;
@@ -33,6 +41,11 @@ export interface ProfileSummary {
   readonly lines: readonly ProfileLine[];
   /** The same time by package, Node module or folder of ours, most first. */
   readonly parts: readonly { readonly part: string; readonly share: number }[];
+  /**
+   * The same time by the folder of ours that was at work, packages and Node included that it called, most first. Time
+   * outside of such a call has the name of its part.
+   */
+  readonly stages: readonly { readonly stage: string; readonly share: number }[];
 }
 
 /** Adds up self time in the window by function and by part of the program. Idle time is left out of the shares. */
@@ -53,6 +66,8 @@ export function summarizeProfile(
   }
   const functions = new Map<string, { readonly name: string; readonly place: string; time: number }>();
   const parts = new Map<string, number>();
+  const stages = new Map<string, number>();
+  const stageOfNode = stagesOf(profile);
   let busy = 0;
   for (const { id, callFrame } of profile.nodes) {
     const time = selfTimes.get(id) ?? 0;
@@ -65,6 +80,8 @@ export function summarizeProfile(
     functions.set(key, known);
     const part = partOf(callFrame.functionName, callFrame.url);
     parts.set(part, (parts.get(part) ?? 0) + time);
+    const stage = stageOfNode.get(id) ?? part;
+    stages.set(stage, (stages.get(stage) ?? 0) + time);
   }
   const share = (time: number): number => (busy === 0 ? 0 : time / busy);
   return {
@@ -77,19 +94,41 @@ export function summarizeProfile(
       .toSorted(([, a], [, b]) => b - a)
       .slice(0, limit)
       .map(([part, time]) => ({ part, share: share(time) })),
+    stages: [...stages]
+      .toSorted(([, a], [, b]) => b - a)
+      .slice(0, limit)
+      .map(([stage, time]) => ({ stage, share: share(time) })),
   };
+}
+
+/** The stage that each node of the tree belongs to: its own, or that of the nearest caller that has one. */
+function stagesOf({ nodes }: CpuProfile): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  // Callers come before the functions that they call.
+  for (const { id, callFrame, children = [] } of nodes) {
+    const own = stageOf(callFrame.url) ?? found.get(id);
+    if (own === undefined) continue;
+    found.set(id, own);
+    for (const child of children) found.set(child, own);
+  }
+  return found;
+}
+
+/** The folder of ours that a function is in. */
+export function stageOf(url: string): string | undefined {
+  return packagePath.test(url) ? undefined : /\/(src\/(?:[^/]+\/)*)[^/]+$/.exec(url)?.[1]?.slice(0, -1);
 }
 
 const packagePath = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(.*)$/;
 
-function placeOf(url: string, line: number): string {
+export function placeOf(url: string, line: number): string {
   if (url === '') return '';
   const inPackage = packagePath.exec(url);
   if (inPackage) return `${inPackage[1]} ${inPackage[2]}:${line + 1}`;
   return `${url.replace(/^.*\/(?=(?:src|bench)\/)/, '').replace(/^file:\/\//, '')}:${line + 1}`;
 }
 
-function partOf(name: string, url: string): string {
+export function partOf(name: string, url: string): string {
   // V8's names for what is no function: garbage collection, native code and system calls.
   if (name === '(garbage collector)') return 'garbage collection';
   if (url === '') return 'native code, system calls';

@@ -3,6 +3,8 @@ import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findEnvoy } from '../src/local/find-envoy.ts';
 import { shapePath } from './answers.ts';
+import { measureBudget } from './budget.ts';
+import { budgetText } from './budget-text.ts';
 import { chatRequest } from './chat-request.ts';
 import { readCommandLine, usage, type BenchCommand } from './command-line.ts';
 import { startEngines } from './engine-processes.ts';
@@ -92,13 +94,23 @@ async function bench(command: BenchCommand): Promise<void> {
     ...(concurrency === undefined ? {} : { concurrency }),
   });
   closers.push(plain.stop);
+  const targets = [{ ...passthrough('plain', plain.port), pid: plain.pid }, before, weir, ...traced].filter(
+    (one) => one !== undefined,
+  );
+  if (command.kind === 'budget') {
+    report('warm-up');
+    for (const target of targets) await warmUp(pool, target, command.plan);
+    const budget = await measureBudget({ pool, targets, rounds: command.plan.rounds, report });
+    print(budgetText(budget));
+    if (command.json !== undefined) await writeFile(command.json, `${JSON.stringify(budget, undefined, 2)}\n`);
+    failIfAny(budget.failures);
+    return;
+  }
   const measurement = await measure({
     plan: command.plan,
     pool,
     direct: passthrough('direct', engines.port),
-    targets: [{ ...passthrough('plain', plain.port), pid: plain.pid }, before, weir, ...traced].filter(
-      (one) => one !== undefined,
-    ),
+    targets,
     report,
   });
   show(measurement);
@@ -115,7 +127,6 @@ async function bench(command: BenchCommand): Promise<void> {
       `${JSON.stringify({ plan: command.plan, machine, envoy, ...measurement }, undefined, 2)}\n`,
     );
   }
-  if (Object.keys(measurement.failures).length > 0) process.exitCode = 1;
 }
 
 interface WeirTargetOptions {
@@ -157,8 +168,14 @@ function show(measurement: Measurement): void {
     .filter((sample) => sample.target === 'direct')
     .map((sample) => `${sample.scenario} ${Math.round(sample.answersPerSecond)}/s`);
   print(`straight to the mock engine: ${ceiling.join(', ')}`);
-  const failures = Object.entries(measurement.failures).map(([reason, count]) => `  ${count} × ${reason}`);
-  if (failures.length > 0) print(`NOT A MEASUREMENT, answers were wrong or missing:\n${failures.join('\n')}`);
+  failIfAny(measurement.failures);
+}
+
+function failIfAny(failures: Readonly<Record<string, number>>): void {
+  const lines = Object.entries(failures).map(([reason, count]) => `  ${count} × ${reason}`);
+  if (lines.length === 0) return;
+  print(`NOT A MEASUREMENT, answers were wrong or missing:\n${lines.join('\n')}`);
+  process.exitCode = 1;
 }
 
 process.once('SIGINT', () => {

@@ -70,3 +70,7 @@ function statFields(stat: string): readonly string[] {
 async function readText(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch(() => undefined);
 }
+
+export function isEnvoy({ command }: Pick<ProcessInfo, 'command'>): boolean {
+  return /(^|\/)envoy$/.test(command.split(' ')[0] ?? '');
+}

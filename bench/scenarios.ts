@@ -36,6 +36,7 @@ const inTen: AnswerShape = { chunks: 100, pace: { kind: 'burst', writes: 10 }, r
 const alone: AnswerShape = { chunks: 100, pace: { kind: 'apart', gapMs: 10 }, reasoningChunks: 0 };
 /** A stream that is open and does next to nothing, for counting memory. */
 export const held: AnswerShape = { chunks: 600, pace: { kind: 'apart', gapMs: 2_000 }, reasoningChunks: 0 };
+export const shapeOf = { each, together, alone } as const;
 /** All that a gateway under measurement must have a model for. */
 export const shapes: readonly AnswerShape[] = [each, together, inTen, alone, held];
 

@@ -44,7 +44,7 @@ export function figureTable(figures: readonly Figure[]): string {
   ]);
 }
 
-const titles: Readonly<Record<Comparison['now'], string>> = {
+export const titles: Readonly<Record<Comparison['now'], string>> = {
   direct: 'mock engine',
   plain: 'plain Envoy',
   before: 'before',

@@ -1,7 +1,7 @@
 import type { AnswerShape } from './answers.ts';
 import type { Address } from './caller.ts';
 import type { ChatRequest } from './chat-request.ts';
-import { cpuMs, memoryOf, processTree, type MemoryUse, type ProcessInfo } from './process-usage.ts';
+import { cpuMs, isEnvoy, memoryOf, processTree, type MemoryUse, type ProcessInfo } from './process-usage.ts';
 
 /** `before` is another checkout of Weir, measured beside this one; `sampled` and `traced` are this one with tracing on, for one request in a hundred and for each. */
 export type TargetName = 'direct' | 'plain' | 'before' | 'weir' | 'sampled' | 'traced';
@@ -69,8 +69,4 @@ export async function cpuOf(processes: TargetProcesses): Promise<CpuShares> {
 export async function memoryOfTarget(target: Target): Promise<Shares<MemoryUse>> {
   const processes = await processesOf(target);
   return { service: await memoryOf(processes.service), envoy: await memoryOf(processes.envoy) };
-}
-
-function isEnvoy(info: ProcessInfo): boolean {
-  return /(^|\/)envoy$/.test(info.command.split(' ')[0] ?? '');
 }

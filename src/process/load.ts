@@ -1,6 +1,5 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { Load, LoadMeter } from '../core/load.ts';
+import { type CollectGarbage, findCollector } from './collect-garbage.ts';
 
 export interface ProcessLoad extends LoadMeter {
   /** Returns what the event loop did since the last call. */
@@ -74,17 +73,12 @@ function threadRanMs(): number {
   return (user + system) / 1_000;
 }
 
-/** V8's own full collection. V8 provides it only in a context that is made while the flag is set. */
+/** Looks for the collector when it is first needed. */
 function createCollector(): () => void {
-  let collect: (() => void) | undefined;
+  let collect: CollectGarbage | undefined;
   return () => {
-    if (collect === undefined) {
-      setFlagsFromString('--expose-gc');
-      const found: unknown = runInNewContext('gc');
-      setFlagsFromString('--no-expose-gc');
-      collect = typeof found === 'function' ? () => void found() : () => undefined;
-    }
-    collect();
+    collect ??= findCollector();
+    collect({ type: 'major' });
   };
 }
 

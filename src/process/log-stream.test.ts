@@ -42,13 +42,21 @@ function setUp(maxBytes?: number) {
 }
 
 describe('the log stream', () => {
-  it('writes the first record at once, and what came during a write together', () => {
-    const { stream, answer, writes, isWriting } = setUp();
-    for (const record of ['a\n', 'b\n', 'c\n']) stream.write(record);
+  it('writes the first record at once, and those of the next 100 ms together', () => {
+    const { stream, answer, writes, isWriting, clock } = setUp();
+    for (const record of ['a\n', 'b\n']) stream.write(record);
     answer(undefined);
+    clock.advance(99);
+    stream.write('c\n');
+    expect(isWriting()).toBe(false);
+    clock.advance(1);
     answer(undefined);
     expect(writes).toEqual(['a\n', 'b\nc\n']);
+    clock.advance(100);
     expect(isWriting()).toBe(false);
+    expect(clock.armed()).toBe(0);
+    stream.write('d\n');
+    expect(isWriting()).toBe(true);
     expect(stream.dropped()).toBe(0);
   });
 
@@ -72,8 +80,10 @@ describe('the log stream', () => {
       expect(isWriting()).toBe(false);
       clock.advance(1);
       answer(undefined);
+      clock.advance(100);
       answer(undefined);
       expect(written()).toBe('2 dropped\nc\n');
+      clock.advance(100);
       expect(clock.armed()).toBe(0);
     },
   );
@@ -96,6 +106,7 @@ describe('the log stream', () => {
     stream.write('0\n');
     for (const record of ['a\n', 'bcd\n', 'e\n']) stream.write(record);
     answer(undefined);
+    clock.advance(100);
     answer(undefined, 4);
     answer('ENOSPC');
     expect(stream.dropped()).toBe(2);
@@ -115,11 +126,12 @@ describe('the log stream', () => {
   });
 
   it('keeps a bounded amount without a reader, drops the rest, and logs the number when a reader returns', () => {
-    const { stream, answer, written } = setUp(4);
+    const { stream, answer, written, clock } = setUp(4);
     for (const record of ['a\n', 'b\n', 'c\n', 'd\n', 'e\n']) stream.write(record);
     expect(stream.dropped()).toBe(2);
     answer(undefined);
     answer(undefined);
+    clock.advance(100);
     answer(undefined);
     expect(written()).toBe('a\n2 dropped\nb\nc\n');
   });
@@ -130,6 +142,18 @@ describe('the log stream', () => {
     stream.write('b\n');
     const closed = stream.close(500);
     answer(undefined);
+    answer(undefined);
+    expect(await closed).toBe(true);
+    expect(written()).toBe('a\nb\n');
+    expect(clock.armed()).toBe(0);
+  });
+
+  it('closes without a wait while it gathers', async () => {
+    const { stream, answer, written, clock } = setUp();
+    stream.write('a\n');
+    answer(undefined);
+    stream.write('b\n');
+    const closed = stream.close(500);
     answer(undefined);
     expect(await closed).toBe(true);
     expect(written()).toBe('a\nb\n');
@@ -157,9 +181,13 @@ describe('the log stream', () => {
   });
 
   it('hands what waits to the last attempt at the exit', () => {
-    const { stream, lastWords } = setUp();
+    const { stream, answer, lastWords } = setUp();
     for (const record of ['a\n', 'b\n', 'c\n']) stream.write(record);
     stream.writeNow();
     expect(lastWords).toEqual(['b\nc\n']);
+    answer(undefined);
+    stream.write('d\n');
+    stream.writeNow();
+    expect(lastWords).toEqual(['b\nc\n', 'd\n']);
   });
 });

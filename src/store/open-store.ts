@@ -23,6 +23,12 @@ export interface StoreOptions extends Pick<StoreClientOptions, 'onStatus' | 'onC
 }
 
 /**
+ * The thread's young objects are the rows of one batch. With the flags of the service's main thread (`nodeFlags` of
+ * src/local/launch-service.ts) the thread took 18 MiB more, and no less processor time.
+ */
+const maxYoungGenerationSizeMb = 4;
+
+/**
  * Opens the accounts and the ledger for a service, in a thread of their own. Makes a missing SQLite file. While a
  * PostgreSQL server does not answer, the store is open with the status `down`. Rejects with a sentence that names the
  * database if waiting cannot help, and if the folder of the journal cannot be made.
@@ -32,7 +38,11 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const journal = takeJournalFolder(options.journal, options.tryLock);
   for (const path of journal.foreignFiles) options.onForeignFile?.(path);
   const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes, retentionDays };
-  const worker = new Worker(new URL('./store-worker.ts', import.meta.url), { workerData, name: 'weir-store' });
+  const worker = new Worker(new URL('./store-worker.ts', import.meta.url), {
+    workerData,
+    name: 'weir-store',
+    resourceLimits: { maxYoungGenerationSizeMb },
+  });
   return connectStore(
     {
       post: (request) => worker.postMessage(request),

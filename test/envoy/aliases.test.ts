@@ -63,6 +63,9 @@ test('a name that is misspelt is repeated, with the one that may have been meant
     400,
     { error: { type: 'invalid_request_error', code: 'model_not_found', message } },
   ]);
+  // Records are in order: that of a later request shows that none of this one is to come.
+  await weir.chat({ model: 'test/model', messages }, { 'x-request-id': 'after-the-misspelt' });
+  await expect.poll(() => weir.log()).toContain('after-the-misspelt');
   expect(weir.log()).not.toContain('modle');
 });
 

@@ -195,6 +195,8 @@ test('no key and no hash of one is logged or measured, of those that work and of
   const hashes = keys.flatMap((key) =>
     (['hex', 'base64', 'base64url'] as const).map((form) => createHash('sha256').update(key).digest(form)),
   );
+  await weir.chat(everywhere(), { 'x-request-id': 'after-the-keys' });
+  await expect.poll(() => weir.log()).toContain('after-the-keys');
   const logs = readdirSync(join(weir.data, 'logs')).map((name) => readFileSync(join(weir.data, 'logs', name), 'utf8'));
   const told = [...logs, await (await fetch(weir.opsUrl)).text(), await weir.admin('/stats')].join('\n');
   expect(told).toContain('unauthenticated');

@@ -8,7 +8,7 @@ import type { ValkeyAddress } from '../../core/valkey-address.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createMemoryLimits, type MemoryLimits } from '../../rate-limits/memory.ts';
 import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
-import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
+import type { ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { type FileCheck, startFileCheck } from '../../store/databases/sqlite/file-check.ts';
 import type { Settings } from '../../settings.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
@@ -55,15 +55,19 @@ export interface Gates {
   readonly common: ValkeyLimits['common'] | undefined;
 }
 
-/** Opens the limits: in Valkey if the settings name one, otherwise in memory. Never waits for Valkey. */
-export function openGates(
+/**
+ * Opens the limits: in Valkey if the settings name one, otherwise in memory. Never waits for Valkey. The modules of its
+ * client are loaded only here.
+ */
+export async function openGates(
   { WEIR_VALKEY_URL: address, WEIR_REPLICAS: expectedReplicas }: Settings,
   log: Pick<PartLog, 'info' | 'warn'>,
-): Gates {
+): Promise<Gates> {
   if (address === undefined) {
     const addresses = createAddressGate({ clock: systemClock });
     return { limits: createMemoryLimits(systemClock), addresses, sharing: undefined, common: undefined };
   }
+  const { createValkeyLimits } = await import('../../rate-limits/valkey.ts');
   const limits = createValkeyLimits({
     ...{ address, clock: systemClock, newId: randomUUID, expectedReplicas },
     onUp: () => log.info({}, 'limits are shared by all replicas'),

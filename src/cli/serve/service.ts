@@ -161,7 +161,7 @@ export async function startService(
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
   const loadTokenizers = tokenizerLoader(tokenizers, log);
   const structures = startStructureChecker({ startThread });
-  const { limits, addresses, sharing, common } = openGates(settings, partsLog);
+  const { limits, addresses, sharing, common } = await openGates(settings, partsLog);
   const pools = openPools(settings, { common, sharing, endpoints });
   const health = createHealth({ clock: systemClock, random: Math.random, endpoints, pools });
   let served: readonly Cluster[] = [];
