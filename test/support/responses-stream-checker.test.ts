@@ -42,18 +42,42 @@ describe('the checker of responses streams', () => {
     expect(checked.output).toMatchObject([{ status: 'incomplete', content: [{ text: 'Flo' }] }]);
   });
 
-  it.each<readonly [string, () => string]>([
-    ['a missing start', () => bent(/^event: response\.created\n.*\n\n/, '')],
-    ['a number twice', () => bent('"sequence_number":5', '"sequence_number":4')],
-    ['a name that is not its type', () => bent('event: response.output_text.delta', 'event: response.refusal.delta')],
-    ['a lost delta', () => bent('"delta":"ws."', '"delta":"ws"')],
-    ['an item of another place', () => bent('"output_index":1,"item"', '"output_index":2,"item"')],
-    ['an id that changes', () => bent(/("response\.output_item\.done".*?"id":"msg_1_)0/, '$11')],
-    ['an end that has other items', () => bent(/("type":"response\.completed".*)"Flows\."/, '$1"Flow."')],
-    ['no usage', () => bent(/"usage":\{.*?\}\}?,"cost":[\d.]+\}/, '"usage":null')],
-    ['an end that is missing', () => bent(/event: response\.completed\n.*\n\n/, '')],
-    ['something behind the end', () => `${whole}data: [DONE]\n\n`],
-  ])('finds %s', (_, stream) => {
-    expect(() => checkResponsesStream(stream())).toThrow();
+  it.each<readonly [string, string, () => string]>([
+    ['a missing start', 'events are numbered densely', () => bent(/^event: response\.created\n.*\n\n/, '')],
+    ['a number twice', 'events are numbered densely', () => bent('"sequence_number":5', '"sequence_number":4')],
+    [
+      'a name that is not its type',
+      'an event has the type of its name',
+      () => bent('event: response.output_text.delta', 'event: response.refusal.delta'),
+    ],
+    ['a lost delta', 'a text is what its deltas add up to', () => bent('"delta":"ws."', '"delta":"ws"')],
+    [
+      'an item of another place',
+      'items are numbered densely',
+      () => bent('"output_index":1,"item"', '"output_index":2,"item"'),
+    ],
+    [
+      'an id that changes',
+      'an item stays itself',
+      () => bent(/("response\.output_item\.done".*?"id":"msg_1_)0/, '$11'),
+    ],
+    [
+      'an end that has other items',
+      'the response has the items that were done',
+      () => bent(/("type":"response\.completed".*)"Flows\."/, '$1"Flow."'),
+    ],
+    [
+      'no usage',
+      'an answer that is complete has usage',
+      () => bent(/"usage":\{"input_tokens".*?"cost":[\d.]+\}/, '"usage":null'),
+    ],
+    [
+      'an end that is missing',
+      'the stream ends with the whole response',
+      () => bent(/event: response\.completed\n.*\n\n/, ''),
+    ],
+    ['something behind the end', 'a frame is the name of an event', () => `${whole}data: [DONE]\n\n`],
+  ])('finds %s', (_, promise, stream) => {
+    expect(() => checkResponsesStream(stream())).toThrow(promise);
   });
 });

@@ -219,5 +219,5 @@ export function checkResponsesStream(stream: string): CheckedResponse {
     ...(response as unknown as Omit<CheckedResponse, 'events' | 'error'>),
     ...{ usage: (usage ?? null) as Json | null, events },
     ...(error === undefined ? {} : { error }),
-  } as CheckedResponse;
+  };
 }
