@@ -47,7 +47,7 @@ export function createStreamWriter(identity: AnswerIdentity, asked: AskedAnswer,
     finish: (bill) => {
       const begun = start() + output.end();
       const { status, incomplete } = endingOf(reason, hasRefused);
-      const whole = response({ status, incomplete, output: output.items(), usage: writeUsage(bill) });
+      const whole = response({ status, incomplete, output: output.items(), bill });
       return begun + write(`response.${status}`, `"response":${whole}`);
     },
     fail: (failure) => {
@@ -80,7 +80,7 @@ export function createJsonWriter(identity: AnswerIdentity, asked: AskedAnswer, o
     finish: (bill) => {
       output.end();
       const ending = endingOf(reason, hasRefused);
-      return responseWriter(identity, asked)({ ...ending, output: output.items(), usage: writeUsage(bill) });
+      return responseWriter(identity, asked)({ ...ending, output: output.items(), bill });
     },
   };
 }
@@ -115,7 +115,7 @@ function endingOf(reason: FinishReason, hasRefused: boolean): Ending {
 interface Changing {
   readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
   readonly output: string;
-  readonly usage?: string;
+  readonly bill?: Bill;
   readonly error?: string;
   readonly incomplete?: string | undefined;
 }
@@ -128,10 +128,11 @@ function responseWriter(identity: AnswerIdentity, asked: AskedAnswer): (changing
   const { id, created, model } = identity;
   const head = JSON.stringify({ id, object: 'response', created_at: created, model }).slice(0, -1);
   const tail = JSON.stringify(repeated(asked)).slice(1);
-  return ({ status, output, usage = 'null', error = 'null', incomplete }) => {
+  return ({ status, output, bill, error = 'null', incomplete }) => {
     const details = incomplete === undefined ? 'null' : `{"reason":"${incomplete}"}`;
     const state = `"status":"${status}","error":${error},"incomplete_details":${details}`;
-    return `${head},${state},"output":${output},"usage":${usage},${tail}`;
+    const usage = bill === undefined ? '"usage":null' : writeUsage(bill);
+    return `${head},${state},"output":${output},${usage},${tail}`;
   };
 }
 
@@ -163,13 +164,17 @@ function choiceOf({ toolChoice = 'auto', callFormat }: Pick<AskedAnswer, 'toolCh
   return { type: isCustom ? 'custom' : 'function', name: toolChoice.name };
 }
 
-/** The usage block as JSON text. Clients require both details, so a count that is not known is 0 there. The cost is the exact decimal (docs/reference/api.md §2.4). */
-export function writeUsage({ usage, cost }: Bill): string {
-  const { promptTokens, completionTokens, cachedTokens = 0, reasoningTokens = 0 } = usage;
+/**
+ * The usage as members of a JSON object. Clients require both details, so a count that is not known is 0 there. The cost is the exact
+ * decimal (docs/reference/api.md §2.4). Searches have a member of their own.
+ */
+function writeUsage({ usage, cost }: Bill): string {
+  const { promptTokens, completionTokens, cachedTokens = 0, reasoningTokens = 0, webSearches } = usage;
+  const searches = webSearches === undefined ? '' : `,"tool_usage":{"web_search":{"num_requests":${webSearches}}}`;
   return (
-    `{"input_tokens":${promptTokens},"input_tokens_details":{"cached_tokens":${cachedTokens}},` +
+    `"usage":{"input_tokens":${promptTokens},"input_tokens_details":{"cached_tokens":${cachedTokens}},` +
     `"output_tokens":${completionTokens},"output_tokens_details":{"reasoning_tokens":${reasoningTokens}},` +
-    `"total_tokens":${promptTokens + completionTokens},"cost":${formatUsd(cost)}}`
+    `"total_tokens":${promptTokens + completionTokens},"cost":${formatUsd(cost)}}${searches}`
   );
 }
 
