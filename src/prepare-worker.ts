@@ -30,7 +30,8 @@ const { tokenizerRoot, imageHosts, keepsBillingLines, sealFiles } = workerData a
   readonly sealFiles?: SealFiles | undefined;
 };
 const tokenizers = createTokenizerCache({ root: tokenizerRoot, now: () => Date.now() });
-const sealing = sealFiles && { seal: openSeal({ ...sealFiles, elapsed: () => performance.now() }) };
+const seal = sealFiles && openSeal({ ...sealFiles, elapsed: () => performance.now() });
+const sealing = seal && { seal, traces: seal };
 
 function heldRequest(handle: number): Request {
   const request = held.get(handle);

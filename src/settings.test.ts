@@ -17,11 +17,21 @@ it('are the ones that are named, also to read what was found before the search w
   expect(files({ WEIR_SEAL_KEY_FILE: '/keys' })).toMatchObject({ keyFile: '/keys' });
 });
 
+it('are the deployment’s own where one replica seals reasoning', () => {
+  expect(files({ WEIR_RESPONSES: 'stateless', WEIR_DATA: '/data' })).toEqual({
+    keyFile: undefined,
+    ownFile: '/data/seal.key',
+  });
+});
+
 it.each([
   ['a shared database', { WEIR_DATABASE_URL: 'postgres://localhost/weir' }],
   ['Valkey', { WEIR_VALKEY_URL: 'valkey://localhost' }],
 ])('have to be named where replicas share %s', (_, environment) => {
-  expect(() => files({ ...search, ...environment })).toThrow(/^WEIR_SEAL_KEY_FILE: needed for web search/);
+  for (const use of [search, { WEIR_RESPONSES: 'stateless' }])
+    expect(() => files({ ...use, ...environment })).toThrow(
+      /^WEIR_SEAL_KEY_FILE: needed for web search and for WEIR_RESPONSES/,
+    );
   expect(files({ ...search, ...environment, WEIR_SEAL_KEY_FILE: '/keys' })).toMatchObject({ keyFile: '/keys' });
   expect(files(environment)).toBeUndefined();
 });

@@ -52,6 +52,14 @@ const searchPrice = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** Read by the service and by its Envoy, which must agree. */
+const responses = z
+  .enum(['off', 'stateless'], 'expected off or stateless')
+  .default('off')
+  .describe(
+    'Third surface, POST /v1/responses, which stores nothing: stateless turns it on; off: the path is answered like any unknown one.',
+  );
+
 /**
  * Every setting of `weir serve`. Each is an environment variable with the prefix `WEIR_`. `settingsHelp` prints
  * descriptions, defaults, bounds and choices from here.
@@ -143,8 +151,9 @@ export const settingsSchema = z.object({
     .min(1)
     .optional()
     .describe(
-      'Keys that seal what searches found, 32 random bytes in base64 or hex on each line: the first one seals, all of them open; default: one that is made in the data folder, for a single replica.',
+      'Keys that seal what searches found, and reasoning on the third surface, 32 random bytes in base64 or hex on each line: the first one seals, all of them open; default: one that is made in the data folder, for a single replica.',
     ),
+  WEIR_RESPONSES: responses,
   WEIR_BILLING_LINES: z
     .enum(['drop', 'keep'], 'expected drop or keep')
     .default('drop')
@@ -172,6 +181,7 @@ export const envoySettingsSchema = z.object({
     .describe(
       'Address that Envoy listens on for callers; default: 127.0.0.1 for `weir start`, 0.0.0.0 for `weir envoy bootstrap`.',
     ),
+  WEIR_RESPONSES: responses,
   WEIR_TRUSTED_HOPS: wholeNumber(0, 99).default(0).describe('Proxies in front of Envoy that are believed.'),
   WEIR_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000)
     .optional()
@@ -321,11 +331,12 @@ export type LogSettings = Pick<Settings, 'WEIR_LOG_LEVEL' | 'WEIR_LOG_FORMAT'>;
  */
 export function sealFiles(settings: Settings): SealFiles | undefined {
   const keyFile = settings.WEIR_SEAL_KEY_FILE;
-  if (settings.WEIR_WEB_SEARCH === undefined && keyFile === undefined) return undefined;
+  const isUsed = settings.WEIR_WEB_SEARCH !== undefined || settings.WEIR_RESPONSES !== 'off';
+  if (!isUsed && keyFile === undefined) return undefined;
   const isShared = settings.WEIR_VALKEY_URL !== undefined || settings.WEIR_DATABASE_URL?.startsWith('postgres');
   if (keyFile === undefined && isShared) {
     throw new Error(
-      'WEIR_SEAL_KEY_FILE: needed for web search with a shared database or Valkey: what one replica seals, the others must open',
+      'WEIR_SEAL_KEY_FILE: needed for web search and for WEIR_RESPONSES with a shared database or Valkey: what one replica seals, the others must open',
     );
   }
   return { keyFile, ownFile: `${settings.WEIR_DATA}/seal.key` };

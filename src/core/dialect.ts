@@ -2,13 +2,13 @@ import type { RelayedEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Request } from './request.ts';
 import type { Bill } from './money.ts';
-import type { SearchSeal } from './web-search.ts';
+import type { SearchSeal, TraceSeal } from './web-search.ts';
 
 /**
  * The surfaces for callers: one wire format each, with the same accounts, models and prices (docs/reference/api.md §1).
  * The ledger stores the position, so a new surface goes to the end.
  */
-export const surfaces = ['chat', 'messages'] as const;
+export const surfaces = ['chat', 'messages', 'responses'] as const;
 export type Surface = (typeof surfaces)[number];
 
 /** A header in which a key may come. */
@@ -24,7 +24,8 @@ export interface AnswerIdentity {
 }
 
 /** The fields of a request that the writer of its answer needs. */
-export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callFormat'>;
+export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callFormat' | 'traceForm'> &
+  Pick<Request, 'maxOutputTokens' | 'reasoning' | 'responseFormat' | 'toolChoice'>;
 
 /** A synchronous machine: answer events in, server-sent events out. */
 export interface StreamWriter {
@@ -49,8 +50,16 @@ export interface JsonWriter {
 export interface ReadOptions {
   /** Opens sealed search results. Absent: callers of this surface cannot send such results back. */
   readonly seal?: SearchSeal | undefined;
+  /** Opens sealed reasoning. Absent: such reasoning is left out. */
+  readonly traces?: TraceSeal | undefined;
   /** Keeps the accounting lines that clients write into the prompt. */
   readonly keepsBillingLines?: boolean | undefined;
+}
+
+/** A deployment's options for writing answers. */
+export interface WriteOptions {
+  /** Seals reasoning for callers that ask for it. Absent: they get none sealed. */
+  readonly traces?: TraceSeal | undefined;
 }
 
 /** A wire format towards callers: reads their requests and writes their answers. */
@@ -64,8 +73,8 @@ export interface Dialect {
   readonly requestIdHeader?: 'request-id';
   /** Reads a parsed body. Throws `invalid_request` with the path of the first field at fault, and the other refusals of its fields. */
   readonly readRequest: (body: unknown, options?: ReadOptions) => Request;
-  readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer) => StreamWriter;
-  readonly createJsonWriter: (identity: AnswerIdentity, asked: AskedAnswer) => JsonWriter;
+  readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer, options?: WriteOptions) => StreamWriter;
+  readonly createJsonWriter: (identity: AnswerIdentity, asked: AskedAnswer, options?: WriteOptions) => JsonWriter;
   /** Writes the envelope of a failure before the answer (docs/reference/api.md §2.5). */
   readonly writeError: (failure: Failure) => string;
 }

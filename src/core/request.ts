@@ -68,12 +68,28 @@ export type ResponseFormat =
       readonly strict?: boolean;
     };
 
+/** A tool in a namespace, which engines do not have. */
+export interface NamespacedTool {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** How a caller wants the calls of tools that differ from functions only in name. */
 export interface CallFormat {
   /** Tools that take free text in place of arguments: their calls carry the text itself. */
   readonly customTools: readonly string[];
+  /** Tools that the caller has in a namespace, by the names that the model is shown. */
+  readonly namespaced?: Readonly<Record<string, NamespacedTool>> | undefined;
   /** The caller knows only the format's first form: one `function_call`, in place of `tool_calls`. */
   readonly functionCall: boolean;
+}
+
+/** The form in which a caller wants the reasoning of the answer. */
+export interface TraceForm {
+  /** Whether the trace is sent as its own summary, for callers that show only summaries. */
+  readonly asSummary: boolean;
+  /** Whether a sealed copy goes along, which the caller sends back. */
+  readonly sealed: boolean;
 }
 
 /** The reasoning that the caller asked for. Omitted: on, at the deepest setting (docs/reference/api.md §4.1.1). */
@@ -96,6 +112,8 @@ export interface Request {
   readonly toolChoice?: ToolChoice | undefined;
   /** Absent: calls are written as calls of functions. */
   readonly callFormat?: CallFormat | undefined;
+  /** Absent: the trace is written as it is. */
+  readonly traceForm?: TraceForm | undefined;
   readonly responseFormat?: ResponseFormat | undefined;
   readonly reasoning?: ReasoningAsk | undefined;
   /** Cap on reasoning plus answer, tokens. */

@@ -94,7 +94,13 @@ export interface SearchSeal {
   readonly openNumber: (token: string) => number | undefined;
 }
 
-/** The files of the keys that seal search results. */
+/** Seals a model's reasoning in the same way, for callers that keep it for us without reading it. */
+export interface TraceSeal {
+  readonly sealTrace: (text: string) => string;
+  readonly openTrace: (token: string) => string | undefined;
+}
+
+/** The files of the keys that seal search results and reasoning. */
 export interface SealFiles {
   /** Undefined: no file was named. */
   readonly keyFile: string | undefined;

@@ -11,6 +11,12 @@ import {
   createStreamWriter as createMessagesStreamWriter,
   writeError as writeMessagesError,
 } from './messages/write-response.ts';
+import { readRequest as readResponsesRequest } from './responses/read-request.ts';
+import {
+  createJsonWriter as createResponsesJsonWriter,
+  createStreamWriter as createResponsesStreamWriter,
+  writeError as writeResponsesError,
+} from './responses/write-response.ts';
 
 /** Chat completions: `POST /v1/chat/completions` (docs/reference/api.md §4.1). */
 const chat: Dialect = {
@@ -35,5 +41,16 @@ const messages: Dialect = {
   writeError: writeMessagesError,
 };
 
+/** Responses: `POST /v1/responses`, where a deployment serves it (docs/responses.md). */
+const responses: Dialect = {
+  surface: 'responses',
+  idPrefixes: { request: 'resp_', toolCall: 'call_' },
+  keyHeaders: ['authorization'],
+  readRequest: readResponsesRequest,
+  createStreamWriter: createResponsesStreamWriter,
+  createJsonWriter: createResponsesJsonWriter,
+  writeError: writeResponsesError,
+};
+
 /** The wire formats that callers may speak. */
-export const dialects: Readonly<Record<Surface, Dialect>> = { chat, messages };
+export const dialects: Readonly<Record<Surface, Dialect>> = { chat, messages, responses };

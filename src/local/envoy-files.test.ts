@@ -11,6 +11,7 @@ test('without settings the edge is where its starter wants it, with limits for o
   expect(read({})).toEqual({
     host: '127.0.0.1',
     trustedHops: 0,
+    surfaces: ['chat', 'messages'],
     maxConnections: 20_000,
     connections: { perAddress: 2_500, unauthenticatedIdleSeconds: 15 },
   });
@@ -26,6 +27,12 @@ test('the settings decide', () => {
     host: '::',
     connections: { perAddress: 0, unauthenticatedIdleSeconds: 30 },
   });
+});
+
+test('the responses surface is served where it is switched on', () => {
+  expect(read({ WEIR_RESPONSES: 'stateless' }).surfaces).toEqual(['chat', 'messages', 'responses']);
+  expect(read({ WEIR_RESPONSES: 'off' }).surfaces).toEqual(['chat', 'messages']);
+  expect(() => read({ WEIR_RESPONSES: 'on' })).toThrow('WEIR_RESPONSES: expected off or stateless');
 });
 
 test('behind proxies no peer is held to a limit of one caller', () => {

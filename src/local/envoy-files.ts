@@ -1,6 +1,8 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
+import { servedSurfaces } from '../core/api-paths.ts';
+import type { Surface } from '../core/dialect.ts';
 import { messageOf } from '../core/failure.ts';
 import type { TraceSampling } from '../core/trace.ts';
 import { envoyArguments, renderBootstrap } from '../envoy/config/bootstrap.ts';
@@ -59,6 +61,7 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
     ops: ops === 0 ? undefined : ops,
     extProc: extProcPort === undefined ? undefined : { address, port: extProcPort },
     trustedHops: edge.trustedHops,
+    surfaces: edge.surfaces,
     connections: edge.connections,
     maxConnections: edge.maxConnections,
     heapBytes,
@@ -133,6 +136,7 @@ interface EdgeSettings {
   /** The address that the edge listens on. */
   readonly host: string;
   readonly trustedHops: number;
+  readonly surfaces: readonly Surface[];
   /** Most connections of all callers together. */
   readonly maxConnections: number;
   /** Limits for one caller; undefined if there are none. */
@@ -168,6 +172,7 @@ export function readEdgeSettings(
   return {
     host: variables.WEIR_EDGE_HOST ?? options.defaultHost,
     trustedHops,
+    surfaces: servedSurfaces(variables),
     maxConnections,
     connections:
       trustedHops > 0

@@ -9,7 +9,7 @@ import { launchProgram, secretsOfStart } from './launch-program.ts';
 import type { ServiceUse } from './needed-services.ts';
 import type { Launched } from './supervise.ts';
 import { readSome, type Environment } from '../read-settings.ts';
-import { settingsSchema } from '../settings.ts';
+import { type Settings, settingsSchema } from '../settings.ts';
 
 /** The service's own messages to the program that started it, in addition to those of every program. */
 const serviceMessage = z.discriminatedUnion('type', [
@@ -90,6 +90,8 @@ interface ServiceLaunch {
   readonly opsPort: number;
   /** Undefined: the service has its own Envoy. */
   readonly place: ServicePlace | undefined;
+  /** The third surface, by the flag or the setting of `weir start`. */
+  readonly responses: Settings['WEIR_RESPONSES'];
   /** The log level; undefined: the level of the environment. */
   readonly logLevel: LogLevel | undefined;
   readonly onLogLevel: (level: LogLevel) => void;
@@ -142,7 +144,10 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
       `--ops-port=${opsPort}`,
     ],
-    env: { ...logSettings(launch), ...secretsOfStart, ...catalogSettings(launch), ...placeSettings(place) },
+    env: {
+      ...{ WEIR_RESPONSES: launch.responses, ...logSettings(launch), ...secretsOfStart },
+      ...{ ...catalogSettings(launch), ...placeSettings(place) },
+    },
     logPath: launch.logPath,
     onLogLevel: launch.onLogLevel,
     onMessage: (raw) => {

@@ -205,6 +205,7 @@ function startService(
       opsPort,
       logLevel,
       place,
+      responses: context.settings.WEIR_RESPONSES,
       logPath,
       onLogLevel: (level) => {
         logLevel = level;

@@ -23,6 +23,7 @@ const paths = { chat: '/v1/chat/completions', messages: '/some/prefix/v1/message
 describe.each([
   ['chat completions', paths.chat, { model: 'm', messages }],
   ['messages', paths.messages, { model: 'm', max_tokens: 10, messages }],
+  ['responses', '/v1/responses', { model: 'm', input: text }],
   ['completions', paths.text, { model: 'm', prompt: text }],
   ['completions with a list of one', paths.text, { model: 'm', prompt: [text] }],
 ])('a prompt of %s', (_, path, body) => {

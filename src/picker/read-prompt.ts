@@ -1,5 +1,6 @@
 import { estimateTokens } from '../core/count-tokens.ts';
-import type { Surface } from '../core/dialect.ts';
+import { answerPaths } from '../core/api-paths.ts';
+import { type Surface, surfaces } from '../core/dialect.ts';
 import { isObject, parseJson, textOf } from '../core/json.ts';
 import type { PickAsk } from '../core/picker.ts';
 import type { BlockKey, PoolPrompt } from '../core/pool-prompt.ts';
@@ -30,14 +31,11 @@ const largestBodyHere = 128 * 1024;
 /** Bytes of a body for each token of its prompt, where the prompt is not read: JSON has more than the text. */
 const bytesPerToken = 6;
 
-/** The surfaces by the ends of paths: a gateway may have anything before them. */
-const surfaces: readonly (readonly [end: string, surface: Surface])[] = [
-  ['/chat/completions', 'chat'],
-  ['/messages', 'messages'],
-];
+/** The end of each surface's path: a gateway may have anything before it. */
+const endOf = (surface: Surface): string => answerPaths[surface].replace(/^\/v1/, '');
 
 /**
- * Returns a function that reads the prompts of requests to chat completions, messages and completions. A body that is no such request,
+ * Returns a function that reads the prompts of requests to chat completions, messages, responses and completions. A body that is no such request,
  * or that cannot be read, has a prompt of a likely size without blocks. Never throws, and never rejects.
  */
 export function createPromptReader({ secret, prepare }: PromptReaderOptions): PromptReader {
@@ -80,7 +78,7 @@ export function createPromptReader({ secret, prepare }: PromptReaderOptions): Pr
     const unread = withoutBlocks(body);
     if (body === undefined) return unread;
     const [pathname = ''] = path.split('?', 1);
-    const surface = surfaces.find(([end]) => pathname.endsWith(end))?.[1];
+    const surface = surfaces.find((one) => pathname.endsWith(endOf(one)));
     const isSmall = body.length <= largestBodyHere;
     try {
       if (surface !== undefined)

@@ -1,5 +1,5 @@
-import { longestShownPath, nothingAt } from '../core/api-paths.ts';
-import type { Dialect } from '../core/dialect.ts';
+import { answerPaths, longestShownPath, nothingAt } from '../core/api-paths.ts';
+import { type Dialect, type Surface, surfaces } from '../core/dialect.ts';
 import type { Exchange, RequestHead } from '../core/exchange.ts';
 import type { Headers } from '../core/headers.ts';
 import { Failure } from '../core/failure.ts';
@@ -14,9 +14,9 @@ export interface Operation {
   readonly dialect: Dialect;
 }
 
+const surfaceAt: ReadonlyMap<string, Surface> = new Map(surfaces.map((surface) => [answerPaths[surface], surface]));
+
 const kinds: ReadonlyMap<string, Operation['kind']> = new Map([
-  ['POST /v1/chat/completions', 'answer'],
-  ['POST /v1/messages', 'answer'],
   ['GET /v1/models', 'models'],
   ['HEAD /v1/models', 'models'],
   ['OPTIONS /v1/models', 'models-preflight'],
@@ -24,8 +24,14 @@ const kinds: ReadonlyMap<string, Operation['kind']> = new Map([
   ['HEAD /healthz', 'health'],
 ]);
 
-export function operationOf({ method, path }: Pick<RequestHead, 'method' | 'path'>): Operation {
+/** `served`: the surfaces of this deployment. The path of another surface is like any unknown path. */
+export function operationOf(
+  { method, path }: Pick<RequestHead, 'method' | 'path'>,
+  served: readonly Surface[],
+): Operation {
   const [pathname = ''] = path.split('?', 1);
+  const surface = method === 'POST' ? surfaceAt.get(pathname) : undefined;
+  if (surface !== undefined && served.includes(surface)) return { kind: 'answer', dialect: dialects[surface] };
   // Clients of this format also request paths below it, such as `/v1/messages/count_tokens`.
   const isMessages = /^\/v1\/messages(?:\/|$)/.test(pathname);
   return {
@@ -48,6 +54,7 @@ const catalog: Headers = [...json, ['access-control-allow-origin', '*'], ['vary'
 
 /** The services that answer everything except requests for an answer. */
 export interface OtherServices extends AuthenticateOptions {
+  readonly surfaces: readonly Surface[];
   /** The body of `GET /v1/models`, with only these models. */
   readonly modelList: (models: ModelPatterns | undefined) => string;
 }
@@ -72,6 +79,9 @@ export async function replyOther(
       exchange.reply(200, json, '{"status":"ok"}');
       return;
     case 'unknown':
-      throw new Failure('not_found', nothingAt(`${method} ${path.split('?', 1)[0]?.slice(0, longestShownPath)}`));
+      throw new Failure(
+        'not_found',
+        nothingAt(`${method} ${path.split('?', 1)[0]?.slice(0, longestShownPath)}`, services.surfaces),
+      );
   }
 }

@@ -155,12 +155,13 @@ describe('a key with models', () => {
   it.each([
     ['/v1/chat/completions', authorized],
     ['/v1/messages', { 'x-api-key': key }],
+    ['/v1/responses', authorized],
   ])('is told on %s that another model is not in the catalog, at no cost', async (path, headers) => {
     const run = begin({ credential });
     const exchange = run.send({
       path,
       headers,
-      body: JSON.stringify({ ...ask, model: 'demo/anywhere', max_tokens: 9 }),
+      body: JSON.stringify({ ...ask, input: 'Hi.', model: 'demo/anywhere', max_tokens: 9 }),
     });
     await exchange.answered;
     expect(exchange.status()).toBe(400);

@@ -56,7 +56,7 @@ export function createPipeline(services: PipelineServices): Pipeline {
   return {
     inFlight: () => state.inFlight,
     handle: (exchange) => {
-      const operation = operationOf(exchange.head);
+      const operation = operationOf(exchange.head, services.surfaces);
       const { kind, dialect } = operation;
       const begun = beginRequest(exchange.head, operation, services);
       if (kind === 'answer') {

@@ -8,7 +8,7 @@ import type { BlockKey, PromptBlocks } from '../core/pool-prompt.ts';
 import { parameterNames, parameters, type Sampling } from '../core/parameters.ts';
 import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers } from '../core/prompt.ts';
 import type { Request, ResponseFormat, Tool } from '../core/request.ts';
-import type { SearchSeal } from '../core/web-search.ts';
+import type { SearchSeal, TraceSeal } from '../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { writeRequest } from '../dialects/engine/write-request.ts';
 import { promptBlocks } from '../routing/pool/prompt-blocks.ts';
@@ -53,6 +53,8 @@ interface ReadAs {
   readonly surface: Surface;
   /** Absent: the results of earlier searches cannot be unsealed. */
   readonly seal?: SearchSeal;
+  /** Absent: sealed reasoning of earlier answers is left out. */
+  readonly traces?: TraceSeal;
   /** The hosts that engines may fetch images from. Absent: all hosts. */
   readonly imageHosts?: ImageHosts;
   readonly keepsBillingLines?: boolean;
@@ -72,11 +74,11 @@ function grown({ webSearch, sources, messages, tools }: Request, size: Size): Si
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
 export function readBody(
   bytes: Uint8Array,
-  { surface, seal, imageHosts = 'any', keepsBillingLines }: ReadAs,
+  { surface, seal, traces, imageHosts = 'any', keepsBillingLines }: ReadAs,
 ): { readonly request: Request; readonly shape: PromptShape } {
   const text = decode(bytes);
   const body = parse(text);
-  const request = dialects[surface].readRequest(body, { seal, keepsBillingLines });
+  const request = dialects[surface].readRequest(body, { seal, traces, keepsBillingLines });
   checkImages(body, request.messages, imageHosts);
   // Each character outside ASCII has more bytes than UTF-16 units.
   const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };

@@ -1,5 +1,5 @@
 import type { Clock, CancelTimer } from '../core/clock.ts';
-import type { AnswerIdentity, AskedAnswer, Dialect } from '../core/dialect.ts';
+import type { AnswerIdentity, AskedAnswer, Dialect, WriteOptions } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { Headers } from '../core/headers.ts';
@@ -30,6 +30,7 @@ export interface RelayOptions {
   readonly request: AskedAnswer & Pick<Request, 'stream' | 'inert'>;
   /** Further headers of the answer. */
   readonly headers: Headers;
+  readonly writing?: WriteOptions | undefined;
 }
 
 /** Relays an answer in the form that its request asks for: as a stream or whole. */
@@ -51,8 +52,8 @@ function ending(code: FailureCode, usual: string, reason: Failure | undefined): 
 }
 
 /** Relays an answer as server-sent events. */
-function relayStream({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
-  const writer = dialect.createStreamWriter(identity, request);
+function relayStream({ exchange, dialect, identity, request, headers, writing }: RelayOptions): Relay {
+  const writer = dialect.createStreamWriter(identity, request, writing);
   const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
   return {
     push: (events) => {
@@ -73,8 +74,8 @@ function relayStream({ exchange, dialect, identity, request, headers }: RelayOpt
 }
 
 /** Relays an answer as one JSON object. */
-function relayJson({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
-  const writer = dialect.createJsonWriter(identity, request);
+function relayJson({ exchange, dialect, identity, request, headers, writing }: RelayOptions): Relay {
+  const writer = dialect.createJsonWriter(identity, request, writing);
   const typed: Headers = [['content-type', 'application/json'], ...headers];
   const usual = 'The answer could not be completed. Nothing is billed; it is safe to retry.';
   return {

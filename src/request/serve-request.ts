@@ -1,4 +1,4 @@
-import type { AnswerIdentity } from '../core/dialect.ts';
+import type { AnswerIdentity, WriteOptions } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
@@ -13,7 +13,7 @@ import { attemptsFailed, callModel, type ModelServices } from './call-model.ts';
 import { type KeepAlive, keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { runSearchLoop, takesRounds, type WebSearch } from './search-loop.ts';
 
-export interface ServeServices extends ModelServices {
+export interface ServeServices extends ModelServices, WriteOptions {
   /** Absent: the web is not searched, and earlier results cannot be sent back. */
   readonly search?: WebSearch | undefined;
   /** Longest silence towards a caller, milliseconds. */
@@ -32,7 +32,10 @@ export interface PlannedRequest extends AdmittedRequest {
 export async function serveRequest(planned: PlannedRequest, services: ServeServices): Promise<void> {
   const { exchange, dialect, admitted, prepared, plan, settlement, watch } = planned;
   const { request } = prepared;
-  const relay = relayAnswer({ exchange, dialect, identity: identityOf(planned), request, headers: admitted.headers });
+  const relay = relayAnswer({
+    ...{ exchange, dialect, identity: identityOf(planned), request },
+    ...{ headers: admitted.headers, writing: services },
+  });
   const silence = keepAlive({ clock: services.clock, everyMs: services.keepAliveMs, speak: relay.keepAlive });
   let reason: Failure | undefined;
   try {

@@ -56,6 +56,39 @@ export const claudeCode: Agent = {
   }),
 };
 
+/** The coding agent that speaks responses. */
+export const codex: Agent = {
+  kind: 'agent',
+  name: '@openai/codex',
+  registry: 'npm',
+  script: byTool('exec_command', ({ path, content }) => ({ cmd: `printf %s '${content}' > '${path}'` })),
+  launch: (seat, prompt) => {
+    configure(
+      seat,
+      '.codex/config.toml',
+      `model = "${seat.model}"
+model_provider = "weir"
+model_context_window = 131072
+web_search = "disabled"
+
+[model_providers.weir]
+name = "Weir"
+base_url = "${seat.origin}/v1"
+env_key = "WEIR_KEY"
+wire_api = "responses"
+`,
+    );
+    return {
+      command: [
+        ...nodeProgram(seat, '@openai/codex/bin/codex.js'),
+        // The sandbox needs rights of the kernel that a container may lack.
+        ...['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt],
+      ],
+      env: { WEIR_KEY: seat.key },
+    };
+  },
+};
+
 export const continueCli: Agent = {
   kind: 'agent',
   name: '@continuedev/cli',
@@ -220,7 +253,7 @@ const llm: Agent = {
 };
 
 /** Agents of the suite, at the versions that node/ pins. */
-export const pinnedAgents: readonly Agent[] = [claudeCode, continueCli, pi];
+export const pinnedAgents: readonly Agent[] = [claudeCode, codex, continueCli, pi];
 
 /** Agents that are tried at their newest version only. */
 export const furtherAgents: readonly Agent[] = [opencode, qwenCode, cline, aider, miniSweAgent, llm];

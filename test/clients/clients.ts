@@ -73,6 +73,14 @@ export const pinnedLibraries: readonly Library[] = [
   library('pypi', 'pydantic-ai-slim', ['pydantic-ai-slim[openai]']),
 ];
 
+/** Those that also have a conversation over the responses surface. */
+export const responsesLibraries: readonly Library[] = [
+  library('npm', 'openai'),
+  library('npm', '@openai/agents', ['openai', 'zod']),
+  library('npm', '@ai-sdk/openai', ['ai']),
+  library('pypi', 'openai'),
+];
+
 /** Libraries that are tried at their newest version only. */
 export const furtherLibraries: readonly Library[] = [
   library('npm', '@ai-sdk/openai-compatible', ['ai']),

@@ -37,6 +37,7 @@ export async function openStage(behaviours: Readonly<Record<string, BehaviourInp
   const catalog = [backendManifest('backend-of-test-0', engine), ...manifests].join('');
   const weir = await startWeir({
     ...{ engines: [engine], unlimited: true, manifests: { 'catalog.yaml': catalog } },
+    env: { WEIR_RESPONSES: 'stateless' },
     secrets: models.map(({ id }) => id),
   });
   return {
@@ -78,9 +79,14 @@ export const seatAt = (
 /**
  * Runs a client to its end, which is to tell nothing of the engine. Of the environment it gets PATH and what is told, nothing
  * else: keys and settings of whoever runs this are none of its business. One that goes on for too long is ended with all
- * that it started.
+ * that it started. `interruption` is what a user does who presses Ctrl-C.
  */
-export async function runClient(weir: Weir, { command, env }: Launch, seat: Seat): Promise<Outcome> {
+export async function runClient(
+  weir: Weir,
+  { command, env }: Launch,
+  seat: Seat,
+  interruption?: AbortSignal,
+): Promise<Outcome> {
   const [program = '', ...parameters] = command;
   const path = [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter);
   const child = spawn(program, parameters, {
@@ -93,6 +99,7 @@ export async function runClient(weir: Weir, { command, env }: Launch, seat: Seat
     child.once('error', reject);
     child.once('exit', (code, signal) => resolve(code ?? signal));
   });
+  interruption?.addEventListener('abort', () => child.pid !== undefined && process.kill(-child.pid, 'SIGINT'));
   const limit = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), timeoutMs);
   try {
     const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
@@ -132,14 +139,19 @@ function readFile(path: string): string | undefined {
 }
 
 /** Has the conversation that one of programs/ knows for a library, and resolves with the JSON that it prints. */
-export async function talkThrough(weir: Weir, library: Library, seat: Seat): Promise<unknown> {
+export async function talkThrough(
+  weir: Weir,
+  library: Library,
+  seat: Seat,
+  program: 'libraries' | 'responses' = 'libraries',
+): Promise<unknown> {
   cpSync(join(import.meta.dirname, 'programs'), seat.work, { recursive: true });
   // Node looks for packages beside the program that imports them.
   if (library.registry === 'npm') symlinkSync(join(seat.installed, 'node_modules'), join(seat.work, 'node_modules'));
   const command =
     library.registry === 'npm'
-      ? [process.execPath, 'libraries.mjs', library.name]
-      : [join(seat.installed, 'bin', 'python'), 'libraries.py', library.name];
+      ? [process.execPath, `${program}.mjs`, library.name]
+      : [join(seat.installed, 'bin', 'python'), `${program}.py`, library.name];
   const env = { WEIR_ORIGIN: seat.origin, WEIR_KEY: seat.key, WEIR_MODEL: seat.model };
   const { code, stdout, stderr } = await runClient(weir, { command, env }, seat);
   if (code !== 0) throw new Error(`${library.name} ended with ${code}: ${stderr}${stdout}`);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Llama, startLlama } from '../support/llama.ts';
 import { type LedgerRow, startWeir, type Weir } from '../support/weir.ts';
-import { claudeCode, continueCli } from './agents.ts';
+import { claudeCode, codex, continueCli } from './agents.ts';
 import type { Agent } from './clients.ts';
 import { type Installation, installPinned } from './install.ts';
 import { makeFolders, removeFolders, runClient, seatAt } from './stage.ts';
@@ -44,7 +44,11 @@ beforeAll(async () => {
   // The model was made for 4096 tokens, an agent's tools alone are more. Of itself it would hardly ever end an answer.
   const long = ['--override-kv', `llama.context_length=int:${contextLength}`, '--logit-bias', '2+15'];
   llama = await startLlama({ parallel: 1, contextLength, extra: [...template, ...long] });
-  weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': catalog(llama.port) } });
+  weir = await startWeir({
+    unlimited: true,
+    manifests: { 'catalog.yaml': catalog(llama.port) },
+    env: { WEIR_RESPONSES: 'stateless' },
+  });
 });
 afterAll(async () => {
   await weir.close();
@@ -96,5 +100,10 @@ test('it is also answered where the engine is taken for one that has no such rul
 
 test('an agent that speaks chat is answered, at the first attempt', async () => {
   const rows = await converse(continueCli, 'strict/as-it-is');
+  expect(new Set(rows.map(({ attempts }) => attempts))).toEqual(new Set([1]));
+});
+
+test('the agent that speaks responses is answered, at the first attempt', async () => {
+  const rows = await converse(codex, 'strict/as-it-is');
   expect(new Set(rows.map(({ attempts }) => attempts))).toEqual(new Set([1]));
 });

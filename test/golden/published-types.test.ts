@@ -2,63 +2,25 @@
  * The tables of docs/messages.md beside what is really done, and beside what the format's own library names: a version of it that
  * brings a new block, tool, field or beta fails here until somebody has decided what becomes of that.
  */
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { errorBody, Failure } from '../../src/core/failure.ts';
 import type { Request } from '../../src/core/request.ts';
 import { dialects } from '../../src/dialects/dialects.ts';
+import { fieldsOf, fileOf, literalsOf, type Row, rowsOf, typesOf, unionOf } from './read-published.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const fileOf = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
 const page = fileOf('../../docs/messages.md');
 const library = fileOf('../../node_modules/@anthropic-ai/sdk/resources/beta/messages/messages.d.ts');
 const betaTypes = fileOf('../../node_modules/@anthropic-ai/sdk/resources/beta/beta.d.ts');
 
-interface Row {
-  /** The name as the page has it, without its marks. */
-  readonly name: string;
-  readonly treatment: string;
-  /** What stands in marks in the last cell. */
-  readonly quoted: readonly string[];
-}
-
-/** A table of the page, by the heading above it. */
-function rowsOf(heading: string): readonly Row[] {
-  const [, rest = ''] = page.split(`\n### ${heading}\n`);
-  const [section = ''] = rest.split(/\n##/);
-  return [...section.matchAll(/^\| (`.+?) \| ([a-z ]+) \| (.+) \|$/gm)].map(([, name = '', treatment = '', words = '']) => ({
-    ...{ name: name.replaceAll('`', ''), treatment },
-    quoted: [...words.matchAll(/`([^`]+)`/g)].map(([, quote = '']) => quote),
-  }));
-}
-
-const [blocks, tools, fields, betas] = ['Blocks', 'Tools', 'Fields', 'Betas'].map(rowsOf) as [readonly Row[], readonly Row[], readonly Row[], readonly Row[]];
-
-const literalsOf = (text: string): readonly string[] => [...text.matchAll(/'([^']+)'/g)].map(([, literal = '']) => literal);
-
-/** Members of a union of the library. */
-function unionOf(name: string): readonly string[] {
-  const [, members = ''] = new RegExp(`^export type ${name} = (.+);$`, 'm').exec(library) ?? [];
-  return members.split(' | ');
-}
-
-/** What an interface of the library has as its `type`. */
-function typesOf(name: string): readonly string[] {
-  const [, body = ''] = new RegExp(`^export interface ${name}(?: extends \\w+)? \\{\n(.+?)\n\\}`, 'ms').exec(library) ?? [];
-  const [, type = ''] = /^ {4}type\??: (.+);$/m.exec(body) ?? [];
-  const literals = literalsOf(type);
-  if (literals.length === 0) throw new Error(`${name} has no type: the library is written otherwise than this test reads it`);
-  return literals;
-}
-
-const [, requestFields = ''] = /^export interface MessageCreateParamsBase \{\n(.+?)\n\}/ms.exec(library) ?? [];
+const [blocks, tools, fields, betas] = ['Blocks', 'Tools', 'Fields', 'Betas'].map((heading) => rowsOf(page, heading)) as [readonly Row[], readonly Row[], readonly Row[], readonly Row[]];
 
 describe('the tables of published types', () => {
   it.each<readonly [string, readonly string[], readonly Row[], number]>([
-    ['blocks', [...unionOf('BetaContentBlockParam'), 'BetaToolReferenceBlockParam', 'BetaBrowserStateBlockParam'].flatMap(typesOf), blocks, 20],
-    ['tools', unionOf('BetaToolUnion').flatMap(typesOf), tools, 25],
-    ['fields', [...requestFields.matchAll(/^ {4}(\w+)\??: /gm)].map(([, name = '']) => name), fields, 20],
+    ['blocks', [...unionOf(library, 'BetaContentBlockParam'), 'BetaToolReferenceBlockParam', 'BetaBrowserStateBlockParam'].flatMap((name) => typesOf(library, name)), blocks, 20],
+    ['tools', unionOf(library, 'BetaToolUnion').flatMap((name) => typesOf(library, name)), tools, 25],
+    ['fields', fieldsOf(library, 'MessageCreateParamsBase'), fields, 20],
     ['betas', literalsOf(/export type AnthropicBeta = (.+);/.exec(betaTypes)?.[1] ?? ''), betas, 50],
   ])('name all %s of the library', (_, published, rows, atLeast) => {
     expect(published.length).toBeGreaterThan(atLeast);

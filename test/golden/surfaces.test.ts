@@ -1,17 +1,17 @@
 /**
- * Blocks, tools and system texts of both surfaces, both ways: `surfaces/<surface>-<subject>.json` holds requests by what they show,
+ * Blocks, items, tools and system texts of all surfaces, both ways: `surfaces/<surface>-<subject>.json` holds requests by what they show,
  * `<surface>-<subject>.out.json` what an engine gets of each, or the refusal, and what the caller gets when the model then calls the
  * tools as `calls` says, or answers in `events`. Adding a case is adding an entry; `npm run golden:write` writes the rest, to be reviewed.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { SystemMessages } from '../../src/core/capability.ts';
-import type { AskedAnswer, Dialect } from '../../src/core/dialect.ts';
+import { type AskedAnswer, type Dialect, surfaces } from '../../src/core/dialect.ts';
 import type { AnswerEvent, RelayedEvent } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { PreparedRequest } from '../../src/core/prompt.ts';
 import type { Request } from '../../src/core/request.ts';
-import type { SearchSeal } from '../../src/core/web-search.ts';
+import type { SearchSeal, TraceSeal } from '../../src/core/web-search.ts';
 import { dialects } from '../../src/dialects/dialects.ts';
 import { createJsonReader } from '../../src/dialects/engine/read-response.ts';
 import { capabilitiesOf } from '../../src/engines/engines.ts';
@@ -19,8 +19,6 @@ import { prepareHere } from '../../src/request/prepare.ts';
 import { makePlan } from '../../src/routing/plan.ts';
 import { modelOf, routeOf, snapshotOf } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';
-
-const { chat, messages } = dialects;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -34,13 +32,20 @@ const folder = openGoldenFolder('surfaces');
 const files = folder.cases('.json');
 const casesOf = (file: string): readonly (readonly [string, Case])[] =>
   Object.entries(JSON.parse(readFileSync(folder.path(`${file}.json`), 'utf8')) as Readonly<Record<string, Case>>);
-const dialectOf = (file: string): Dialect => (file.startsWith('chat-') ? chat : messages);
+const dialectOf = (file: string): Dialect => {
+  const surface = surfaces.find((name) => file.startsWith(`${name}-`));
+  if (surface === undefined) throw new Error(`${file} begins with the name of no surface`);
+  return dialects[surface];
+};
 
-const good = { model: 'demo/tiny', max_tokens: 100, messages: [{ role: 'user', content: 'Hi.' }] };
-const bodyOf = ({ calls: _, events: __, ...fields }: Case): Json => ({ ...good, ...fields });
+const messagesBody = { model: 'demo/tiny', max_tokens: 100, messages: [{ role: 'user', content: 'Hi.' }] };
+const good = { chat: messagesBody, messages: messagesBody, responses: { model: 'demo/tiny', input: 'Hi.' } };
+const bodyOf = ({ surface }: Dialect, { calls: _, events: __, ...fields }: Case): Json => ({ ...good[surface], ...fields });
 
-/** Opens `source 3` and `number 3`, and nothing else. */
-const seal: SearchSeal = {
+/** Opens `source 3`, `number 3` and what begins with `trace`, and nothing else. */
+const seal: SearchSeal & TraceSeal = {
+  sealTrace: (text) => `trace ${text}`,
+  openTrace: (token) => (token.startsWith('trace ') ? token.slice(6) : undefined),
   sealSource: ({ number }) => `source ${number}`,
   openSource: (token) => (token === 'source 3' ? { number: 3, url: 'https://3.example/', title: 'T3', text: 'Low.' } : undefined),
   sealNumber: (number) => `number ${number}`,
@@ -91,19 +96,21 @@ const countPrompt = (): Promise<never> => Promise.reject(new Error('nothing to c
 function answered(dialect: Dialect, asked: AskedAnswer, events: readonly RelayedEvent[]): Json {
   const identity = { id: `${dialect.idPrefixes.request}1`, created: 1_780_000_000, model: 'demo/tiny' };
   const bill = { usage: { promptTokens: 9, completionTokens: 5 }, cost: 0n };
-  const whole = dialect.createJsonWriter(identity, asked);
+  const whole = dialect.createJsonWriter(identity, asked, { traces: seal });
   whole.push(events);
-  const { choices, content, stop_reason, stop_sequence } = JSON.parse(whole.finish(bill)) as Json;
-  const stream = dialect.createStreamWriter(identity, asked);
+  const { choices, content, stop_reason, stop_sequence, status, output, incomplete_details } = JSON.parse(whole.finish(bill)) as Json;
+  const stream = dialect.createStreamWriter(identity, asked, { traces: seal });
   const frames = [...events.map((event) => stream.push([event])), stream.finish(bill)].join('').split('\n\n');
-  const data = frames.map((frame) => frame.replace(/^(?:event: \w+\n)?data: /, '')).filter((text) => text.startsWith('{'));
-  return { caller: { choices, content, stop_reason, stop_sequence }, 'caller on a stream': data.map(shownOf) };
+  const data = frames.map((frame) => frame.replace(/^(?:event: [\w.]+\n)?data: /, '')).filter((text) => text.startsWith('{'));
+  const caller = { choices, content, stop_reason, stop_sequence, status, output, incomplete_details };
+  return { caller, 'caller on a stream': data.map(shownOf) };
 }
 
 /** An event of a stream, without what every one of them carries. */
 function shownOf(data: string): unknown {
   const { id: _, object: __, created: ___, model: ____, system_fingerprint: _____, ...event } = JSON.parse(data) as Json;
-  return event;
+  // The whole response is shown once, as the answer in one piece.
+  return 'response' in event ? { ...event, response: (event['response'] as Json)['status'] } : event;
 }
 
 /** What something gives, or the refusal that it throws as the caller gets it. */
@@ -118,7 +125,7 @@ function shownOrRefused(dialect: Dialect, give: () => Json): Json {
 
 function show(dialect: Dialect, test: Case): Json {
   return shownOrRefused(dialect, () => {
-    const prepared = prepareHere(Buffer.from(JSON.stringify(bodyOf(test))), { surface: dialect.surface, seal, countPrompt });
+    const prepared = prepareHere(Buffer.from(JSON.stringify(bodyOf(dialect, test))), { surface: dialect.surface, seal, traces: seal, countPrompt });
     const events = test.events ?? (test.calls === undefined ? undefined : callsRead(test.calls, prepared.request));
     return {
       ...(test.events === undefined ? inputOf(dialect, prepared) : {}),
@@ -139,7 +146,7 @@ function print(value: unknown, depth = 0): string {
   return lines.length === 0 ? `${open}${close}` : `${open}\n${lines.join(',\n')}\n${' '.repeat(depth)}${close}`;
 }
 
-describe('what engines and callers get on both surfaces', () => {
+describe('what engines and callers get on all surfaces', () => {
   it.each(files)('%s', async (file) => {
     const shown = Object.fromEntries(casesOf(file).map(([name, test]) => [name, show(dialectOf(file), test)]));
     await expect(`${print(shown)}\n`).toMatchFileSnapshot(folder.path(`${file}.out.json`));
@@ -148,7 +155,7 @@ describe('what engines and callers get on both surfaces', () => {
   it.each(files)('%s: a name that a model calls is one of those that it was shown', (file) => {
     for (const [name, { calls = [], ...test }] of casesOf(file)) {
       if (calls.length === 0) continue;
-      const { tools } = dialectOf(file).readRequest(bodyOf(test), { seal });
+      const { tools } = dialectOf(file).readRequest(bodyOf(dialectOf(file), test), { seal });
       expect(tools.map((tool) => tool.name), name).toEqual(expect.arrayContaining(calls.map((call) => call.name)));
     }
   });

@@ -136,6 +136,11 @@ const matrix: Readonly<Record<string, object>> = {
     ...{ replicas: 2, ...stores },
     webSearch: { provider: 'brave', existingSecret: { name: 'brave' }, sealSecret: { name: 'seal' } },
   },
+  'the responses surface': { responses: { enabled: true } },
+  'the responses surface, on many pods': {
+    ...{ replicas: 2, ...stores },
+    ...{ responses: { enabled: true }, webSearch: { sealSecret: { name: 'seal' } } },
+  },
   'watched and fenced': {
     metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' }, interval: '15s' } },
     networkPolicy: {
@@ -230,6 +235,10 @@ const refused: readonly (readonly [object, string])[] = [
   [
     { webSearch: { provider: 'searxng', url: 'http://searxng' }, ...stores },
     'webSearch.sealSecret.name: pods that share accounts must share the keys',
+  ],
+  [
+    { responses: { enabled: true }, ...stores },
+    'webSearch.sealSecret.name: responses.enabled, with pods that share accounts, needs the keys',
   ],
   [{ ingress: { enabled: true } }, 'ingress.host: expected the name that callers use'],
   [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs: expected at least one Gateway'],

@@ -1,3 +1,4 @@
+import { surfaces } from '../../src/core/dialect.ts';
 import { Buffer } from 'node:buffer';
 import { createAddressGate } from '../../src/admission/address-gate.ts';
 import { overloadLimits } from '../../src/admission/overload.ts';
@@ -121,6 +122,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       ...{ store: opened, clock, limits, uploads, upstream, snapshots, health, looksLikeKey, hashKey },
       gate: createAddressGate({ clock }),
       tokenizers: noTokenizers,
+      surfaces,
       idleMs: 30_000,
       keepAliveMs: 15_000,
       load: idleLoad,

@@ -1,3 +1,4 @@
+import { surfaces } from '../../src/core/dialect.ts';
 import { expect } from 'vitest';
 import type { Credential, Outcome } from '../../src/core/account.ts';
 import type { RequestHead } from '../../src/core/exchange.ts';
@@ -139,6 +140,7 @@ export function begin(options: BeginOptions = {}) {
       store,
       clock,
       limits,
+      surfaces,
       gate: createAddressGate({ clock }),
       uploads,
       upstream,

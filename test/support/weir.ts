@@ -13,6 +13,7 @@ import type { ProgrammableEngine } from '../programmable-engine/engine.ts';
 import { metricIn } from './metric-in.ts';
 import { roomyKey } from './roomy-key.ts';
 import { checkMessagesStream } from './messages-stream-checker.ts';
+import { checkResponsesStream } from './responses-stream-checker.ts';
 import { recordFetch } from './recorded-fetch.ts';
 import { compileCache, runWeir } from './run-weir.ts';
 import { socketsIn } from './start.ts';
@@ -196,7 +197,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   };
   // Its own pool, so that nothing is left open when the file is over.
   const dispatcher = new Agent({ keepAliveTimeout: 1000, connections: null, bodyTimeout: 0, headersTimeout: 0 });
-  const { fetch, texts, messagesStreams } = recordFetch(dispatcher);
+  const { fetch, texts, namedStreams } = recordFetch(dispatcher);
   const watched: (() => string)[] = [];
   let closing: Promise<void> | undefined;
   const secrets = [
@@ -289,7 +290,8 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     await dispatcher.close();
     const received = [...texts(), ...watched.map((text) => text())];
     for (const text of received) for (const secret of secrets) expect(text).not.toContain(secret);
-    for (const stream of messagesStreams()) checkMessagesStream(stream);
+    for (const stream of namedStreams('messages')) checkMessagesStream(stream);
+    for (const stream of namedStreams('responses')) checkResponsesStream(stream);
     expect(metrics).not.toContain(canary);
     expect(output.printed()).not.toContain(canary);
     for (const file of filesBelow(data)) expect(readFileSync(file).includes(canary), file).toBe(false);

@@ -116,6 +116,9 @@ app.kubernetes.io/component: {{ ternary "portal" "gateway" (ne (include "weir.po
 {{- fail "webSearch.sealSecret.name: pods that share accounts must share the keys that seal what was found; expected a Secret that holds them." -}}
 {{- end -}}
 {{- end -}}
+{{- if and $values.responses.enabled (not $values.webSearch.sealSecret.name) (or (include "weir.hasDatabase" $) (include "weir.hasValkey" $)) -}}
+{{- fail "webSearch.sealSecret.name: responses.enabled, with pods that share accounts, needs the keys that seal reasoning to be shared; expected a Secret that holds them." -}}
+{{- end -}}
 {{- with $values.portal -}}
 {{- if and .ingress.enabled (not .ingress.host) -}}{{- fail "portal.ingress.host: expected the name that people use." -}}{{- end -}}
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}{{- fail "portal.httpRoute.parentRefs: expected at least one Gateway." -}}{{- end -}}
@@ -124,7 +127,7 @@ app.kubernetes.io/component: {{ ternary "portal" "gateway" (ne (include "weir.po
 {{- if and .oidc.issuer (not .oidc.clientId) -}}{{- fail "portal.oidc.clientId: expected the name that the provider knows the portal by." -}}{{- end -}}
 {{- if and .oidc.issuer (not (include "weir.portalUrl" $)) -}}{{- fail "portal.url: expected where browsers reach the portal, to which the OpenID provider sends them back." -}}{{- end -}}
 {{- end -}}
-{{- $own := list "SERVICES" "ADMIN_HOST" "ADMIN_PORT" "ADMIN_TOKEN_FILE" "ADMIN_TRUSTED_HOPS" "PUBLIC_URL" "REPLICAS" "WEB_SEARCH" "WEB_SEARCH_PRICE" "SEAL_KEY_FILE" "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "EDGE_HOST" "TRUSTED_HOPS" "CONNECTIONS_PER_ADDRESS" "UNAUTHENTICATED_IDLE_SECONDS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" "ENVOY_OPS_PORT" -}}
+{{- $own := list "SERVICES" "ADMIN_HOST" "ADMIN_PORT" "ADMIN_TOKEN_FILE" "ADMIN_TRUSTED_HOPS" "PUBLIC_URL" "REPLICAS" "RESPONSES" "WEB_SEARCH" "WEB_SEARCH_PRICE" "SEAL_KEY_FILE" "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "EDGE_HOST" "TRUSTED_HOPS" "CONNECTIONS_PER_ADDRESS" "UNAUTHENTICATED_IDLE_SECONDS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" "ENVOY_OPS_PORT" -}}
 {{- range $values.extraEnv -}}
 {{- if has (trimPrefix "WEIR_" .name) $own -}}
 {{- fail (printf "extraEnv: %s is set by the chart; it has a value of its own, or must not be changed." .name) -}}

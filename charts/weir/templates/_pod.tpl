@@ -113,6 +113,9 @@ spec:
         - --memory=$(ENVOY_MEMORY)
       env:
         - {name: WEIR_RUN, value: /run/weir}
+        {{- if .Values.responses.enabled }}
+        - {name: WEIR_RESPONSES, value: stateless}
+        {{- end }}
         - {name: WEIR_TRUSTED_HOPS, value: {{ .Values.edge.trustedHops | quote }}}
         - {name: WEIR_CONNECTIONS_PER_ADDRESS, value: {{ .Values.edge.connectionsPerAddress | int | quote }}}
         - {name: WEIR_UNAUTHENTICATED_IDLE_SECONDS, value: {{ .Values.edge.unauthenticatedIdleSeconds | quote }}}
@@ -207,6 +210,9 @@ spec:
         {{- if include "weir.hasValkey" . }}
         {{- include "weir.urlVariable" (dict "variable" "WEIR_VALKEY_URL" "store" .Values.valkey "key" "valkey" "release" (include "weir.name" .)) | nindent 8 }}
         - {name: WEIR_REPLICAS, value: {{ ternary .Values.autoscaling.minReplicas .Values.replicas .Values.autoscaling.enabled | int | quote }}}
+        {{- end }}
+        {{- if .Values.responses.enabled }}
+        - {name: WEIR_RESPONSES, value: stateless}
         {{- end }}
         {{- with .Values.webSearch }}{{ if .provider }}
         - {name: WEIR_WEB_SEARCH, value: {{ printf "%s:%s" .provider (ternary .url "/etc/weir/search/key" (eq .provider "searxng")) | quote }}}

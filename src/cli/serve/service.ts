@@ -56,6 +56,7 @@ import { createErrorCounts } from '../../telemetry/error-counts.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from '../../control/follow-endpoints.ts';
+import { servedSurfaces } from '../../core/api-paths.ts';
 import { renderCatalog } from '../../control/live-catalog.ts';
 import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
 import { openProblems } from '../../control/observe-problems.ts';
@@ -230,8 +231,7 @@ export async function startService(
     uploads,
     gate: addresses,
     limits,
-    looksLikeKey,
-    hashKey,
+    ...{ looksLikeKey, hashKey },
     sharedSecret: store.secret,
     abuseContact: settings.WEIR_ABUSE_CONTACT,
     snapshots: catalog.snapshots,
@@ -244,7 +244,7 @@ export async function startService(
               surface,
               ...reading,
               countPrompt: tokenizers.countPrompt,
-              ...(search && { seal: search.seal }),
+              ...(search && { seal: search.seal, traces: search.seal }),
             }),
           )
         : worker.prepare(body, surface),
@@ -257,7 +257,7 @@ export async function startService(
     structureRetries: createStructureRetries({ clock: systemClock }),
     placement: createSystemPlacement(),
     structures,
-    search,
+    ...{ search, traces: search?.seal, surfaces: servedSurfaces(settings) },
     telemetry: createTelemetry(log, { clock: systemClock, metrics, measured, errors, stories }),
     clock: systemClock,
     random: Math.random,

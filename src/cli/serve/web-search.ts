@@ -4,7 +4,7 @@ import { sealFiles, type Settings } from '../../settings.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
 import { openSeal } from '../../web-search/seal/seal.ts';
 
-/** Opens the provider and the seal. Without a provider, results that were sealed earlier can still be opened. */
+/** Opens the provider and the seal. Without a provider, results that were sealed earlier can still be opened. Reasoning is sealed in the same way. */
 export async function openWebSearch(settings: Settings, upstream: Upstream) {
   const { WEIR_WEB_SEARCH: provider, WEIR_WEB_SEARCH_PRICE: price } = settings;
   const found = provider === undefined ? undefined : await openSearch(provider, { upstream, clock: systemClock });

@@ -61,6 +61,15 @@ test('several services share accounts and limits', () => {
   expect(readStartOptions(['--replicas', '1'], {})?.replicas).toBe(1);
 });
 
+test('reads the third surface from its flag or its setting', () => {
+  const responses = (argv: readonly string[], env: Readonly<Record<string, string>>) =>
+    readStartOptions(argv, env)?.settings.WEIR_RESPONSES;
+  expect(responses([], {})).toBe('off');
+  expect(responses(['--responses'], {})).toBe('stateless');
+  expect(responses([], { WEIR_RESPONSES: 'stateless' })).toBe('stateless');
+  expect(responses(['--responses'], { WEIR_RESPONSES: 'off' })).toBe('stateless');
+});
+
 test.each([
   ['0', shared, '--replicas: expected a whole number from 1 to 64, got "0"'],
   ['65', shared, '--replicas: expected'],

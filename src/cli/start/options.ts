@@ -50,6 +50,7 @@ Starts the gateway on this machine: Envoy, the service and, by default, the port
   --data DIR              folder for accounts, ledger, journal, logs and sockets (default ${usualData})
   --replicas N            services behind the one Envoy, for a machine of many cores; from 2 on with WEIR_DATABASE_URL
                           (PostgreSQL) and WEIR_VALKEY_URL (default 1)
+  --responses             serve POST /v1/responses, too (or WEIR_RESPONSES=stateless)
   --no-demo               no demo engine, demo workspace or demo key
   --no-portal             no portal
   --help                  this text
@@ -72,6 +73,7 @@ const flags = {
   port: { type: 'string', default: '8080' },
   data: { type: 'string' },
   replicas: { type: 'string', default: '1' },
+  responses: { type: 'boolean', default: false },
   'no-demo': { type: 'boolean', default: false },
   'no-portal': { type: 'boolean', default: false },
   kubernetes: { type: 'boolean', default: false },
@@ -90,7 +92,7 @@ export function readStartOptions(argv: readonly string[], env: Environment): Sta
   if (!/^\d+$/.test(values.port) || port > 65_535) {
     throw new StartRefusal(`--port: expected a number from 0 to 65535, got "${values.port}".`);
   }
-  const settings = readSettings(env);
+  const settings = readSettings(values.responses ? { ...env, WEIR_RESPONSES: 'stateless' } : env);
   // npm runs scripts in the package's folder, but a path is relative to the folder in which the command was typed.
   const typedIn = env['npm_lifecycle_event'] === 'start' ? (env['INIT_CWD'] ?? '.') : '.';
   const { WEIR_DATABASE_URL: url, WEIR_DATA: dataSetting } = settings;

@@ -64,7 +64,8 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   await using stack = new AsyncDisposableStack();
   const graceOf = (graceMs: number): number => (now.aborted ? shortGraceMs : graceMs);
 
-  const edge = readEdgeSettings(process.env, { defaultHost: '127.0.0.1', openFiles: openFilesLimit() });
+  const env = { ...process.env, WEIR_RESPONSES: settings.WEIR_RESPONSES };
+  const edge = readEdgeSettings(env, { defaultHost: '127.0.0.1', openFiles: openFilesLimit() });
   const folders = await takeFolders(data, report);
   stack.defer(folders.release);
   stack.defer(keepLogsSmall(folders.logs, systemClock));

@@ -3,10 +3,11 @@ import { readModelName } from '../../core/model-name.ts';
 import { type ParameterName, parameterNames, parameters, type Sampling } from '../../core/parameters.ts';
 import type { Content, Message, Request, ResponseFormat, ToolCall } from '../../core/request.ts';
 import { contentOf } from '../content.ts';
+import { customArguments } from '../custom-tools.ts';
 import { samplingOf } from '../parameter-fields.ts';
 import { inertFields, parseBody, present } from '../read-body.ts';
 import { readReasoning } from './read-reasoning.ts';
-import { customInput, readTools } from './read-tools.ts';
+import { readTools } from './read-tools.ts';
 import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
 
 /**
@@ -81,7 +82,7 @@ type WireCall = NonNullable<Extract<ChatMessage, { role: 'assistant' }>['tool_ca
 
 function readCall(call: WireCall): ToolCall {
   if (call.type !== 'custom') return { id: call.id, ...call.function };
-  return { id: call.id, name: call.custom.name, arguments: JSON.stringify({ [customInput]: call.custom.input }) };
+  return { id: call.id, name: call.custom.name, arguments: customArguments(call.custom.input) };
 }
 
 /**

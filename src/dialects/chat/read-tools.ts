@@ -1,5 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { CallFormat, Tool, ToolChoice } from '../../core/request.ts';
+import { customTool } from '../custom-tools.ts';
 import { present } from '../read-body.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -7,9 +8,6 @@ type WireTool = NonNullable<ChatBody['tools']>[number];
 type WireFunction = NonNullable<ChatBody['functions']>[number];
 type NamedTool = { readonly type: 'function'; readonly function: { readonly name: string } } | NamedCustomTool;
 type NamedCustomTool = { readonly type: 'custom'; readonly custom: { readonly name: string } };
-
-/** Name of the one argument of a custom tool, which is a function to the engine. */
-export const customInput = 'input';
 
 const nameOf = (tool: NamedTool): string => (tool.type === 'function' ? tool.function.name : tool.custom.name);
 
@@ -19,14 +17,8 @@ function readFunction({ name, description, parameters, strict }: WireFunction): 
 
 function readTool(tool: WireTool): Tool {
   if (tool.type === 'function') return readFunction(tool.function);
-  // No engine has tools that take free text: the text becomes the one argument of a function.
   const { name, description } = tool.custom;
-  const properties = { [customInput]: { type: 'string', description: 'The text that the tool takes.' } };
-  return {
-    name,
-    ...present({ description }),
-    parameters: { type: 'object', properties, required: [customInput], additionalProperties: false },
-  };
+  return customTool({ name, description: description ?? null });
 }
 
 /** The tools of a request, in either of the format's versions. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { byType, jsonObject, listOf } from '../../core/body-schema.ts';
+import { fileText } from '../file-text.ts';
 import { chatFields } from '../parameter-fields.ts';
 import { reasoningFields } from './read-reasoning.ts';
 import { imageDetails, toolChoiceWords } from '../../core/request.ts';
@@ -20,39 +21,12 @@ const imagePart = z.object({
 });
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() });
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-/** The text of a `data:text/…` URL (RFC 2397), base64 or percent-encoded. Undefined for any other URL, and when it is not UTF-8. */
-function textOfDataUrl(url: string): string | undefined {
-  const comma = url.indexOf(',');
-  const [type = '', ...parameters] = url.slice(0, comma).toLowerCase().split(';');
-  if (comma === -1 || !/^data:(?:text\/[\w.+-]+|application\/(?:json|xml|x-ndjson|yaml))?$/.test(type))
-    return undefined;
-  const data = url.slice(comma + 1);
-  try {
-    return parameters.includes('base64') ? utf8.decode(Uint8Array.fromBase64(data)) : decodeURIComponent(data);
-  } catch {
-    return undefined;
-  }
-}
-
 /** A file whose text is in the request. `file_data` is read from a `data:text/…` URL. */
 const filePart = z.object({
   type: z.literal('file'),
   file: z.object({
     filename: z.string().nullish(),
-    file_data: z
-      .string('expected the content of a text file as a data:text/… URL: files are not kept here')
-      .transform((data, context) => {
-        const text = textOfDataUrl(data);
-        if (text !== undefined) return text;
-        context.addIssue({
-          code: 'custom',
-          message:
-            'expected text, as a data:text/… URL in UTF-8: send other files as their text, or their pages as images',
-        });
-        return z.NEVER;
-      }),
+    file_data: fileText,
   }),
 });
 

@@ -1,7 +1,6 @@
 import type { AnswerEvent } from '../../core/event.ts';
 import type { CallFormat } from '../../core/request.ts';
-import { isObject, parseJson } from '../../core/json.ts';
-import { customInput } from './read-tools.ts';
+import { customInputOf } from '../custom-tools.ts';
 
 type ToolStart = Extract<AnswerEvent, { readonly type: 'tool-start' }>;
 type ToolDelta = Extract<AnswerEvent, { readonly type: 'tool-delta' }>;
@@ -87,11 +86,4 @@ function customCalls(names: readonly string[]): CallWriter {
     }),
     finishReason: (reason) => reason,
   };
-}
-
-/** Returns the input of a custom tool: the one argument of the function that replaced the tool for the engine. */
-function customInputOf(text: string): string {
-  const value = parseJson(text);
-  const input = isObject(value) ? value[customInput] : undefined;
-  return typeof input === 'string' ? input : text;
 }

@@ -1,8 +1,9 @@
 import { Failure } from '../../core/failure.ts';
 import type { Tool, ToolChoice } from '../../core/request.ts';
 import { type Citing, webSearchTool } from '../search-words.ts';
-import { type SearchDomains, type WebSearchAsk, webSearchName } from '../../core/web-search.ts';
+import { type WebSearchAsk, webSearchName } from '../../core/web-search.ts';
 import { present } from '../read-body.ts';
+import { readDomains, readLocation } from '../search-fields.ts';
 import type { MessagesBody } from './schema.ts';
 import type { ClientToolAsk, FunctionTool, SearchTool, WireTool } from './tool-schema.ts';
 
@@ -66,19 +67,11 @@ export function readToolChoice(choice: MessagesBody['tool_choice'], tools: reado
 const isClientTool = (tool: WireTool): tool is ClientToolAsk => 'known' in tool;
 const isSearch = (tool: WireTool): tool is SearchTool => !('input_schema' in tool) && !isClientTool(tool);
 
-function domainsOf({ allowed_domains: allowed, blocked_domains: blocked }: SearchTool): SearchDomains | undefined {
-  if (allowed?.length) return { kind: 'allowed', names: allowed };
-  return blocked?.length ? { kind: 'blocked', names: blocked } : undefined;
-}
-
 function readSearch(tool: SearchTool): WebSearchAsk {
-  const { max_uses: maxUses, user_location: location } = tool;
-  const { city, region, country, timezone } = location ?? {};
-  const place = present({ city, region, country: country?.toUpperCase(), timezone });
   return {
-    maxUses: maxUses ?? undefined,
-    domains: domainsOf(tool),
-    location: Object.keys(place).length === 0 ? undefined : place,
+    maxUses: tool.max_uses ?? undefined,
+    domains: readDomains(tool.allowed_domains, tool.blocked_domains),
+    location: readLocation(tool.user_location),
   };
 }
 

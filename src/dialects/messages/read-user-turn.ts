@@ -1,5 +1,6 @@
 import type { ImagePart, Message, TextPart } from '../../core/request.ts';
-import { contentOf, contentText, type Part, textPart } from '../content.ts';
+import { contentOf, type Part, textPart } from '../content.ts';
+import { notRead, toolResult, type ToolResult } from '../tool-result.ts';
 import type { DocumentBlock, ImageBlock, ResultBlock, SearchResultPage, ToolResultBlock, UserBlock } from './schema.ts';
 
 /**
@@ -41,19 +42,9 @@ export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
 const failedText = (text: string): string =>
   text === '' || /^\W*error\b/i.test(text) ? text || 'Error' : `Error: ${text}`;
 
-/** Reads a tool result. Engines take only text in it, so its images follow in the user's message. */
-function readToolResult({ tool_use_id: toolCallId, content, is_error: failed }: ToolResultBlock): {
-  readonly message: Message;
-  readonly images: readonly Part[];
-} {
+function readToolResult({ tool_use_id: toolCallId, content, is_error: failed }: ToolResultBlock): ToolResult {
   const parts = typeof content === 'string' ? [textPart(content)] : joinBlocks((content ?? []).map(readResultBlock));
-  const text = contentText(parts);
-  const images = parts.filter((part) => part.type === 'image');
-  const said = text === '' && images.length > 0 ? 'The result is shown in the next message.' : text;
-  return {
-    message: { role: 'tool', toolCallId, content: failed === true ? failedText(said) : said },
-    images: images.length === 0 ? [] : [textPart(`Result of the tool call ${toolCallId}:`), ...images],
-  };
+  return toolResult(toolCallId, parts, failed === true ? failedText : undefined);
 }
 
 function readImage({ source }: ImageBlock): ImagePart {
@@ -90,9 +81,6 @@ function joinBlocks(blocks: readonly { readonly parts: readonly Part[]; readonly
     at > 0 && (isParagraph || blocks[at - 1]?.isParagraph === true) ? [textPart('\n\n'), ...parts] : parts,
   );
 }
-
-/** The text that replaces a block that the model cannot read. */
-const notRead = (what: string): string => `[${what} stood here. This model cannot read it.]`;
 
 function describeImage(block: ImageBlock): string {
   return notRead(block.source.type === 'base64' ? `An image (${block.source.media_type})` : 'An image');

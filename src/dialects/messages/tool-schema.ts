@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { isObject } from '../../core/json.ts';
-import { isSite, webSearchName } from '../../core/web-search.ts';
-import { jsonObject, listOf, reportIssues } from '../../core/body-schema.ts';
+import { webSearchName } from '../../core/web-search.ts';
+import { jsonObject, reportIssues } from '../../core/body-schema.ts';
+import { sites, userLocation } from '../search-fields.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
 
 /** A deferred tool is hidden from the model until the conversation names it. */
@@ -28,13 +29,6 @@ const clientTool = z.object({
   enable_zoom: z.boolean().nullish(),
 });
 
-const sites = listOf(
-  z.string().max(500).refine(isSite, 'expected a site such as example.com or example.com/docs, without https://'),
-  { max: 1000 },
-);
-
-const place = z.string().max(255);
-
 /** The web search of any version: `web_search_20250305` and later ones have the same fields (docs/reference/engines.md §2). */
 const searchTool = z
   .object({
@@ -43,18 +37,7 @@ const searchTool = z
     max_uses: z.int().min(1).nullish(),
     allowed_domains: sites.nullish(),
     blocked_domains: sites.nullish(),
-    user_location: z
-      .object({
-        type: z.literal('approximate').nullish(),
-        city: place.nullish(),
-        region: place.nullish(),
-        country: z
-          .string()
-          .regex(/^[A-Za-z]{2}$/, 'expected a country of two letters, such as CH')
-          .nullish(),
-        timezone: place.nullish(),
-      })
-      .nullish(),
+    user_location: userLocation.nullish(),
   })
   .refine(({ allowed_domains: allowed, blocked_domains: blocked }) => !allowed?.length || !blocked?.length, {
     path: ['blocked_domains'],

@@ -1,3 +1,5 @@
+import { usualSurfaces } from '../../core/api-paths.ts';
+import type { Surface } from '../../core/dialect.ts';
 import type { TraceSampling } from '../../core/trace.ts';
 import { type ConnectionLimits, connectionFilters, requestFilters } from './connection-limits.ts';
 import { runFolder } from './run-folder.ts';
@@ -24,6 +26,8 @@ export interface EdgeOptions {
   readonly flood?: { readonly perSecond: number; readonly burst: number };
   /** `GET /v1/models` per client address (docs/reference/api.md §8). Default 60 a minute, burst 120. */
   readonly models?: { readonly perMinute: number; readonly burst: number };
+  /** Surfaces that are served. Default: those that every deployment serves. */
+  readonly surfaces?: readonly Surface[] | undefined;
   /** Services that the edge hands its requests to, each on a socket of its own. Default: one. */
   readonly services?: number | undefined;
   /** Which traces are recorded. Undefined: Envoy has no tracer. */
@@ -78,6 +82,7 @@ const socketOptions: readonly ConfigObject[] = [
 ];
 
 function connectionManager(options: EdgeOptions, connectionsModule: string): ConfigObject {
+  const { surfaces = usualSurfaces } = options;
   return extension(
     'envoy.filters.network.http_connection_manager',
     'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
@@ -85,8 +90,8 @@ function connectionManager(options: EdgeOptions, connectionsModule: string): Con
       stat_prefix: 'edge',
       // HTTP/1.1, or HTTP/2 by ALPN or prior knowledge.
       codec_type: 'AUTO',
-      route_config: edgeRoutes(options.models ?? { perMinute: 60, burst: 120 }),
-      local_reply_config: ownReplies(),
+      route_config: edgeRoutes(options.models ?? { perMinute: 60, burst: 120 }, surfaces),
+      local_reply_config: ownReplies(surfaces),
       ...(options.tracing === undefined ? {} : { tracing: edgeTracing(options.tracing) }),
       ...identity(options.trustedHops),
       ...pathRules,

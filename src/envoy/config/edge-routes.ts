@@ -1,16 +1,17 @@
+import { answerPaths } from '../../core/api-paths.ts';
+import type { Surface } from '../../core/dialect.ts';
 import { extension, type Json, type ConfigObject, typed } from './typed.ts';
 
 export const extprocFilter = 'weir.service';
 
-/** Every path and method of the API (docs/reference/api.md §4). Query strings do not matter. */
-const served = [
-  { method: { exact: 'POST' }, path: '/v1/chat/completions' },
-  { method: { exact: 'POST' }, path: '/v1/messages' },
-  { method: { safe_regex: { regex: 'GET|HEAD' } }, path: '/healthz' },
-] as const;
-
-/** Routes of the edge: the service answers the paths of the API, and Envoy itself answers 404 to everything else. */
-export function edgeRoutes(models: { readonly perMinute: number; readonly burst: number }): ConfigObject {
+/**
+ * Routes of the edge: the service answers the paths of the API (docs/reference/api.md §4), and Envoy itself answers 404 to everything
+ * else. Query strings do not matter.
+ */
+export function edgeRoutes(
+  models: { readonly perMinute: number; readonly burst: number },
+  surfaces: readonly Surface[],
+): ConfigObject {
   const catalog = { [modelsFilter]: modelsLimit(models) };
   return {
     name: 'edge',
@@ -24,7 +25,8 @@ export function edgeRoutes(models: { readonly perMinute: number; readonly burst:
             match: { prefix: '/', headers: [{ name: ':authority', string_match: { contains: ',' } }] },
             direct_response: { status: 400 },
           },
-          ...served.map(({ method, path }) => toService(method, path)),
+          ...surfaces.map((surface) => toService({ exact: 'POST' }, answerPaths[surface])),
+          toService({ safe_regex: { regex: 'GET|HEAD' } }, '/healthz'),
           // One route for all methods, including the preflight of browsers: each route would have a bucket of its own.
           toService({ safe_regex: { regex: 'GET|HEAD|OPTIONS' } }, '/v1/models', catalog),
           { match: { prefix: '/' }, direct_response: { status: 404 } },

@@ -1,4 +1,5 @@
 import { longestShownPath, nothingAt } from '../../core/api-paths.ts';
+import type { Surface } from '../../core/dialect.ts';
 import { type Json, type ConfigObject, typed } from './typed.ts';
 import type { ErrorType } from '../../core/failure.ts';
 
@@ -14,13 +15,13 @@ interface OwnReply {
 const rejected = { status: 400, type: 'invalid_request_error' } as const;
 
 /** Every status that Envoy sends by itself, and what the caller gets instead. 500 and 504 never reach a caller. */
-const replies: readonly OwnReply[] = [
+const repliesFor = (surfaces: readonly Surface[]): readonly OwnReply[] => [
   {
     from: [404],
     status: 404,
     type: 'invalid_request_error',
     // The path without its query, which may hold a secret. Envoy escapes the path for JSON.
-    message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${longestShownPath}%`),
+    message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${longestShownPath}%`, surfaces),
   },
   {
     from: [429],
@@ -76,12 +77,14 @@ const fromService: ConfigObject = {
 };
 
 /** Gives every reply that Envoy makes by itself at the edge the envelope of the API. The first mapper that matches wins. */
-export function ownReplies(): ConfigObject {
+export function ownReplies(surfaces: readonly Surface[]): ConfigObject {
   return {
     mappers: [
       fromService,
       tooLarge,
-      ...replies.flatMap((reply) => reply.from.flatMap((status) => mappers(statusIs('EQ', status), reply))),
+      ...repliesFor(surfaces).flatMap((reply) =>
+        reply.from.flatMap((status) => mappers(statusIs('EQ', status), reply)),
+      ),
       ...mappers(statusIs('GE', 500), away),
       ...mappers(statusIs('GE', 400), malformed),
     ],

@@ -35,6 +35,11 @@ describe('a token', () => {
       }),
     );
     fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 4000 }), (text) => {
+        expect(seal.openTrace(seal.sealTrace(text))).toBe(text);
+      }),
+    );
+    fc.assert(
       fc.property(fc.integer({ min: 1 }), (n) => {
         expect(seal.openNumber(seal.sealNumber(n))).toBe(n);
       }),

@@ -1,14 +1,18 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { messageOf } from '../../core/failure.ts';
-import type { SealFiles, SearchSeal } from '../../core/web-search.ts';
+import type { SealFiles, SearchSeal, TraceSeal } from '../../core/web-search.ts';
 import { ensureKeyFile, idBytes, openKeyRing, type SealKeys } from './key-ring.ts';
 
 /**
  * Opens the deployment's seal. Without a `keyFile`, a key is made and kept in `ownFile`. Throws an error that names the setting when
  * the key file cannot be read.
  */
-export function openSeal({ keyFile, ownFile, elapsed }: SealFiles & { readonly elapsed: () => number }): SearchSeal {
+export function openSeal({
+  keyFile,
+  ownFile,
+  elapsed,
+}: SealFiles & { readonly elapsed: () => number }): SearchSeal & TraceSeal {
   if (keyFile === undefined) ensureKeyFile(ownFile);
   try {
     return createSeal(openKeyRing(keyFile ?? ownFile, elapsed));
@@ -24,11 +28,15 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const headBytes = 1 + idBytes + nonceBytes;
 
-/** Longest token that is opened. A source takes a quarter of it at most. */
-const maxToken = 128 * 1024;
-
-/** The purpose of a token. A token cannot be opened for another purpose. */
-type Purpose = 'web search source' | 'web search number';
+/** Longest token of each purpose that is opened. A token cannot be opened for another purpose. */
+const maxToken = {
+  // A source takes a quarter of it at most.
+  'web search source': 128 * 1024,
+  'web search number': 1024,
+  // The longest reasoning of a model is a few hundred thousand tokens.
+  reasoning: 8 * 1024 * 1024,
+} as const;
+type Purpose = keyof typeof maxToken;
 
 const sealedSource = z.union([
   z.tuple([z.int().min(1), z.string(), z.string(), z.string()]),
@@ -38,10 +46,10 @@ const sealedNumber = z.int().min(1);
 
 /**
  * Seals with AES-256-GCM under the deployment's key: version, key id, nonce, ciphertext and tag, in base64url. Nonces are random,
- * so a key is good for 2³² tokens (NIST SP 800-38D §8.3). Tokens are not bound to a workspace: they hold public web pages, which
- * their holder has already seen.
+ * so a key is good for 2³² tokens (NIST SP 800-38D §8.3). Tokens are not bound to a workspace: they hold public web pages and
+ * reasoning, which their holder has already got.
  */
-export function createSeal(keys: () => SealKeys): SearchSeal {
+export function createSeal(keys: () => SealKeys): SearchSeal & TraceSeal {
   function seal(purpose: Purpose, value: unknown): string {
     const [{ id, secret }] = keys();
     const nonce = randomBytes(nonceBytes);
@@ -53,7 +61,7 @@ export function createSeal(keys: () => SealKeys): SearchSeal {
   }
 
   function open(purpose: Purpose, token: string): unknown {
-    if (token.length > maxToken || !/^[\w-]+$/.test(token)) return undefined;
+    if (token.length > maxToken[purpose] || !/^[\w-]+$/.test(token)) return undefined;
     const bytes = Buffer.from(token, 'base64url');
     // Other padding bits at the end of base64 would make a second token of the same content.
     if (bytes.length < headBytes + tagBytes || bytes.toString('base64url') !== token) return undefined;
@@ -82,6 +90,8 @@ export function createSeal(keys: () => SealKeys): SearchSeal {
       return { number, url, title, text, pageAge };
     },
     sealNumber: (number) => seal('web search number', number),
+    sealTrace: (text) => seal('reasoning', text),
+    openTrace: (token) => z.string().safeParse(open('reasoning', token)).data,
     openNumber: (token) => sealedNumber.safeParse(open('web search number', token)).data,
   };
 }

@@ -2,6 +2,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { AnySchemaObject } from 'ajv';
 import { messageOf } from '../../../src/core/failure.ts';
 import { isObject } from '../../../src/core/json.ts';
+import { answerPaths } from '../../../src/core/api-paths.ts';
+import { surfaces } from '../../../src/core/dialect.ts';
 import { dialects } from '../../../src/dialects/dialects.ts';
 
 /** What is wrong with calls of the gateway and of the admin API, a sentence each. */
@@ -37,10 +39,7 @@ export interface CallOptions {
   readonly models: ReadonlySet<string>;
 }
 
-const surfaces = new Map<string, keyof typeof dialects>([
-  ['/v1/chat/completions', 'chat'],
-  ['/v1/messages', 'messages'],
-]);
+const surfaceAt = new Map(surfaces.map((surface) => [answerPaths[surface], surface]));
 
 export function createCallChecks({ adminApi, models }: CallOptions): CallChecks {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -78,7 +77,7 @@ export function createCallChecks({ adminApi, models }: CallOptions): CallChecks 
       if (url === null) return [`no address is called: ${args.join(' ')}`];
       const at = args.findIndex((word) => word === '-d' || word === '--data');
       const body = at === -1 ? undefined : args[at + 1];
-      const surface = surfaces.get(url.pathname);
+      const surface = surfaceAt.get(url.pathname);
       if (url.pathname.startsWith('/api/')) return adminCall(body === undefined ? 'get' : 'post', url, body);
       if (surface !== undefined) return body === undefined ? ['there is no body'] : readAs(surface, body);
       return ['/v1/models', '/healthz'].includes(url.pathname) ? [] : [`the gateway has no ${url.pathname}`];

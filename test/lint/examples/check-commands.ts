@@ -12,7 +12,7 @@ import { type ShellCommand, shellCommands } from './shell-commands.ts';
 
 /** Programs of others: their words are theirs. */
 const foreign = new Set([
-  ...['aider', 'claude', 'cline', 'mini', 'qwen', 'openapi-typescript'],
+  ...['aider', 'claude', 'cline', 'codex', 'mini', 'qwen', 'openapi-typescript'],
   ...['createdb', 'docker', 'envoy', 'kind', 'node', 'openssl', 'pg_dump', 'pg_restore'],
 ]);
 /** Variables that begin like a setting and are none: a client's own, those of scripts, and one that Kubernetes sets. */

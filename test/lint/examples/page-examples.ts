@@ -31,7 +31,7 @@ const kinds: Readonly<Record<string, Example['kind']>> = {
   json: 'json',
   // What a terminal shows: commands behind a `$`, or a line of usage.
   '': 'shell',
-  ...{ js: 'other', ts: 'other', text: 'other', markdown: 'other' },
+  ...{ js: 'other', ts: 'other', text: 'other', toml: 'other', markdown: 'other' },
 };
 
 export function examplesOf(page: string, root: string): readonly Example[] {

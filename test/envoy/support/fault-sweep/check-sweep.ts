@@ -33,8 +33,8 @@ export function checkUnseen(all: readonly Tried[]): readonly Checked[] {
 
 /** Tokens that the programmable engine counts for what was delivered. */
 function tokensOf({ choices }: Interrupted): number {
-  const texts = choices.flatMap(({ message: { reasoning, content, tool_calls: calls } }) => [
-    ...[reasoning ?? '', content ?? ''],
+  const texts = choices.flatMap(({ message: { reasoning, content, refusal, tool_calls: calls } }) => [
+    ...[reasoning ?? '', content ?? '', refusal ?? ''],
     ...(calls ?? []).flatMap((call) => [call.function.name, call.function.arguments]),
   ]);
   return texts.reduce((sum, text) => sum + countTokens(text), 0);

@@ -28,7 +28,7 @@ export function differs(what: string, is: unknown, should: unknown): string | un
 }
 
 /** The id that all chunks of an answer carry. */
-export const idOf = (body: string): string => /"id":"((?:chatcmpl-|msg_)[^"]+)"/.exec(body)?.[1] ?? '';
+export const idOf = (body: string): string => /"id":"((?:chatcmpl-|resp_|msg_)[^"]+)"/.exec(body)?.[1] ?? '';
 
 /** What is wrong with the rows of an answer: one is wanted, with these fields, at the price of its tokens. */
 export function faultOfRow(rows: readonly LedgerRow[], expected: LedgerRow): string | undefined {

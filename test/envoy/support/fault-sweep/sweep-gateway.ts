@@ -76,6 +76,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
     env: {
       ...{ WEIR_TOKENIZERS: tokenizers, WEIR_IDLE_SECONDS: String(idleSeconds) },
       WEIR_KEEP_ALIVE_SECONDS: String(keepAliveSeconds),
+      ...surface.env,
     },
   });
   const key = await roomyKey(weir);

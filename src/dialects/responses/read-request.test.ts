@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { errorBody, Failure } from '../../core/failure.ts';
+import type { Request } from '../../core/request.ts';
+import { readRequest as readChat } from '../chat/read-request.ts';
+import { readRequest } from './read-request.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const good = { model: 'demo/tiny', input: 'Hi.' };
+const read = (fields: Fields = {}): Request => readRequest({ ...good, ...fields });
+
+/** What a refused body is answered with. */
+function refusal(fields: Fields): Fields {
+  try {
+    read(fields);
+  } catch (error) {
+    if (error instanceof Failure) return { ...errorBody(error, String) };
+    throw error;
+  }
+  throw new Error('the body was read');
+}
+
+describe('a responses request means the same as a chat request', () => {
+  const user = { role: 'user', content: 'Hi.' };
+  const look = { name: 'look', parameters: { type: 'object' } };
+  const schema = { name: 'a', schema: { type: 'object' }, strict: true };
+  it.each<readonly [string, Fields, Fields]>([
+    ['a text', {}, {}],
+    ['instructions', { instructions: 'Be kind.' }, { messages: [{ role: 'system', content: 'Be kind.' }, user] }],
+    [
+      'a developer in the middle',
+      { input: [user, { role: 'developer', content: 'Be kind.' }] },
+      { messages: [user, { role: 'developer', content: 'Be kind.' }] },
+    ],
+    ['a cap', { max_output_tokens: 9 }, { max_tokens: 9 }],
+    ['sampling', { temperature: 0.5, top_p: 0.5 }, { temperature: 0.5, top_p: 0.5 }],
+    ['probabilities', { top_logprobs: 2 }, { logprobs: true, top_logprobs: 2 }],
+    ['a function', { tools: [{ type: 'function', ...look }] }, { tools: [{ type: 'function', function: look }] }],
+    [
+      'a schema',
+      { text: { format: { type: 'json_schema', ...schema } } },
+      { response_format: { type: 'json_schema', json_schema: schema } },
+    ],
+    ['an effort', { reasoning: { effort: 'minimal' } }, { reasoning_effort: 'minimal' }],
+    ['no reasoning', { reasoning: { effort: 'none' } }, { reasoning_effort: 'none' }],
+    ['the deepest reasoning', { reasoning: { effort: 'xhigh' } }, { reasoning_effort: 'max' }],
+    ['no effort', { reasoning: { effort: null, summary: null } }, {}],
+    ['a stream', { stream: true }, { stream: true }],
+  ])('%s', (_, responses, chat) => {
+    const { callFormat: __, ...expected } = readChat({ model: 'demo/tiny', messages: [user], ...chat });
+    const { callFormat: ___, ...seen } = read(responses);
+    expect(JSON.parse(JSON.stringify(seen))).toEqual(
+      JSON.parse(JSON.stringify({ ...expected, includeUsage: true })) as unknown,
+    );
+  });
+});
+
+describe('turns', () => {
+  const messagesOf = (...input: readonly unknown[]): Request['messages'] => read({ input }).messages;
+  const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' });
+  const output = (id: string, text: string) => ({ type: 'function_call_output', call_id: id, output: text });
+
+  it('of a model are its reasoning, its words and its calls together, up to the answers of its tools', () => {
+    const reasoning = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm' }] };
+    const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I look.' }] };
+    const user = { role: 'user', content: 'Go.' };
+    const turns = messagesOf(
+      user,
+      reasoning,
+      said,
+      call('a'),
+      call('b'),
+      output('a', '1'),
+      output('b', '2'),
+      call('c'),
+    );
+    expect(JSON.parse(JSON.stringify(turns))).toEqual([
+      user,
+      {
+        ...{ role: 'assistant', reasoning: 'Hm', content: 'I look.' },
+        toolCalls: ['a', 'b'].map((id) => ({ id, name: 'look', arguments: '{}' })),
+      },
+      { role: 'tool', toolCallId: 'a', content: '1' },
+      { role: 'tool', toolCallId: 'b', content: '2' },
+      { role: 'assistant', toolCalls: [{ id: 'c', name: 'look', arguments: '{}' }] },
+    ]);
+  });
+
+  it('of a user in a row become one, a paragraph each', () => {
+    expect(messagesOf({ role: 'user', content: 'One.' }, { role: 'user', content: 'Two.' })).toEqual([
+      { role: 'user', content: 'One.\n\nTwo.' },
+    ]);
+  });
+
+  it('of reasoning alone have an empty text', () => {
+    expect(messagesOf({ type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'Hm' }] })).toEqual([
+      { role: 'assistant', reasoning: 'Hm', content: '' },
+    ]);
+  });
+});
+
+describe('what needs a stored answer is refused with its field', () => {
+  it.each([
+    ['previous_response_id', 'resp_1'],
+    ['conversation', { id: 'conv_1' }],
+    ['prompt', { id: 'pmpt_1' }],
+    ['background', true],
+  ])('%s', (name, value) => {
+    expect(refusal({ [name]: value })).toMatchObject({
+      ...{ code: 'param_not_supported', type: 'invalid_request_error' },
+      message: expect.stringMatching(new RegExp(`^${name}: `)) as string,
+    });
+    expect(read({ [name]: null }).inert).toEqual([]);
+  });
+
+  it('but not what clients send by default', () => {
+    expect(read({ background: false, store: false, previous_response_id: null, truncation: 'disabled' }).inert).toEqual(
+      [],
+    );
+  });
+});
+
+describe('a responses request is refused with the path of the invalid field', () => {
+  it.each<readonly [string, Fields, string]>([
+    ['no input', { input: undefined }, 'input: '],
+    ['an empty list', { input: [] }, 'input: '],
+    ['an item of no known type', { input: [{ type: 'thought' }] }, "input[0].type: expected 'message' | "],
+    ['an item that is none', { input: ['Hi.'] }, 'input[0]: expected an object with a type'],
+    ['an unknown role', { input: [{ role: 'tool', content: 'x' }] }, 'input[0].role: '],
+    [
+      'a part of another side',
+      { input: [{ role: 'user', content: [{ type: 'output_text', text: 'x' }] }] },
+      'input[0].content[0].type: ',
+    ],
+    ['a call without an id', { input: [{ type: 'function_call', name: 'a', arguments: '' }] }, 'input[0].call_id: '],
+    ['a cap of none', { max_output_tokens: 0 }, 'max_output_tokens: '],
+    ['an unknown effort', { reasoning: { effort: 'some' } }, 'reasoning.effort: '],
+    ['a schema without a name', { text: { format: { type: 'json_schema', schema: {} } } }, 'text.format.name: '],
+    ['a tool of no known type', { tools: [{ type: 'look' }] }, "tools[0].type: expected 'function' | 'custom' | "],
+    ['a tool without a name', { tools: [{ type: 'function' }] }, 'tools[0].name: '],
+    [
+      'a tool in a namespace',
+      { tools: [{ type: 'namespace', name: 'a', tools: [{ type: 'function' }] }] },
+      'tools[0].tools[0].name: ',
+    ],
+  ])('%s', (_, fields, message) => {
+    const { message: seen, type } = refusal(fields);
+    expect(String(seen).slice(0, message.length)).toBe(message);
+    expect(type).toBe('invalid_request_error');
+  });
+
+  it('and never with anything but a refusal, whatever is sent', () => {
+    const item = fc.record(
+      {
+        type: fc.constantFrom('message', 'reasoning', 'function_call', undefined),
+        role: fc.string(),
+        content: fc.anything(),
+        summary: fc.anything(),
+        call_id: fc.anything(),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(
+        fc.record(
+          {
+            input: fc.oneof(fc.anything(), fc.array(item)),
+            tools: fc.anything(),
+            text: fc.anything(),
+            include: fc.anything(),
+          },
+          { requiredKeys: [] },
+        ),
+        (fields) => {
+          try {
+            read(fields);
+          } catch (error) {
+            expect(error).toBeInstanceOf(Failure);
+          }
+        },
+      ),
+    );
+  });
+});
