@@ -56,6 +56,12 @@ const question: Item = {
 };
 const tools: OpenAI.Responses.Tool[] = [{ type: 'web_search' }];
 
+/** The messages that the engine was asked with last. */
+function askedMessages(): readonly Json[] {
+  const { messages } = Object(engine.requests().at(-1)?.body) as { readonly messages?: readonly Json[] };
+  return messages ?? [];
+}
+
 interface Annotation extends Json {
   readonly start_index: number;
   readonly end_index: number;
@@ -106,7 +112,7 @@ test.each([false, true])(
     expect(row).toMatchObject({ surface: 'responses', outcome: 'completed', web_searches: 1 });
     expect(Number(row?.['cost'])).toBeGreaterThan(price);
 
-    const read = (engine.requests().at(-1)?.body as { readonly messages: readonly Json[] }).messages;
+    const read = askedMessages();
     engine.reset();
     const later: Item = {
       role: 'user',
@@ -115,7 +121,7 @@ test.each([false, true])(
     const second = await client.responses.create({ ...params, input: [question, ...(output as Item[]), later] });
     expect(annotationsOf(second.output)).toEqual([['Yes', sources[1]?.['url']]]);
     // The model has the search and what it had written as it was, so that the engine's cache has it, too.
-    const again = (engine.requests().at(-1)?.body as { readonly messages: readonly Json[] }).messages;
+    const again = askedMessages();
     const withoutIds = (messages: readonly Json[]): string =>
       JSON.stringify(messages).replaceAll(/(srvtoolu|ws)_[\w-]+/g, 'id');
     expect(withoutIds(again.slice(0, read.length))).toBe(withoutIds(read));
@@ -135,6 +141,5 @@ test('with a client that drops what was found, the conversation goes on without 
   const later: Item = { role: 'user', content: `${canary} Go on.` };
   const second = await client.responses.create({ model: 'test/model', input: [question, ...bare, later] });
   expect(second.status).toBe('completed');
-  const { messages } = engine.requests().at(-1)?.body as { readonly messages: readonly Json[] };
-  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+  expect(askedMessages().map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
 });

@@ -92,7 +92,6 @@ export const toolChoice = z.union([
 ]);
 
 export type ResponsesTool = z.output<typeof tool>;
-export type ResponsesChoice = z.output<typeof toolChoice>;
 /** A tool in a namespace has the name that the model is shown. */
 export type SingleTool = Exclude<ResponsesTool, { readonly type: 'namespace' }>;
 export type WireSearch = Extract<ResponsesTool, { readonly type: 'web_search' }>;
