@@ -35,14 +35,12 @@ const withContent = (message: Message): Message =>
 function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Message[] {
   const messages: Message[] = [];
   /** Images of tools' results. They follow when all results of the turn are there, because engines want these in a row. */
-  let images: readonly Part[] = [];
-  let searched: readonly Searched[] = [];
+  const images: Part[] = [];
+  const searched: Searched[] = [];
 
   function close(): void {
-    if (images.length > 0) messages.push({ role: 'user', content: contentOf(images) });
-    images = [];
-    messages.push(...turnsOf(searched));
-    searched = [];
+    if (images.length > 0) messages.push({ role: 'user', content: contentOf(images.splice(0)) });
+    if (searched.length > 0) addSearches(messages, searched.splice(0));
   }
 
   for (const [at, item] of items.entries()) {
@@ -70,13 +68,13 @@ function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Me
         const parts = typeof output === 'string' ? [textPart(output)] : output.map(readResultPart);
         const result = toolResult(item.call_id, parts);
         messages.push(result.message);
-        images = [...images, ...result.images];
+        images.push(...result.images);
         break;
       }
       case 'web_search_call': {
         const words = reading.searches.resultText(item);
         const query = item.action?.query ?? '';
-        if (words !== undefined) searched = [...searched, { id: item.id ?? `ws_${at}`, query, words }];
+        if (words !== undefined) searched.push({ id: item.id ?? `ws_${at}`, query, words });
         break;
       }
     }
@@ -91,16 +89,13 @@ interface Searched {
   readonly words: string;
 }
 
-/** The calls of searches in one turn, and what each has found. */
-function turnsOf(searched: readonly Searched[]): readonly Message[] {
-  if (searched.length === 0) return [];
+/** Adds the calls of searches in one turn, and what each has found. */
+function addSearches(messages: Message[], searched: readonly Searched[]): void {
   const toolCalls = searched.map(({ id, query }) => ({
     ...{ id, name: webSearchName, arguments: JSON.stringify({ query }) },
   }));
-  return [
-    { role: 'assistant', toolCalls },
-    ...searched.map(({ id, words }): Message => ({ role: 'tool', toolCallId: id, content: words })),
-  ];
+  messages.push({ role: 'assistant', toolCalls });
+  for (const { id, words } of searched) messages.push({ role: 'tool', toolCallId: id, content: words });
 }
 
 type WireCall = ItemOf<'function_call' | 'custom_tool_call'>;

@@ -100,6 +100,31 @@ describe('turns', () => {
   });
 });
 
+describe('a long conversation is read in a time that grows with its length', () => {
+  // A reader that went over the whole for each item would pass the time limit of a test.
+  const count = 100_000;
+  const seal = {
+    ...{ sealSource: () => '', openSource: () => undefined, sealNumber: () => '', openNumber: () => 3 },
+  };
+
+  it('of images that tools returned, one after the other', () => {
+    const output = [{ type: 'input_image', image_url: 'data:image/png;base64,aa' }];
+    const item = { type: 'function_call_output', call_id: 'a', output };
+    const { messages } = read({ input: Array.from({ length: count }, () => item) });
+    expect(messages).toHaveLength(count + 1);
+  });
+
+  it('of citations in a long text', () => {
+    const text = 'x'.repeat(3_000_000);
+    const annotations = Array.from({ length: count }, (_, at) => ({
+      ...{ type: 'url_citation', end_index: at * 30, encrypted_index: 'sealed' },
+    }));
+    const said = { role: 'assistant', content: [{ type: 'output_text', text, annotations }] };
+    const { messages } = readRequest({ ...good, input: [said] }, { seal });
+    expect(messages[0]?.content).toHaveLength(text.length + count * ' [cite:3]'.length);
+  });
+});
+
 describe('what needs a stored answer is refused with its field', () => {
   it.each([
     ['previous_response_id', 'resp_1'],

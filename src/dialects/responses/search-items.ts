@@ -66,9 +66,10 @@ export function createSearchItemReader(seal: SearchSeal | undefined, citing: Cit
         if (number === undefined || typeof end !== 'number' || end > text.length) continue;
         marks.set(end, (marks.get(end) ?? ' ') + citeMark(number));
       }
-      return [...marks]
-        .sort(([a], [b]) => b - a)
-        .reduce((marked, [end, mark]) => marked.slice(0, end) + mark + marked.slice(end), text);
+      const places = [...marks].sort(([a], [b]) => a - b);
+      // One pass: a text may be long, and have many citations.
+      const pieces = places.map(([end, mark], at) => text.slice(places[at - 1]?.[0] ?? 0, end) + mark);
+      return pieces.join('') + text.slice(places.at(-1)?.[0] ?? 0);
     },
   };
 }
