@@ -1,6 +1,6 @@
 /** Turns the configuration of a LiteLLM proxy into Backends and Models. */
 import { leftOutOf, type Remark } from './left-out.ts';
-import { makeUpstream, type SecretReference, slug, type Upstream } from './make-backend.ts';
+import { makeUpstream, type SecretReference, slug, type ConvertedDeployment } from './make-backend.ts';
 import { type Deployment, readConfig } from './read-config.ts';
 
 export interface Conversion {
@@ -15,7 +15,7 @@ export interface Conversion {
 interface Placed {
   readonly index: number;
   readonly deployment: Deployment;
-  readonly upstream: Upstream;
+  readonly upstream: ConvertedDeployment;
 }
 
 const defaultContextLength = 32_768;

@@ -32,7 +32,7 @@ export interface SecretReference {
   readonly key: string;
 }
 
-export interface Upstream {
+export interface ConvertedDeployment {
   readonly provider: string;
   readonly model: string;
   readonly host: string;
@@ -47,7 +47,7 @@ export const slug = (name: string): string =>
     .replaceAll(/^-+|-+$/g, '');
 
 /** Returns a sentence when there is no engine of this kind in Weir. */
-export function makeUpstream({ litellm_params: params, model_info: info }: Deployment): Upstream | string {
+export function makeUpstream({ litellm_params: params, model_info: info }: Deployment): ConvertedDeployment | string {
   if (info.mode !== undefined && info.mode !== 'chat') return `Weir serves chat, not ${info.mode}`;
   const slash = params.model.indexOf('/');
   // A bare name of LiteLLM is one of its list of known models.
