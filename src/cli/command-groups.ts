@@ -80,7 +80,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'catalog',
-    summary: 'check a folder of manifests',
+    summary: 'check a folder of manifests, or make one from a LiteLLM configuration',
     load: { kind: 'commands', register: async () => (await import('./commands/catalog.ts')).catalogCommand },
   },
   {

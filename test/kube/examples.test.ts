@@ -23,7 +23,7 @@ const blocksOf = (page: string): readonly string[] =>
     .filter((block) => /^apiVersion: weir\.dev\//m.test(block));
 
 const shown = [
-  ...['examples/manifests', 'examples/kubernetes']
+  ...['examples/manifests', 'examples/kubernetes', 'examples/vllm']
     .flatMap((folder) => filesIn(folder, '.yaml'))
     .map((path) => ({ where: path, text: readFileSync(join(root, path), 'utf8') })),
   ...['README.md', ...filesIn('docs', '.md')].flatMap((page) =>
@@ -31,8 +31,10 @@ const shown = [
   ),
 ];
 
-// One of the examples has an InferencePool.
-beforeAll(() => installCrds(kubernetes, foreignCrdFolder, ['inferencepools.yaml']));
+// The examples have kinds of other projects, too.
+beforeAll(() =>
+  installCrds(kubernetes, foreignCrdFolder, ['inferencepools.yaml', 'httproutes.yaml', 'servicemonitors.yaml']),
+);
 
 test('there are manifests in the examples and in the pages', () => {
   expect(shown.map(({ where }) => where)).toEqual(

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { checkManifests } from '../../control/check-manifests.ts';
 import { catalogCommand } from './catalog.ts';
 
@@ -147,4 +148,26 @@ test('says which folder is missing or has no manifests, and exits with 1', async
     output: `${dir}: expected manifests: files ending in .yaml, .yml or .json with objects in them\n1 problem\n`,
     code: 1,
   });
+});
+
+test('prints the manifests of a LiteLLM configuration, and on standard error what they leave out', async () => {
+  const file = join(dir, 'config.yaml');
+  const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const written = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  await writeFile(
+    file,
+    'model_list: [{model_name: a, litellm_params: {model: openai/a, api_key: os.environ/KEY, max_retries: 2}}]',
+  );
+  const program = new Command();
+  catalogCommand(program);
+  await program.parseAsync(['catalog', 'convert-litellm', file], { from: 'user' });
+  const kinds = parseAllDocuments(String(written.mock.calls[0]?.[0])).map((document) => document.get('kind'));
+  expect(kinds).toEqual(['Backend', 'Model']);
+  expect(String(said.mock.calls[0]?.[0]).split('\n')).toEqual([
+    'make: Secret key with the entry token',
+    'check: model_list[0].model_info: no price; pricing is 0, set it',
+    'check: model_list[0].model_info.max_input_tokens: missing; contextLength is 32768, set it',
+    'left out: model_list[0].litellm_params.max_retries: Weir retries and ejects by itself',
+    '',
+  ]);
 });

@@ -1,8 +1,12 @@
+import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { parse, stringify } from 'yaml';
 import { checkManifests, type ManifestReport, problemLine } from '../../control/check-manifests.ts';
 import type { Snapshot } from '../../core/catalog.ts';
+import { systemClock } from '../../process/clock.ts';
+import { type Conversion, convertConfig } from '../litellm/convert-config.ts';
 
-/** Adds `weir catalog check DIR [--json]`: exit code 1 when there is any problem. */
+/** Adds `weir catalog check DIR [--json]`, with exit code 1 when there is any problem, and `weir catalog convert-litellm FILE`. */
 export function catalogCommand(program: Command): void {
   const catalog = program.command('catalog').description('look after the model catalog');
   catalog
@@ -17,6 +21,27 @@ export function catalogCommand(program: Command): void {
       process.stdout.write(`${text}\n`);
       if (problems.length > 0) process.exitCode = 1;
     });
+  catalog
+    .command('convert-litellm')
+    .description('print the manifests for a config.yaml of LiteLLM, and on standard error what they leave out')
+    .argument('<file>', 'config.yaml of a LiteLLM proxy')
+    .action(async (file: string) => {
+      const today = `${new Date(systemClock.now()).toISOString().slice(0, 10)}T00:00:00Z`;
+      const conversion = convertConfig(parse(await readFile(file, 'utf8')), today);
+      process.stdout.write(conversion.objects.map((object) => stringify(object)).join('---\n'));
+      process.stderr.write(conversionReport(conversion));
+    });
+}
+
+/** One line for each thing that the operator has to do or to know, with the path in the configuration. */
+function conversionReport({ secrets, assumed, leftOut }: Conversion): string {
+  return [
+    ...secrets.map(({ name, key }) => `make: Secret ${name} with the entry ${key}`),
+    ...assumed.map(({ path, text }) => `check: ${path}: ${text}`),
+    ...leftOut.map(({ path, text }) => `left out: ${path}: ${text}`),
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 function textReport({ snapshot, problems, notes }: ManifestReport): string {

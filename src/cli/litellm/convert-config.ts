@@ -1,0 +1,230 @@
+/** Turns the configuration of a LiteLLM proxy into Backends and Models. */
+import { leftOutOf, type Remark } from './left-out.ts';
+import { makeUpstream, type SecretReference, slug, type ConvertedDeployment } from './make-backend.ts';
+import { type Deployment, readConfig } from './read-config.ts';
+
+export interface Conversion {
+  readonly objects: readonly object[];
+  /** The Secrets that the Backends name. Their values are not copied. */
+  readonly secrets: readonly SecretReference[];
+  /** What the configuration does not say, and what was assumed. */
+  readonly assumed: readonly Remark[];
+  readonly leftOut: readonly Remark[];
+}
+
+interface Placed {
+  readonly index: number;
+  readonly deployment: Deployment;
+  readonly upstream: ConvertedDeployment;
+}
+
+const defaultContextLength = 32_768;
+const maxWeight = 1_000_000;
+const apiVersion = 'weir.dev/v1alpha1';
+
+/** `added`: when the Models join the catalog. Throws if the value is no configuration of LiteLLM, or no deployment can be served. */
+export function convertConfig(value: unknown, added: string): Conversion {
+  const config = readConfig(value);
+  const assumed: Remark[] = [];
+  const dropped = new Map<number, string>();
+  const placed = config.model_list.flatMap((deployment, index): readonly Placed[] => {
+    const made = deployment.model_name.includes('*')
+      ? 'a Model names one model; write one entry for each'
+      : makeUpstream(deployment);
+    if (typeof made !== 'string') return [{ index, deployment, upstream: made }];
+    dropped.set(index, made);
+    return [];
+  });
+  if (placed.length === 0)
+    throw new Error(`nothing in model_list can be served: ${[...dropped.values()][0] ?? 'it is empty'}`);
+
+  const { model_group_alias: aliases } = config.router_settings;
+  const backends = nameBackends(placed);
+  const names = new Set<string>();
+  const ids = new Set<string>();
+  const groups = Map.groupBy(placed, ({ deployment }) => deployment.model_name);
+  const models = [...groups].map(([name, members]) => {
+    const id = unique(idOf(name, members), ids);
+    const others = [name, ...aliasesOf(aliases, name)].map((alias) => aliasText(alias));
+    const [first] = members;
+    if (aliasText(name) !== name) {
+      assumed.push({
+        path: `model_list[${first?.index ?? 0}].model_name`,
+        text: `callers write ${aliasText(name)} or ${id}`,
+      });
+    }
+    return {
+      ...{ apiVersion, kind: 'Model', metadata: { name: unique(slug(name), names) } },
+      spec: {
+        id,
+        aliases: otherNames(others, id),
+        ...modelSpec(members, assumed),
+        ownedBy: id.split('/')[0],
+        added,
+        routes: routesOf(members, backends),
+      },
+    };
+  });
+  const secrets = new Map(
+    placed.flatMap(({ upstream: { secret } }) => (secret === undefined ? [] : [[secret.name, secret]])),
+  );
+  return {
+    objects: [...new Set(backends.values().map(({ object }) => object)), ...models],
+    secrets: [...secrets.values()],
+    assumed,
+    leftOut: [
+      ...[...dropped].map(([index, text]) => ({ path: `model_list[${index}]`, text })),
+      ...Object.entries(aliases)
+        .filter(([, target]) => ![...groups.keys()].some((name) => name === groupOf(target)))
+        .map(([alias]) => ({ path: `router_settings.model_group_alias.${alias}`, text: 'its model is not converted' })),
+      ...leftOutOf(value, new Set(dropped.keys())),
+    ],
+  };
+}
+
+interface NamedBackend {
+  readonly name: string;
+  readonly object: object;
+}
+
+/** Deployments with the same address share a Backend, unless one Model would have it twice for two upstream models. */
+function nameBackends(placed: readonly Placed[]): ReadonlyMap<Placed, NamedBackend> {
+  const names = new Set<string>();
+  const shared = new Map<string, NamedBackend>();
+  const taken = new Map<string, string>();
+  return new Map(
+    placed.map((one) => {
+      const { upstream, deployment } = one;
+      for (let copy = 0; ; copy += 1) {
+        const key = `${copy} ${JSON.stringify(upstream.spec)}`;
+        const place = `${deployment.model_name} ${key}`;
+        if ((taken.get(place) ?? upstream.model) !== upstream.model) continue;
+        taken.set(place, upstream.model);
+        const known = shared.get(key);
+        if (known !== undefined) return [one, known];
+        const name = unique(slug(upstream.host), names);
+        const made = { name, object: { apiVersion, kind: 'Backend', metadata: { name }, spec: upstream.spec } };
+        shared.set(key, made);
+        return [one, made];
+      }
+    }),
+  );
+}
+
+function routesOf(members: readonly Placed[], backends: ReadonlyMap<Placed, NamedBackend>): readonly object[] {
+  const weights = weightsOf(members);
+  const routes = members.map((one, index) => ({
+    backend: backends.get(one)?.name ?? '',
+    upstreamModel: one.upstream.model,
+    weight: weights[index] ?? 100,
+    capabilities: one.deployment.model_info.supports_function_calling === false ? { tools: false } : undefined,
+  }));
+  // Equal deployments of one name are one route with the sum of their weights.
+  return [...Map.groupBy(routes, ({ backend }) => backend).values()].flatMap((same) => {
+    const weight = same.reduce((sum, route) => sum + route.weight, 0);
+    return same.slice(0, 1).map((route) => ({ ...route, weight: Math.min(maxWeight, weight) }));
+  });
+}
+
+/** As LiteLLM shuffles: by weight, else by rpm, else by tpm, else equally. Without a weight among weights, or with a later `order`: a standby. */
+function weightsOf(members: readonly Placed[]): readonly number[] {
+  const params = members.map(({ deployment }) => deployment.litellm_params);
+  const isWeighted = params.some((one) => (one.weight ?? 0) > 0);
+  const limit = (['rpm', 'tpm'] as const).find((field) => params.every((one) => (one[field] ?? 0) > 0));
+  const field = isWeighted ? 'weight' : limit;
+  const shares = params.map((one) => (field === undefined ? 1 : (one[field] ?? 0)));
+  const most = Math.max(...shares);
+  const scale = shares.every(Number.isInteger) && most <= maxWeight ? (field === undefined ? 100 : 1) : 1000 / most;
+  const first = Math.min(...params.map(({ order }) => order ?? 1));
+  return params.map(({ order }, index) =>
+    (order ?? 1) > first || shares[index] === 0 ? 0 : Math.max(1, Math.round((shares[index] ?? 1) * scale)),
+  );
+}
+
+function modelSpec(members: readonly Placed[], assumed: Remark[]): Readonly<Record<string, unknown>> {
+  const at = `model_list[${members[0]?.index ?? 0}]`;
+  const of = <Field extends keyof Deployment['model_info']>(
+    field: Field,
+  ): Deployment['model_info'][Field] | undefined =>
+    members.find(({ deployment }) => deployment.model_info[field] !== undefined)?.deployment.model_info[field];
+  const price = (
+    field: 'input_cost_per_token' | 'output_cost_per_token' | 'cache_read_input_token_cost',
+  ): string | undefined => {
+    const usd =
+      of(field) ??
+      members.find(({ deployment }) => deployment.litellm_params[field] !== undefined)?.deployment.litellm_params[
+        field
+      ];
+    return usd === undefined ? undefined : usd.toFixed(12).replace(/\.?0+$/, '');
+  };
+  const [prompt, completion, inputCacheRead] = [
+    price('input_cost_per_token'),
+    price('output_cost_per_token'),
+    price('cache_read_input_token_cost'),
+  ];
+  const window = of('max_input_tokens') ?? of('max_tokens');
+  if (prompt === undefined || completion === undefined) {
+    assumed.push({ path: `${at}.model_info`, text: 'no price; pricing is 0, set it' });
+  }
+  if (window === undefined) {
+    assumed.push({
+      path: `${at}.model_info.max_input_tokens`,
+      text: `missing; contextLength is ${defaultContextLength}, set it`,
+    });
+  }
+  return {
+    contextLength: Math.max(1, Math.trunc(window ?? defaultContextLength)),
+    inputModalities: of('supports_vision') === true ? ['text', 'image'] : undefined,
+    pricing: {
+      prompt: prompt ?? '0',
+      completion: completion ?? '0',
+      inputCacheRead,
+    },
+    reasoning: of('supports_reasoning') === true ? { mode: 'Optional' } : undefined,
+  };
+}
+
+function idOf(name: string, members: readonly Placed[]): string {
+  const parts = name
+    .split('/')
+    .map(slugOfId)
+    .filter((part) => part !== '');
+  const [org, ...rest] = parts;
+  if (org !== undefined && rest.length > 0) return `${org}/${rest.join('-')}`;
+  const upstream = members[0]?.upstream;
+  const [owner, model] = upstream?.model.split('/') ?? [];
+  return `${slugOfId(model === undefined ? (upstream?.provider ?? 'models') : (owner ?? ''))}/${org ?? 'model'}`;
+}
+
+const slugOfId = (part: string): string =>
+  part
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, '');
+
+const aliasText = (name: string): string =>
+  name
+    .split('/')
+    .map(slugOfId)
+    .filter((part) => part !== '')
+    .join('/');
+
+function otherNames(names: readonly string[], id: string): readonly string[] | undefined {
+  const others = [...new Set(names)].filter((alias) => alias !== id && alias !== '');
+  return others.length === 0 ? undefined : others;
+}
+
+/** LiteLLM writes `alias: group` or `alias: {model: group, hidden: true}`. */
+function aliasesOf(all: Readonly<Record<string, unknown>>, group: string): readonly string[] {
+  return Object.entries(all).flatMap(([alias, target]) => (groupOf(target) === group ? [alias] : []));
+}
+
+const groupOf = (target: unknown): unknown =>
+  typeof target === 'object' && target !== null && 'model' in target ? target.model : target;
+
+function unique(name: string, taken: Set<string>): string {
+  let free = name;
+  for (let number = 2; taken.has(free); number += 1) free = `${name}-${number}`;
+  taken.add(free);
+  return free;
+}
