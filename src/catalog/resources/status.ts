@@ -72,7 +72,7 @@ const routesReady = z.strictObject({
 const mostEndpoints = 1_000_000;
 
 const endpointCounts = z.strictObject({
-  total: z.int().min(0).max(mostEndpoints).meta({ description: 'All endpoints.', example: 8 }),
+  total: z.int().min(0).max(mostEndpoints).meta({ description: 'Number of endpoints, healthy or not.', example: 8 }),
   healthy: z.int().min(0).max(mostEndpoints).meta({
     description:
       'Endpoints that pass the health check, where there is one, and to which requests have not failed lately.',
