@@ -30,7 +30,8 @@ RUN npm run build --prefix portal
 FROM ${NODE_IMAGE}
 # Tools of a build would only help an intruder. bin/weir.mjs stays out, too: it installs packages before it starts.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn* \
-  && printf '#!/bin/sh\nexec node /app/src/main.ts "$@"\n' > /usr/local/bin/weir && chmod 0755 /usr/local/bin/weir
+  && printf '#!/bin/sh\nexec node /app/src/main.ts "$@"\n' > /usr/local/bin/weir && chmod 0755 /usr/local/bin/weir \
+  && ln -s weir /usr/local/bin/kubectl-weir
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./

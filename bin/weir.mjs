@@ -10,15 +10,19 @@ import { ensurePages } from './pages.mjs';
 
 const PARENT_POLL_MS = 500;
 const main = join(root, 'src', 'main.ts');
-const command = join(root, 'node_modules', '.bin', 'weir');
+/** `kubectl weir …` runs the second one, if the folder is on PATH. */
+const commands = ['weir', 'kubectl-weir'];
 
-/** npm links the binaries of dependencies but not the package's own; with this link `npx weir` starts at once. */
-function linkCommand() {
-  if (existsSync(command)) return;
-  try {
-    symlinkSync(join('..', '..', 'bin', 'weir.mjs'), command);
-  } catch {
-    // Another start was first, or node_modules is read-only: npx then finds its own, slower way.
+/** npm links the binaries of dependencies but not the package's own; with these links `npx weir` starts at once. */
+function linkCommands() {
+  for (const name of commands) {
+    const command = join(root, 'node_modules', '.bin', name);
+    if (existsSync(command)) continue;
+    try {
+      symlinkSync(join('..', '..', 'bin', 'weir.mjs'), command);
+    } catch {
+      // Another start was first, or node_modules is read-only: npx then finds its own, slower way.
+    }
   }
 }
 
@@ -69,7 +73,7 @@ function fail(message) {
 
 try {
   const node = await ensureInstalled();
-  linkCommand();
+  linkCommands();
   // `weir start` builds them beside the gateway.
   if (process.argv[2] === 'portal') await ensurePages(node);
   const env = { ...compileCache(), ...process.env };
