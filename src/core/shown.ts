@@ -4,8 +4,9 @@ import { formatUsd } from './money.ts';
 
 // The forms of objects that scripts rely on: commands print them with `--json`, the admin API answers with them.
 
-export function shownWorkspace({ id, name, status, balance, maxInFlight }: Workspace) {
-  return { id, name, status, balance: formatUsd(balance), max_in_flight: maxInFlight };
+export function shownWorkspace({ id, name, status, balance, maxInFlight, creditLimit = 0n }: Workspace) {
+  const credit_limit = formatUsd(creditLimit);
+  return { id, name, status, balance: formatUsd(balance), max_in_flight: maxInFlight, credit_limit };
 }
 
 export function shownCredit({ id, amount, note, createdAt }: CreditRecord) {
