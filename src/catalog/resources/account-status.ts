@@ -20,7 +20,7 @@ export const workspaceStatus = z.strictObject({
   }),
   ledgerName: z.string().max(200).optional().meta({
     description:
-      'Name in the ledger, for commands and the portal. In a namespace other than the gateway’s own, the namespace is in front of it.',
+      'Name in the ledger, for commands and the admin API. In a namespace other than the gateway’s own, the namespace is in front of it.',
     example: 'team-a_search-team',
   }),
   balance: amount.optional().meta({ description: `Balance in USD. ${refreshed}`, example: '25.00' }),
