@@ -27,6 +27,16 @@ const valkeyAddress = z.string().transform((text, context): ValkeyAddress => {
   return address ?? z.NEVER;
 });
 
+/** `none`: objects declare no accounts. */
+const accountNamespaces = z.string().transform((text, context): 'none' | readonly string[] => {
+  if (text.trim() === 'none') return 'none';
+  const names = text.split(',').flatMap((name) => name.trim() || []);
+  const wrong = names.find((name) => !namespaceText.test(name));
+  if (wrong === undefined) return names;
+  context.addIssue({ code: 'custom', message: `expected none, or names of namespaces with commas, got "${wrong}"` });
+  return z.NEVER;
+});
+
 const searchProvider = z.string().transform((text, context) => {
   const setting = readSearchSetting(text);
   if (setting === undefined) context.addIssue({ code: 'custom', message: searchForms });
@@ -110,6 +120,11 @@ export const settingsSchema = z.object({
     .optional()
     .describe(
       'Namespace of the Backends and Models; set: the catalog comes from Kubernetes, in a pod by its service account, else by KUBECONFIG.',
+    ),
+  WEIR_ACCOUNT_NAMESPACES: accountNamespaces
+    .optional()
+    .describe(
+      'Namespaces whose Workspaces, ApiKeys and Credits are brought into the ledger, with commas between them, besides the namespace of the Backends and Models; none: accounts are made with commands, the admin API and the portal alone. Default: only that namespace.',
     ),
   WEIR_POD_NAME: z
     .string()

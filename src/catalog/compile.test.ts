@@ -146,6 +146,16 @@ describe('a backend', () => {
     expect([...backends.keys()]).toEqual(['vllm-b']);
   });
 
+  test('takes no accounts where a gateway serves a folder, and says what to use instead', () => {
+    const value = { apiVersion: 'weir.dev/v1alpha1', kind: 'Workspace', metadata: { name: 'team' }, spec: {} };
+    const account = { where: 'Workspace/team', value };
+    const message = expect.stringContaining('Use `weir workspace`') as unknown;
+    const { problems, results } = compile([account], { pods: 'refused' });
+    expect(problems).toEqual([{ where: 'Workspace/team', field: 'kind', message }]);
+    expect(results.get(account)?.state).toBe('refused');
+    expect(compile([account]).problems).toEqual([]);
+  });
+
   test.each([
     ['a', 'Bearer sk-a'],
     ['b', 'Bearer sk-b'],

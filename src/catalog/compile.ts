@@ -69,6 +69,11 @@ export function compile(
   const reads = objects.map(readObject);
   for (const read of reads) collected.report(objectOf(read), read.problems, 'invalid');
 
+  for (const result of reads) {
+    if (!isAccount(result)) continue;
+    if (pods === 'followed') collected.setState(result.read.object, 'accepted');
+    else collected.report(result.read.object, [problemIn(result.read.object, accountInFolder)], 'reference');
+  }
   const backends = compileBackends(reads, { collected, previous, pods });
   const { models, aliases } = compileModels(reads, { backends, collected, previous });
   const clusters = clustersOf(backends.usable);
@@ -83,6 +88,19 @@ export function compile(
     backends: backends.usable,
   };
 }
+
+/** A folder has no Secrets that could be written, and no status that could say what became of a credit. */
+const accountInFolder = {
+  path: ['kind'],
+  message:
+    'expected Backend, Model or Secret: a gateway that serves a folder itself (--manifests) takes no accounts. Use `weir workspace` and `weir key`',
+};
+
+/** Whether an object declares an account. The catalog has nothing of it. */
+export const isAccount = (
+  result: ReadResult,
+): result is Extract<ReadResult, { readonly kind: 'Workspace' | 'ApiKey' | 'Credit' }> =>
+  result.kind === 'Workspace' || result.kind === 'ApiKey' || result.kind === 'Credit';
 
 interface ResultCollector {
   readonly report: (object: CatalogObject, found: readonly CatalogProblem[], cause: ProblemCause) => void;

@@ -2,61 +2,15 @@ import * as z from 'zod';
 import { backendSpec } from './resources/backend.ts';
 import { intOrStringKey } from './resources/fields.ts';
 import { modelSpec } from './resources/model.ts';
+import { age, condition, type CustomResource, messageOf } from './printer-columns.ts';
+import { accountResources } from './account-resources.ts';
 import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
 import { isObject } from '../core/json.ts';
-
-/** A column of `kubectl get`. */
-interface PrinterColumn {
-  readonly name: string;
-  readonly type: 'string' | 'integer' | 'date';
-  readonly description: string;
-  readonly jsonPath: string;
-  /** 1: only with `-o wide`. */
-  readonly priority?: 1;
-}
-
-/** One of Weir's kinds, with all facts for its CRD and its reference page. */
-export interface CustomResource {
-  readonly kind: string;
-  readonly plural: string;
-  readonly singular: string;
-  readonly shortNames: readonly string[];
-  readonly description: string;
-  readonly spec: z.ZodType;
-  readonly status: z.ZodType;
-  /** The meaning of each condition of the status when it is True. */
-  readonly conditions: Readonly<Record<string, string>>;
-  readonly columns: readonly PrinterColumn[];
-  /** Fields that `kubectl get --field-selector` and watches may filter by. */
-  readonly selectable: readonly string[];
-}
 
 export const group = 'weir.dev';
 export const version = 'v1alpha1';
 /** `kubectl get weir` lists the objects of every kind. */
 export const category = 'weir';
-
-const age: PrinterColumn = {
-  name: 'Age',
-  type: 'date',
-  jsonPath: '.metadata.creationTimestamp',
-  description: 'Time since the object was made.',
-};
-
-/** A column that shows the status of a condition. */
-function condition(type: string, description: string, priority?: 1): PrinterColumn {
-  const jsonPath = `.status.conditions[?(@.type=="${type}")].status`;
-  return { name: type, type: 'string', description, jsonPath, ...(priority && { priority }) };
-}
-
-/** A column for `-o wide` with the message of a condition. */
-const messageOf = (type: string, name: string, description: string): PrinterColumn => ({
-  name,
-  type: 'string',
-  description,
-  priority: 1,
-  jsonPath: `.status.conditions[?(@.type=="${type}")].message`,
-});
 
 const backendConditions: Readonly<Record<BackendConditionType, string>> = {
   Accepted: 'The object makes sense, and the Secrets it names are there. Where not, the message begins with the field.',
@@ -160,7 +114,7 @@ const model: CustomResource = {
 };
 
 /** Every custom resource that Weir has. */
-export const customResources: readonly CustomResource[] = [backend, model];
+export const customResources: readonly CustomResource[] = [backend, model, ...accountResources];
 
 /** A schema in the OpenAPI 3.0 of a CRD, as zod writes it. */
 export interface OpenApiSchema {
@@ -189,7 +143,14 @@ export function openApiSchema(schema: z.ZodType): OpenApiSchema {
  * checks the rules against the default as it is written. The bounds of a whole number and of a text are in one schema:
  * each applies only to values of its own type.
  */
-function structural({ additionalProperties: _, properties, items, anyOf, ...rest }: OpenApiSchema): OpenApiSchema {
+function structural({
+  additionalProperties,
+  propertyNames: _,
+  properties,
+  items,
+  anyOf,
+  ...rest
+}: OpenApiSchema): OpenApiSchema {
   if (rest[intOrStringKey] === true) {
     return (anyOf ?? []).reduce<OpenApiSchema>(
       (merged, { type: _type, ...bounds }) => ({ ...bounds, ...merged }),
@@ -202,6 +163,8 @@ function structural({ additionalProperties: _, properties, items, anyOf, ...rest
       properties: Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, structural(value)])),
     }),
     ...(items && { items: structural(items) }),
+    // A map of texts, such as labels.
+    ...(isObject(additionalProperties) && { additionalProperties }),
   };
   return isObject(rest['default']) ? { ...schema, default: filled(schema, rest['default']) } : schema;
 }

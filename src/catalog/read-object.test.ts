@@ -16,9 +16,14 @@ const rows: readonly Row[] = [
     'a foreign apiVersion',
     raw({ ...weir, apiVersion: 'apps/v1' }),
     'apiVersion',
-    'expected "weir.dev/v1alpha1" (Backend, Model) or "v1" (Secret)',
+    'expected "weir.dev/v1alpha1" or "v1" (Secret)',
   ],
-  ['a misspelt kind', raw({ ...weir, kind: 'Modle' }), 'kind', 'expected Backend or Model with this apiVersion'],
+  [
+    'a misspelt kind',
+    raw({ ...weir, kind: 'Modle' }),
+    'kind',
+    'expected Backend or Model or Workspace or ApiKey or Credit with this apiVersion',
+  ],
   [
     'a core object that is no Secret',
     raw({ ...weir, apiVersion: 'v1', kind: 'Pod' }),

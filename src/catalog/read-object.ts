@@ -3,6 +3,14 @@ import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { isObject } from '../core/json.ts';
 import { fieldPath } from '../core/failure.ts';
 import { expectation, faultsOf, type SchemaFault } from '../core/schema-faults.ts';
+import {
+  type ApiKeyResource,
+  apiKeySchema,
+  type CreditResource,
+  creditSchema,
+  type WorkspaceResource,
+  workspaceSchema,
+} from './resources/accounts.ts';
 import { type BackendResource, backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelResource, modelSchema } from './resources/model.ts';
 import { type SecretObject, secretSchema } from './resources/secret.ts';
@@ -22,6 +30,9 @@ export type ReadResult =
   | { readonly kind: 'Backend'; readonly read: Read<BackendResource>; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'Model'; readonly read: ReadModel; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'Secret'; readonly read: Read<SecretObject>; readonly problems: readonly CatalogProblem[] }
+  | { readonly kind: 'Workspace'; readonly read: Read<WorkspaceResource>; readonly problems: readonly CatalogProblem[] }
+  | { readonly kind: 'ApiKey'; readonly read: Read<ApiKeyResource>; readonly problems: readonly CatalogProblem[] }
+  | { readonly kind: 'Credit'; readonly read: Read<CreditResource>; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'bad'; readonly object: CatalogObject; readonly problems: readonly CatalogProblem[] };
 
 type Kind = Exclude<ReadResult['kind'], 'bad'>;
@@ -44,7 +55,7 @@ export function checkObject(object: CatalogObject): readonly CatalogProblem[] {
 }
 
 const kindsByVersion: ReadonlyMap<unknown, readonly Kind[]> = new Map<unknown, readonly Kind[]>([
-  ['weir.dev/v1alpha1', ['Backend', 'Model']],
+  ['weir.dev/v1alpha1', ['Backend', 'Model', 'Workspace', 'ApiKey', 'Credit']],
   ['v1', ['Secret']],
 ]);
 
@@ -59,12 +70,24 @@ function read(object: CatalogObject): ReadResult {
     return bad([{ path: [], message: 'expected an object with apiVersion, kind, metadata and spec' }]);
   const kinds = kindsByVersion.get(value['apiVersion']);
   if (kinds === undefined) {
-    return bad([{ path: ['apiVersion'], message: 'expected "weir.dev/v1alpha1" (Backend, Model) or "v1" (Secret)' }]);
+    return bad([{ path: ['apiVersion'], message: 'expected "weir.dev/v1alpha1" or "v1" (Secret)' }]);
   }
   const kind = kinds.find((name) => name === value['kind']);
   switch (kind) {
     case 'Backend': {
       const parsed = parse(backendSchema, value);
+      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
+    }
+    case 'Workspace': {
+      const parsed = parse(workspaceSchema, value);
+      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
+    }
+    case 'ApiKey': {
+      const parsed = parse(apiKeySchema, value);
+      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
+    }
+    case 'Credit': {
+      const parsed = parse(creditSchema, value);
       return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
     }
     case 'Secret': {

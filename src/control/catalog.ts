@@ -16,6 +16,7 @@ import type { Settings } from '../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import { followCatalog } from './follow-catalog.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
+import type { AccountsParts } from './kube-accounts.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
 import { type CatalogFacts, observeCatalog, replicaName } from './observe-catalog.ts';
 import { observeEndpoints } from './observe-endpoints.ts';
@@ -59,6 +60,8 @@ interface CatalogOptions
   readonly statusOf: (model: Model) => ModelStatus;
   /** The price of a web search; undefined if there is no web search. */
   readonly searchPrice: Money | undefined;
+  /** The accounts that objects of a cluster declare. Absent: objects declare none. */
+  readonly accounts?: AccountsParts | undefined;
   /** Called with every snapshot that requests get, the first one included. */
   readonly onServed: (snapshot: Snapshot) => void;
   /** Called when the objects of the catalog, or its problems, may have changed. */
@@ -101,7 +104,10 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     isListed: (model) => statusOf(model).listed,
     troubleOf: (cluster) => endpoints.found(cluster)?.trouble,
   };
-  const replica = source.join?.({ observe: async () => observeCatalog(facts, await envoy.look()) });
+  const replica = source.join?.({
+    observe: async () => observeCatalog(facts, await envoy.look()),
+    accounts: options.accounts,
+  });
   const findEndpoints: FollowEndpoints = (wanted, how) => {
     if (wanted.kind === 'hosts') return options.followHosts(wanted, how);
     if (source.followPods !== undefined) return source.followPods(wanted, how);

@@ -8,11 +8,14 @@ import type { CancelTimer, Clock } from '../core/clock.ts';
 import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import { type CompiledObjects, startController } from './controller.ts';
+import { type AccountsParts, openKubeAccounts } from './kube-accounts.ts';
 
 /** The facts that a replica reports about itself. */
 export interface ReplicaParts {
   /** Observes the catalog of this replica. */
   readonly observe: () => Promise<ObservedCatalog>;
+  /** Absent: objects declare no accounts. */
+  readonly accounts?: AccountsParts | undefined;
 }
 
 interface ReplicaOptions extends ReplicaParts {
@@ -60,6 +63,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     onChange: (isLeading) => {
       log.info({ name }, isLeading ? 'this replica writes the status of objects now' : 'another replica may write now');
       controller.changed();
+      accounts?.changed();
     },
     onError: fault('the election of a replica is stuck'),
   });
@@ -71,6 +75,9 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     write: { ...write, event: events.report, isGoneOrChanged: (error) => isRefusal(error, 404, 409) },
     onError: fault('the status of an object could not be written'),
   });
+
+  const accounts =
+    options.accounts && openKubeAccounts({ ...options, ...options.accounts, isLeading: elector.isLeading });
 
   async function lookOnce(): Promise<void> {
     const next = await options.observe();
@@ -111,7 +118,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
 
   async function leave(): Promise<void> {
     await looking;
-    await controller.close();
+    await Promise.all([controller.close(), accounts?.close()]);
     await events.close();
     await Promise.all([elector.close(), leases.close()]);
   }

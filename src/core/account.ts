@@ -17,6 +17,9 @@ export interface Workspace {
   readonly status: AccountStatus;
   readonly balance: Money;
   readonly maxInFlight: number;
+  /** Post-paid: how far the balance may be below zero for a new request. Absent: 0. */
+  readonly creditLimit?: Money | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A credential of a workspace. Only the SHA-256 of its text is stored. */

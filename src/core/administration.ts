@@ -6,13 +6,13 @@ import type { Money } from './money.ts';
 
 // The operations of operators, the command line and the portal on accounts and the ledger: their arguments and results.
 
-/** `command-line`: a user of the operating system. */
-export const actorKinds = ['command-line', 'admin-token', 'portal-user'] as const;
+/** `command-line`: a user of the operating system. `controller`: an object declares it (docs/accounts-in-git.md). */
+export const actorKinds = ['command-line', 'admin-token', 'portal-user', 'controller'] as const;
 
 /** The author of a change to an account. */
 export interface Actor {
   readonly kind: (typeof actorKinds)[number];
-  /** Name of the user or of the token; never the token itself. */
+  /** Name of the user or of the token, never the token itself; of a controller the object with its generation. */
   readonly name: string;
 }
 
@@ -26,8 +26,8 @@ export interface Authorship {
 }
 
 export type AuditAction =
-  | `workspace.${'create' | 'credit' | 'suspend' | 'resume' | 'limits'}`
-  | `key.${'create' | 'suspend' | 'resume' | 'revoke' | 'budget' | 'limits' | 'update'}`
+  | `workspace.${'create' | 'credit' | 'suspend' | 'resume' | 'limits' | 'labels' | 'erase-name'}`
+  | `key.${'create' | 'suspend' | 'resume' | 'revoke' | 'budget' | 'limits' | 'update' | 'rotate'}`
   | 'ledger.accept-loss';
 
 /** The part of an object that the audit trail shows. Never a secret: neither a key's text nor its hash. */
@@ -96,6 +96,8 @@ export interface NewWorkspace {
   readonly name: string;
   readonly credit: Money;
   readonly maxInFlight: number;
+  /** Default: 0. */
+  readonly creditLimit?: Money | undefined;
 }
 
 export interface NewCredit {

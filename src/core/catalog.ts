@@ -167,9 +167,9 @@ export interface CatalogProblem {
   readonly object?: string | undefined;
 }
 
-/** A Model or Backend in a Kubernetes cluster: its declaration and the API server's metadata. */
-export interface KubeObject {
-  readonly kind: 'Model' | 'Backend';
+/** An object of ours in a Kubernetes cluster, of the catalog by default: its declaration and the API server's metadata. */
+export interface KubeObject<Kind extends string = 'Model' | 'Backend'> {
+  readonly kind: Kind;
   readonly name: string;
   /** Different for every object, even if a later object has the same name. */
   readonly uid: string;

@@ -1,11 +1,20 @@
 import type { Workspace } from './account.ts';
 import type { AuditEntry, CreditRecord, KeyRecord, UsageLine } from './administration.ts';
+import type { Declaration } from './declared-account.ts';
 import { formatUsd } from './money.ts';
 
 // The forms of objects that scripts rely on: commands print them with `--json`, the admin API answers with them.
 
-export function shownWorkspace({ id, name, status, balance, maxInFlight }: Workspace) {
-  return { id, name, status, balance: formatUsd(balance), max_in_flight: maxInFlight };
+export function shownWorkspace({ id, name, status, balance, maxInFlight, creditLimit = 0n }: Workspace) {
+  const credit_limit = formatUsd(creditLimit);
+  return { id, name, status, balance: formatUsd(balance), max_in_flight: maxInFlight, credit_limit };
+}
+
+/** The object that declares a workspace or a key. */
+export function shownDeclaration(declared: Declaration | undefined) {
+  if (declared === undefined || declared.kind === 'Credit') return null;
+  const { kind, namespace, name, isLocked } = declared;
+  return { kind, namespace, name, locked: isLocked };
 }
 
 export function shownCredit({ id, amount, note, createdAt }: CreditRecord) {

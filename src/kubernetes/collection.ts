@@ -47,7 +47,7 @@ export interface Collection<Item> {
 
 /** Why something that is followed may be out of date. */
 export interface Trouble {
-  /** `models`, `backends`, `secrets/NAME`, `endpointslices`, `services`, `inferencepools` or `pods (SELECTOR)`. */
+  /** `models`, `backends`, `NAMESPACE/workspaces`, `secrets/NAME`, `endpointslices`, `services`, `inferencepools` or `pods (SELECTOR)`. */
   readonly of: string;
   readonly reason: string;
 }

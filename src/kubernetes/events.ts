@@ -16,7 +16,7 @@ interface EventsOptions {
 
 export interface Events {
   /** Writes the event soon. Drops it if there are too many events. */
-  readonly report: (object: KubeObject, event: ObjectEvent) => void;
+  readonly report: (object: KubeObject<string>, event: ObjectEvent) => void;
   /** Resolves when the waiting events have been sent, or have failed. If there are many, only the first ones are sent. */
   readonly close: () => Promise<void>;
 }
@@ -66,7 +66,7 @@ export function createEvents(options: EventsOptions): Events {
     sending = undefined;
   }
 
-  function create(object: KubeObject, { severity, reason, action, note }: ObjectEvent): WrittenEvent {
+  function create(object: KubeObject<string>, { severity, reason, action, note }: ObjectEvent): WrittenEvent {
     const now = clock.now();
     // Named like by Kubernetes' own recorder: the time, and a random part.
     const suffix = `${now.toString(16)}${Math.floor(random() * 0xffff_ffff).toString(16)}`;

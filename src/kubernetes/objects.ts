@@ -3,7 +3,7 @@ import type { KubeObject } from '../core/catalog.ts';
 import { type KubeClient, mergePatch } from './client.ts';
 
 /** Where the API server has the objects of a kind. */
-export function placeOf(kind: KubeObject['kind'], namespace: string) {
+export function placeOf(kind: string, namespace: string) {
   return { group: 'weir.dev', version: 'v1alpha1', namespace, plural: `${kind.toLowerCase()}s` };
 }
 
@@ -26,10 +26,14 @@ const rawObject = z.object({
 });
 
 /**
- * Reads a Model or Backend as the API server sends it. Most of the metadata is left out: `managedFields` alone are often
+ * Reads an object of ours as the API server sends it. Most of the metadata is left out: `managedFields` alone are often
  * longer than the object. `declared` is the same object as `before` had, unless the spec has changed.
  */
-export function readKubeObject(kind: KubeObject['kind'], raw: unknown, before: KubeObject | undefined): KubeObject {
+export function readKubeObject<Kind extends string>(
+  kind: Kind,
+  raw: unknown,
+  before: KubeObject<Kind> | undefined,
+): KubeObject<Kind> {
   const { metadata, spec, status } = rawObject.parse(raw);
   const { name, uid, generation, resourceVersion, deletionTimestamp, finalizers } = metadata;
   if (before?.resourceVersion === resourceVersion && before.uid === uid) return before;
@@ -50,7 +54,7 @@ export function readKubeObject(kind: KubeObject['kind'], raw: unknown, before: K
 }
 
 function declare(
-  kind: KubeObject['kind'],
+  kind: string,
   name: string,
   { created, spec }: { readonly created: string | undefined; readonly spec: unknown },
 ): KubeObject['declared'] {
@@ -65,15 +69,15 @@ function declare(
   };
 }
 
-interface ObjectWriter {
+export interface ObjectWriter {
   /** Merges into the status of the object of this name. Rejects with ApiError: 404 when the object is gone. */
-  readonly status: (object: KubeObject, status: object) => Promise<void>;
+  readonly status: (object: KubeObject<string>, status: object) => Promise<void>;
   /** Rejects with ApiError: 404 when the object is gone, 409 when it has changed. */
-  readonly finalizers: (object: KubeObject, finalizers: readonly string[]) => Promise<void>;
+  readonly finalizers: (object: KubeObject<string>, finalizers: readonly string[]) => Promise<void>;
 }
 
 export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, namespace: string): ObjectWriter {
-  const patchOf = ({ kind, name }: KubeObject, body: object) => ({
+  const patchOf = ({ kind, name }: KubeObject<string>, body: object) => ({
     ...placeOf(kind, namespace),
     name,
     body,

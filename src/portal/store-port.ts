@@ -1,10 +1,10 @@
-import type { AccountOperations } from '../store/account-operations.ts';
+import type { AccountOperations, PeoplesName } from '../store/account-operations.ts';
 
 /**
- * The accounts and the ledger for the portal: every operation of the store. Each rejects with a `Refusal` when it
+ * The accounts and the ledger for the portal: the operations of people. Each rejects with a `Refusal` when it
  * cannot be done, with `DatabaseAway` while the database is down, and otherwise with the error of the database. Reports
  * never block the event loop of the portal.
  *
  * This file may import types of the store, and no code (.oxlintrc.json).
  */
-export type PortalStore = AccountOperations;
+export type PortalStore = AccountOperations<PeoplesName>;

@@ -1,5 +1,10 @@
 import type { Kysely } from 'kysely';
+import * as figures from './accounts/account-figures.ts';
 import * as audit from './accounts/audit.ts';
+import * as declarations from './accounts/declarations.ts';
+import * as declaredKeys from './accounts/declared-keys.ts';
+import * as declaredWorkspaces from './accounts/declared-workspaces.ts';
+import * as keyChanges from './accounts/change-keys.ts';
 import * as credits from './accounts/credits.ts';
 import * as credentials from './accounts/find-credentials.ts';
 import * as keys from './accounts/keys.ts';
@@ -26,12 +31,26 @@ export const changes = {
   creditWorkspace: credits.creditWorkspace,
   addCredit: credits.addCredit,
   createKey: keys.createKey,
-  changeKey: keys.changeKey,
-  setKeyStatus: keys.setKeyStatus,
-  setKeyBudget: keys.setKeyBudget,
-  setKeyLimits: keys.setKeyLimits,
-  updateKey: keys.updateKey,
+  changeKey: keyChanges.changeKey,
+  setKeyStatus: keyChanges.setKeyStatus,
+  setKeyBudget: keyChanges.setKeyBudget,
+  setKeyLimits: keyChanges.setKeyLimits,
+  updateKey: keyChanges.updateKey,
   playgroundKey: playground.playgroundKey,
+};
+
+/** The operations of the controller of accounts: what objects declare. Running services are notified, too. */
+export const declared = {
+  declareWorkspace: declaredWorkspaces.declareWorkspace,
+  leaveWorkspace: declaredWorkspaces.leaveWorkspace,
+  bookCredit: declaredWorkspaces.bookCredit,
+  leaveCredit: declaredWorkspaces.leaveCredit,
+  declaredWorkspace: declaredWorkspaces.declaredWorkspace,
+  prepareKey: declaredKeys.prepareKey,
+  declareKey: declaredKeys.declareKey,
+  leaveKeys: declaredKeys.leaveKeys,
+  unlockAbsent: declarations.unlockAbsent,
+  accountFigures: figures.accountFigures,
 };
 
 /** No service reads sessions: portals read them for each request. */
@@ -53,6 +72,7 @@ export const reads = {
   keyNames: keys.keyNames,
   spentBy: credentials.spentBy,
   findCredential: credentials.findCredential,
+  declarationsOf: declarations.declarationsOf,
   listAudit: audit.listAudit,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
@@ -67,10 +87,13 @@ export const reports = {
   verifyLedger: books.verifyLedger,
 };
 
-const table = { ...changes, ...sessions, ...reads, ...reports };
+const table = { ...changes, ...declared, ...sessions, ...reads, ...reports };
 
 export type OperationName = keyof typeof table;
 export type ReportName = keyof typeof reports;
+export type DeclaredName = keyof typeof declared;
+/** The operations of people: all but those of the controller. */
+export type PeoplesName = Exclude<OperationName, DeclaredName>;
 
 /** The arguments of each operation, without the database. */
 export type OperationArguments = {

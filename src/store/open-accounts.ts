@@ -2,7 +2,7 @@ import type { DatabaseLocation, OpenOptions } from './databases/database.ts';
 import { openDatabase } from './databases/open-database.ts';
 import { basename } from 'node:path';
 import { type Authorship, Refusal } from '../core/administration.ts';
-import { changes, operations, operationsOf } from './account-operations.ts';
+import { changes, declared, operations, operationsOf } from './account-operations.ts';
 import { recordChange } from './accounts/audit.ts';
 import { exportRequests } from './ledger/export-requests.ts';
 import type { AcceptedLoss } from './databases/sqlite/lost-commits.ts';
@@ -27,7 +27,7 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     ...operationsOf(operations, async (name, given) => {
       const result = await operations[name](queries, ...given);
       // The change is made even if this fails. A service that is not notified sees it a moment later.
-      if (name in changes) await announce().catch(() => undefined);
+      if (name in changes || name in declared) await announce().catch(() => undefined);
       return result;
     }),
     exportRequests: exportRequests.bind(undefined, queries),

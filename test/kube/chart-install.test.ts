@@ -78,7 +78,7 @@ describe('helm install', () => {
     const second = ['install', 'second', chart, '--namespace', 'default'];
     const options = { kubeconfig: cluster.kubeconfig };
     const { code, stderr } = await helm(second, options);
-    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('"backends.weir.dev"') });
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('"apikeys.weir.dev"') });
     expect(stderr).toContain('release-namespace" must equal "default": current value is "weir-system"');
     expect(await helm([...second, '--set', 'crds.install=false'], options)).toMatchObject({ code: 0 });
     expect(await helm(['uninstall', 'second', '--namespace', 'default'], options)).toMatchObject({ code: 0 });

@@ -431,6 +431,23 @@ describe('the pod', () => {
   });
 });
 
+describe('accounts in Git', () => {
+  test('give the service a role in each namespace, and no verb that lists Secrets there', async () => {
+    const manifest = await template({ accounts: { enabled: true, namespaces: ['team-a'] } });
+    const documents = manifest.split(/^---$/m);
+    const roles = documents.filter((text) => /^kind: Role$/m.test(text) && /^ {2}namespace: team-a$/m.test(text));
+    expect(roles).toHaveLength(1);
+    expect(roles[0]).toMatch(/resources: \[secrets\]\n {4}verbs: \[get, create, patch\]/);
+    expect(manifest).toMatch(/WEIR_ACCOUNT_NAMESPACES, value: "team-a"/);
+  });
+
+  test('leave the role as it is unless they are wanted', async () => {
+    const manifest = await template({});
+    expect(manifest).not.toContain('[workspaces, apikeys, credits]');
+    expect(manifest).toMatch(/WEIR_ACCOUNT_NAMESPACES, value: "none"/);
+  });
+});
+
 describe('the portal', () => {
   const portalOf = async (values: object) => {
     const objects = objectsIn(await template({ portal: { enabled: true }, ...values }));

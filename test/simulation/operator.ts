@@ -1,6 +1,7 @@
 import type { Authorship } from '../../src/core/administration.ts';
 import { creditWorkspace } from '../../src/store/accounts/credits.ts';
-import { createKey, setKeyBudget, setKeyStatus } from '../../src/store/accounts/keys.ts';
+import { setKeyBudget, setKeyStatus } from '../../src/store/accounts/change-keys.ts';
+import { createKey } from '../../src/store/accounts/keys.ts';
 import { createWorkspace, setWorkspaceStatus } from '../../src/store/accounts/workspaces.ts';
 import type { OpenDatabase } from '../../src/store/databases/database.ts';
 import { openDatabase } from '../../src/store/databases/open-database.ts';

@@ -227,6 +227,7 @@ spec:
         - name: WEIR_KUBERNETES_NAMESPACE
           valueFrom:
             fieldRef: {fieldPath: metadata.namespace}
+        - {name: WEIR_ACCOUNT_NAMESPACES, value: {{ ternary (join "," .Values.accounts.namespaces) "none" .Values.accounts.enabled | quote }}}
         - name: WEIR_POD_NAME
           valueFrom:
             fieldRef: {fieldPath: metadata.name}

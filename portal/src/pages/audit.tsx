@@ -12,6 +12,7 @@ const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = 
   'command-line': 'command line',
   'admin-token': 'admin token',
   'portal-user': 'portal',
+  controller: 'object',
 };
 
 const columns: readonly Column<AuditEntryObject>[] = [

@@ -9,6 +9,7 @@ import {
 } from '../format/format.ts';
 import { Badge, Bar } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
+import { Declared } from '../parts/declared.tsx';
 import type { Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
@@ -56,10 +57,11 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
     {
       title: 'Name',
       names: true,
-      cell: ({ name, id, models }) => (
+      cell: ({ name, id, models, declared_by }) => (
         <span className="cell-name">
           {name ?? <span className="muted">{id}</span>}
           {models !== null && <span className="small muted">{models.join(', ')}</span>}
+          <Declared by={declared_by} />
         </span>
       ),
     },

@@ -6,6 +6,7 @@ import { ApiError, call, withQuery } from '../data/api.ts';
 import { useWorkspacesQuery } from '../data/workspaces.ts';
 import { formatCount, formatMoney } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Declared } from '../parts/declared.tsx';
 import { Button } from '../parts/button.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { TextField, textOf } from '../parts/fields.tsx';
@@ -101,10 +102,11 @@ function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
     {
       title: 'Name',
       names: true,
-      cell: ({ name, id }) => (
+      cell: ({ name, id, declared_by }) => (
         <span className="cell-name">
           {name}
           <code className="small muted">{id}</code>
+          <Declared by={declared_by} />
         </span>
       ),
     },

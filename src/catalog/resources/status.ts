@@ -45,7 +45,7 @@ const condition = z.strictObject({
 export type Condition = z.output<typeof condition>;
 
 /** The API server merges them by type, so that a writer of one condition owns that condition alone. */
-const conditions = z
+export const conditions = z
   .array(condition)
   .max(16)
   .meta({
@@ -54,7 +54,7 @@ const conditions = z
     'x-kubernetes-list-map-keys': ['type'],
   });
 
-const observedGeneration = generation.meta({
+export const observedGeneration = generation.meta({
   description:
     'Generation of the object to which this status applies. If it is older than metadata.generation, the status is out of date.',
   example: 3,

@@ -32,7 +32,12 @@ export function auditCommand(program: Command): void {
   );
 }
 
-const actors = { 'command-line': 'user', 'admin-token': 'token', 'portal-user': 'portal' } as const;
+const actors = {
+  'command-line': 'user',
+  'admin-token': 'token',
+  'portal-user': 'portal',
+  controller: 'object',
+} as const;
 
 function tableOf(entries: readonly AuditEntry[]): string {
   return textTable(

@@ -9,20 +9,31 @@ import { accountsCommand, type Answer, byOperator } from './accounts-command.ts'
 import { countOption, creditOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
 
+interface LimitOptions {
+  readonly maxInFlight?: number;
+  readonly creditLimit?: Money;
+}
+
+function creditLimitOption(): Option {
+  const meaning = 'how far the balance may go below zero (post-paid)';
+  return new Option('--credit-limit <usd>', meaning).argParser(usdOption);
+}
+
 /** Adds `workspace` to the command line: the accounts that pay, and their balances. */
 export function workspaceCommand(program: Command): void {
   const group = program.command('workspace').description('make workspaces, fill and suspend them');
 
-  accountsCommand<{ readonly credit: Money; readonly maxInFlight: number }>(
+  accountsCommand<{ readonly credit: Money; readonly maxInFlight: number; readonly creditLimit: Money }>(
     group
       .command('create')
       .description('make a workspace')
       .argument('<name>', 'unique: letters, digits, ".", "_" and "-", at most 64')
       .addOption(new Option('--credit <usd>', 'its first credit').argParser(usdOption).default(0n, '0'))
-      .option('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1), 256),
+      .option('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1), 256)
+      .addOption(creditLimitOption().default(0n, '0')),
     'create',
-    async (accounts, { credit, maxInFlight }, [name = '']) =>
-      answer(await accounts.createWorkspace({ name, credit, maxInFlight }, byOperator())),
+    async (accounts, { credit, maxInFlight, creditLimit }, [name = '']) =>
+      answer(await accounts.createWorkspace({ name, credit, maxInFlight, creditLimit }, byOperator())),
   );
 
   accountsCommand(group.command('list').description('list all workspaces'), 'refuse', async (accounts) => {
@@ -52,15 +63,20 @@ export function workspaceCommand(program: Command): void {
     },
   );
 
-  accountsCommand<{ readonly maxInFlight: number }>(
-    group
-      .command('limits')
-      .description('change how many requests of a workspace may be in flight at once')
-      .argument('<workspace>', 'name or id')
-      .requiredOption('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1)),
-    'refuse',
-    async (accounts, { maxInFlight }, [workspace = '']) =>
-      answer(await accounts.setWorkspaceLimits(workspace, { maxInFlight }, byOperator())),
+  const limits = group
+    .command('limits')
+    .description('change how many requests of a workspace may be in flight, and how far it may owe')
+    .argument('<workspace>', 'name or id')
+    .option('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1))
+    .addOption(creditLimitOption())
+    .hook('preAction', () => {
+      const { maxInFlight, creditLimit } = limits.opts<LimitOptions>();
+      if (maxInFlight === undefined && creditLimit === undefined) {
+        limits.error('error: give --max-in-flight, --credit-limit, or both');
+      }
+    });
+  accountsCommand<LimitOptions>(limits, 'refuse', async (accounts, { maxInFlight, creditLimit }, [workspace = '']) =>
+    answer(await accounts.setWorkspaceLimits(workspace, { maxInFlight, creditLimit }, byOperator())),
   );
 
   const statuses = [
@@ -86,8 +102,8 @@ function unknownWhether(cause: unknown): never {
 }
 
 /** A workspace in the form that scripts have used from the beginning. Nothing may be added to it. */
-function printed(workspace: Workspace): Omit<ReturnType<typeof shownWorkspace>, 'max_in_flight'> {
-  const { max_in_flight: _, ...shown } = shownWorkspace(workspace);
+function printed(workspace: Workspace): Omit<ReturnType<typeof shownWorkspace>, 'max_in_flight' | 'credit_limit'> {
+  const { max_in_flight: _, credit_limit: __, ...shown } = shownWorkspace(workspace);
   return shown;
 }
 
@@ -97,13 +113,9 @@ function answer(workspace: Workspace): Answer {
 
 function tableOf(workspaces: readonly Workspace[]): string {
   return textTable(
-    ['NAME', 'ID', 'STATUS', '#BALANCE USD', '#MAX IN FLIGHT'],
-    workspaces.map(({ name, id, status, balance, maxInFlight }) => [
-      name,
-      id,
-      status,
-      formatUsd(balance),
-      `${maxInFlight}`,
+    ['NAME', 'ID', 'STATUS', '#BALANCE USD', '#CREDIT LIMIT', '#MAX IN FLIGHT'],
+    workspaces.map(({ name, id, status, balance, creditLimit = 0n, maxInFlight }) => [
+      ...[name, id, status, formatUsd(balance), formatUsd(creditLimit), `${maxInFlight}`],
     ]),
   );
 }

@@ -5,8 +5,8 @@ import type { PortalLog } from '../../portal/portal.ts';
 import {
   type AccountOperations,
   changes,
-  type OperationName,
   operationsOf,
+  type PeoplesName,
   reads,
   type ReportName,
   sessions,
@@ -17,7 +17,7 @@ import { CannotOpen } from '../../store/databases/database.ts';
 /** The accounts of a database that may be down, at the start or later. */
 export interface RetryingAccounts {
   /** Each operation rejects with `DatabaseAway` while the database is down. */
-  readonly store: AccountOperations<Exclude<OperationName, ReportName>>;
+  readonly store: AccountOperations<Exclude<PeoplesName, ReportName>>;
   readonly close: () => Promise<void>;
 }
 

@@ -65,6 +65,7 @@ import { watchHealthChecks } from '../../control/health-checks.ts';
 import { figuresOf } from './service-figures.ts';
 import { openPools } from './open-pools.ts';
 import { openWebSearch } from './web-search.ts';
+import { openDeclaredAccounts } from './declared-accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { readTracingSettings } from '../../tracing-settings.ts';
 
@@ -182,7 +183,9 @@ export async function startService(
   const errors = createErrorCounts(systemClock);
   const answerLengths = createAnswerLengths();
   let servedAt = systemClock.now();
+  const declared = openDeclaredAccounts(settings, location);
   const catalog = await openCatalog(settings, {
+    accounts: declared?.parts,
     ...{ log, clock: systemClock, random: Math.random, instance, endpoints },
     environment: process.env,
     envoy: clusterPublisher,
@@ -323,12 +326,7 @@ export async function startService(
     endpoints.close();
     await discovery.close();
     await shedder.close();
-    shedWatch.close();
-    checks.close();
-    uploads.close();
-    load.close();
-    buffers.close();
-    envoyAdmin.close();
+    for (const part of [shedWatch, checks, uploads, load, buffers, envoyAdmin]) part.close();
     takeBackAddress();
     await ops.close();
     await egress.close();
@@ -339,6 +337,7 @@ export async function startService(
     pools.close();
     await sharing?.close();
     await fileCheck?.close();
+    await declared?.close();
     await store.close();
     threads.close();
   };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { accountStatuses, budgetPeriods, keyStatuses } from '../../core/account.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
-import { givenMoment, givenUsd, keyId, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
+import { declaredBy, givenMoment, givenUsd, keyId, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
 
 const period = z.enum(budgetPeriods).meta({
   description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
@@ -43,6 +43,7 @@ export const key = z
     models: z.array(z.string()).nullable().meta({ description: 'Models that it may call; null: every model.' }),
     created_at: moment,
     last_used_at: moment.nullable().meta({ description: 'Start of its last settled request.' }),
+    declared_by: declaredBy,
   })
   .meta({ id: 'Key', description: 'A credential of a workspace, without its text, which is not stored.' });
 export type KeyObject = z.infer<typeof key>;

@@ -49,6 +49,17 @@ export const workspaceId = z.string().meta({ description: 'Id of a workspace.', 
 export const keyId = z.string().meta({ description: 'Id of a key.', example: 'key_2c26b46b68ffc68ff99b' });
 export const modelId = z.string().meta({ description: 'Id of a model.', example: 'qwen/qwen3-8b' });
 
+/** The object that declares an account (docs/accounts-in-git.md). */
+export const declaredBy = z
+  .object({
+    kind: z.enum(['Workspace', 'ApiKey']),
+    namespace: z.string(),
+    name: z.string(),
+    locked: z.boolean().meta({ description: 'Whether only the object can change it: this API answers 409.' }),
+  })
+  .nullable()
+  .meta({ description: 'The object that declares it; null: there is none.' });
+
 /** Most entries of a page. */
 const mostPerPage = 500;
 

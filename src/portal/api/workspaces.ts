@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { accountStatuses } from '../../core/account.ts';
-import { givenCredit, givenUsd, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
+import { declaredBy, givenCredit, givenUsd, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
 
 const name = z
   .string()
@@ -16,6 +16,9 @@ export const workspace = z
     status,
     balance: usd.meta({ description: 'Balance in USD; below zero when the last answers cost more than was left.' }),
     max_in_flight: maxInFlight,
+    credit_limit: usd.meta({ description: 'How far the balance may be below zero for a new request (post-paid).' }),
+    labels: z.record(z.string(), z.string()).nullable().meta({ description: 'Labels of its object; null: none.' }),
+    declared_by: declaredBy,
   })
   .meta({ id: 'Workspace', description: 'Pays for requests: a balance and a limit of requests under way.' });
 export type WorkspaceObject = z.infer<typeof workspace>;
@@ -28,14 +31,19 @@ export const newWorkspace = z
     name,
     credit: givenUsd.prefault('0').meta({ description: 'Its first credit, USD.' }),
     max_in_flight: maxInFlight.default(256),
+    credit_limit: givenUsd.prefault('0').meta({ description: 'How far it may owe, USD.' }),
   })
   .meta({ id: 'NewWorkspace', description: 'A new workspace.' });
 export type NewWorkspaceObject = z.input<typeof newWorkspace>;
 
 /** `PATCH /workspaces/{id}`: absent fields stay as they are. */
 export const workspaceChange = z
-  .strictObject({ status: status.optional(), max_in_flight: maxInFlight.optional() })
-  .refine((change) => Object.keys(change).length > 0, 'expected status, max_in_flight, or both')
+  .strictObject({
+    status: status.optional(),
+    max_in_flight: maxInFlight.optional(),
+    credit_limit: givenUsd.optional().meta({ description: 'How far it may owe, USD.' }),
+  })
+  .refine((change) => Object.keys(change).length > 0, 'expected status, max_in_flight or credit_limit')
   .meta({ id: 'WorkspaceChange', description: 'The fields of a workspace to change.' });
 export type WorkspaceChangeObject = z.input<typeof workspaceChange>;
 

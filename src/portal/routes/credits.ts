@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shownCredit, shownWorkspace } from '../../core/shown.ts';
+import { shownCredit } from '../../core/shown.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import { pageQuery } from '../api/values.ts';
 import * as api from '../api/workspaces.ts';
@@ -8,6 +8,7 @@ import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 import { visibleWorkspace } from '../visible.ts';
+import { workspaceObject } from '../workspace-objects.ts';
 
 const tags = ['credits'];
 const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
@@ -59,7 +60,7 @@ export function creditRoutes(app: App, portal: Portal): void {
       const wanted = { amount, note, idempotencyKey: request.headers['idempotency-key'] };
       const by = authorship(callerOf(request), clock.now());
       const { workspace, credit } = await store.addCredit(request.params.id, wanted, by);
-      return reply.code(201).send({ credit: shownCredit(credit), workspace: shownWorkspace(workspace) });
+      return reply.code(201).send({ credit: shownCredit(credit), workspace: await workspaceObject(store, workspace) });
     },
   );
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { KeyChange, KeyRecord } from '../../core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
-import { shownKey } from '../../core/shown.ts';
+import { shownDeclaration, shownKey } from '../../core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/keys.ts';
 import { pageQuery } from '../api/values.ts';
@@ -20,16 +20,19 @@ export function keyRoutes(app: App, portal: Portal): void {
   const { store, clock } = portal;
 
   async function shown(keys: readonly KeyRecord[]): Promise<api.KeyObject[]> {
-    const spent = await store.spentBy(
-      keys.map(({ id }) => id),
-      clock.now(),
-    );
-    return keys.map((key) => ({ ...shownKey(key), spent: formatUsd(spent.get(key.id) ?? 0n) }));
+    const ids = keys.map(({ id }) => id);
+    const [spent, declared] = await Promise.all([store.spentBy(ids, clock.now()), store.declarationsOf(ids)]);
+    return keys.map((key) => ({
+      ...shownKey(key),
+      spent: formatUsd(spent.get(key.id) ?? 0n),
+      declared_by: shownDeclaration(declared.get(key.id)),
+    }));
   }
 
   async function shownOne(key: KeyRecord): Promise<api.KeyObject> {
-    const spent = await store.spentBy([key.id], clock.now());
-    return { ...shownKey(key), spent: formatUsd(spent.get(key.id) ?? 0n) };
+    const [spent, declared] = await Promise.all([store.spentBy([key.id], clock.now()), store.declarationsOf([key.id])]);
+    const declared_by = shownDeclaration(declared.get(key.id));
+    return { ...shownKey(key), spent: formatUsd(spent.get(key.id) ?? 0n), declared_by };
   }
 
   app.get(

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { shownWorkspace } from '../../core/shown.ts';
-import { errors, pageAnswer } from '../answers.ts';
+import { errors } from '../answers.ts';
 import { pageQuery } from '../api/values.ts';
 import * as api from '../api/workspaces.ts';
 import { callerOf } from '../authenticate.ts';
@@ -8,6 +7,7 @@ import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 import { visibleWorkspace } from '../visible.ts';
+import { workspaceObject, workspaceObjects } from '../workspace-objects.ts';
 
 const tags = ['workspaces'];
 const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
@@ -30,7 +30,7 @@ export function workspaceRoutes(app: App, portal: Portal): void {
       const { role, workspaces } = callerOf(request);
       const { limit, cursor } = request.query;
       const page = await store.pageOfWorkspaces({ limit, cursor }, role === 'admin' ? undefined : workspaces);
-      return pageAnswer(page, shownWorkspace);
+      return { data: await workspaceObjects(store, page.items), next_cursor: page.next ?? null };
     },
   );
 
@@ -45,17 +45,17 @@ export function workspaceRoutes(app: App, portal: Portal): void {
       },
     },
     async (request, reply) => {
-      const { name, credit, max_in_flight: maxInFlight } = request.body;
+      const { name, credit, max_in_flight: maxInFlight, credit_limit: creditLimit } = request.body;
       const by = authorship(callerOf(request), clock.now());
-      const made = await store.createWorkspace({ name, credit, maxInFlight }, by);
-      return reply.code(201).send(shownWorkspace(made));
+      const made = await store.createWorkspace({ name, credit, maxInFlight, creditLimit }, by);
+      return reply.code(201).send(await workspaceObject(store, made));
     },
   );
 
   app.get(
     '/api/v1/workspaces/:id',
     { schema: { tags, summary: 'One workspace', params, response: { 200: api.workspace, ...errors } } },
-    async (request) => shownWorkspace(await visibleWorkspace(store, callerOf(request), request.params.id)),
+    async (request) => workspaceObject(store, await visibleWorkspace(store, callerOf(request), request.params.id)),
   );
 
   app.patch(
@@ -63,16 +63,19 @@ export function workspaceRoutes(app: App, portal: Portal): void {
     {
       schema: {
         tags,
-        summary: 'Suspend or resume a workspace, or change its limit',
+        summary: 'Suspend or resume a workspace, or change its limits',
         params,
         body: api.workspaceChange,
         response: { 200: api.workspace, ...errors },
       },
     },
     async (request) => {
-      const { status, max_in_flight: maxInFlight } = request.body;
+      const { status, max_in_flight: maxInFlight, credit_limit: creditLimit } = request.body;
       const by = authorship(callerOf(request), clock.now());
-      return shownWorkspace(await store.changeWorkspace(request.params.id, { status, maxInFlight }, by));
+      return workspaceObject(
+        store,
+        await store.changeWorkspace(request.params.id, { status, maxInFlight, creditLimit }, by),
+      );
     },
   );
 }

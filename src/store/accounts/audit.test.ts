@@ -5,7 +5,8 @@ import { databaseKind, sampleAuthor, sampleDatabase, sampleNow } from '../../../
 import type { AuditEntry, Authorship } from '../../core/administration.ts';
 import { listAudit } from './audit.ts';
 import { hashKey } from './key-text.ts';
-import { createKey, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './keys.ts';
+import { setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './change-keys.ts';
+import { createKey } from './keys.ts';
 import { creditWorkspace } from './credits.ts';
 import { createWorkspace, setWorkspaceLimits, setWorkspaceStatus } from './workspaces.ts';
 

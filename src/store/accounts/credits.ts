@@ -46,27 +46,35 @@ export async function addCredit(
   wanted: NewCredit,
   by: Authorship,
 ): Promise<Credited> {
+  return queries.transaction().execute((transaction) => addLockedCredit(transaction, nameOrId, wanted, by));
+}
+
+/** Like `addCredit`, in a transaction. Locks the workspace. */
+export async function addLockedCredit(
+  transaction: Transaction<Schema>,
+  nameOrId: string,
+  wanted: NewCredit,
+  by: Authorship,
+): Promise<Credited> {
   const { amount, idempotencyKey } = wanted;
   const note = noteOf(wanted);
   if (amount > maxBalance) throw pastCap(nameOrId, amount);
-  return queries.transaction().execute(async (transaction) => {
-    const workspace = await lockWorkspace(transaction, nameOrId);
-    const earlier = await findRepeated(transaction, workspace.id, { amount, note, idempotencyKey });
-    if (earlier !== undefined) return { workspace, credit: earlier };
-    const balance = workspace.balance + amount;
-    if (balance > maxBalance) throw pastCap(workspace.name, balance);
-    if (amount < 0n) {
-      const reserved = await reservedFor(transaction, workspace.id, by.now);
-      if (balance < reserved) throw beyondBooks(workspace, { amount, reserved });
-    }
-    const after = { ...workspace, balance };
-    await transaction.updateTable('workspaces').set({ balance }).where('id', '=', workspace.id).execute();
-    const row = { workspaceId: workspace.id, amount, note, idempotencyKey, now: by.now };
-    const credit = await insertCredit(transaction, row);
-    const about = { credit: formatUsd(amount), note: note ?? null };
-    await recordWorkspace(transaction, { action: 'workspace.credit', before: workspace, after, about }, by);
-    return { workspace: after, credit };
-  });
+  const workspace = await lockWorkspace(transaction, nameOrId);
+  const earlier = await findRepeated(transaction, workspace.id, { amount, note, idempotencyKey });
+  if (earlier !== undefined) return { workspace, credit: earlier };
+  const balance = workspace.balance + amount;
+  if (balance > maxBalance) throw pastCap(workspace.name, balance);
+  if (amount < 0n) {
+    const reserved = await reservedFor(transaction, workspace.id, by.now);
+    if (balance < reserved) throw beyondBooks(workspace, { amount, reserved });
+  }
+  const after = { ...workspace, balance };
+  await transaction.updateTable('workspaces').set({ balance }).where('id', '=', workspace.id).execute();
+  const row = { workspaceId: workspace.id, amount, note, idempotencyKey, now: by.now };
+  const credit = await insertCredit(transaction, row);
+  const about = { credit: formatUsd(amount), note: note ?? null };
+  await recordWorkspace(transaction, { action: 'workspace.credit', before: workspace, after, about }, by);
+  return { workspace: after, credit };
 }
 
 /** The credit that was added with this idempotency key. Throws a `Refusal` if its amount or note differs. */
@@ -88,6 +96,15 @@ async function findRepeated(
     kind: 'conflict',
     field: 'idempotency-key',
   });
+}
+
+/** A credit by its id, with the id of its workspace. Throws an Error if there is none. */
+export async function findCredit(
+  queries: Kysely<Schema>,
+  id: string,
+): Promise<{ readonly workspaceId: string; readonly credit: CreditRecord }> {
+  const row = await queries.selectFrom('credits').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  return { workspaceId: row.workspace_id, credit: creditOf(row) };
 }
 
 /** The credits and corrections of a workspace, newest first. */

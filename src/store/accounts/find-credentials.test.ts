@@ -5,7 +5,7 @@ import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { BudgetPeriod } from '../../core/account.ts';
 import { findCredential, findCredentials } from './find-credentials.ts';
 import { hashKey, newKey } from './key-text.ts';
-import { setKeyBudget } from './keys.ts';
+import { setKeyBudget } from './change-keys.ts';
 
 it('a credential is found by the hash of the text of its key, with who pays', async () => {
   const { queries, workspace, key, text } = await sampleDatabase();

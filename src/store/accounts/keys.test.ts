@@ -4,18 +4,8 @@ import { sampleDatabase, sampleNow, sampleAuthor } from '../../../test/support/s
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { findCredentials } from './find-credentials.ts';
 import { listAudit } from './audit.ts';
-import {
-  changeKey,
-  createKey,
-  findKey,
-  keyNames,
-  listKeys,
-  pageOfKeys,
-  setKeyBudget,
-  setKeyLimits,
-  setKeyStatus,
-  updateKey,
-} from './keys.ts';
+import { changeKey, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './change-keys.ts';
+import { createKey, findKey, keyNames, listKeys, pageOfKeys } from './keys.ts';
 import { hashKey } from './key-text.ts';
 import { createWorkspace } from './workspaces.ts';
 

@@ -1,10 +1,9 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import type { Key, KeyStatus, Workspace } from '../../core/account.ts';
+import type { Key, Workspace } from '../../core/account.ts';
 import {
   type AuditAction,
   type Authorship,
   type Budget,
-  type KeyChange,
   type KeyDetails,
   type KeyRecord,
   type NewKey,
@@ -13,12 +12,12 @@ import {
   Refusal,
   cutPage,
 } from '../../core/administration.ts';
+import type { DeclaredKey } from '../../core/declared-account.ts';
 import { shownKeySettings } from '../../core/shown.ts';
 import { recordChange } from './audit.ts';
 import { hashKey, keptPrefix, newKey } from './key-text.ts';
 import { afterCursor, cursorOf } from '../databases/page-cursor.ts';
 import type { Schema } from '../databases/schema.ts';
-import { limitSessionsOf } from './sessions.ts';
 import { findWorkspace, newId, oneLine } from './workspaces.ts';
 
 /**
@@ -40,6 +39,25 @@ export async function createKey(
     await recordKey(transaction, { action: 'key.create', before: undefined, after: key }, by);
     return { key, text };
   });
+}
+
+/** A key of which only the hash and the first characters are known, in a transaction. Throws a `Refusal` like `createKey`. */
+export async function insertKey(
+  transaction: Transaction<Schema>,
+  { hash, prefix, workspaceId, status, ...wanted }: DeclaredKey,
+  by: Authorship,
+): Promise<KeyRecord> {
+  const id = newId('key');
+  const row = {
+    ...{ id, hash, prefix, status, workspace_id: workspaceId, playground_of: null, created_at: BigInt(by.now) },
+    ...budgetColumns(wanted.budget),
+    ...{ rate: BigInt(wanted.rate), burst: BigInt(wanted.burst) },
+    ...detailColumns(wanted, by),
+  };
+  await transaction.insertInto('keys').values(row).execute();
+  const after = await findKey(transaction, id);
+  await recordKey(transaction, { action: 'key.create', before: undefined, after }, by);
+  return after;
 }
 
 type WithText = Omit<NewKey, 'workspace'> & {
@@ -131,144 +149,6 @@ function records(queries: Kysely<Schema>) {
     );
 }
 
-const statusActions = { active: 'key.resume', suspended: 'key.suspend', revoked: 'key.revoke' } as const;
-
-/** A change of a key: its name in the audit trail, and the columns that it writes. */
-interface ChangeStep {
-  readonly action: AuditAction;
-  readonly columnsFor: (before: KeyRecord) => Partial<Schema['keys']>;
-}
-
-/** Suspends, activates or revokes a key. Throws a `Refusal` if a revoked key is to be suspended or activated. */
-export async function setKeyStatus(
-  queries: Kysely<Schema>,
-  id: string,
-  status: KeyStatus,
-  by: Authorship,
-): Promise<KeyRecord> {
-  return change(queries, id, { steps: [statusStep(status)], by });
-}
-
-function statusStep(status: KeyStatus): ChangeStep {
-  return {
-    action: statusActions[status],
-    columnsFor: ({ id, status: before }) => {
-      if (before === 'revoked' && status !== 'revoked') {
-        throw new Refusal(`The key "${id}" was revoked, and that is final.`, {
-          kind: 'conflict',
-          hint: '`weir key create` makes a new one.',
-          field: 'status',
-        });
-      }
-      return { status };
-    },
-  };
-}
-
-/** Sets the budget of a key, or removes it. */
-export async function setKeyBudget(
-  queries: Kysely<Schema>,
-  id: string,
-  budget: Budget | undefined,
-  by: Authorship,
-): Promise<KeyRecord> {
-  return change(queries, id, { steps: [budgetStep(budget)], by });
-}
-
-function budgetStep(budget: Budget | undefined): ChangeStep {
-  return { action: 'key.budget', columnsFor: () => budgetColumns(budget) };
-}
-
-type KeyLimits = Pick<KeyChange, 'rate' | 'burst'>;
-
-/** Changes the rate or the burst of a key, or both. */
-export async function setKeyLimits(
-  queries: Kysely<Schema>,
-  id: string,
-  limits: KeyLimits,
-  by: Authorship,
-): Promise<KeyRecord> {
-  return change(queries, id, { steps: [limitsStep(limits)], by });
-}
-
-function limitsStep(limits: KeyLimits): ChangeStep {
-  return {
-    action: 'key.limits',
-    columnsFor: (before) => {
-      const { rate = before.rate, burst = before.burst } = limits;
-      return { rate: BigInt(rate), burst: BigInt(burst) };
-    },
-  };
-}
-
-/**
- * Changes the details that are present in `details`, and no others. A detail that is present and undefined is removed.
- * Throws a `Refusal` like `createKey`.
- */
-export async function updateKey(
-  queries: Kysely<Schema>,
-  id: string,
-  details: KeyDetails,
-  by: Authorship,
-): Promise<KeyRecord> {
-  return change(queries, id, { steps: [detailsStep(details, by)], by });
-}
-
-function detailsStep(details: KeyDetails, by: Authorship): ChangeStep {
-  return {
-    action: 'key.update',
-    columnsFor: (before) => {
-      const columns = detailColumns({ ...before, expiresAt: undefined, ...details }, by);
-      // An expiry that stays the same is not checked: it may have passed.
-      return 'expiresAt' in details ? columns : { ...columns, expires_at: columnOf(before.expiresAt) };
-    },
-  };
-}
-
-/** Makes several changes of a key in one transaction: all of them or none. Throws a `Refusal` like the single changes. */
-export async function changeKey(
-  queries: Kysely<Schema>,
-  id: string,
-  wanted: KeyChange,
-  by: Authorship,
-): Promise<KeyRecord> {
-  const { status, budget, rate, burst, ...details } = wanted;
-  const steps = [
-    ...(status === undefined ? [] : [statusStep(status)]),
-    ...('budget' in wanted ? [budgetStep(budget)] : []),
-    ...(rate === undefined && burst === undefined ? [] : [limitsStep({ rate, burst })]),
-    ...(Object.keys(details).length === 0 ? [] : [detailsStep(details, by)]),
-  ];
-  return change(queries, id, { steps, by });
-}
-
-/**
- * Changes a key and records the change. The key is locked, so no other process changes it between the read and the
- * write of a step.
- */
-async function change(
-  queries: Kysely<Schema>,
-  id: string,
-  { steps, by }: { readonly steps: readonly ChangeStep[]; readonly by: Authorship },
-): Promise<KeyRecord> {
-  return queries.transaction().execute(async (transaction) => {
-    await transaction
-      .updateTable('keys')
-      .set((columns) => ({ status: columns.ref('status') }))
-      .where('id', '=', id)
-      .execute();
-    let key = await findKey(transaction, id);
-    for (const { action, columnsFor } of steps) {
-      await transaction.updateTable('keys').set(columnsFor(key)).where('id', '=', id).execute();
-      const after = await findKey(transaction, id);
-      await recordKey(transaction, { action, before: key, after }, by);
-      key = after;
-    }
-    await limitSessionsOf(transaction, key);
-    return key;
-  });
-}
-
 export async function recordKey(
   transaction: Transaction<Schema>,
   changed: { readonly action: AuditAction; readonly before: KeyRecord | undefined; readonly after: KeyRecord },
@@ -316,17 +196,18 @@ function recordOf(
   };
 }
 
-function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget_limit' | 'budget_period'> {
+export function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget_limit' | 'budget_period'> {
   return { budget_limit: budget?.limit ?? null, budget_period: budget?.period ?? null };
 }
 
 const longestName = 100;
 
-function detailColumns(
+export function detailColumns(
   { name = '', expiresAt, models }: KeyDetails,
-  { now }: Authorship,
+  { actor, now }: Authorship,
 ): Pick<Schema['keys'], 'name' | 'expires_at' | 'models'> {
-  if (expiresAt !== undefined && expiresAt <= now) {
+  // An object declares a state, and it goes on declaring it when the moment has passed.
+  if (expiresAt !== undefined && expiresAt <= now && actor.kind !== 'controller') {
     throw new Refusal(`A key cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`, {
       field: 'expires_at',
     });
@@ -338,6 +219,6 @@ function detailColumns(
   };
 }
 
-function columnOf(moment: number | undefined): bigint | null {
+export function columnOf(moment: number | undefined): bigint | null {
   return moment === undefined ? null : BigInt(moment);
 }

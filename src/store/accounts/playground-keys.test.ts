@@ -5,7 +5,8 @@ import type { PlaygroundKey } from '../../core/administration.ts';
 import { listAudit } from './audit.ts';
 import { findCredentials } from './find-credentials.ts';
 import { hashKey, looksLikeKey } from './key-text.ts';
-import { createKey, listKeys, pageOfKeys, setKeyStatus, updateKey } from './keys.ts';
+import { setKeyStatus, updateKey } from './change-keys.ts';
+import { createKey, listKeys, pageOfKeys } from './keys.ts';
 import { openDatabase } from '../databases/open-database.ts';
 import { playgroundKey } from './playground-keys.ts';
 

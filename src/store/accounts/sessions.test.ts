@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import type { Session } from '../../core/administration.ts';
-import { changeKey, setKeyStatus, updateKey } from './keys.ts';
+import { changeKey, setKeyStatus, updateKey } from './change-keys.ts';
 import { createSession, endSession, findSessions } from './sessions.ts';
 
 const hour = 3_600_000;

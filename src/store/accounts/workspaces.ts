@@ -1,4 +1,4 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { Kysely, Selectable, Transaction, Updateable } from 'kysely';
 import type { AccountStatus, Workspace } from '../../core/account.ts';
 import {
   type AuditAction,
@@ -15,6 +15,7 @@ import {
 import { formatUsd, maxBalance, type Money } from '../../core/money.ts';
 import { isOneLine } from '../../core/one-line.ts';
 import { recordChange } from './audit.ts';
+import { refuseDeclared } from './declarations.ts';
 import type { Schema } from '../databases/schema.ts';
 import { randomBytes } from 'node:crypto';
 
@@ -27,7 +28,7 @@ export async function createWorkspace(
   wanted: NewWorkspace,
   by: Authorship,
 ): Promise<Workspace> {
-  const { name, credit, maxInFlight } = wanted;
+  const { name, credit } = wanted;
   if (!namePattern.test(name) || idPattern.test(name)) {
     throw new Refusal(
       `"${name}" cannot be the name of a workspace: it takes 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or a digit.`,
@@ -35,30 +36,39 @@ export async function createWorkspace(
     );
   }
   if (credit > maxBalance) throw pastCap(name, credit);
-  return queries.transaction().execute(async (transaction) => {
-    const row = {
-      id: newId('ws'),
-      name,
-      status: 'active',
-      balance: credit,
-      max_in_flight: BigInt(maxInFlight),
-      created_at: BigInt(by.now),
-    } as const;
-    const { numInsertedOrUpdatedRows: inserted } = await transaction
-      .insertInto('workspaces')
-      .values(row)
-      .onConflict((conflict) => conflict.column('name').doNothing())
-      .executeTakeFirst();
-    if (inserted !== 1n) {
-      throw new Refusal(`There is already a workspace named "${name}".`, { kind: 'conflict', field: 'name' });
-    }
-    if (credit > 0n) {
-      await insertCredit(transaction, { workspaceId: row.id, amount: credit, note: undefined, now: by.now });
-    }
-    const made = workspaceOf(row);
-    await recordWorkspace(transaction, { action: 'workspace.create', before: undefined, after: made }, by);
-    return made;
-  });
+  return queries.transaction().execute((transaction) => insertWorkspace(transaction, wanted, by));
+}
+
+/** Like `createWorkspace`, in a transaction, without a check of the form of the name. */
+export async function insertWorkspace(
+  transaction: Transaction<Schema>,
+  { name, credit, maxInFlight, creditLimit = 0n }: NewWorkspace,
+  by: Authorship,
+): Promise<Workspace> {
+  const row = {
+    id: newId('ws'),
+    name,
+    status: 'active',
+    balance: credit,
+    max_in_flight: BigInt(maxInFlight),
+    created_at: BigInt(by.now),
+    credit_limit: creditLimit,
+    labels: null,
+  } as const;
+  const { numInsertedOrUpdatedRows: inserted } = await transaction
+    .insertInto('workspaces')
+    .values(row)
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .executeTakeFirst();
+  if (inserted !== 1n) {
+    throw new Refusal(`There is already a workspace named "${name}".`, { kind: 'conflict', field: 'name' });
+  }
+  if (credit > 0n) {
+    await insertCredit(transaction, { workspaceId: row.id, amount: credit, note: undefined, now: by.now });
+  }
+  const made = workspaceOf(row);
+  await recordWorkspace(transaction, { action: 'workspace.create', before: undefined, after: made }, by);
+  return made;
 }
 
 export async function listWorkspaces(queries: Kysely<Schema>): Promise<readonly Workspace[]> {
@@ -133,47 +143,89 @@ export async function setWorkspaceStatus(
   return changeWorkspace(queries, nameOrId, { status }, by);
 }
 
-/** Changes how many requests of a workspace may be under way at once. Requests that are under way go on. */
+/**
+ * Changes how many requests of a workspace may be under way at once, and how far it may owe. Requests that are under
+ * way go on.
+ */
 export async function setWorkspaceLimits(
   queries: Kysely<Schema>,
   nameOrId: string,
-  { maxInFlight }: Pick<Workspace, 'maxInFlight'>,
+  { maxInFlight, creditLimit }: Pick<WorkspaceSettings, 'maxInFlight' | 'creditLimit'>,
   by: Authorship,
 ): Promise<Workspace> {
-  return changeWorkspace(queries, nameOrId, { maxInFlight }, by);
+  return changeWorkspace(queries, nameOrId, { maxInFlight, creditLimit }, by);
 }
 
 /** Changes the given settings of a workspace in one transaction: all of them or none. */
 export async function changeWorkspace(
   queries: Kysely<Schema>,
   nameOrId: string,
-  { status, maxInFlight }: { readonly status?: AccountStatus | undefined; readonly maxInFlight?: number | undefined },
+  settings: WorkspaceSettings,
   by: Authorship,
 ): Promise<Workspace> {
   return queries.transaction().execute(async (transaction) => {
-    let workspace = await lockWorkspace(transaction, nameOrId);
-    if (status !== undefined) workspace = await changeLocked(transaction, workspace, { ...statusChange(status), by });
-    if (maxInFlight !== undefined) {
-      workspace = await changeLocked(transaction, workspace, { ...limitsChange(maxInFlight), by });
-    }
-    return workspace;
+    const workspace = await lockWorkspace(transaction, nameOrId);
+    await refuseDeclared(transaction, workspace.id, by);
+    return changeLocked(transaction, workspace, { settings, by });
   });
+}
+
+/** What can be changed of a workspace. Absent fields stay as they are. */
+export interface WorkspaceSettings {
+  readonly status?: AccountStatus | undefined;
+  readonly maxInFlight?: number | undefined;
+  readonly creditLimit?: Money | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 interface WorkspaceChange {
   readonly action: AuditAction;
-  readonly columns: Partial<Pick<Schema['workspaces'], 'status' | 'max_in_flight'>>;
+  readonly columns: Updateable<Schema['workspaces']>;
+}
+
+function changesOf({ status, maxInFlight, creditLimit, labels }: WorkspaceSettings): readonly WorkspaceChange[] {
+  const limits = {
+    ...(maxInFlight !== undefined && { max_in_flight: BigInt(maxInFlight) }),
+    ...(creditLimit !== undefined && { credit_limit: creditLimit }),
+  };
+  return [
+    ...(status === undefined ? [] : [statusChange(status)]),
+    ...(Object.keys(limits).length === 0 ? [] : [{ action: 'workspace.limits', columns: limits } as const]),
+    ...(labels === undefined ? [] : [{ action: 'workspace.labels', columns: { labels: labelsText(labels) } } as const]),
+  ];
 }
 
 function statusChange(status: AccountStatus): WorkspaceChange {
   return { action: status === 'active' ? 'workspace.resume' : 'workspace.suspend', columns: { status } };
 }
 
-function limitsChange(maxInFlight: number): WorkspaceChange {
-  return { action: 'workspace.limits', columns: { max_in_flight: BigInt(maxInFlight) } };
+/** In the order of the names, so that equal labels are equal texts. */
+function labelsText(labels: Readonly<Record<string, string>>): string | null {
+  const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries));
 }
 
-async function changeLocked(
+/** Changes a workspace that is locked. Each kind of change has its entry in the audit trail, if anything differs. */
+export async function changeLocked(
+  transaction: Transaction<Schema>,
+  before: Workspace,
+  { settings, by }: { readonly settings: WorkspaceSettings; readonly by: Authorship },
+): Promise<Workspace> {
+  let workspace = before;
+  for (const change of changesOf(settings)) workspace = await writeChange(transaction, workspace, { ...change, by });
+  return workspace;
+}
+
+/** Gives a locked workspace another name. Its ledger goes by its id. */
+export async function renameLocked(
+  transaction: Transaction<Schema>,
+  before: Workspace,
+  { name, by }: { readonly name: string; readonly by: Authorship },
+): Promise<Workspace> {
+  return writeChange(transaction, before, { action: 'workspace.erase-name', columns: { name }, by });
+}
+
+async function writeChange(
   transaction: Transaction<Schema>,
   before: Workspace,
   { action, columns, by }: WorkspaceChange & { readonly by: Authorship },
@@ -211,13 +263,22 @@ export async function recordWorkspace(
   await recordChange(transaction, entry, by);
 }
 
-function auditedWorkspace({ name, status, balance, maxInFlight }: Workspace): AuditedObject {
-  return { name, status, balance: formatUsd(balance), max_in_flight: maxInFlight };
+function auditedWorkspace({ name, status, balance, maxInFlight, creditLimit = 0n, labels }: Workspace): AuditedObject {
+  return {
+    ...{ name, status, balance: formatUsd(balance), max_in_flight: maxInFlight },
+    ...(creditLimit > 0n && { credit_limit: formatUsd(creditLimit) }),
+    ...(labels && { labels }),
+  };
 }
 
 export function workspaceOf(row: Selectable<Schema['workspaces']>): Workspace {
-  const { id, name, status, balance } = row;
-  return { id, name, status, balance, maxInFlight: Number(row.max_in_flight) };
+  const { id, name, status, balance, labels } = row;
+  return {
+    ...{ id, name, status, balance, maxInFlight: Number(row.max_in_flight) },
+    ...(row.credit_limit > 0n && { creditLimit: row.credit_limit }),
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- `labelsText` alone writes this column.
+    ...(labels !== null && { labels: JSON.parse(labels) as Readonly<Record<string, string>> }),
+  };
 }
 
 /** Adds a row to the credits. */

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { makeTablesOf } from '../../../test/support/earlier-tables.ts';
 import { sampleDatabase } from '../../../test/support/sample-database.ts';
+import { listAudit } from '../accounts/audit.ts';
 import { migrate } from './migrations.ts';
 import type { Schema } from './schema.ts';
 import { isSqlite } from './sql-dialect.ts';
@@ -16,7 +17,19 @@ it('brings the tables of an earlier version up to date and keeps their rows', as
   await sql`insert into keys (id, hash, workspace_id, status, rate, burst, created_at)
     values ('key_1', 'hash', 'ws_1', 'active', 1, 1, 0)`.execute(queries);
   await sql`insert into credits (id, workspace_id, amount, created_at) values ('cr_1', 'ws_1', 7, 0)`.execute(queries);
+  await sql`insert into audit (at, actor_kind, actor_name, action, object_id, after)
+    values (1, 'command-line', 'mia', 'key.create', 'key_1', '{}')`.execute(queries);
   await migrate(queries);
+  const entry = { at: 2n, actor_kind: 'controller', actor_name: 'x', object_id: 'key_1', after: '{}' } as const;
+  await queries
+    .insertInto('audit')
+    .values({ ...entry, action: 'key.update', workspace_id: null, before: null })
+    .execute();
+  expect((await listAudit(queries, {}, 9)).map(({ id, actor }) => [id, actor.kind])).toEqual([
+    [2, 'controller'],
+    [1, 'command-line'],
+  ]);
+  await expect(queries.deleteFrom('audit').execute()).rejects.toThrow('never changed or removed');
   expect(await queries.selectFrom('keys').select(['id', 'prefix']).execute()).toEqual([{ id: 'key_1', prefix: null }]);
   expect(await queries.selectFrom('credits').select(['id', 'idempotency_key']).execute()).toEqual([
     { id: 'cr_1', idempotency_key: null },

@@ -1,8 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
+import { createAuditTrail } from './audit-table.ts';
+import { addDeclarations } from './declaration-tables.ts';
 import { createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
-import { isSqlite } from './sql-dialect.ts';
 
 /**
  * Whether the tables have the form of this version. Also false if the database cannot be read: the next query then
@@ -75,6 +76,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
   '0002-portal': { up: addPortal },
   '0003-playground-keys': { up: addPlaygroundKeys },
+  '0004-accounts-in-git': { up: (database) => addDeclarations(database, amountBound) },
 };
 
 /** Adds the person whose playground a key is for. A person has one such key in a workspace, besides revoked ones. */
@@ -91,7 +93,7 @@ async function addPlaygroundKeys({ schema }: Kysely<unknown>): Promise<void> {
 
 async function createAccountsAndLedger(database: Kysely<unknown>): Promise<void> {
   await createAccounts(database);
-  await createAuditTrail(database);
+  await createAuditTrail(database, ['command-line', 'admin-token', 'portal-user']);
   await createLedger(database, amountBound);
 }
 
@@ -164,58 +166,6 @@ async function createAccounts({ schema }: Kysely<unknown>): Promise<void> {
 
 function within(column: string) {
   return sql.raw(`${column} between -${amountBound} and ${amountBound}`);
-}
-
-async function createAuditTrail(database: Kysely<unknown>): Promise<void> {
-  const { schema } = database;
-  const onSqlite = isSqlite(database);
-  await schema
-    .createTable('audit')
-    // The database numbers the entries, so that the order of two entries of one millisecond is known.
-    .addColumn('id', onSqlite ? 'integer' : 'bigint', (column) =>
-      onSqlite ? column.primaryKey().autoIncrement() : column.generatedAlwaysAsIdentity().primaryKey(),
-    )
-    .addColumn('at', 'bigint', (column) => column.notNull())
-    .addColumn('actor_kind', 'text', (column) =>
-      column.notNull().check(sql`actor_kind in ('command-line', 'admin-token', 'portal-user')`),
-    )
-    .addColumn('actor_name', 'text', (column) => column.notNull())
-    .addColumn('action', 'text', (column) => column.notNull())
-    .addColumn('object_id', 'text', (column) => column.notNull())
-    .addColumn('workspace_id', 'text')
-    .addColumn('before', 'text')
-    .addColumn('after', 'text', (column) => column.notNull())
-    .execute();
-  await schema.createIndex('audit_by_time').on('audit').column('at').execute();
-  await schema.createIndex('audit_of_workspace').on('audit').columns(['workspace_id', 'id']).execute();
-  await (onSqlite ? keepRowsOnSqlite : keepRowsOnPostgres)(database);
-}
-
-const keepsRows = 'entries of the audit trail are never changed or removed';
-
-async function keepRowsOnPostgres(database: Kysely<unknown>): Promise<void> {
-  await sql`
-    create or replace function audit_keeps_rows() returns trigger language plpgsql as $$
-    begin raise exception ${sql.lit(keepsRows)}; end $$
-  `.execute(database);
-  await sql`
-    create trigger audit_keeps_rows before update or delete or truncate on audit
-    for each statement execute function audit_keeps_rows()
-  `.execute(database);
-}
-
-async function keepRowsOnSqlite(database: Kysely<unknown>): Promise<void> {
-  for (const [name, event, when] of [
-    ['audit_keeps_rows_as_they_are', 'update', sql``],
-    ['audit_keeps_rows', 'delete', sql``],
-    // `insert or replace` removes the row of the same id without calling triggers of `delete`.
-    ['audit_replaces_no_row', 'insert', sql`when exists (select 1 from audit where id = new.id)`],
-  ] as const) {
-    await sql`
-      create trigger ${sql.ref(name)} before ${sql.raw(event)} on audit ${when}
-      begin select raise(abort, ${sql.lit(keepsRows)}); end
-    `.execute(database);
-  }
 }
 
 /** Adds the portal's sessions, the first characters of keys, and the idempotency key of credits. */

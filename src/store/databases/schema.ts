@@ -1,4 +1,5 @@
 import type { AccountStatus, BudgetPeriod, KeyStatus } from '../../core/account.ts';
+import type { AccountKind } from '../../core/declared-account.ts';
 import type { Money } from '../../core/money.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
 import type { Actor, AuditAction, Session } from '../../core/administration.ts';
@@ -14,6 +15,7 @@ export interface Schema {
   readonly workspaces: WorkspaceTable;
   readonly keys: KeyTable;
   readonly credits: CreditTable;
+  readonly declarations: DeclarationTable;
   readonly spending: SpendingTable;
   readonly secrets: SecretTable;
   readonly audit: AuditTable;
@@ -39,6 +41,31 @@ interface WorkspaceTable {
   readonly balance: bigint;
   readonly max_in_flight: bigint;
   readonly created_at: bigint;
+  /** How far the balance may be below zero for a new request. */
+  readonly credit_limit: Generated<bigint>;
+  /** A JSON object of texts; null where there are none. */
+  readonly labels: ColumnType<string | null, string | null | undefined, string | null>;
+}
+
+/**
+ * The object that declares an account. The row stays when the object is gone, so that a later object of the same name
+ * finds the account again: a Credit is never booked twice, and a Workspace keeps its ledger.
+ */
+interface DeclarationTable {
+  /** Id of a workspace, a key or a credit. */
+  readonly account_id: string;
+  readonly kind: AccountKind;
+  readonly namespace: string;
+  readonly name: string;
+  /** 1: only the object can change the account. */
+  readonly is_locked: bigint;
+  /**
+   * `pending`: a key that is about to become the one in the Secret of its ApiKey. `replaced`: a key that was in the Secret.
+   * An object has one account that is `current`.
+   */
+  readonly state: 'current' | 'pending' | 'replaced';
+  /** Of a key: when it got its text. */
+  readonly since: bigint;
 }
 
 interface KeyTable {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, cpSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -32,6 +32,10 @@ export interface KubeApiServer extends KubeConnection {
   readonly thaw: () => void;
   /** Has etcd forget all but the newest revision: after a restart older ones are answered with 410. */
   readonly compact: () => Promise<void>;
+  /** Keeps a copy of etcd's data. Both restart. */
+  readonly backUp: () => Promise<void>;
+  /** Gives etcd the data of the copy, with the objects and versions of then. Both restart. */
+  readonly restore: () => Promise<void>;
   /** Ends both and removes their data. */
   readonly close: () => Promise<void>;
 }
@@ -53,12 +57,14 @@ export async function startKubeApiServer(): Promise<KubeApiServer> {
   };
   writeFileSync(connection.kubeconfig, kubeconfigOf(connection), { mode: 0o600 });
 
-  const etcd = run(folder, 'etcd', [
-    ...['--name', 'test', '--data-dir', 'etcd', '--log-level', 'warn'],
-    // The data is thrown away: it need not wait for the disk.
-    ...['--unsafe-no-fsync', '--listen-peer-urls', 'http://127.0.0.1:0'],
-    ...['--listen-client-urls', 'unix://etcd.sock:0', '--advertise-client-urls', 'unix://etcd.sock:0'],
-  ]);
+  const startEtcd = (): ChildProcess =>
+    run(folder, 'etcd', [
+      ...['--name', 'test', '--data-dir', 'etcd', '--log-level', 'warn'],
+      // The data is thrown away: it need not wait for the disk.
+      ...['--unsafe-no-fsync', '--listen-peer-urls', 'http://127.0.0.1:0'],
+      ...['--listen-client-urls', 'unix://etcd.sock:0', '--advertise-client-urls', 'unix://etcd.sock:0'],
+    ]);
+  let etcd = startEtcd();
   let server: ChildProcess | undefined;
 
   async function start(): Promise<void> {
@@ -77,6 +83,16 @@ export async function startKubeApiServer(): Promise<KubeApiServer> {
       if (dead || performance.now() > until) throw new Error(`the API server did not start:\n${lastLines(folder)}`);
       await sleep(100);
     }
+  }
+
+  async function copyData(from: string, to: string): Promise<void> {
+    await end(server);
+    await end(etcd);
+    rmSync(at(to), { recursive: true, force: true });
+    cpSync(at(from), at(to), { recursive: true });
+    rmSync(at('etcd.sock:0'), { force: true });
+    etcd = startEtcd();
+    await start();
   }
 
   async function close(): Promise<void> {
@@ -98,6 +114,8 @@ export async function startKubeApiServer(): Promise<KubeApiServer> {
     freeze: () => freeze(server),
     thaw: () => server?.kill('SIGCONT'),
     compact: () => compact(at('etcd.sock:0')),
+    backUp: () => copyData('etcd', 'etcd-backup'),
+    restore: () => copyData('etcd-backup', 'etcd'),
     close,
   };
 }

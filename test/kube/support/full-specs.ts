@@ -52,3 +52,18 @@ export const fullModelSpec = {
     { backend: 'vllm-b', upstreamModel: 'q' },
   ],
 };
+
+export const fullWorkspaceSpec = { maxInFlight: 64, status: 'Active', creditLimit: '500', labels: { team: 'search' } };
+
+export const fullApiKeySpec = {
+  workspace: 'search-team',
+  secretRef: { name: 'search-prod-key' },
+  status: 'Active',
+  budget: { usd: '200', period: 'Month' },
+  rate: { perSecond: 100, burst: 200 },
+  models: ['qwen/*'],
+  expiresAt: '2027-06-30T00:00:00Z',
+  rotation: { everyDays: 90, overlapHours: 24 },
+};
+
+export const fullCreditSpec = { workspace: 'search-team', usd: '25', note: 'order 8' };

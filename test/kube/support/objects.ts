@@ -27,13 +27,14 @@ export interface StoredObject {
     readonly observedGeneration?: number;
     readonly conditions?: readonly Condition[];
     readonly routes?: Fields;
+    readonly [field: string]: unknown;
     readonly retireAt?: string;
     readonly announcedAt?: string;
     readonly announcedFor?: string;
   };
 }
 
-type Plural = 'models' | 'backends' | 'secrets';
+type Plural = 'models' | 'backends' | 'secrets' | 'workspaces' | 'apikeys' | 'credits';
 
 export interface StoredEvent {
   readonly reason: string;
@@ -76,6 +77,18 @@ export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namesp
       apply('backends', 'Backend', name, { spec: { ...goodBackendSpec, ...spec } }),
     model: (name: string, spec: Fields = {}) =>
       apply('models', 'Model', name, { spec: { ...goodModelSpec, id: `test/${name}`, ...spec } }),
+    workspace: (name: string, spec: Fields = {}) => apply('workspaces', 'Workspace', name, { spec }),
+    /** An ApiKey whose Secret has its name. */
+    apiKey: (name: string, workspace: string, spec: Fields = {}) =>
+      apply('apikeys', 'ApiKey', name, { spec: { workspace, secretRef: { name }, ...spec } }),
+    credit: (name: string, workspace: string, spec: { readonly usd: string; readonly note: string }) =>
+      apply('credits', 'Credit', name, { spec: { workspace, ...spec } }),
+    /** The entry of a Secret; undefined: there is no such Secret. */
+    secretText: async (name: string, entry = 'key'): Promise<string | undefined> => {
+      const { status, body } = await kubeRequest(connection, 'GET', pathOf('secrets', name));
+      if (status === 404) return undefined;
+      return atob((body as { readonly data: Readonly<Record<string, string>> }).data[entry] ?? '');
+    },
     secret: (name: string, values: Readonly<Record<string, string>>) =>
       apply('secrets', 'Secret', name, {
         data: Object.fromEntries(Object.entries(values).map(([key, value]) => [key, btoa(value)])),

@@ -7,6 +7,8 @@ import type { EnvoyEndpoints, EnvoyClusters } from '../../../src/envoy/runtime/c
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { openCatalog } from '../../../src/control/catalog.ts';
+import { openDeclaredAccounts } from '../../../src/cli/serve/declared-accounts.ts';
+import { databaseLocation } from '../../../src/store/databases/database-location.ts';
 import { createEndpointTable } from '../../../src/control/follow-endpoints.ts';
 import { systemClock } from '../../../src/process/clock.ts';
 import { readSettings } from '../../../src/read-settings.ts';
@@ -52,6 +54,8 @@ export interface TestReplicaOptions {
   readonly onLog?: (line: string) => void;
   /** Default: a new folder that is removed at the end. */
   readonly data?: string;
+  /** It brings the accounts that objects declare into the database of this folder, which exists. */
+  readonly accounts?: { readonly data: string; readonly namespaces?: readonly string[] };
 }
 
 /** A replica as `weir serve` puts it together, on a stand-in for Envoy and without requests. */
@@ -68,7 +72,12 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
       },
     },
   );
-  const settings = readSettings({ WEIR_DATA: data, WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_POD_NAME: name });
+  const settings = readSettings({
+    ...{ WEIR_DATA: data, WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_POD_NAME: name },
+    WEIR_ACCOUNT_NAMESPACES: (options.accounts?.namespaces ?? []).join(','),
+  });
+  const declared =
+    options.accounts && openDeclaredAccounts(settings, databaseLocation({ data: options.accounts.data }));
   const [out, unlisted] = [new Set<string>(), new Set<string>()];
   const ejected = new Map<string, readonly string[]>();
   const envoy: StandInEnvoy = { refused: new Map(), lagging: new Set(), endpoints: new Map(), isAway: false };
@@ -85,6 +94,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     random: Math.random,
     instance: randomUUID(),
     environment: { KUBECONFIG: kubeconfig },
+    accounts: declared?.parts,
     envoy: {
       publish: (clusters) => {
         applied = clusters;
@@ -151,6 +161,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     close: async () => {
       await catalog.leave();
       await catalog.close();
+      await declared?.close();
       table.close();
       if (options.data === undefined) rmSync(data, { recursive: true });
     },

@@ -1,0 +1,25 @@
+import type { AccountsParts } from '../../control/kube-accounts.ts';
+import type { Settings } from '../../settings.ts';
+import { hashKey, keptPrefix, looksLikeKey, newKey } from '../../store/accounts/key-text.ts';
+import { declared } from '../../store/account-operations.ts';
+import type { DatabaseLocation } from '../../store/databases/database.ts';
+import { openAccountsThread } from '../accounts-thread.ts';
+
+/** An operation is one transaction. A database that is down answers sooner. */
+const silenceMs = 30_000;
+const idleMs = 10 * 60_000;
+
+/**
+ * What the controller of accounts needs, with a thread for its transactions, which starts with the first one. Undefined:
+ * no cluster, or its objects declare no accounts.
+ */
+export function openDeclaredAccounts(
+  { WEIR_KUBERNETES_NAMESPACE: own, WEIR_ACCOUNT_NAMESPACES: others = [] }: Settings,
+  location: DatabaseLocation,
+): { readonly parts: AccountsParts; readonly close: () => Promise<void> } | undefined {
+  if (own === undefined || others === 'none') return undefined;
+  const { store, close } = openAccountsThread(location, declared, { name: 'weir-accounts', silenceMs, idleMs });
+  const namespaces = [...new Set([own, ...others])];
+  const keyTexts = { make: newKey, hash: hashKey, prefix: keptPrefix, isWellFormed: looksLikeKey };
+  return { parts: { namespaces, store, keyTexts }, close };
+}

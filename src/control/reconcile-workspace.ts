@@ -1,0 +1,90 @@
+/** Brings a Workspace into the ledger, and lets it go when nothing needs it any more. */
+import { readObject } from '../catalog/read-object.ts';
+import { longestWorkspaceName } from '../catalog/resources/accounts.ts';
+import { Refusal } from '../core/administration.ts';
+import { parseUsd } from '../core/money.ts';
+import type { AccountObject } from '../kubernetes/follow-accounts.ts';
+import type { ReconcileParts } from './reconcile-parts.ts';
+import { normal, notAccepted, invalid, type Reconciliation, roundedUsd, warning } from './account-status.ts';
+
+const eraseName = 'weir.dev/erase-name';
+
+export async function reconcileWorkspace(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
+  const { accounts, clock } = parts;
+  const { declarer, by } = parts.authorOf(object);
+  if (object.deletedAt !== undefined) return leave(object, parts);
+  const result = readObject(object.declared);
+  if (result.kind !== 'Workspace') return invalid('Workspace', result.problems);
+  const { spec } = result.read.value;
+  if (object.name.length > longestWorkspaceName) {
+    const message = `metadata.name: expected at most ${longestWorkspaceName} characters`;
+    return notAccepted('Workspace', { reason: 'Invalid', message });
+  }
+  await parts.hold(object);
+  const { maxInFlight, status, creditLimit, labels } = spec;
+  const isActive = status === 'Active';
+  const wanted = {
+    ...{ ledgerName: parts.ledgerName(object), maxInFlight, labels },
+    status: isActive ? 'active' : 'suspended',
+    creditLimit: parseUsd(creditLimit) ?? 0n,
+  } as const;
+  try {
+    const { workspace, isNew } = await accounts.declareWorkspace(declarer, wanted, by);
+    const { workspaces } = await accounts.accountFigures({ workspaceIds: [workspace.id], keyIds: [] }, clock.now());
+    const figures = workspaces.get(workspace.id);
+    const isSuspended = workspace.status === 'suspended';
+    const wasSuspended = parts.said(object, 'Ready')?.reason === 'Suspended';
+    return {
+      statements: [
+        { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' },
+        {
+          type: 'Ready',
+          status: 'True',
+          reason: isSuspended ? 'Suspended' : 'Ready',
+          message: isSuspended ? 'requests of its keys get 403' : '',
+        },
+      ],
+      fields: {
+        id: workspace.id,
+        ledgerName: workspace.name,
+        balance: figures && roundedUsd(figures.balance),
+        spentThisMonth: figures && roundedUsd(figures.spentThisMonth),
+        keys: figures?.keys,
+      },
+      events: [
+        ...(isNew ? [normal('Created', 'Create', `in the ledger as ${workspace.name} (${workspace.id})`)] : []),
+        ...(isSuspended && !wasSuspended ? [normal('Suspended', 'Suspend', 'requests of its keys get 403')] : []),
+        ...(wasSuspended && !isSuspended ? [normal('Resumed', 'Resume', 'its keys work again')] : []),
+      ],
+      next: 'done',
+    };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const reason = error.kind === 'conflict' ? 'NameTaken' : 'Refused';
+    const hint = 'Give the object another name, or erase the name of a Workspace that is gone (weir.dev/erase-name)';
+    return notAccepted('Workspace', { reason, message: `metadata.name: ${error.sentence} ${hint}` });
+  }
+}
+
+async function leave(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
+  const { declarer, by } = parts.authorOf(object);
+  const how = { eraseName: object.annotations[eraseName] === 'true' };
+  const left = await parts.accounts.leaveWorkspace(declarer, how, by);
+  if (left.kind === 'left') {
+    await parts.release(object);
+    const kept = how.eraseName ? 'its name is free' : 'a Workspace of its name gets it back';
+    return { next: 'gone', events: [normal('Deleted', 'Delete', `the ledger keeps its books; ${kept}`)] };
+  }
+  const keys = left.keys === 1 ? 'a key that is not revoked' : `${left.keys} keys that are not revoked`;
+  const message = `cannot be deleted while it has ${keys}: delete its ApiKeys, or use \`weir key revoke\``;
+  const said = parts.said(object, 'Ready');
+  return {
+    statements: [
+      { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' },
+      { type: 'Ready', status: 'False', reason: 'HasKeys', message },
+    ],
+    fields: { keys: left.keys },
+    events: said?.reason === 'HasKeys' ? [] : [warning('DeletionRefused', 'Delete', message)],
+    next: 'again',
+  };
+}

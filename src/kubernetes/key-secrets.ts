@@ -1,0 +1,101 @@
+import * as z from 'zod';
+import { isRefusal, type KubeClient, mergePatch } from './client.ts';
+import type { AccountObject } from './follow-accounts.ts';
+
+/** The Secret of an ApiKey, as far as it is known. */
+export interface KeySecret {
+  readonly resourceVersion: string;
+  /** Whether Weir made it for this very object, so that Weir may give it another key. */
+  readonly isOurs: boolean;
+  /** The entry `key`. Undefined: there is none, or it is no text. A secret: never to be logged. */
+  readonly text: string | undefined;
+}
+
+/** The Secrets of ApiKeys at the API server. Reads and writes single Secrets by name, and never lists them. */
+export interface KeySecrets {
+  /** Undefined: there is no such Secret. */
+  readonly read: (object: AccountObject, name: string) => Promise<KeySecret | undefined>;
+  /** Makes the Secret, owned by the object. False: there is one by now. */
+  readonly create: (object: AccountObject, name: string, text: string) => Promise<boolean>;
+  /** Gives the Secret another text. False: it has changed since it was read, or is gone. */
+  readonly replace: (
+    object: AccountObject,
+    secret: { readonly name: string; readonly resourceVersion: string },
+    text: string,
+  ) => Promise<boolean>;
+}
+
+const entry = 'key';
+
+const rawSecret = z.object({
+  metadata: z.object({
+    resourceVersion: z.string(),
+    ownerReferences: z
+      .array(z.object({ kind: z.string(), name: z.string(), controller: z.boolean().nullish() }))
+      .nullish(),
+  }),
+  data: z.record(z.string(), z.string()).nullish(),
+});
+
+export function createKeySecrets({ core }: Pick<KubeClient, 'core'>): KeySecrets {
+  return {
+    read: async ({ namespace, name: owner }, name) => {
+      try {
+        const { metadata, data } = rawSecret.parse(await core.readNamespacedSecret({ namespace, name }));
+        // By name and not by uid: the object may have been made again, or restored with its Secret.
+        const isOurs = (metadata.ownerReferences ?? []).some(
+          (one) => one.kind === 'ApiKey' && one.name === owner && one.controller === true,
+        );
+        const encoded = data?.[entry];
+        return { resourceVersion: metadata.resourceVersion, isOurs, text: encoded && textOf(encoded) };
+      } catch (error) {
+        if (isRefusal(error, 404)) return undefined;
+        throw error;
+      }
+    },
+    create: async (object, name, text) => {
+      const { namespace } = object;
+      const body = {
+        metadata: {
+          name,
+          namespace,
+          labels: { 'weir.dev/api-key': object.name.slice(0, 63) },
+          ownerReferences: [ownerOf(object)],
+        },
+        type: 'Opaque',
+        stringData: { [entry]: text },
+      };
+      return done(core.createNamespacedSecret({ namespace, body }));
+    },
+    replace: async (object, { name, resourceVersion }, text) => {
+      // The version makes it fail if the Secret is another one by now.
+      const metadata = { resourceVersion, ownerReferences: [ownerOf(object)] };
+      const body = { metadata, data: { [entry]: btoa(text) } };
+      return done(core.patchNamespacedSecret({ namespace: object.namespace, name, body }, mergePatch));
+    },
+  };
+}
+
+/** Whether a write was made. A conflict is no error: the next reconciliation reads what is there. */
+async function done(writing: Promise<unknown>): Promise<boolean> {
+  try {
+    await writing;
+    return true;
+  } catch (error) {
+    if (isRefusal(error, 404, 409)) return false;
+    throw error;
+  }
+}
+
+/** With it, the cluster removes the Secret after its ApiKey. */
+function ownerOf({ name, uid }: Pick<AccountObject, 'name' | 'uid'>) {
+  return { apiVersion: 'weir.dev/v1alpha1', kind: 'ApiKey', name, uid, controller: true, blockOwnerDeletion: false };
+}
+
+function textOf(encoded: string): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(encoded, 'base64')).trim();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import { type Kysely, sql } from 'kysely';
+import { isSqlite } from './sql-dialect.ts';
+
+/** Makes the table of the audit trail, with the triggers that keep its rows. `actors`: the kinds that it accepts. */
+export async function createAuditTrail(database: Kysely<unknown>, actors: readonly string[]): Promise<void> {
+  const { schema } = database;
+  const onSqlite = isSqlite(database);
+  await schema
+    .createTable('audit')
+    // The database numbers the entries, so that the order of two entries of one millisecond is known.
+    .addColumn('id', onSqlite ? 'integer' : 'bigint', (column) =>
+      onSqlite ? column.primaryKey().autoIncrement() : column.generatedAlwaysAsIdentity().primaryKey(),
+    )
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('actor_kind', 'text', (column) => column.notNull().check(isOneOf(actors)))
+    .addColumn('actor_name', 'text', (column) => column.notNull())
+    .addColumn('action', 'text', (column) => column.notNull())
+    .addColumn('object_id', 'text', (column) => column.notNull())
+    .addColumn('workspace_id', 'text')
+    .addColumn('before', 'text')
+    .addColumn('after', 'text', (column) => column.notNull())
+    .execute();
+  await schema.createIndex('audit_by_time').on('audit').column('at').execute();
+  await schema.createIndex('audit_of_workspace').on('audit').columns(['workspace_id', 'id']).execute();
+  await (onSqlite ? keepRowsOnSqlite : keepRowsOnPostgres)(database);
+}
+
+function isOneOf(actors: readonly string[]) {
+  return sql<boolean>`actor_kind in (${sql.join(actors.map((actor) => sql.lit(actor)))})`;
+}
+
+/** Lets the audit trail accept further kinds of actors. SQLite cannot change a check, so its table is copied. */
+export async function acceptActors(database: Kysely<unknown>, actors: readonly string[]): Promise<void> {
+  if (!isSqlite(database)) {
+    await sql`alter table audit drop constraint audit_actor_kind_check`.execute(database);
+    await sql`alter table audit add constraint audit_actor_kind_check check (${isOneOf(actors)})`.execute(database);
+    return;
+  }
+  for (const name of sqliteTriggers) await sql`drop trigger ${sql.ref(name)}`.execute(database);
+  for (const name of ['audit_by_time', 'audit_of_workspace']) await sql`drop index ${sql.ref(name)}`.execute(database);
+  await sql`alter table audit rename to audit_before`.execute(database);
+  await createAuditTrail(database, actors);
+  await sql`insert into audit select * from audit_before`.execute(database);
+  await sql`drop table audit_before`.execute(database);
+}
+
+const keepsRows = 'entries of the audit trail are never changed or removed';
+
+async function keepRowsOnPostgres(database: Kysely<unknown>): Promise<void> {
+  await sql`
+    create or replace function audit_keeps_rows() returns trigger language plpgsql as $$
+    begin raise exception ${sql.lit(keepsRows)}; end $$
+  `.execute(database);
+  await sql`
+    create trigger audit_keeps_rows before update or delete or truncate on audit
+    for each statement execute function audit_keeps_rows()
+  `.execute(database);
+}
+
+const sqliteTriggers = ['audit_keeps_rows_as_they_are', 'audit_keeps_rows', 'audit_replaces_no_row'] as const;
+
+async function keepRowsOnSqlite(database: Kysely<unknown>): Promise<void> {
+  for (const [name, event, when] of [
+    ['audit_keeps_rows_as_they_are', 'update', sql``],
+    ['audit_keeps_rows', 'delete', sql``],
+    // `insert or replace` removes the row of the same id without calling triggers of `delete`.
+    ['audit_replaces_no_row', 'insert', sql`when exists (select 1 from audit where id = new.id)`],
+  ] as const) {
+    await sql`
+      create trigger ${sql.ref(name)} before ${sql.raw(event)} on audit ${when}
+      begin select raise(abort, ${sql.lit(keepsRows)}); end
+    `.execute(database);
+  }
+}
