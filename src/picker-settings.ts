@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type HostPort, readAddressPort } from './core/endpoint.ts';
-import { envoySettingsSchema, namespaceText, podText, port, settingsSchema, wholeNumber } from './settings.ts';
+import { namespaceText, podText, port, wholeNumber } from './setting-forms.ts';
+import { envoySettingsSchema, settingsSchema } from './settings.ts';
 
 /** Namespace and name of an object of Kubernetes. */
 const namespacedName = z.string().transform((text, context) => {

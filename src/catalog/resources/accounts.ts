@@ -54,7 +54,6 @@ export const workspaceSpec = z.strictObject({
     maxProperties: mostLabels,
   }),
 });
-export type WorkspaceSpec = z.output<typeof workspaceSpec>;
 
 const stays = 'cannot change; make another ApiKey';
 
@@ -187,7 +186,6 @@ export const creditSpec = immutable(
   ]),
   'cannot change, because a Credit is booked once; make another Credit',
 );
-export type CreditSpec = z.output<typeof creditSpec>;
 
 const object = <Kind extends string, Spec extends z.ZodType>(kind: Kind, spec: Spec) =>
   z.strictObject({
