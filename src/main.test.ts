@@ -265,7 +265,7 @@ describe('the command line', () => {
       [['key', 'budget', 'key_1'], 'either --budget with --period, or --clear'],
       [['key', 'limits', 'key_1'], 'give --rate, --burst, or both'],
       [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
-      [['workspace', 'limits', 'a'], "required option '--max-in-flight <n>' not specified"],
+      [['workspace', 'limits', 'a'], 'give --max-in-flight, --credit-limit, or both'],
       [['usage', '--by', 'colour'], 'any of hour, day, model, key, workspace, surface'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],
     ] as const) {

@@ -60,7 +60,7 @@ it('records of the journal have their form', async () => {
 
 it('what a journal holds is settled, stored and shown in its form', async () => {
   const { queries, database } = await sampleDatabase();
-  await sql`insert into workspaces values (${ids.workspaceId}, 'golden', 'active', 0, 9, 0)`.execute(queries);
+  await sql`insert into workspaces (id, name, status, balance, max_in_flight, created_at) values (${ids.workspaceId}, 'golden', 'active', 0, 9, 0)`.execute(queries);
   await sql`insert into keys (id, hash, workspace_id, status, rate, burst, created_at)
     values (${ids.keyId}, 'hash', ${ids.workspaceId}, 'active', 1, 1, 0)`.execute(queries);
   const kept = JSON.parse(readFileSync(folder.path('journal.json'), 'utf8')) as readonly unknown[];
