@@ -31,7 +31,21 @@ const good: Readonly<Record<string, readonly Said[]>> = {
     ['Listed', 'True', 'Listed'],
     ['Retiring', 'False', 'Staying'],
   ],
+  Workspace: [
+    ['Accepted', 'True', 'Accepted'],
+    ['Ready', 'True', 'Ready'],
+  ],
+  ApiKey: [
+    ['Accepted', 'True', 'Accepted'],
+    ['Ready', 'True', 'Ready'],
+    ['WithinBudget', 'True', 'NoBudget'],
+  ],
+  Credit: [
+    ['Accepted', 'True', 'Accepted'],
+    ['Booked', 'True', 'Booked', '25 USD as credit_1'],
+  ],
 };
+const kindsOfObjects = Object.keys(good);
 
 const lua = new LuaFactory();
 
@@ -103,20 +117,35 @@ const states: readonly (readonly [kind: string, others: readonly Said[], health:
     'Suspended',
     'Retiring: Left: at noon',
   ],
+
+  ['Workspace', [], 'Healthy', ''],
+  ['Workspace', [['Accepted', 'False', 'Invalid', 'm']], 'Degraded', 'Accepted: Invalid: m'],
+  ['Workspace', [['Ready', 'False', 'HasKeys', '2 keys']], 'Progressing', 'Ready: HasKeys: 2 keys'],
+  ['Workspace', [['Ready', 'True', 'Suspended', 'm']], 'Suspended', 'Ready: Suspended: m'],
+  ['ApiKey', [], 'Healthy', ''],
+  ['ApiKey', [['Accepted', 'False', 'WorkspaceNotReady', 'm']], 'Progressing', 'Accepted: WorkspaceNotReady: m'],
+  ['ApiKey', [['Accepted', 'False', 'Refused', 'm']], 'Degraded', 'Accepted: Refused: m'],
+  ['ApiKey', [['Ready', 'False', 'KeyTaken', 'm']], 'Degraded', 'Ready: KeyTaken: m'],
+  ['ApiKey', [['Ready', 'True', 'Suspended', 'm']], 'Suspended', 'Ready: Suspended: m'],
+  ['ApiKey', [['WithinBudget', 'False', 'BudgetSpent', 'm']], 'Healthy', 'WithinBudget: BudgetSpent: m'],
+  ['Credit', [], 'Healthy', ''],
+  ['Credit', [['Accepted', 'False', 'WorkspaceNotReady', 'm']], 'Progressing', 'Accepted: WorkspaceNotReady: m'],
+  ['Credit', [['Accepted', 'False', 'BookedOtherwise', 'm']], 'Degraded', 'Accepted: BookedOtherwise: m'],
+  ['Credit', [['Booked', 'False', 'BookedAsAnother', 'm']], 'Degraded', 'Booked: BookedAsAnother: m'],
 ];
 
 test.each(states)('a %s with %j is %s', async (kind, others, status, message) => {
   expect(await healthOf(kind, statusWith(kind, others))).toEqual({ status, message });
 });
 
-test.each(['Backend', 'Model'])('a %s that Weir has not judged is progressing', async (kind) => {
+test.each(kindsOfObjects)('a %s that Weir has not judged is progressing', async (kind) => {
   const waits = { status: 'Progressing', message: 'Weir has not judged this version yet' };
   expect(await healthOf(kind, undefined)).toEqual(waits);
   expect(await healthOf(kind, {})).toEqual(waits);
   expect(await healthOf(kind, statusWith(kind, []), 4)).toEqual(waits);
 });
 
-test.each(['Backend', 'Model'])('a %s without its conditions is progressing', async (kind) => {
+test.each(kindsOfObjects)('a %s without its conditions is progressing', async (kind) => {
   const waits = { status: 'Progressing', message: 'Accepted is not known yet' };
   expect(await healthOf(kind, { observedGeneration: 3 })).toEqual(waits);
   expect(await healthOf(kind, { observedGeneration: 3, conditions: [] })).toEqual(waits);
