@@ -115,7 +115,7 @@ const credit: CustomResource = {
   conditions: creditConditions,
   columns: [
     { name: 'Workspace', type: 'string', description: 'The Workspace that gets it.', jsonPath: '.spec.workspace' },
-    { name: 'USD', type: 'string', description: 'Amount.', jsonPath: '.spec.usd' },
+    { name: 'USD', type: 'string', description: 'Amount of the credit in USD.', jsonPath: '.spec.usd' },
     condition('Booked', 'Whether the ledger has it.'),
     { name: 'Id', type: 'string', description: 'Id in the ledger.', jsonPath: '.status.id' },
     { name: 'Note', type: 'string', description: 'What it is for.', jsonPath: '.spec.note' },

@@ -107,10 +107,9 @@ function createReplica(
       }
       await new Promise<void>((resolve, reject) => {
         started.once('exit', (code) => reject(new Error(`the service ended with ${String(code)}: ${log}`)));
-        started.on('message', (message: { readonly type: string; readonly opsPort?: number }) => {
-          if (message.type !== 'ready') return;
-          opsPort = message.opsPort ?? 0;
-          resolve();
+        started.on('message', ({ type, port }: { readonly type: string; readonly port?: number }) => {
+          if (type === 'ops') opsPort = port ?? 0;
+          else if (type === 'ready') resolve();
         });
       });
     },
