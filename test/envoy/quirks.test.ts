@@ -329,9 +329,10 @@ describe('an engine’s own refusal', () => {
       expect(await refusalOf(response)).toMatchObject({ code: undefined, field: '' });
       const told = (): string | undefined => {
         const lines = weir.log().slice(before).split('\n');
-        return lines.find((text) => text.includes('attempt failed') && text.endsWith('}'));
+        const isWanted = (text: string): boolean => text.includes('attempt failed') && text.includes('bad-request');
+        return lines.find((text) => isWanted(text) && text.endsWith('}'));
       };
-      // The service does not wait for its log.
+      // The service does not wait for its log. Records of the tests before may come late.
       await expect.poll(told).toBeDefined();
       const line = told();
       expect(JSON.parse(line ?? '{}')).toMatchObject({
