@@ -118,7 +118,7 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
   };
 }
 
-/** What a key may still spend: its workspace's balance and credit limit, and what its budget leaves in the current period. */
+/** The amounts that a key may still spend: its workspace's balance and credit limit, and the rest of its budget in the current period. */
 export function fundsOf({ key, workspace: { balance, creditLimit = 0n }, spent }: Credential): Funds {
   return { balance: balance + creditLimit, budget: key.budget && key.budget.limit - spent };
 }

@@ -134,7 +134,7 @@ export function startAccountController(options: AccountControllerOptions): Accou
   function pump(): void {
     for (const id of queue) {
       if (running.size >= concurrency || closed) return;
-      // It begins again when the reconciliation under way has ended.
+      // The end of the reconciliation under way calls `pump`, which begins this object again.
       if (running.has(id)) continue;
       queue.delete(id);
       const run = runOne(id).finally(() => {
@@ -215,10 +215,11 @@ export function startAccountController(options: AccountControllerOptions): Accou
     if (!isLeading()) return;
     done.clear();
     look();
+    const byNamespace = Map.groupBy(followed.objects(), ({ namespace }) => namespace);
     for (const namespace of options.namespaces) {
       if (!followed.isListed(namespace)) continue;
-      const names = (kind: AccountKind) =>
-        followed.objects().flatMap((one) => (one.kind === kind && one.namespace === namespace ? [one.name] : []));
+      const objects = byNamespace.get(namespace) ?? [];
+      const names = (kind: AccountKind) => objects.flatMap((one) => (one.kind === kind ? [one.name] : []));
       const present = { Workspace: names('Workspace'), ApiKey: names('ApiKey'), Credit: names('Credit') };
       void options.accounts.unlockAbsent(namespace, present).catch(onError);
     }

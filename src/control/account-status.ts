@@ -13,7 +13,7 @@ export interface Reconciled {
   readonly statements: readonly Statement[];
   /** The fields beside the conditions; null removes one. Absent ones stay. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** What has happened now, once. */
+  /** Events of this reconciliation. The next one does not repeat them. */
   readonly events: readonly ObjectEvent[];
   /** `again`: it waits for something that is expected soon. */
   readonly next: 'done' | 'again';

@@ -11,7 +11,7 @@ import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import { type AccountController, startAccountController } from './account-controller.ts';
 import type { KeyTexts } from './reconcile-parts.ts';
 
-/** What the controller of accounts gets from the service. */
+/** The parts of the controller of accounts that do not depend on the cluster. */
 export interface AccountsParts {
   /** Namespaces whose objects declare accounts, with the gateway's own. */
   readonly namespaces: readonly string[];

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
 
-// Who may use the models, and what they may spend, as objects: `Workspace`, `ApiKey` and `Credit`.
+// The specs of `Workspace`, `ApiKey` and `Credit`, the objects that declare accounts.
 
 /** Six digits before the point, because a workspace holds at most $9,000,000. */
 const amountExpected = 'USD below 1000000 with at most 12 decimals';

@@ -7,7 +7,7 @@ export interface Conversion {
   readonly objects: readonly object[];
   /** The Secrets that the Backends name. Their values are not copied. */
   readonly secrets: readonly SecretReference[];
-  /** What the configuration does not say, and what was assumed. */
+  /** Facts that the configuration does not have, each with the assumption made. */
   readonly assumed: readonly Remark[];
   readonly leftOut: readonly Remark[];
 }

@@ -1,4 +1,4 @@
-/** What becomes of the keys of a LiteLLM configuration that no manifest can have. */
+/** Advice for each key of a LiteLLM configuration that has no place in a manifest. */
 import { leavesOf, pathText } from './read-config.ts';
 
 /** One line of the report: a path in the configuration, and what to know of it. */

@@ -10,8 +10,8 @@ const silenceMs = 30_000;
 const idleMs = 10 * 60_000;
 
 /**
- * What the controller of accounts needs, with a thread for its transactions, which starts with the first one. Undefined:
- * no cluster, or its objects declare no accounts.
+ * Opens the parts of the controller of accounts. The thread for its transactions starts with the first transaction. Undefined:
+ * there is no cluster, or its objects declare no accounts.
  */
 export function openDeclaredAccounts(
   { WEIR_KUBERNETES_NAMESPACE: own, WEIR_ACCOUNT_NAMESPACES: others = [] }: Settings,

@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import type { ReasoningAsk, ReasoningEffort } from '../../core/request.ts';
-
-const level = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
-type Level = z.infer<typeof level>;
+import type { ReasoningAsk } from '../../core/request.ts';
+import { askOfLevel, reasoningLevel } from '../reasoning-level.ts';
 
 const budget = z.int().min(0).max(1_000_000_000);
 
 /** Every spelling of reasoning control that is accepted (docs/reference/api.md §4.1.1). */
 export const reasoningFields = {
-  reasoning_effort: level.nullish(),
+  reasoning_effort: reasoningLevel.nullish(),
   reasoning: z
     .object({
       enabled: z.boolean().nullish(),
-      effort: level.nullish(),
+      effort: reasoningLevel.nullish(),
       max_tokens: budget.nullish(),
     })
     .nullish(),
@@ -24,16 +22,6 @@ export const reasoningFields = {
 
 type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
 
-const efforts: Readonly<Record<Exclude<Level, 'none'>, ReasoningEffort>> = {
-  // The lowest level of the public wire format that still reasons.
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'max',
-  max: 'max',
-};
-
 /**
  * Reads the reasoning that a body asks for. Returns undefined when it has no such field. Of several fields the first of these counts:
  * `reasoning_effort`, `reasoning`, `thinking`, `thinking_budget`, `enable_thinking`, `chat_template_kwargs`. Inside
@@ -41,7 +29,7 @@ const efforts: Readonly<Record<Exclude<Level, 'none'>, ReasoningEffort>> = {
  */
 export function readReasoning(body: ReasoningBody): ReasoningAsk | undefined {
   const { reasoning_effort: effort, thinking_budget: tokens, chat_template_kwargs: kwargs } = body;
-  if (effort !== undefined && effort !== null) return fromLevel(effort);
+  if (effort !== undefined && effort !== null) return askOfLevel(effort);
   return (
     fromReasoning(body) ??
     fromThinking(body) ??
@@ -49,10 +37,6 @@ export function readReasoning(body: ReasoningBody): ReasoningAsk | undefined {
     fromSwitch(body.enable_thinking) ??
     fromSwitch(kwargs?.enable_thinking ?? kwargs?.thinking)
   );
-}
-
-function fromLevel(asked: Level): ReasoningAsk {
-  return asked === 'none' ? { enabled: false } : { enabled: true, effort: efforts[asked] };
 }
 
 /** A budget of 0 turns reasoning off. */
@@ -64,7 +48,7 @@ function fromReasoning({ reasoning }: ReasoningBody): ReasoningAsk | undefined {
   if (reasoning === undefined || reasoning === null) return undefined;
   if (reasoning.enabled === false) return { enabled: false };
   if (typeof reasoning.max_tokens === 'number') return fromBudget(reasoning.max_tokens);
-  if (reasoning.effort !== undefined && reasoning.effort !== null) return fromLevel(reasoning.effort);
+  if (reasoning.effort !== undefined && reasoning.effort !== null) return askOfLevel(reasoning.effort);
   return reasoning.enabled === true ? { enabled: true } : undefined;
 }
 

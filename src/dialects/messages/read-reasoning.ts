@@ -1,16 +1,10 @@
 import { z } from 'zod';
-import type { ReasoningAsk, ReasoningEffort } from '../../core/request.ts';
 import { jsonObject } from '../../core/body-schema.ts';
+import type { ReasoningAsk } from '../../core/request.ts';
+import { askOfLevel, reasoningLevel } from '../reasoning-level.ts';
 
-const level = z.enum(['low', 'medium', 'high', 'xhigh', 'max']);
-
-const efforts: Readonly<Record<z.infer<typeof level>, ReasoningEffort>> = {
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'max',
-  max: 'max',
-};
+/** This format has no level below `low`. */
+const level = reasoningLevel.exclude(['none', 'minimal']);
 
 /** A budget below this format's own minimum or above the cap is accepted and honoured as far as possible. */
 const thinking = z.discriminatedUnion('type', [
@@ -40,6 +34,6 @@ export function readReasoning({ thinking: asked, output_config: config }: Reason
     return { enabled: true, budgetTokens: asked.budget_tokens };
   }
   const effort = config?.effort;
-  if (effort !== undefined && effort !== null) return { enabled: true, effort: efforts[effort] };
+  if (effort !== undefined && effort !== null) return askOfLevel(effort);
   return asked === undefined || asked === null ? undefined : { enabled: true };
 }

@@ -44,7 +44,7 @@ export type OutputCall = Place & CallParts;
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
-/** The beginnings of the ids of items: clients tell items apart by them. */
+/** The prefixes of the ids of items. Clients read the type of an item from the prefix. */
 export const idPrefixes: Readonly<Record<OutputItem['kind'], string>> = {
   message: 'msg_',
   reasoning: 'rs_',

@@ -80,7 +80,7 @@ function readFormat(offered: readonly Offered[]): CallFormat | undefined {
   return { customTools, functionCall: false, namespaced: Object.fromEntries(namespaced) };
 }
 
-/** Two searches, or a search and a tool of its name, could not be told apart in a call. */
+/** A call names its tool only, so that no two searches, and no search and tool, may have the same name. */
 function checkNames(offered: readonly Offered[]): void {
   const searches = offered.filter(({ tool }) => tool.type === 'web_search');
   if (searches.length === 0) return;

@@ -19,7 +19,7 @@ import { writeCitation } from './search-items.ts';
 export type WriteEvent = (type: string, members: string) => string;
 
 /**
- * Assembles the items of an answer, and writes the events that tell of them. A message or a trace ends when another item begins. Calls
+ * Assembles the items of an answer, and writes their events. A message or a trace ends when another item begins. Calls
  * may be written at the same time: a call ends when its arguments are complete and another item has begun, else with the answer.
  */
 interface OutputWriter {
