@@ -1,6 +1,7 @@
 // @suite long
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Library, responsesLibraries } from './clients.ts';
+import { conversation, structured } from './conversation.ts';
 import { type Installation, installPinned } from './install.ts';
 import { makeFolders, modelNameOf, openStage, removeFolders, seatAt, type Stage, talkThrough } from './stage.ts';
 
@@ -16,15 +17,6 @@ afterAll(async () => {
   await stage.close();
   removeFolders();
 });
-
-const text = 'You said: "What is a weir?". ';
-const conversation = {
-  text: expect.stringContaining(text),
-  streamed: expect.stringContaining(text),
-  called: { harbour: expect.stringContaining('get_tide') },
-  answer: expect.stringContaining('It turns at 17:42'),
-};
-const structured = { harbour: 'What is a weir?' };
 
 const rows = responsesLibraries.map((library): readonly [string, Library] => [
   ...([`${library.name} (${library.registry})`, library] as const),

@@ -18,9 +18,14 @@ export interface Ask {
   readonly answerBegun?: boolean;
 }
 
-export function readerOf(kind: Kind, { choices, tools, tags, implicitOpen = false, answerBegun = false }: Ask): ResponseReader {
+const usualToolId = (choice: number, tool: number): string => `call_${choice}_${tool}`;
+
+export function readerOf(
+  kind: Kind,
+  { choices, tools, tags, implicitOpen = false, answerBegun = false }: Ask,
+  newToolId: (choice: number, tool: number) => string = usualToolId,
+): ResponseReader {
   const inline = tags === undefined ? {} : { reasoning: { tags: tags.map((name) => tagSets[name]), implicitOpen } };
-  const newToolId = (choice: number, tool: number): string => `call_${choice}_${tool}`;
   const options = { choices, toolNames: new Set(tools), newToolId, answerBegun, ...inline };
   return kind === 'sse' ? createStreamReader(options) : createJsonReader(options);
 }
