@@ -11,8 +11,11 @@ export const firstCredit = 100;
 export const dailyBudget = 150;
 export const dayMs = 86_400_000;
 const hourMs = 3_600_000;
-/** Time that an action takes, and one that other processes have to notice. */
-export const [shortMs, longMs] = [100, 1_000];
+/**
+ * Time that an action takes, and one that other processes have to notice. No sum of them falls on the moment of a report, at which
+ * product and model would disagree about which comes first.
+ */
+export const [shortMs, longMs] = [101, 1_000];
 /** Time within which a service notices that its database answers again. */
 export const recoveryMs = 300;
 /** How often a service writes reservations that have changed, how often unchanged ones, and how long a report counts. */
