@@ -33,7 +33,8 @@ it('reports of each thread how busy it was, how long a message waits for it, and
 
   worker.postMessage(5_000);
   await once(worker, 'message');
-  expect((await read())?.delayMs).toBe(1_000);
+  // The clock of the question and the timer of its end may differ by a fraction.
+  expect(Math.round((await read())?.delayMs ?? 0)).toBe(1_000);
   expect((await threads.read()).find(({ thread }) => thread === 'requests')?.delayMs).toBeUndefined();
   await worker.terminate();
   await expect.poll(async () => (await threads.read()).length).toBe(1);
