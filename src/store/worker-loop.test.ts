@@ -314,6 +314,21 @@ describe('the loop', () => {
     await loop.close();
   });
 
+  it.each([
+    ['oldest', 'the journal cannot be read: EIO'],
+    ['remove', "the journal's file a cannot be removed: EIO"],
+  ] as const)('is down while its disk fails at %s, and charges each row once', async (failing, reason) => {
+    const { loop, disk, status, clock, untilUp, balance } = await running({ segments: [segment('a', ['a1'])] });
+    disk.state.failing = failing;
+    await loop.start();
+    expect(status()).toMatchObject({ database: 'down', reason });
+    disk.state.failing = undefined;
+    clock.advance(250);
+    await untilUp();
+    expect([await balance(), disk.journal.isEmpty()]).toEqual([97n, true]);
+    await loop.close();
+  });
+
   it('refuses rows that neither the database nor the journal takes, and reports that before', async () => {
     const { loop, state, disk, settle, status, replies } = await running();
     await loop.start();

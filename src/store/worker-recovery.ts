@@ -17,7 +17,13 @@ export async function recover(context: LoopContext): Promise<void> {
   if (journal.fault() !== undefined) journal.tryAgain();
   const database = await connect(context);
   if (database === undefined) return;
-  state.replay ??= nextReplay(context);
+  try {
+    state.replay ??= nextReplay(context);
+  } catch (error) {
+    // Without the rows of the journal, the balances would be wrong.
+    goDown(context, `the journal cannot be read: ${messageOf(error)}`);
+    return;
+  }
   if (state.replay === undefined) goUp(context, database);
   else await replaySome(context, database, state.replay);
 }
@@ -89,7 +95,13 @@ async function replaySome(context: LoopContext, database: OpenDatabase, replay: 
     setStatus(context, 'replaying', { message });
   }
   state.replay = advance(replay, result.refused.length);
-  finish(context, state.replay);
+  try {
+    finish(context, state.replay);
+  } catch (error) {
+    // Its rows are settled again, which charges nobody twice.
+    state.replay = undefined;
+    goDown(context, `the journal's file ${replay.segment.name} cannot be removed: ${messageOf(error)}`);
+  }
 }
 
 /** Removes a file of the journal that is settled, or keeps it under another name. */

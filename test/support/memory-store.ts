@@ -72,11 +72,12 @@ export async function memoryDatabase() {
   return { database, state };
 }
 
-/** A journal in memory. `fault` is why the disk refuses rows, or undefined. Each row counts as one byte. */
+/** A journal in memory. `fault` is why the disk refuses rows, or undefined; `failing` is what else it refuses. Each row counts as one byte. */
 export function memoryJournal(segments: readonly JournalSegment[] = []) {
   const state = {
     segments: [...segments],
     fault: undefined as string | undefined,
+    failing: undefined as 'oldest' | 'remove' | undefined,
     removed: [] as (readonly [string, 'damaged' | 'refused' | undefined])[],
     isClosed: false,
   };
@@ -93,11 +94,13 @@ export function memoryJournal(segments: readonly JournalSegment[] = []) {
       refused = state.fault;
     },
     oldest: () => {
+      if (state.failing === 'oldest') throw new Error('EIO');
       if (open.length > 0) state.segments.push({ name: `appended-${state.removed.length}`, rows: open, torn: false });
       open = [];
       return state.segments[0];
     },
     remove: ({ name }, keep) => {
+      if (state.failing === 'remove') throw new Error('EIO');
       state.segments = state.segments.filter((segment) => segment.name !== name);
       state.removed.push([name, keep]);
     },

@@ -33,9 +33,15 @@ export interface Journal {
   readonly fault: () => string | undefined;
   /** After a fault: tries to write to the folder, and leaves nothing there. */
   readonly tryAgain: () => void;
-  /** The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. */
+  /**
+   * The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. Throws
+   * when the disk fails.
+   */
   readonly oldest: () => JournalSegment | undefined;
-  /** Removes a segment whose rows are in the database. With `keep`, the file stays, under a name that is never replayed. */
+  /**
+   * Removes a segment whose rows are in the database. With `keep`, the file stays, under a name that is never replayed.
+   * Throws when the disk fails.
+   */
   readonly remove: (segment: JournalSegment, keep?: 'damaged' | 'refused') => void;
   readonly bytes: () => number;
   /** Whether there is no file of rows. */
@@ -147,9 +153,10 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
     },
     remove: ({ name }, keep) => {
       const path = join(folder, name);
-      bytes = Math.max(0, bytes - files.statSync(path).size);
+      const { size } = files.statSync(path);
       if (keep === undefined) files.unlinkSync(path);
       else files.renameSync(path, `${path.slice(0, -extension.length)}.${keep}`);
+      bytes = Math.max(0, bytes - size);
       closed = closed.filter((other) => other !== name);
     },
     close: end,
