@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makePlan } from './make-plan.ts';
+import { onPostgres } from './postgres.ts';
 import { digestOf, runWorld } from './run-world.ts';
 import { shrink } from './shrink.ts';
 
@@ -13,10 +14,12 @@ const { values } = parseArgs({
     requests: { type: 'string', default: '520' },
     'until-failure': { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
+    postgres: { type: 'string' },
   },
 });
 const seed = Number(values.seed);
 const hours = values['until-failure'] ? Infinity : Number(values.hours);
+const database = values.postgres === undefined ? undefined : onPostgres(values.postgres);
 const digests: string[] = [];
 let requests = 0;
 let violations = 0;
@@ -31,7 +34,7 @@ process.once('SIGINT', () => {
 // An hour is a world of its own, so that each can be run again alone.
 for (let hour = 0; hour < hours && !isInterrupted; hour += 1) {
   const plan = makePlan(seed + hour, Number(values.requests));
-  const result = await runWorld(plan);
+  const result = await runWorld(plan, database);
   digests.push(result.digest);
   requests += result.requests;
   violations += result.violations.length;
@@ -41,7 +44,7 @@ for (let hour = 0; hour < hours && !isInterrupted; hour += 1) {
     );
   for (const line of result.excerpts) say(`  ${line}`);
   if (values.shrink && result.violations.length > 0) {
-    const smallest = await shrink(plan, result, { most: 400, report: (events) => say(`  ${events} events`) });
+    const smallest = await shrink(plan, result, { most: 400, database, report: (events) => say(`  ${events} events`) });
     const name = `seed-${plan.seed}-${result.violations[0]?.invariant.replaceAll(' ', '-')}.json`;
     const folder = join(import.meta.dirname, 'regressions');
     mkdirSync(folder, { recursive: true });

@@ -9,8 +9,7 @@ import type { Disk } from './disk.ts';
 import type { AccountEvent, WorldPlan } from './events.ts';
 import { createProgram, type Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
-import { databaseFile } from './service.ts';
-import type { SimulatedSqlite } from './sqlite.ts';
+import type { WorldDatabase } from './world-database.ts';
 import { tightBudget, type WorldKey } from './world-view.ts';
 
 /** The program with which an operator changes accounts: it has the database open, as a command of `weir` has. */
@@ -28,11 +27,13 @@ export interface Operator {
   readonly kill: () => void;
 }
 
+type StatusEvent = Extract<AccountEvent, { readonly status: unknown }>;
+
 interface OperatorOptions {
   readonly plan: WorldPlan;
   readonly scheduler: Scheduler;
   readonly disk: Disk;
-  readonly sqlite: SimulatedSqlite;
+  readonly store: WorldDatabase;
   readonly isLocked: () => boolean;
 }
 
@@ -42,13 +43,15 @@ const richCredit = 1_000_000_000_000n;
 /** Of the last workspace. */
 const poorCredit = 2_000_000_000n;
 
-export function createOperator({ plan, scheduler, disk, sqlite, isLocked }: OperatorOptions): Operator {
+export function createOperator({ plan, scheduler, disk, store, isLocked }: OperatorOptions): Operator {
   const { log } = scheduler;
   const keys: WorldKey[] = [];
   const workspaceIds: string[] = [];
   const stoppedAt = new Map<number, number>();
   /** Keys and workspaces that are not active: a change to the same status is none. */
   const stopped = new Set<string>();
+  /** Keys and workspaces of which a change failed, and may have been made all the same. */
+  const unknown = new Set<string>();
   let mutations = 0;
   let running: { readonly program: Program; readonly database: OpenDatabase } | undefined;
 
@@ -59,10 +62,9 @@ export function createOperator({ plan, scheduler, disk, sqlite, isLocked }: Oper
 
   async function open(): Promise<void> {
     const program = createProgram('operator', scheduler, plan.startsAt);
-    const machine = { time: program.time, files: disk.files, sqlite: sqlite.driverOn(disk, program, isLocked) };
-    const location = { kind: 'sqlite', file: databaseFile } as const;
+    const machine = { time: program.time, files: disk.files, ...store.machineFor(program, isLocked) };
     try {
-      const database = await openDatabase(location, { missing: 'create', user: 'service' }, machine);
+      const database = await openDatabase(store.location, { missing: 'create', user: 'service' }, machine);
       running = { program, database };
     } catch (error) {
       log.write(`the operator cannot open the database: ${error instanceof Error ? error.message : String(error)}`);
@@ -97,15 +99,33 @@ export function createOperator({ plan, scheduler, disk, sqlite, isLocked }: Oper
     }
   }
 
-  function noteStatus(name: string, numbers: readonly number[], isActive: boolean): boolean {
+  /** Notes a change that was made. Returns whether it surely was one. */
+  function noteStatus(event: StatusEvent): boolean {
+    const { name, numbers } = statusOf(event);
+    const isActive = event.status === 'active';
     for (const number of numbers) {
       if (isActive) stoppedAt.delete(number);
       else if (!stoppedAt.has(number)) stoppedAt.set(number, scheduler.now());
     }
+    const wasUnknown = unknown.delete(name);
     const wasStopped = stopped.has(name);
     if (isActive) stopped.delete(name);
     else stopped.add(name);
-    return wasStopped === isActive;
+    return !wasUnknown && wasStopped === isActive;
+  }
+
+  /** Notes a change whose answer was lost: the key, or the workspace, may have the old status or the new one. */
+  function noteUnknown(event: StatusEvent): void {
+    const { name, numbers } = statusOf(event);
+    for (const number of numbers) stoppedAt.delete(number);
+    unknown.add(name);
+  }
+
+  /** What changes its status, and the numbers of the keys concerned. */
+  function statusOf(event: StatusEvent): { readonly name: string; readonly numbers: readonly number[] } {
+    if (event.kind === 'key-status') return { name: `key ${event.key}`, numbers: [event.key] };
+    const numbers = [...keys.keys()].filter((number) => keys[number]?.workspace === event.workspace);
+    return { name: `workspace ${event.workspace}`, numbers };
   }
 
   /** Makes a change. Returns whether it was one. */
@@ -119,21 +139,15 @@ export function createOperator({ plan, scheduler, disk, sqlite, isLocked }: Oper
       }
       case 'key-status':
         await setKeyStatus(queries, keys[event.key]?.id ?? '', event.status, by);
-        return noteStatus(`key ${event.key}`, [event.key], event.status === 'active');
+        return noteStatus(event);
       case 'budget': {
         const budget = { limit: BigInt(event.picoUsd), period: 'day' } as const;
         await setKeyBudget(queries, keys[event.key]?.id ?? '', budget, by);
         return true;
       }
-      case 'workspace-status': {
+      case 'workspace-status':
         await setWorkspaceStatus(queries, workspaceIds[event.workspace] ?? '', event.status, by);
-        const numbers = [...keys.entries()].filter(([, { workspace }]) => workspace === event.workspace);
-        return noteStatus(
-          `workspace ${event.workspace}`,
-          numbers.map(([number]) => number),
-          event.status === 'active',
-        );
-      }
+        return noteStatus(event);
     }
   }
 
@@ -144,11 +158,12 @@ export function createOperator({ plan, scheduler, disk, sqlite, isLocked }: Oper
     operate: async (event) => {
       if (running === undefined) return;
       try {
-        if (!(await change(running.database, event))) return;
-        mutations += 1;
-        log.write(`operator ${event.kind} done`);
+        const isChange = await change(running.database, event);
+        if (isChange) mutations += 1;
+        await running.database.announce();
+        if (isChange) log.write(`operator ${event.kind} done`);
       } catch (error) {
-        // It may have been made all the same.
+        if (event.kind === 'key-status' || event.kind === 'workspace-status') noteUnknown(event);
         log.write(`operator ${event.kind} failed: ${error instanceof Error ? error.message : String(error)}`);
       }
     },

@@ -4,6 +4,7 @@ import { isRequest } from './events.ts';
 import { createInvariants, type Violation } from './invariants.ts';
 import { withSeededCrypto } from './seeded-crypto.ts';
 import { loadSqlite } from './sqlite.ts';
+import { type MakeDatabase, onSqlite } from './world-database.ts';
 import { createWorld } from './world.ts';
 
 export interface WorldResult {
@@ -19,11 +20,11 @@ const booksEveryMs = 60_000;
 const allBooksEveryMs = 300_000;
 const hourMs = 3_600_000;
 
-/** Runs a world from its plan to its end. The same plan gives the same result. */
-export async function runWorld(plan: WorldPlan): Promise<WorldResult> {
-  const sqlite = await loadSqlite();
+/** Runs a world from its plan to its end, on SQLite unless another database is given. The same plan gives the same result. */
+export async function runWorld(plan: WorldPlan, database?: MakeDatabase): Promise<WorldResult> {
+  const makeDatabase = database ?? onSqlite(await loadSqlite());
   return withSeededCrypto(plan.seed, async () => {
-    const world = await createWorld(plan, sqlite);
+    const world = await createWorld(plan, makeDatabase);
     const invariants = createInvariants(world);
     try {
       const until = plan.hours * hourMs;

@@ -26,7 +26,8 @@ interface Scheduled {
 /** Most events of one moment. More are a timer that is armed again and again for no time. */
 const mostAtOnce = 100_000;
 
-export function createScheduler(): Scheduler {
+/** `quiet` resolves when everything that an event has begun has come to rest. */
+export function createScheduler(quiet: () => Promise<void> = quiescence): Scheduler {
   const heap: Scheduled[] = [];
   let now = 0;
   let number = 0;
@@ -58,7 +59,7 @@ export function createScheduler(): Scheduler {
         if (atOnce > mostAtOnce) throw new Error(`virtual time stands still at ${now} ms`);
         now = next.at;
         next.run();
-        await quiescence();
+        await quiet();
         check();
       }
       now = untilMs;

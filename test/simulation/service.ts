@@ -21,6 +21,7 @@ import { createHealth } from '../../src/routing/health/health.ts';
 import { createSystemPlacement } from '../../src/routing/system-placement.ts';
 import { hashKey, looksLikeKey } from '../../src/store/accounts/key-text.ts';
 import { connectStore, type OpenStore, type StoreThread } from '../../src/store/connect-store.ts';
+import type { DatabaseLocation } from '../../src/store/databases/database.ts';
 import type { Rarely } from '../../src/store/databases/machine.ts';
 import { runStore } from '../../src/store/run-store.ts';
 import type { StoreRequest } from '../../src/store/worker-message.ts';
@@ -34,14 +35,14 @@ import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import { createUpstream, type NetworkOptions } from './engines.ts';
 import type { Program } from './program.ts';
-import type { SimulatedSqlite } from './sqlite.ts';
 import type { SimulatedValkey } from './valkey.ts';
+import type { WorldDatabase } from './world-database.ts';
 
 export interface ServiceOptions {
   readonly number: number;
   readonly program: Program;
   readonly disk: Disk;
-  readonly sqlite: SimulatedSqlite;
+  readonly database: WorldDatabase;
   readonly isLocked: () => boolean;
   readonly rarely: Rarely;
   /** Undefined: limits are in memory. */
@@ -75,17 +76,16 @@ export interface SimulatedService {
 
 const journalBytes = 8 * 1024 * 1024;
 export const dataFolder = '/data';
-export const databaseFile = `${dataFolder}/weir.db`;
 
 export function startService(options: ServiceOptions): SimulatedService {
-  const { number, program, disk, sqlite, valkey, chance, endpoints, note } = options;
+  const { number, program, disk, database, valkey, chance, endpoints, note } = options;
   const clock = program.time;
   const folder = `${dataFolder}/journal/${number}`;
   disk.files.mkdirSync(folder);
   const machine = {
     time: clock,
     files: disk.files,
-    sqlite: sqlite.driverOn(disk, program, options.isLocked),
+    ...database.machineFor(program, options.isLocked),
     rarely: options.rarely,
   };
   const health = createHealth({ clock, random: chance, endpoints });
@@ -111,8 +111,11 @@ export function startService(options: ServiceOptions): SimulatedService {
 
   async function open(): Promise<void> {
     const opened = await connectStore(
-      inThisThread({ program, folder, machine }),
-      { kind: 'sqlite', journalBytes, retentionDays: 1, onStatus: ({ database }) => note(`database ${database}`) },
+      inThisThread({ program, folder, machine, location: database.location }),
+      {
+        ...{ kind: database.location.kind, journalBytes, retentionDays: 1 },
+        onStatus: (status) => note(`database ${status.database}`),
+      },
       clock,
     );
     store = opened;
@@ -219,10 +222,12 @@ function inThisThread({
   program,
   folder,
   machine,
+  location,
 }: {
   readonly program: Program;
   readonly folder: string;
   readonly machine: Parameters<typeof runStore>[2];
+  readonly location: DatabaseLocation;
 }): StoreThread {
   const wayMs = 0.05;
   const early: StoreRequest[] = [];
@@ -232,7 +237,7 @@ function inThisThread({
     listen: ({ reply, ended }) => {
       program.deliver(wayMs, () => {
         void runStore(
-          { location: { kind: 'sqlite', file: databaseFile }, journalFolder: folder, journalBytes, retentionDays: 1 },
+          { location, journalFolder: folder, journalBytes, retentionDays: 1 },
           {
             reply: (message) => void program.deliver(wayMs, () => reply(message)),
             listen: (handle) => {

@@ -1,5 +1,6 @@
 import { isRequest, type WorldEvent, type WorldPlan } from './events.ts';
 import { runWorld, type WorldResult } from './run-world.ts';
+import type { MakeDatabase } from './world-database.ts';
 
 /**
  * Leaves out events as long as the same promise is broken: other requests first, then halves, smaller parts, and single
@@ -8,11 +9,19 @@ import { runWorld, type WorldResult } from './run-world.ts';
 export async function shrink(
   plan: WorldPlan,
   found: WorldResult,
-  { most, report }: { readonly most: number; readonly report: (events: number) => void },
+  {
+    most,
+    report,
+    database,
+  }: {
+    readonly most: number;
+    readonly report: (events: number) => void;
+    readonly database?: MakeDatabase | undefined;
+  },
 ): Promise<WorldPlan> {
   const invariant = found.violations[0]?.invariant;
   const breaks = async (candidate: WorldPlan): Promise<boolean> =>
-    (await runWorld(candidate)).violations.some((violation) => violation.invariant === invariant);
+    (await runWorld(candidate, database)).violations.some((violation) => violation.invariant === invariant);
   const until = found.violations[0]?.atMs ?? Infinity;
   let runs = 0;
   let smallest = plan;

@@ -11,10 +11,10 @@ import { createEngine } from './engines.ts';
 import type { FaultEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
 import { createOperator } from './operator.ts';
 import { createProgram, type Program } from './program.ts';
-import { createScheduler, quiescence } from './scheduler.ts';
+import { createScheduler, type Scheduler } from './scheduler.ts';
 import { dataFolder, type SimulatedService, startService } from './service.ts';
-import type { SimulatedSqlite } from './sqlite.ts';
 import { createValkey } from './valkey.ts';
+import type { MakeDatabase, WorldDatabase } from './world-database.ts';
 
 /** How soon a supervisor starts a service again that has ended with an error. */
 const restartMs = 1_000;
@@ -25,9 +25,12 @@ const faultKinds: ReadonlySet<string> = new Set<FaultEvent['kind']>([
 ]);
 
 /** How often a branch is forced, and how long a service may then lack the database. */
-const rareBranches: Readonly<Record<RareBranch, { readonly share: number; readonly healMs: number }>> = {
+const rareBranches: Readonly<
+  Record<RareBranch | 'connection-lost', { readonly share: number; readonly healMs: number }>
+> = {
   'commit-unheard': { share: 0.02, healMs: 4_000 },
   'journal-file-ends': { share: 0.3, healMs: 0 },
+  'connection-lost': { share: 0.002, healMs: 4_000 },
 };
 
 export interface RunningWorld extends World {
@@ -38,16 +41,21 @@ export interface RunningWorld extends World {
 }
 
 /** Builds a world, and schedules what happens in it. */
-export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Promise<RunningWorld> {
+export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): Promise<RunningWorld> {
   const { seed } = plan;
-  const scheduler = createScheduler();
+  const scheduler: Scheduler = createScheduler(() => database.quiet());
   const { log } = scheduler;
   const chance: Chance = seededChance(seed ^ 0x5eed);
   const rareChance: Chance = seededChance(seed ^ 0x4a4e);
   const hasFaults = plan.events.some(({ kind }) => faultKinds.has(kind));
-  sqlite.seed(seededChance(seed ^ 0x5a17));
+  /** Faults begin when the world has its accounts. */
+  let hasAccounts = false;
   const disk = createDisk();
   disk.files.mkdirSync(dataFolder);
+  const database: WorldDatabase = await makeDatabase({
+    ...{ seed, scheduler, disk, chance: seededChance(seed ^ 0x5a17) },
+    isConnectionLost: () => hasAccounts && isForced('connection-lost'),
+  });
   const valkey = plan.valkey ? createValkey(scheduler) : undefined;
   const engines = new Map(
     enginesOf.map(({ name, endpoint }) => {
@@ -69,15 +77,15 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
   let [catalogBackends, factor, versions]: [('a' | 'b')[], number, number] = [['a', 'b'], 1, 0];
   let isPowerOff = false;
   const isLocked = (): boolean => scheduler.now() < lockedUntil;
-  const operator = createOperator({ plan, scheduler, disk, sqlite, isLocked });
+  const operator = createOperator({ plan, scheduler, disk, store: database, isLocked });
   const { keys } = operator;
 
   function disturb(fromMs: number, untilMs: number): void {
     spells.push([fromMs, untilMs]);
   }
 
-  /** Forces a rare branch of the store, in worlds with faults. */
-  function isForced(branch: RareBranch): boolean {
+  /** Forces a rare branch of the store, or loses a connection, in worlds with faults. */
+  function isForced(branch: keyof typeof rareBranches): boolean {
     const { share, healMs } = rareBranches[branch];
     if (!hasFaults || rareChance() >= share) return false;
     log.write(`forced ${branch}`);
@@ -91,7 +99,7 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     const program = createProgram(`service-${number}.${starts}`, scheduler, plan.startsAt);
     programs[number] = program;
     services[number] = startService({
-      ...{ number, program, disk, sqlite, valkey, replicas: plan.services, snapshot: catalog, endpoints },
+      ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog, endpoints },
       isLocked,
       rarely: (branch) => program.isAlive() && isForced(branch),
       network: {
@@ -129,6 +137,18 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
   }
 
   const ownerOf = new Map<Call, Program>();
+
+  /** Lets the world's time go on until work is done. */
+  async function inVirtualTime(work: Promise<void>): Promise<void> {
+    let isDone = false;
+    void work
+      .finally(() => {
+        isDone = true;
+      })
+      .catch(() => undefined);
+    for (await database.quiet(); !isDone;) await scheduler.runUntil(scheduler.now() + 10, () => undefined);
+    await work;
+  }
 
   function request(event: RequestEvent): void {
     const ready = services.filter((service) => service?.isReady() === true);
@@ -245,7 +265,7 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
         for (const each of ownerOf.keys()) each.breakOff();
         operator.kill();
         disk.cutPower(seededChance(seed + Math.floor(now)));
-        sqlite.forgetAll();
+        database.powerCut();
         isPowerOff = true;
         scheduler.after(event.downMs, () => {
           isPowerOff = false;
@@ -293,15 +313,16 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     }
   }
 
-  await operator.open();
-  await operator.createAccounts();
+  await inVirtualTime(operator.open().then(operator.createAccounts));
+  hasAccounts = true;
   for (let number = 0; number < plan.services; number += 1) start(number);
   for (const event of plan.events) scheduler.after(event.at, () => happen(event));
 
   return {
     ...{ plan, scheduler, services, engines, valkey, disk, calls, outcomes, attempts, spells, engineSpells },
     ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
-    ...{ database: operator.database, mutations: operator.mutations },
+    database: () => database.observer ?? operator.database(),
+    mutations: operator.mutations,
     runUntil: scheduler.runUntil,
     calmDown: async (check) => {
       disk.setTrouble('none');
@@ -313,8 +334,8 @@ export async function createWorld(plan: WorldPlan, sqlite: SimulatedSqlite): Pro
     stop: async () => {
       for (const program of programs) program?.kill();
       operator.kill();
-      await quiescence();
-      sqlite.forgetAll();
+      await database.quiet();
+      await database.close();
     },
   };
 }

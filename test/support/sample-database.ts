@@ -35,7 +35,7 @@ let ofThisFile: Promise<string> | undefined;
  * The URL of a database of this file alone, which ends with the server. Making tables looks at those of all schemas of a
  * database, and fails when another test drops one meanwhile.
  */
-function databaseOfThisFile(server: string): Promise<string> {
+export function databaseOfThisFile(server: string): Promise<string> {
   ofThisFile ??= (async () => {
     const name = `test_${randomUUID().replaceAll('-', '')}`;
     await runSql(server, `create database ${name}`);

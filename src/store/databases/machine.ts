@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { backup, DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite';
 import type { Clock } from '../../core/clock.ts';
+import type { PostgresConnections } from './postgres/connections.ts';
 
 /**
  * The parts of a machine that the store uses. A simulation replaces them: its time is virtual, and its disk loses
@@ -10,6 +11,8 @@ export interface Machine {
   readonly time: StoreTime;
   readonly files: Files;
   readonly sqlite: SqliteDriver;
+  /** Connects to the server at a URL. Absent: over the network. */
+  readonly postgres?: ((url: string) => PostgresConnections) | undefined;
   /** Absent: no branch is forced. */
   readonly rarely?: Rarely | undefined;
 }

@@ -12,6 +12,6 @@ export async function openDatabase(
       return (await import('./sqlite/open.ts')).openSqlite(location, options, machine);
     case 'postgres':
       // A process loads only the driver that it needs.
-      return (await import('./postgres/open.ts')).openPostgres(location, options);
+      return (await import('./postgres/open.ts')).openPostgres(location, options, machine);
   }
 }

@@ -1,18 +1,28 @@
 import { Socket } from 'node:net';
-import { type Driver, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely';
+import { type Driver, PostgresDialect, type PostgresDialectConfig, PostgresDriver, type PostgresPool } from 'kysely';
 import { Client, type ClientConfig, Pool, types } from 'pg';
+import type { CancelTimer, Clock } from '../../../core/clock.ts';
 import type { OpenDatabase } from '../database.ts';
 
 /** Connections to one PostgreSQL server. */
 export interface PostgresConnections {
   /** At most `max` at once. */
-  readonly pool: (max: number) => Pool;
+  readonly pool: (max: number) => PostgresPool;
   /** A lasting connection outside the pool. */
-  readonly client: () => Client;
+  readonly client: () => ListeningClient;
   /** One connection without time limits, for a change of the tables or a report. */
-  readonly unboundedPool: () => Pool;
+  readonly unboundedPool: () => PostgresPool;
   /** Ends every connection at once, since one that hangs would hang again. Resolves when they are closed. */
   readonly drop: () => Promise<void>;
+}
+
+/** What a connection that receives notifications needs, as `pg` has it. */
+export interface ListeningClient {
+  on(event: 'notification', run: () => void): unknown;
+  once(event: 'end', run: () => void): unknown;
+  connect(): Promise<unknown>;
+  query(text: string): Promise<unknown>;
+  end(): Promise<void>;
 }
 
 /** Longest time for a connection to be made, milliseconds. */
@@ -127,21 +137,22 @@ const retryMs = 1_000;
  */
 export function listenForChanges(
   connections: Pick<PostgresConnections, 'client'>,
+  clock: Pick<Clock, 'after'>,
   changed: () => void,
 ): ReturnType<OpenDatabase['watch']> {
   let stopped = false;
-  let current: Client | undefined;
-  let retry: NodeJS.Timeout | undefined;
-  let report: NodeJS.Timeout | undefined;
+  let current: ListeningClient | undefined;
+  let cancelRetry: CancelTimer | undefined;
+  let cancelReport: CancelTimer | undefined;
 
   async function listen(): Promise<void> {
     const client = connections.client();
     current = client;
     client.on('notification', () => {
-      report ??= setTimeout(() => {
-        report = undefined;
+      cancelReport ??= clock.after(everyMs, () => {
+        cancelReport = undefined;
         changed();
-      }, everyMs);
+      });
     });
     client.once('end', again);
     try {
@@ -156,15 +167,19 @@ export function listenForChanges(
   }
 
   function again(): void {
-    if (!stopped) retry ??= setTimeout(() => ((retry = undefined), void listen()), retryMs);
+    if (stopped) return;
+    cancelRetry ??= clock.after(retryMs, () => {
+      cancelRetry = undefined;
+      void listen();
+    });
   }
 
   void listen();
   return {
     stop: async () => {
       stopped = true;
-      clearTimeout(retry);
-      clearTimeout(report);
+      cancelRetry?.();
+      cancelReport?.();
       await current?.end().catch(() => undefined);
     },
   };

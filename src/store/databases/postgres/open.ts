@@ -8,6 +8,7 @@ import {
   type OpenOptions,
   type UpkeepOptions,
 } from '../database.ts';
+import { type Machine, thisMachine } from '../machine.ts';
 import { isUpToDate, migrate } from '../migrations.ts';
 import {
   changesChannel,
@@ -42,16 +43,24 @@ const networkCodes = new Set([
 ]);
 
 /** Connects and brings the tables up to date. Rejects with `CannotOpen`. */
-export async function openPostgres(location: PostgresLocation, options: OpenOptions): Promise<OpenDatabase> {
+export async function openPostgres(
+  location: PostgresLocation,
+  options: OpenOptions,
+  machine: Pick<Machine, 'time' | 'postgres'> = thisMachine,
+): Promise<OpenDatabase> {
   try {
-    return await open(location.url, options);
+    return await open(location.url, options, machine);
   } catch (cause) {
     throw new CannotOpen(location, cause, isHopeless(cause) ? 'refused' : 'away');
   }
 }
 
-async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
-  const connections = postgresConnections(url);
+async function open(
+  url: string,
+  { user }: OpenOptions,
+  { time, postgres: connect = postgresConnections }: Pick<Machine, 'time' | 'postgres'>,
+): Promise<OpenDatabase> {
+  const connections = connect(url);
   // A new connection may lead to a replica that took over without the newest commits, so the remembered numbers are
   // read again.
   let made = 0;
@@ -105,7 +114,7 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
       preparedAt = made;
       return entries;
     },
-    beginUpkeep: (options) => beginUpkeep(url, options),
+    beginUpkeep: (options) => beginUpkeep(connect(url), options),
     classify,
     probe: async () => {
       await connections.drop();
@@ -114,7 +123,7 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
       `.execute(queries);
       if (rows[0]?.writable !== true) throw new Error('the server only reads: it is a standby');
     },
-    watch: ({ changed }) => listenForChanges(connections, changed),
+    watch: ({ changed }) => listenForChanges(connections, time, changed),
     file: undefined,
     announce: async () => {
       await sql`select pg_notify(${changesChannel}, '')`.execute(queries);
@@ -139,8 +148,10 @@ function preparing(names: LedgerNames, partitions: Partitions): OpenDatabase['pr
 }
 
 /** Upkeep has a connection of its own, because a step may wait for the reports of other processes. */
-function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDatabase['beginUpkeep']> {
-  const connections = postgresConnections(url);
+function beginUpkeep(
+  connections: PostgresConnections,
+  options: UpkeepOptions,
+): ReturnType<OpenDatabase['beginUpkeep']> {
   const queries = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.unboundedPool() }) });
   const partitions = createPartitions(queries);
   const prepare = preparing(createLedgerNames(queries), partitions);

@@ -1,0 +1,28 @@
+// @suite long
+import { randomInt } from 'node:crypto';
+import { expect, inject, it } from 'vitest';
+import { makePlan } from '../simulation/make-plan.ts';
+import { onPostgres } from '../simulation/postgres.ts';
+import { runWorld } from '../simulation/run-world.ts';
+import { databaseOfThisFile } from '../support/sample-database.ts';
+
+// Worlds of test/simulation on a real PostgreSQL server.
+
+const server = inject('postgres') ?? '';
+const requests = 260;
+
+it('keeps its promises in worlds that no one has seen', { timeout: 300_000 }, async () => {
+  const database = onPostgres(await databaseOfThisFile(server));
+  const first = randomInt(2 ** 31);
+  for (let seed = first; seed < first + 6; seed += 1) {
+    // `npm run simulate -- --seed SEED --requests 260 --postgres URL` shows the same world again.
+    const { violations } = await runWorld(makePlan(seed, requests), database);
+    expect({ seed, violations }).toEqual({ seed, violations: [] });
+  }
+});
+
+it('gives the same log for the same seed', { timeout: 120_000 }, async () => {
+  const database = onPostgres(await databaseOfThisFile(server));
+  const plan = makePlan(7, requests);
+  expect(await runWorld(plan, database)).toEqual(await runWorld(plan, database));
+});
