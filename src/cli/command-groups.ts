@@ -89,6 +89,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('./commands/engine.ts')).engineCommand },
   },
   {
+    name: 'plan',
+    summary: 'what a load takes: pods, cores, memory, connections',
+    load: { kind: 'commands', register: async () => (await import('./commands/plan.ts')).planCommand },
+  },
+  {
     name: 'envoy',
     summary: 'what the Envoy beside `serve` needs at its start and at its end',
     load: { kind: 'commands', register: async () => (await import('./commands/envoy.ts')).envoyCommand },
