@@ -6,7 +6,7 @@ import { chartSchema } from './chart-schema.ts';
 import { connectionsModule } from './connections-module.ts';
 import { customResourcesPage } from './custom-resources-page.ts';
 import { metricsPage } from './metrics-page.ts';
-import { ruleGroups } from './monitoring/alerts.ts';
+import { chartRules, ruleGroups } from './monitoring/alerts.ts';
 import { dashboards } from './monitoring/dashboards.ts';
 import { grafanaJson } from './monitoring/grafana.ts';
 import { parametersPage } from './parameters-page.ts';
@@ -30,6 +30,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/custom-resources.md', render: customResourcesPage },
   ...['request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),
   { path: 'charts/weir/files/monitoring/rules.yaml', render: () => heading + yaml(ruleGroups()) },
+  { path: 'charts/weir/files/monitoring/chart-rules.yaml', render: () => heading + yaml(chartRules()) },
   ...dashboards.map((dashboard) => ({
     path: `charts/weir/files/monitoring/${dashboard.uid}.json`,
     render: () => grafanaJson(dashboard),

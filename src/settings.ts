@@ -208,6 +208,11 @@ export const portalSettingsSchema = z.object({
     .describe(
       'Ops ports of the services, with commas: they report the live state. A host name with several addresses means all of them.',
     ),
+  WEIR_ACCOUNT_METRICS: wholeNumber(0, 1_000)
+    .default(200)
+    .describe(
+      'How many workspaces and keys the metrics of the portal name, those that spend most; 0: no metrics of accounts.',
+    ),
   WEIR_PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'expected an address such as https://models.example.com/v1' })
     .optional()

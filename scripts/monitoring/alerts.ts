@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { thresholds } from '../../src/problems/service-problems.ts';
 import { failedOutcomes } from './queries.ts';
 
 export interface Alert {
   readonly name: string;
+  /** With the word `THRESHOLD` in place of the figure that an operator may change. */
   readonly expr: string;
+  readonly threshold?: number;
   /** How long it has to be so. */
   readonly for: string;
   /** `page`: somebody gets up. `ticket`: somebody looks at it in working hours. */
@@ -24,21 +28,23 @@ export const recordings = windows.map((window) => ({
 }));
 
 /** At this rate the budget of 30 days is spent `rate` times as fast: https://sre.google/workbook/alerting-on-slos/ */
-const burning = (rate: number, short: Window, long: Window): string =>
-  `${ratioOver(short)} > ${Number((rate * errorBudget).toFixed(4))} and ${ratioOver(long)} > ${Number((rate * errorBudget).toFixed(4))}`;
+const burning = (rate: number, short: Window, long: Window): Pick<Alert, 'expr' | 'threshold'> => ({
+  expr: `${ratioOver(short)} > THRESHOLD and ${ratioOver(long)} > THRESHOLD`,
+  threshold: Number((rate * errorBudget).toFixed(4)),
+});
 
 /** Alerts on symptoms, each with its section in docs/runbooks.md. */
 export const alerts: readonly Alert[] = [
   {
     name: 'WeirErrorBudgetBurnFast',
-    expr: burning(14.4, '5m', '1h'),
+    ...burning(14.4, '5m', '1h'),
     ...{ for: '2m', severity: 'page' },
     summary:
       '{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests: its error budget of a month is gone in two days.',
   },
   {
     name: 'WeirErrorBudgetBurnSlow',
-    expr: burning(6, '30m', '6h'),
+    ...burning(6, '30m', '6h'),
     ...{ for: '15m', severity: 'ticket' },
     summary:
       '{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests: its error budget of a month is gone in five days.',
@@ -88,13 +94,15 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'WeirJournalFilling',
-    expr: `max by (namespace) (weir_journal_bytes / weir_journal_limit_bytes) > ${thresholds.journal.begin} or min by (namespace) (weir_journal_has_room) == 0`,
+    expr: `max by (namespace) (weir_journal_bytes / weir_journal_limit_bytes) > THRESHOLD or min by (namespace) (weir_journal_has_room) == 0`,
+    threshold: thresholds.journal.begin,
     ...{ for: '1m', severity: 'page' },
     summary: 'The journal is {{ $value | humanizePercentage }} full; above 80 % new requests are refused.',
   },
   {
     name: 'WeirLedgerSlow',
-    expr: 'histogram_quantile(0.99, sum by (namespace, le) (rate(weir_ledger_commit_duration_seconds_bucket{into="database"}[5m]))) > 1',
+    expr: 'histogram_quantile(0.99, sum by (namespace, le) (rate(weir_ledger_commit_duration_seconds_bucket{into="database"}[5m]))) > THRESHOLD',
+    threshold: 1,
     ...{ for: '10m', severity: 'ticket' },
     summary:
       'One commit of the ledger in a hundred takes {{ $value | humanizeDuration }}, and every answer waits for its own.',
@@ -107,7 +115,8 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'WeirRetentionStuck',
-    expr: 'max by (namespace) (increase(weir_ledger_upkeep_failures_total[1h])) > 5',
+    expr: 'max by (namespace) (increase(weir_ledger_upkeep_failures_total[1h])) > THRESHOLD',
+    threshold: 5,
     ...{ for: '0s', severity: 'ticket' },
     summary: 'Old requests are not dropped: the upkeep of the ledger fails again and again.',
   },
@@ -119,7 +128,8 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'WeirCatalogOld',
-    expr: 'max by (namespace) (weir_catalog_age_seconds) > 300',
+    expr: 'max by (namespace) (weir_catalog_age_seconds) > THRESHOLD',
+    threshold: 300,
     ...{ for: '0s', severity: 'ticket' },
     summary: 'The catalog was last in step with the API server {{ $value | humanizeDuration }} ago.',
   },
@@ -131,19 +141,22 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'WeirEnvoyDoesNotFollow',
-    expr: 'max by (namespace) (weir_xds_unanswered_seconds) > 30 or max by (namespace) (increase(weir_xds_refusals_total[10m])) > 0',
+    expr: 'max by (namespace) (weir_xds_unanswered_seconds) > THRESHOLD or max by (namespace) (increase(weir_xds_refusals_total[10m])) > 0',
+    threshold: 30,
     ...{ for: '1m', severity: 'ticket' },
     summary: 'Envoy refuses endpoints, or does not answer when it is told of them.',
   },
   {
     name: 'WeirCertificateExpires',
-    expr: `min by (namespace) (envoy_server_days_until_first_cert_expiring) < ${thresholds.certificateDays}`,
+    expr: `min by (namespace) (envoy_server_days_until_first_cert_expiring) < THRESHOLD`,
+    threshold: thresholds.certificateDays,
     ...{ for: '1m', severity: 'ticket' },
     summary: 'A certificate of Envoy expires in {{ $value }} days.',
   },
   {
     name: 'WeirDiskFilling',
-    expr: `min by (namespace, instance) (weir_data_disk_free_bytes / weir_data_disk_size_bytes) < ${thresholds.diskLeft.begin}`,
+    expr: `min by (namespace, instance) (weir_data_disk_free_bytes / weir_data_disk_size_bytes) < THRESHOLD`,
+    threshold: thresholds.diskLeft.begin,
     ...{ for: '5m', severity: 'ticket' },
     summary: 'The disk of the data folder of {{ $labels.instance }} has {{ $value | humanizePercentage }} left.',
   },
@@ -154,6 +167,20 @@ export const alerts: readonly Alert[] = [
     summary: '{{ $labels.instance }} lost records of its log because they could not be written.',
   },
   {
+    name: 'WeirBudgetNearlySpent',
+    expr: 'max by (namespace, workspace, key) (weir_key_budget_used_ratio) > THRESHOLD',
+    threshold: 0.8,
+    ...{ for: '5m', severity: 'ticket' },
+    summary: '{{ $labels.key }} of {{ $labels.workspace }} has spent {{ $value | humanizePercentage }} of its budget.',
+  },
+  {
+    name: 'WeirBalanceRunsOut',
+    expr: 'min by (namespace, workspace) (weir_workspace_available_usd{workspace!=""} / (weir_workspace_spend_usd_per_day{workspace!=""} > 0)) < THRESHOLD',
+    threshold: 2,
+    ...{ for: '15m', severity: 'ticket' },
+    summary: 'What {{ $labels.workspace }} has left ends in {{ $value | humanize }} days, if it goes on like this.',
+  },
+  {
     name: 'WeirEngineCountsWrong',
     expr: 'sum by (namespace, backend) (increase(weir_implausible_usage_total[1h])) > 0',
     ...{ for: '0s', severity: 'ticket' },
@@ -161,18 +188,48 @@ export const alerts: readonly Alert[] = [
   },
 ];
 
-/** The groups of a rules file of Prometheus, which the chart wraps into a PrometheusRule. */
+/** The expression of an alert with its figure. */
+export function exprOf({ expr, threshold }: Pick<Alert, 'expr' | 'threshold'>): string {
+  return expr.replaceAll('THRESHOLD', String(threshold));
+}
+
+const runbooks = readFileSync(join(import.meta.dirname, '../../docs/runbooks.md'), 'utf8');
+
+/** What an alert means, from its section of the runbooks, as plain text. */
+function descriptionOf(name: string): string {
+  const [, means = ''] =
+    new RegExp(`^## ${name}\n\n- \\*\\*Means\\*\\* \\(\\w+\\): ([^]*?)\n- `, 'm').exec(runbooks) ?? [];
+  const text = means.replaceAll(/\s+/g, ' ').replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1');
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+const annotationsOf = ({ name, summary }: Alert): object => ({
+  ...{ summary, description: descriptionOf(name) },
+  runbook_url: `docs/runbooks.md#${name.toLowerCase()}`,
+});
+
+/** The groups of a rules file of Prometheus. */
 export function ruleGroups(): object {
   return {
     groups: [
       { name: 'weir-recordings', rules: recordings },
       {
         name: 'weir-alerts',
-        rules: alerts.map(({ name, expr, for: pending, severity, summary }) => ({
-          ...{ alert: name, expr, for: pending, labels: { severity } },
-          annotations: { summary, runbook: `docs/runbooks.md#${name.toLowerCase()}` },
+        rules: alerts.map((alert) => ({
+          ...{ alert: alert.name, expr: exprOf(alert), for: alert.for, labels: { severity: alert.severity } },
+          annotations: annotationsOf(alert),
         })),
       },
     ],
+  };
+}
+
+/** The same for the chart, which puts an operator's figures in, and wraps the rules into a PrometheusRule. */
+export function chartRules(): object {
+  return {
+    recordings,
+    alerts: alerts.map(({ name, summary, ...alert }) => ({
+      ...{ alert: name, ...alert, summary, description: descriptionOf(name) },
+    })),
   };
 }

@@ -8,6 +8,7 @@ import * as keyChanges from './accounts/change-keys.ts';
 import * as credits from './accounts/credits.ts';
 import * as credentials from './accounts/find-credentials.ts';
 import * as keys from './accounts/keys.ts';
+import * as money from './accounts/money-figures.ts';
 import * as playground from './accounts/playground-keys.ts';
 import * as sessionRows from './accounts/sessions.ts';
 import * as secrets from './accounts/shared-secret.ts';
@@ -85,6 +86,7 @@ export const reports = {
   pageOfRequests: requests.pageOfRequests,
   findRequest: requests.findRequest,
   verifyLedger: books.verifyLedger,
+  moneyFigures: money.moneyFigures,
 };
 
 const table = { ...changes, ...declared, ...sessions, ...reads, ...reports };

@@ -6,17 +6,20 @@ import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Registry } from 'prom-client';
 import { stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { alerts, recordings, ruleGroups } from '../../scripts/monitoring/alerts.ts';
+import { alerts, exprOf, recordings, ruleGroups } from '../../scripts/monitoring/alerts.ts';
 import { dashboards } from '../../scripts/monitoring/dashboards.ts';
 import type { Problem } from '../../src/core/problem.ts';
+import { addAccountMetrics } from '../../src/portal/account-metrics.ts';
 import { createSlices } from '../../src/process/turns.ts';
 import { createMetrics } from '../../src/telemetry/ops/metrics.ts';
 import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { findOrInstall } from '../support/debian-package.ts';
 import { freePort } from '../support/free-port.ts';
 import { idleFigures } from '../support/idle-figures.ts';
+import { idleMoney } from '../support/idle-money.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { ruleCases } from './support/rule-cases.ts';
@@ -166,10 +169,28 @@ const elsewhere = createMetrics(
 elsewhere.attempt('test/pair@shaky', { reason: 'hedge', step: 'route', pick: undefined });
 elsewhere.implausibleUsage('test/pair@shaky');
 
+/** Of the portal there: what `ill` spends ends in a day. */
+const money = new Registry();
+addAccountMetrics(
+  money,
+  async () => {
+    const [workspace] = idleMoney.workspaces;
+    const [key] = idleMoney.keys;
+    if (elsewhereIs === 'well' || workspace === undefined || key === undefined) return idleMoney;
+    return {
+      ...idleMoney,
+      workspaces: [{ ...workspace, spentPerDay: workspace.available }],
+      keys: [{ ...key, spent: key.limit }],
+    };
+  },
+  // Reads again at each scrape.
+  { elapsed: () => performance.now() * 1_000 },
+);
+
 /** With the one figure of that replica's Envoy that an alert is about. */
 const renderElsewhere = async (): Promise<string> => {
   const days = elsewhereIs === 'ill' ? 5 : 80;
-  return `${await elsewhere.render('prometheus')}envoy_server_days_until_first_cert_expiring ${days}\n`;
+  return `${await elsewhere.render('prometheus')}${await money.metrics()}envoy_server_days_until_first_cert_expiring ${days}\n`;
 };
 
 interface Sample {
@@ -247,9 +268,10 @@ test('a real Prometheus scrapes a real run: every query of every panel and rule 
   for (const { record, expr } of recordings) {
     if ((await query(expr)).length === 0 || (await query(record)).length === 0) withoutData.push(record);
   }
-  for (const { name, expr } of alerts) {
+  for (const alert of alerts) {
+    const { name } = alert;
     // Without its comparisons an alert is a figure, which must be there for the alert ever to fire.
-    for (const side of expr.split(/ (?:and|or) /)) {
+    for (const side of exprOf(alert).split(/ (?:and|or) /)) {
       const figure = side.replace(/ (?:[<>]|==) [\d.]+$/, '');
       // These two have data only while something is wrong. The next test fires their alerts.
       if (figure.startsWith('absent') || figure.includes('weir_problem{')) continue;
@@ -265,6 +287,8 @@ test('each alert that the figures of a replica can show fires in a real Promethe
   const shown = [
     ...[
       'WeirBackendFailing',
+      'WeirBalanceRunsOut',
+      'WeirBudgetNearlySpent',
       'WeirCatalogOld',
       'WeirCertificateExpires',
       'WeirDiskFilling',

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { parse } from 'yaml';
 import { envoyArguments } from '../../src/envoy/config/bootstrap.ts';
 import { readPortalSettings } from '../../src/read-settings.ts';
 import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.ts';
@@ -152,6 +153,19 @@ const matrix: Readonly<Record<string, object>> = {
   'alerts, and dashboards for a sidecar': {
     metrics: { rules: { enabled: true, labels: { release: 'prometheus' } }, dashboards: { enabled: true } },
   },
+  'alerts of one’s own, and the portal watched': {
+    metrics: {
+      serviceMonitor: { enabled: true },
+      rules: {
+        ...{ enabled: true, runbookBaseUrl: 'https://wiki.example.com/weir' },
+        alerts: {
+          WeirDiskFilling: { severity: 'page', threshold: 0.2, labels: { team: 'infra' } },
+          WeirLogLost: { enabled: false },
+        },
+      },
+    },
+    portal: { enabled: true },
+  },
   'the portal beside the embedded store': {
     portal: {
       ...{ enabled: true, publicUrl: 'https://ai.example.com/v1', trustedHops: 1 },
@@ -187,6 +201,31 @@ describe.each(Object.entries(matrix))('with %s', (_, values) => {
   });
 });
 
+test('alerts have what an operator has changed, and else what the file of rules has', async () => {
+  interface Rules {
+    readonly groups: readonly { readonly name: string; readonly rules: readonly { readonly alert?: string }[] }[];
+  }
+  const rulesOf = async (rules: object): Promise<Rules['groups']> => {
+    const objects = objectsIn(await template({ metrics: { rules: { enabled: true, ...rules } } }));
+    const { spec } = objects.find(({ kind }) => kind === 'PrometheusRule') ?? {};
+    return (spec as Rules).groups;
+  };
+  const plain = parse(readFileSync(join(chart, 'files/monitoring/rules.yaml'), 'utf8')) as Rules;
+  expect(await rulesOf({})).toEqual(plain.groups);
+  const [, changed] = await rulesOf({
+    runbookBaseUrl: 'https://wiki.example.com/weir',
+    alerts: {
+      WeirDiskFilling: { severity: 'page', threshold: 0.2, for: '1h', labels: { team: 'infra' } },
+      WeirLogLost: { enabled: false },
+    },
+  });
+  expect(changed?.rules).toHaveLength((plain.groups[1]?.rules.length ?? 0) - 1);
+  expect(changed?.rules.find(({ alert }) => alert === 'WeirDiskFilling')).toMatchObject({
+    ...{ expr: expect.stringMatching(/ < 0\.2$/), for: '1h', labels: { severity: 'page', team: 'infra' } },
+    annotations: { runbook_url: 'https://wiki.example.com/weir#weirdiskfilling' },
+  });
+});
+
 test('kubeconform would say so if a field were wrong', async () => {
   const manifest = (await template({})).replace('serviceAccountName:', 'serviceAccountNam:');
   expect(await schemas.check(manifest)).toContain('serviceAccountNam');
@@ -194,6 +233,14 @@ test('kubeconform would say so if a field were wrong', async () => {
 
 /** Values that make no sense, and what is said of them. */
 const refused: readonly (readonly [object, string])[] = [
+  [
+    { metrics: { rules: { enabled: true, alerts: { WeirNoRoutes: {} } } } },
+    'metrics.rules.alerts: there is no alert "WeirNoRoutes"; expected one of WeirErrorBudgetBurnFast,',
+  ],
+  [
+    { metrics: { rules: { enabled: true, alerts: { WeirNoRoute: { threshold: 2 } } } } },
+    'metrics.rules.alerts.WeirNoRoute.threshold: this alert has no threshold',
+  ],
   [
     { replicas: 2 },
     'replicas: more than one pod needs its accounts and limits in one place; set database.url or database.existingSecret.name (PostgreSQL) and valkey.url or valkey.existingSecret.name (Valkey), or leave it at 1.',

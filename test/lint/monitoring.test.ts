@@ -1,12 +1,21 @@
 import { readFileSync } from 'node:fs';
+import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { alerts, recordings } from '../../scripts/monitoring/alerts.ts';
 import { dashboards } from '../../scripts/monitoring/dashboards.ts';
+import { addAccountMetrics } from '../../src/portal/account-metrics.ts';
 import { createSlices } from '../../src/process/turns.ts';
 import { createMetrics } from '../../src/telemetry/ops/metrics.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
 import { idleFigures } from '../support/idle-figures.ts';
+import { idleMoney } from '../support/idle-money.ts';
 
-const described = createMetrics(idleFigures(), { inSlices: createSlices() }).describe();
+const portal = new Registry();
+addAccountMetrics(portal, () => Promise.resolve(idleMoney), createFakeClock());
+const described = [
+  ...createMetrics(idleFigures(), { inSlices: createSlices() }).describe(),
+  ...portal.getMetricsAsArray().map(({ name }) => ({ name, type: 'gauge', labels: ['workspace', 'key'] })),
+];
 const names = new Set([
   ...described.flatMap(({ name, type }) =>
     type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],

@@ -19,6 +19,7 @@
     - {name: WEIR_ADMIN_PORT, value: '9091'}
     - {name: WEIR_ADMIN_TOKEN_FILE, value: /etc/weir/portal/token}
     - {name: WEIR_ADMIN_TRUSTED_HOPS, value: {{ .Values.portal.trustedHops | quote }}}
+    - {name: WEIR_ACCOUNT_METRICS, value: {{ .Values.portal.accountMetrics | quote }}}
     {{- with .Values.portal.publicUrl }}
     - {name: WEIR_PUBLIC_URL, value: {{ . | quote }}}
     {{- end }}

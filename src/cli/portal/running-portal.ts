@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
+import { addAccountMetrics } from '../../portal/account-metrics.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
 import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
@@ -79,6 +80,8 @@ export async function startPortal(
   // Memory and event-loop delay of this process, with the same names as in the services.
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
+  const most = settings.WEIR_ACCOUNT_METRICS;
+  if (most > 0) addAccountMetrics(metrics, () => store.moneyFigures({ most }, systemClock.now()), systemClock);
   const server = await createServer(
     { ...parts, feed },
     { trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version, metrics },

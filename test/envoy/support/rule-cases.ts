@@ -76,5 +76,17 @@ export const ruleCases: Readonly<Record<string, RuleCase>> = {
     quiet: [4, 40],
   },
   WeirLogLost: counter('weir_log_dropped_records_total'),
+  WeirBudgetNearlySpent: gauge('weir_key_budget_used_ratio{workspace="a", key="k"}', 0.5, 0.9),
+  WeirBalanceRunsOut: {
+    series: {
+      'weir_workspace_available_usd{workspace="a"}': '100+0x4 9+0x29 100+0x29',
+      'weir_workspace_spend_usd_per_day{workspace="a"}': '5+0x70',
+      // Spends nothing, and owes.
+      'weir_workspace_available_usd{workspace="b"}': '-1+0x70',
+      'weir_workspace_spend_usd_per_day{workspace="b"}': '0+0x70',
+    },
+    fires: 30,
+    quiet: [4, 50],
+  },
   WeirEngineCountsWrong: counter('weir_implausible_usage_total{backend="a"}'),
 };
