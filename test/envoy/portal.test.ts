@@ -51,6 +51,10 @@ test('from the printed address to a request that shows itself: sign in, make a k
   expect(models.data).toContainEqual(expect.objectContaining({ id: 'demo/chat', listed: true, state: 'available' }));
   expect((await get('/backends')).data[0]).toMatchObject({ name: expect.any(String), endpoints: { healthy: 1 } });
 
+  const withToken = { authorization: `Bearer ${decodeURIComponent(token)}` };
+  const metrics = await (await fetch(`${origin}/metrics`, { headers: withToken })).text();
+  expect(metrics).toMatch(/^weir_workspace_available_usd\{workspace="demo"\} \d/m);
+
   const following = new AbortController();
   const events = await fetch(`${origin}/api/v1/events`, { headers: { cookie }, signal: following.signal });
   let text = '';
