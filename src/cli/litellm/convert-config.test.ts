@@ -58,6 +58,24 @@ model_list:
     litellm_params: {model: ollama/qwen3, api_base: "http://localhost:11434", weight: 0.1}
 `;
 
+const differing = `
+model_list:
+  - model_name: small
+    litellm_params: {model: hosted_vllm/small, api_base: "http://vllm:8000/v1", rpm: 10}
+    model_info: {max_input_tokens: 40960, input_cost_per_token: 1e-7, output_cost_per_token: 1.23456789e-10}
+  - model_name: small
+    litellm_params: {model: hosted_vllm/small, api_base: "http://other:8000/v1", rpm: 30, input_cost_per_token: 2e-7}
+    model_info: {max_input_tokens: 32768}
+  - model_name: large
+    litellm_params: {model: deepseek/deepseek-chat, api_key: os.environ/DEEPSEEK_API_KEY}
+    model_info: {max_input_tokens: 65536, input_cost_per_token: 1, output_cost_per_token: 1}
+router_settings:
+  model_group_alias: {Tiny!: small, chat: small, CHAT: large}
+  fallbacks: [{small: [large]}]
+litellm_settings:
+  fallbacks: [{large: [small, nowhere]}]
+`;
+
 const convert = (text: string): Conversion => convertConfig(parse(text), added);
 
 /** The problems that `weir catalog check` has with the manifests, beside the Secrets that it names. */
@@ -87,7 +105,7 @@ const specOf = ({ objects }: Conversion, kind: string, name: string): unknown =>
     .map((object) => manifest.parse(parse(stringify(object))))
     .find((one) => one.kind === kind && one.metadata.name === name)?.spec;
 
-test.each(Object.entries({ pool, providers, home }))(
+test.each(Object.entries({ pool, providers, home, differing }))(
   'weir catalog check has no problem with the manifests of %s',
   async (_, text) => {
     expect(await problemsOf(convert(text))).toEqual([]);
@@ -149,6 +167,50 @@ test('models of one address share its Backend, and two models of one name have o
   expect(specOf(conversion, 'Backend', 'localhost')).toMatchObject({
     ...{ endpoint: { host: 'localhost', port: 11_434, path: '/v1' }, capacity: { maxConcurrentRequests: 4 } },
   });
+});
+
+test('fallbacks are routes that serve when no other can, at the price of the name that was asked for', () => {
+  const conversion = convert(differing);
+  expect(specOf(conversion, 'Model', 'small')).toMatchObject({
+    ...{ id: 'models/small', contextLength: 32768, pricing: { prompt: '0.0000001', completion: '0.000000000123' } },
+    routes: [
+      { backend: 'vllm', upstreamModel: 'small', weight: 10 },
+      { backend: 'other', upstreamModel: 'small', weight: 30 },
+      { backend: 'api-deepseek-com', upstreamModel: 'deepseek-chat', weight: 0 },
+    ],
+  });
+  expect(specOf(conversion, 'Model', 'large')).toMatchObject({
+    ...{ id: 'deepseek/large', contextLength: 65536, pricing: { prompt: '1', completion: '1' } },
+    routes: [{ weight: 100 }, { backend: 'vllm', weight: 0 }, { backend: 'other', weight: 0 }],
+  });
+  expect(conversion.leftOut.map(({ path }) => path)).toContain('litellm_settings.fallbacks[0].large');
+  expect(conversion.leftOut.map(({ path }) => path)).not.toContain('router_settings.fallbacks[0].small');
+});
+
+test('what deployments of one name have differently, a price with more decimals, and names that change are named', () => {
+  expect(convert(differing).assumed).toEqual([
+    {
+      path: 'router_settings.model_group_alias.Tiny!',
+      text: 'callers write tiny or models/small',
+    },
+    {
+      path: 'model_list[1].litellm_params.input_cost_per_token',
+      text: 'is 2e-7, and a Model has one; the price is 1e-7',
+    },
+    {
+      path: 'model_list[0].model_info.output_cost_per_token',
+      text: 'a price has 12 decimals at most; it is 0.000000000123',
+    },
+    {
+      path: 'model_list[0].model_info.max_input_tokens',
+      text: 'is 40960, and a Model has one; contextLength is 32768',
+    },
+    { path: 'router_settings.model_group_alias.CHAT', text: 'callers write chat or deepseek/large' },
+    {
+      path: 'router_settings.model_group_alias.CHAT',
+      text: 'chat leads to small already; callers of this one write deepseek/large',
+    },
+  ]);
 });
 
 test('a missing price and a missing window are named', () => {

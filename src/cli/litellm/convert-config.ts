@@ -1,7 +1,9 @@
 /** Turns the configuration of a LiteLLM proxy into Backends and Models. */
+import { convertedFallbacks, withFallbacks } from './fallbacks.ts';
 import { leftOutOf, type Remark } from './left-out.ts';
-import { makeUpstream, type SecretReference, slug, type ConvertedDeployment } from './make-backend.ts';
-import { type Deployment, readConfig } from './read-config.ts';
+import { makeUpstream, type SecretReference, slug } from './make-backend.ts';
+import { modelFacts, type Placed } from './model-facts.ts';
+import { readConfig } from './read-config.ts';
 
 export interface Conversion {
   readonly objects: readonly object[];
@@ -12,13 +14,6 @@ export interface Conversion {
   readonly leftOut: readonly Remark[];
 }
 
-interface Placed {
-  readonly index: number;
-  readonly deployment: Deployment;
-  readonly upstream: ConvertedDeployment;
-}
-
-const defaultContextLength = 32_768;
 const maxWeight = 1_000_000;
 const apiVersion = 'weir.dev/v1alpha1';
 
@@ -27,44 +22,50 @@ export function convertConfig(value: unknown, added: string): Conversion {
   const config = readConfig(value);
   const assumed: Remark[] = [];
   const dropped = new Map<number, string>();
-  const placed = config.model_list.flatMap((deployment, index): readonly Placed[] => {
+  const own = config.model_list.flatMap((deployment, index): readonly Placed[] => {
     const made = deployment.model_name.includes('*')
       ? 'a Model names one model; write one entry for each'
       : makeUpstream(deployment);
-    if (typeof made !== 'string') return [{ index, deployment, upstream: made }];
+    if (typeof made !== 'string') return [{ index, deployment, upstream: made, isFallback: false }];
     dropped.set(index, made);
     return [];
   });
-  if (placed.length === 0)
+  if (own.length === 0)
     throw new Error(`nothing in model_list can be served: ${[...dropped.values()][0] ?? 'it is empty'}`);
 
+  const placed = withFallbacks(own, config);
   const { model_group_alias: aliases } = config.router_settings;
   const backends = nameBackends(placed);
   const names = new Set<string>();
   const ids = new Set<string>();
+  /** Which `model_name` has an alias. */
+  const owners = new Map<string, string>();
   const groups = Map.groupBy(placed, ({ deployment }) => deployment.model_name);
   const models = [...groups].map(([name, members]) => {
     const id = unique(idOf(name, members), ids);
-    const others = [name, ...aliasesOf(aliases, name)].map((alias) => aliasText(alias));
-    const [first] = members;
-    if (aliasText(name) !== name) {
-      assumed.push({
-        path: `model_list[${first?.index ?? 0}].model_name`,
-        text: `callers write ${aliasText(name)} or ${id}`,
-      });
-    }
+    const paths = [[name, `model_list[${members[0]?.index ?? 0}].model_name`], ...aliasesOf(aliases, name)] as const;
+    const others = paths.flatMap(([alias, path]) => {
+      const text = aliasText(alias);
+      if (text !== alias) assumed.push({ path, text: `callers write ${text}${text === id ? '' : ` or ${id}`}` });
+      const owner = owners.get(text) ?? name;
+      owners.set(text, owner);
+      if (owner === name) return [text];
+      assumed.push({ path, text: `${text} leads to ${owner} already; callers of this one write ${id}` });
+      return [];
+    });
     return {
       ...{ apiVersion, kind: 'Model', metadata: { name: unique(slug(name), names) } },
       spec: {
         id,
         aliases: otherNames(others, id),
-        ...modelSpec(members, assumed),
+        ...modelFacts(members, assumed),
         ownedBy: id.split('/')[0],
         added,
         routes: routesOf(members, backends),
       },
     };
   });
+  const fallbacks = convertedFallbacks(config, new Set(groups.keys()));
   const secrets = new Map(
     placed.flatMap(({ upstream: { secret } }) => (secret === undefined ? [] : [[secret.name, secret]])),
   );
@@ -77,7 +78,7 @@ export function convertConfig(value: unknown, added: string): Conversion {
       ...Object.entries(aliases)
         .filter(([, target]) => ![...groups.keys()].some((name) => name === groupOf(target)))
         .map(([alias]) => ({ path: `router_settings.model_group_alias.${alias}`, text: 'its model is not converted' })),
-      ...leftOutOf(value, new Set(dropped.keys())),
+      ...leftOutOf(value, new Set(dropped.keys())).filter(({ path }) => !fallbacks.has(path)),
     ],
   };
 }
@@ -128,7 +129,8 @@ function routesOf(members: readonly Placed[], backends: ReadonlyMap<Placed, Name
 
 /** As LiteLLM shuffles: by weight, else by rpm, else by tpm, else equally. Without a weight among weights, or with a later `order`: a standby. */
 function weightsOf(members: readonly Placed[]): readonly number[] {
-  const params = members.map(({ deployment }) => deployment.litellm_params);
+  const own = members.filter(({ isFallback }) => !isFallback);
+  const params = own.map(({ deployment }) => deployment.litellm_params);
   const isWeighted = params.some((one) => (one.weight ?? 0) > 0);
   const limit = (['rpm', 'tpm'] as const).find((field) => params.every((one) => (one[field] ?? 0) > 0));
   const field = isWeighted ? 'weight' : limit;
@@ -136,52 +138,10 @@ function weightsOf(members: readonly Placed[]): readonly number[] {
   const most = Math.max(...shares);
   const scale = shares.every(Number.isInteger) && most <= maxWeight ? (field === undefined ? 100 : 1) : 1000 / most;
   const first = Math.min(...params.map(({ order }) => order ?? 1));
-  return params.map(({ order }, index) =>
+  const weights = params.map(({ order }, index) =>
     (order ?? 1) > first || shares[index] === 0 ? 0 : Math.max(1, Math.round((shares[index] ?? 1) * scale)),
   );
-}
-
-function modelSpec(members: readonly Placed[], assumed: Remark[]): Readonly<Record<string, unknown>> {
-  const at = `model_list[${members[0]?.index ?? 0}]`;
-  const of = <Field extends keyof Deployment['model_info']>(
-    field: Field,
-  ): Deployment['model_info'][Field] | undefined =>
-    members.find(({ deployment }) => deployment.model_info[field] !== undefined)?.deployment.model_info[field];
-  const price = (
-    field: 'input_cost_per_token' | 'output_cost_per_token' | 'cache_read_input_token_cost',
-  ): string | undefined => {
-    const usd =
-      of(field) ??
-      members.find(({ deployment }) => deployment.litellm_params[field] !== undefined)?.deployment.litellm_params[
-        field
-      ];
-    return usd === undefined ? undefined : usd.toFixed(12).replace(/\.?0+$/, '');
-  };
-  const [prompt, completion, inputCacheRead] = [
-    price('input_cost_per_token'),
-    price('output_cost_per_token'),
-    price('cache_read_input_token_cost'),
-  ];
-  const window = of('max_input_tokens') ?? of('max_tokens');
-  if (prompt === undefined || completion === undefined) {
-    assumed.push({ path: `${at}.model_info`, text: 'no price; pricing is 0, set it' });
-  }
-  if (window === undefined) {
-    assumed.push({
-      path: `${at}.model_info.max_input_tokens`,
-      text: `missing; contextLength is ${defaultContextLength}, set it`,
-    });
-  }
-  return {
-    contextLength: Math.max(1, Math.trunc(window ?? defaultContextLength)),
-    inputModalities: of('supports_vision') === true ? ['text', 'image'] : undefined,
-    pricing: {
-      prompt: prompt ?? '0',
-      completion: completion ?? '0',
-      inputCacheRead,
-    },
-    reasoning: of('supports_reasoning') === true ? { mode: 'Optional' } : undefined,
-  };
+  return members.map((one) => (one.isFallback ? 0 : (weights[own.indexOf(one)] ?? 0)));
 }
 
 function idOf(name: string, members: readonly Placed[]): string {
@@ -193,7 +153,7 @@ function idOf(name: string, members: readonly Placed[]): string {
   if (org !== undefined && rest.length > 0) return `${org}/${rest.join('-')}`;
   const upstream = members[0]?.upstream;
   const [owner, model] = upstream?.model.split('/') ?? [];
-  return `${slugOfId(model === undefined ? (upstream?.provider ?? 'models') : (owner ?? ''))}/${org ?? 'model'}`;
+  return `${slugOfId(model === undefined ? (upstream?.owner ?? 'models') : (owner ?? ''))}/${org ?? 'model'}`;
 }
 
 const slugOfId = (part: string): string =>
@@ -215,8 +175,13 @@ function otherNames(names: readonly string[], id: string): readonly string[] | u
 }
 
 /** LiteLLM writes `alias: group` or `alias: {model: group, hidden: true}`. */
-function aliasesOf(all: Readonly<Record<string, unknown>>, group: string): readonly string[] {
-  return Object.entries(all).flatMap(([alias, target]) => (groupOf(target) === group ? [alias] : []));
+function aliasesOf(
+  all: Readonly<Record<string, unknown>>,
+  group: string,
+): readonly (readonly [alias: string, path: string])[] {
+  return Object.entries(all).flatMap(([alias, target]) =>
+    groupOf(target) === group ? [[alias, `router_settings.model_group_alias.${alias}`] as const] : [],
+  );
 }
 
 const groupOf = (target: unknown): unknown =>

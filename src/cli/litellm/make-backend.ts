@@ -33,7 +33,8 @@ export interface SecretReference {
 }
 
 export interface ConvertedDeployment {
-  readonly provider: string;
+  /** Whose models these are; undefined for a server of one's own. */
+  readonly owner: string | undefined;
   readonly model: string;
   readonly host: string;
   readonly spec: Readonly<Record<string, unknown>>;
@@ -67,7 +68,8 @@ export function makeUpstream({ litellm_params: params, model_info: info }: Deplo
   const path = known.engine === 'ollama' && url.pathname === '/' ? '/v1' : url.pathname;
   const most = params.max_parallel_requests;
   return {
-    ...{ provider, model, host, secret },
+    ...{ model, host, secret },
+    owner: known.base === base && secure ? provider : undefined,
     spec: {
       engine: known.engine,
       endpoint: { host, port: Number(url.port === '' ? (secure ? 443 : 80) : url.port), path },

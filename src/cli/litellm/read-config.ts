@@ -23,11 +23,17 @@ const deployment = z.object({
     .default(() => ({})),
 });
 
+const fallbacks = z
+  .array(z.record(z.string(), z.array(z.string())))
+  .default(() => [])
+  .catch(() => []);
+
 const configSchema = z.object({
   model_list: z.array(deployment),
   router_settings: z
-    .object({ model_group_alias: z.record(z.string(), z.unknown()).default(() => ({})) })
-    .default(() => ({ model_group_alias: {} })),
+    .object({ model_group_alias: z.record(z.string(), z.unknown()).default(() => ({})), fallbacks })
+    .default(() => ({ model_group_alias: {}, fallbacks: [] })),
+  litellm_settings: z.object({ fallbacks }).default(() => ({ fallbacks: [] })),
 });
 
 export type LiteLlmConfig = z.infer<typeof configSchema>;
