@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { addCredit } from '../../src/store/accounts/credits.ts';
 import { createKey } from '../../src/store/accounts/keys.ts';
@@ -177,4 +178,33 @@ describe('a credit whose connection is cut when it was committed', () => {
     await add();
     expect((await findWorkspace(near.queries, 'acme')).balance).toBe(20_000_000_000_000n);
   });
+});
+
+it.each(moments)(
+  'of many connections that are cut %s their first statement, none takes a place in the pool',
+  async (when) => {
+    const { proxy, location } = await behindProxy();
+    const database = await openDatabase(location, { missing: 'refuse', user: 'service' });
+    onTestFinished(() => database.close());
+    for (let cut = 1; cut <= 4; cut += 1) {
+      proxy.arm({ statement: 1, when });
+      // Drops what is open, so that the statement that is cut is the first one of a new connection.
+      await expect(database.probe()).rejects.toThrow(/terminated/);
+      expect(proxy.disarm()).toContain('synchronous_commit');
+    }
+    await database.probe();
+  },
+);
+
+it('every connection waits for the disk, also of a server that is set not to', async () => {
+  const near = await sampleDatabase();
+  const url = new URL(databaseUrl(near.location));
+  url.searchParams.set('options', `${url.searchParams.get('options') ?? ''} -c synchronous_commit=off`);
+  const location = { kind: 'postgres', url: url.href.replaceAll('+', '%20') } as const;
+  for (const user of ['service', 'operator'] as const) {
+    const database = await openDatabase(location, { missing: 'refuse', user });
+    onTestFinished(() => database.close());
+    const { rows } = await sql<{ synchronous_commit: string }>`show synchronous_commit`.execute(database.queries);
+    expect(rows).toEqual([{ synchronous_commit: 'on' }]);
+  }
 });

@@ -37,6 +37,13 @@ const silenceMs = 5_000;
 /** A quiet service keeps its connection this long, so that the next row need not wait for a new one. */
 const idleMs = 60_000;
 
+/**
+ * A server may be set to acknowledge a commit before it is on disk. That is too early for a ledger. A server that waits
+ * for its replicas, too, keeps its setting.
+ */
+const durableCommits =
+  "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'";
+
 const int8 = 20;
 
 /** Reads 64-bit columns as bigints. As numbers they would lose digits, and the driver's default is text. */
@@ -73,7 +80,11 @@ export function postgresConnections(url: string): PostgresConnections {
   };
 
   function pool(from: ClientConfig, max: number): Pool {
-    const made = new Pool({ ...from, max, idleTimeoutMillis: idleMs });
+    const made = new Pool({
+      ...{ ...from, max, idleTimeoutMillis: idleMs },
+      // oxlint-disable-next-line typescript/no-misused-promises -- the pool waits for it, and ends the connection if it rejects.
+      onConnect: (client) => client.query(durableCommits),
+    });
     // An idle connection that breaks is replaced when it is needed; without a listener the event would end the process.
     made.on('error', () => undefined);
     // A connection in use needs a listener, too. Its query is rejected anyway.

@@ -1,4 +1,4 @@
-import { CompiledQuery, Kysely, sql } from 'kysely';
+import { Kysely, sql } from 'kysely';
 import { DatabaseError } from 'pg';
 import {
   CannotOpen,
@@ -69,16 +69,10 @@ async function open(
   const queries = new Kysely<Schema>({
     dialect: new WeirPostgresDialect({
       pool: user === 'service' ? connections.pool(maxConnections) : connections.unboundedPool(),
-      // A server may be set to acknowledge a commit before it is on disk. That is too early for a ledger. A server that
-      // waits for its replicas, too, keeps its setting.
-      onCreateConnection: async (connection) => {
+      // No statements here: when one fails, Kysely does not give the connection back to the pool.
+      onCreateConnection: async () => {
         made += 1;
         forget();
-        await connection.executeQuery(
-          CompiledQuery.raw(
-            "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'",
-          ),
-        );
       },
     }),
   });
