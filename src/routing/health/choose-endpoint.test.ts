@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { endpointOf } from '../../../test/support/route-of.ts';
 import { type ChooseOptions, chooseEndpoint } from './choose-endpoint.ts';
-import type { EndpointHealth, EndpointStatus } from './endpoint-health.ts';
+import type { EndpointHealth, EndpointStatus, LastResort } from './endpoint-health.ts';
 
 const well: EndpointStatus = {
   ...{ state: 'available', success: 1, inFlight: 0, capacity: undefined, firstOutput: undefined, tokenMs: undefined },
 };
 
 /** Endpoints with these statuses, numbered from one. */
-type Given = Partial<EndpointStatus> & { readonly coolMs?: number };
+type Given = Partial<EndpointStatus> & { readonly resort?: LastResort };
 
 const endpointsWith = (...statuses: readonly Given[]): readonly EndpointHealth[] =>
   statuses.map(
-    ({ coolMs, ...status }, index) =>
+    ({ resort, ...status }, index) =>
       ({
         endpoint: endpointOf('a', index + 1),
         status: () => ({ ...well, ...status }),
-        coolMs: () => coolMs,
+        lastResort: () => resort,
       }) as unknown as EndpointHealth,
   );
 
@@ -29,7 +29,8 @@ function chosen(statuses: readonly Given[], options: Partial<ChooseOptions> = {}
 }
 
 const [out, probe, failing] = [{ state: 'unavailable' }, { state: 'probe' }, { state: 'last-resort' }] as const;
-const coolFor = (coolMs: number): Given => ({ ...out, coolMs });
+const coolFor = (coolMs: number): Given => ({ ...out, resort: { coolMs, keepsWaiting: false } });
+const waiting: Given = { ...out, resort: { coolMs: 0, keepsWaiting: true } };
 const isLastResort = true;
 
 describe('an endpoint by its state', () => {
@@ -43,6 +44,9 @@ describe('an endpoint by its state', () => {
     ['takes the one that cools off soonest as a last resort', [coolFor(20), coolFor(10)], { isLastResort }, 2],
     ['takes one that fails at once before one that cools off', [coolFor(10), failing], { isLastResort }, 2],
     ['takes none that is full as a last resort', [out, out], { isLastResort }, undefined],
+    ['takes none that kept callers waiting, unless the request would fail', [waiting, waiting], {}, undefined],
+    ['takes one that cools off before one that kept callers waiting', [waiting, coolFor(10)], { isLastResort }, 2],
+    ['takes one that kept callers waiting if there is no other', [out, waiting], { isLastResort }, 2],
     ['takes none where there is none', [], {}, undefined],
   ])('%s', (_, statuses, options, expected) => {
     expect(chosen(statuses, options)).toBe(expected);

@@ -44,7 +44,7 @@ const fewAttempts = 8;
  * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe. The attempt is then the probe. Of the healthy
  * ones with room, cache, queue and speed decide. Where these are not followed, the prompt's own endpoint is next, if it is healthy and
  * has room, and otherwise chance decides by score, as between routes. If none is healthy, an endpoint that fails at once is better than none, and as a last resort
- * the one that cools off soonest. Undefined: all are full or keep requests waiting, or cool off.
+ * the one that cools off soonest. Undefined: all are full, or they cool off or keep requests waiting and this is no last resort.
  */
 export function chooseEndpoint(
   endpoints: readonly EndpointHealth[],
@@ -64,13 +64,17 @@ export function chooseEndpoint(
   }
   const failing = inState('last-resort');
   if (failing.length > 0) return unpicked(failing[Math.floor(turn * failing.length)]);
-  return isLastResort ? unpicked(soonestCool(candidates, now)) : undefined;
+  return isLastResort ? unpicked(lastResort(candidates, now)) : undefined;
 }
 
-function soonestCool(candidates: readonly Candidate[], now: number): Candidate | undefined {
-  const coolMs = ({ health }: Candidate): number => health.coolMs(now) ?? Infinity;
-  const [soonest] = candidates.toSorted((a, b) => coolMs(a) - coolMs(b));
-  return soonest !== undefined && coolMs(soonest) < Infinity ? soonest : undefined;
+/** The endpoint that cools off soonest; one that kept callers waiting only if there is no other. */
+function lastResort(candidates: readonly Candidate[], now: number): Candidate | undefined {
+  const found = candidates.flatMap((candidate) => {
+    const resort = candidate.health.lastResort(now);
+    return resort === undefined ? [] : [{ candidate, ...resort }];
+  });
+  const [best] = found.toSorted((a, b) => Number(a.keepsWaiting) - Number(b.keepsWaiting) || a.coolMs - b.coolMs);
+  return best?.candidate;
 }
 
 const unpicked = (candidate: Candidate | undefined): ChosenEndpoint | undefined =>

@@ -29,8 +29,8 @@ export interface EndpointHealth {
   readonly probing: (now: number) => boolean;
   /** See `Health.isAnswering`. */
   readonly isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
-  /** How much longer the endpoint cools off, ms. Undefined: it does not, or would not accept an attempt otherwise. */
-  readonly coolMs: (now: number) => number | undefined;
+  /** What speaks against an attempt as a last resort. Undefined: the endpoint has no room for it. */
+  readonly lastResort: (now: number) => LastResort | undefined;
   /** Whether the endpoint accepts no attempt at all. */
   readonly isOut: (now: number) => boolean;
   /** Whether the endpoint is neither ejected nor cooling off. It may be full. */
@@ -53,6 +53,13 @@ export interface EndpointHealth {
 export type EndpointStatus = Omit<RouteStatus, 'validity' | 'state'> & {
   readonly state: 'available' | 'probe' | 'last-resort' | 'unavailable';
 };
+
+export interface LastResort {
+  /** How much longer the endpoint cools off, ms. */
+  readonly coolMs: number;
+  /** It is ejected because it kept callers waiting, and may do so again. */
+  readonly keepsWaiting: boolean;
+}
 
 /** How soon an endpoint is ejected, and for how long. */
 export interface Ejection {
@@ -123,7 +130,8 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
     pace: (stream) => paceOf(memory, stream),
     begin: (now, attempt) => {
       if (!hasRoom(memory) || (isCool(memory, now) && !attempt.isLastResort)) return undefined;
-      const ticket = circuit.begin(now) ?? (memory.keepsWaiting ? undefined : circuit.force());
+      const mayForce = !memory.keepsWaiting || attempt.isLastResort === true;
+      const ticket = circuit.begin(now) ?? (mayForce ? circuit.force() : undefined);
       return ticket === undefined
         ? undefined
         : recordAttempt(memory, { ...attempt, now, ticket, elapsed: options.elapsed });
@@ -131,7 +139,10 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
     status: (now, stream) => statusOf(memory, { now, stream }),
     isAnswering: (now, wait) => isAnswering(memory, { now, ...wait }),
     isOut: (now) => isOut(memory, now),
-    coolMs: (now) => (hasRoom(memory) && !memory.keepsWaiting && isCool(memory, now) ? cooling.leftMs(now) : undefined),
+    lastResort: (now) =>
+      hasRoom(memory)
+        ? { coolMs: cooling.leftMs(now), keepsWaiting: circuit.isEjected(now) && memory.keepsWaiting }
+        : undefined,
     isServing: (now) => !circuit.isEjected(now) && !isCool(memory, now),
     isEjected: circuit.isEjected,
     probing: circuit.probing,

@@ -131,7 +131,7 @@ describe('the circuit of a route', () => {
     expect(state(route)).toBe('available');
   });
 
-  it('lets nothing through when it kept callers waiting for nothing', () => {
+  it('lets nothing through when it kept callers waiting for nothing, but for a request that would fail', () => {
     const { clock, health, begin, state } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) {
@@ -140,6 +140,8 @@ describe('the circuit of a route', () => {
       record.ended(failed({ kind: 'stalled', detail: '' }));
     }
     expect([state(route), health.begin(route, { stream: true })]).toEqual(['unavailable', undefined]);
+    health.begin(route, { stream: true, isLastResort: true })?.ended(complete);
+    expect(state(route)).toBe('available');
   });
 
   it('lets nothing through when one that came late failed together with those that had waited', () => {
