@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { answerPaths } from '../../src/core/api-paths.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { RequestEvent } from './events.ts';
@@ -90,12 +91,12 @@ export function call(
 
   const text = JSON.stringify(bodyOf(event));
   const headers: Readonly<Record<string, string>> = {
-    ...(event.surface === 'chat' ? { authorization: `Bearer ${options.key}` } : { 'x-api-key': options.key }),
+    ...(event.surface === 'messages' ? { 'x-api-key': options.key } : { authorization: `Bearer ${options.key}` }),
     ...{ 'content-type': 'application/json', 'anthropic-version': '2023-06-01', 'x-request-id': `r${event.id}` },
   };
   const exchange: Exchange = {
     head: {
-      ...{ method: 'POST', path: event.surface === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
+      ...{ method: 'POST', path: answerPaths[event.surface] },
       ...{ header: (name) => headers[name], address: '192.0.2.1' },
     },
     signal: controller.signal,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
 import { differenceOf } from './check-answer.ts';
-import type { ReceivedChoice } from './received-answer.ts';
+import type { ReceivedChoice } from './received-choice.ts';
 
 const expected = (text: string, json?: string): ChoiceAnswer =>
   ({
@@ -16,6 +16,7 @@ const received = (text: string, json?: string): ReceivedChoice => ({
 
 const messages = { surface: 'messages', stream: true } as const;
 const chat = { surface: 'chat', stream: true } as const;
+const responses = { surface: 'responses', stream: false } as const;
 const inOnePiece = { surface: 'messages', stream: false } as const;
 
 it.each([
@@ -26,6 +27,7 @@ it.each([
   ['arguments written with other spaces', chat, true, received('', '{"a": 1}'), expected('', '{"a":1}'), true],
   ['arguments that the cap has cut, in chat', chat, true, received('', '{"a"'), expected('', '{"a"'), true],
   ['fewer of them', chat, true, received('', '{"'), expected('', '{"a"'), false],
+  ['the same in a response in one piece', responses, true, received('', '{"a"'), expected('', '{"a"'), true],
   ['the same in a messages stream', messages, true, received('', '{"a"'), expected('', '{"a"'), true],
   ['an empty object there', messages, true, received('', '{}'), expected('', '{"a"'), false],
   ['an empty object in one piece', inOnePiece, true, received('', '{}'), expected('', '{"a"'), true],

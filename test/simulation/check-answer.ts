@@ -1,7 +1,7 @@
 import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
 import { isJsonObject, parsedOr } from '../programmable-engine/json-value.ts';
 import type { RequestEvent } from './events.ts';
-import type { ReceivedChoice } from './received-answer.ts';
+import type { ReceivedChoice } from './received-choice.ts';
 
 /** How a received choice differs from the expected one. Undefined: not at all. A choice that is not whole is a beginning of it. */
 export function differenceOf(
@@ -35,11 +35,11 @@ export function differenceOf(
 }
 
 /**
- * The arguments of a call in a whole answer. The caller's cap may have cut them. Chat passes on what is left. Messages
- * passes it on in a stream, and has an empty object in its place in an answer in one piece.
+ * The arguments of a call in a whole answer. The caller's cap may have cut them. Chat and responses pass on what is left.
+ * Messages passes it on in a stream, and has an empty object in its place in an answer in one piece.
  */
 function wholeArguments(wanted: string, { surface, stream }: Pick<RequestEvent, 'surface' | 'stream'>): string {
-  if (surface === 'chat' || isJsonObject(parsedOr(wanted))) return wanted;
+  if (surface !== 'messages' || isJsonObject(parsedOr(wanted))) return wanted;
   return stream && wanted !== '' ? wanted : '{}';
 }
 

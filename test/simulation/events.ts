@@ -1,3 +1,4 @@
+import type { Surface } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 
 /** One request of a caller, and the behaviour of the engines that it meets. */
@@ -9,7 +10,7 @@ export interface RequestEvent {
   /** Number of the key. */
   readonly key: number;
   readonly service: number;
-  readonly surface: 'chat' | 'messages';
+  readonly surface: Surface;
   readonly model: 'tiny' | 'thinker';
   readonly stream: boolean;
   readonly includeUsage: boolean;
@@ -20,6 +21,8 @@ export interface RequestEvent {
   /** A conversation that earlier requests had, too: engines have its prompt in their prefix caches. */
   readonly topic: number;
   readonly directive: BehaviourInput | undefined;
+  /** The form in which a response shows the reasoning. */
+  readonly trace: 'plain' | 'summary' | 'sealed' | undefined;
   /** The caller leaves so long after its request. */
   readonly leavesAfterMs: number | undefined;
   /** How fast the caller reads, bytes for each millisecond. Undefined: at once. */
@@ -82,6 +85,8 @@ export interface WorldPlan {
   readonly services: number;
   /** Whether the services share their limits. Alone, a service has them in memory. */
   readonly valkey: boolean;
+  /** Whether the services serve the responses surface. */
+  readonly responses: boolean;
   /** Milliseconds since the Unix epoch. */
   readonly startsAt: number;
   readonly events: readonly WorldEvent[];

@@ -1,3 +1,4 @@
+import type { Surface } from '../../src/core/dialect.ts';
 import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
 import { parseBehaviour } from '../programmable-engine/behaviour.ts';
 import { readMessages } from '../programmable-engine/chat-message.ts';
@@ -37,8 +38,14 @@ const earlierTurns = (topic: number) => [
 
 /** The request's body, as its caller writes it. */
 export function bodyOf(event: RequestEvent): object {
-  return event.surface === 'chat' ? chatBody(event) : messagesBody(event);
+  return bodies[event.surface](event);
 }
+
+const bodies: Readonly<Record<Surface, (event: RequestEvent) => object>> = {
+  chat: chatBody,
+  messages: messagesBody,
+  responses: responsesBody,
+};
 
 function chatBody(event: RequestEvent): Record<string, unknown> {
   const { topic, stream, includeUsage, choices, ask, maxTokens, model } = event;
@@ -69,6 +76,23 @@ function messagesBody(event: RequestEvent): object {
     ...(ask === 'tools'
       ? { tools: [{ name: toolName, input_schema: toolParameters }], tool_choice: { type: 'any' } }
       : {}),
+    ...(ask === 'schema' ? { output_config: { format: { type: 'json_schema', schema } } } : {}),
+  };
+}
+
+function responsesBody(event: RequestEvent): object {
+  const { topic, stream, ask, maxTokens, model, trace } = event;
+  return {
+    model: `demo/${model}`,
+    input: [...earlierTurns(topic), { role: 'user', content: promptOf(event) }],
+    ...{ stream, store: false },
+    ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
+    ...(trace === 'summary' ? { reasoning: { summary: 'auto' } } : {}),
+    ...(trace === 'sealed' ? { include: ['reasoning.encrypted_content'] } : {}),
+    ...(ask === 'tools'
+      ? { tools: [{ type: 'function', name: toolName, parameters: toolParameters }], tool_choice: 'required' }
+      : {}),
+    ...(ask === 'schema' ? { text: { format: { type: 'json_schema', name: 'plan', schema } } } : {}),
   };
 }
 

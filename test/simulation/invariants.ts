@@ -9,7 +9,8 @@ import { placeTriedTwice } from './check-attempts.ts';
 import { pastBudget } from './check-budget.ts';
 import { isRequest } from './events.ts';
 import { canary, type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
-import { readAnswer, type ReceivedAnswer } from './received-answer.ts';
+import { readAnswer } from './received-answer.ts';
+import type { ReceivedAnswer } from './received-choice.ts';
 import { prices } from './catalog.ts';
 import { tightBudget, type World } from './world-view.ts';
 

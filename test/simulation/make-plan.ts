@@ -1,3 +1,5 @@
+import { usualSurfaces } from '../../src/core/api-paths.ts';
+import { type Surface, surfaces } from '../../src/core/dialect.ts';
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import type { FaultEvent, OperatorEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
@@ -16,14 +18,17 @@ const engineNames = ['a1', 'a2', 'b1'] as const;
 /** Random requests of which one is chosen: enough that each possible pair of values occurs within a virtual hour. */
 const candidates = 24;
 /** The requests that are chosen so. After them nothing is left to find, and the others are as chance has them. */
-const crossing = 260;
+const crossing = 360;
+
+/** Requests to the responses surface in a world that does not have it. */
+const strays = 5;
 
 /** Keys that are revoked some time in most worlds, while their callers go on. */
 const revokedKeys = [6, 7] as const;
 
 /** The dimensions that are crossed. A value that is here twice is twice as frequent. */
 const dimensions = {
-  surface: ['chat', 'messages'],
+  trace: ['plain', 'summary', 'sealed'],
   stream: [true, false],
   ask: ['text', 'text', 'tools', 'schema'],
   model: ['tiny', 'thinker'],
@@ -57,22 +62,30 @@ function directiveOf(chance: Chance): BehaviourInput | undefined {
   }
 }
 
-export function requestOf(id: number, at: number, chance: Chance): RequestEvent {
-  const surface = one(dimensions.surface, chance);
+/** What requests are drawn from. */
+interface Drawing {
+  readonly chance: Chance;
+  /** The surfaces of the world. */
+  readonly served: readonly Surface[];
+}
+
+export function requestOf(id: number, at: number, { chance, served }: Drawing): RequestEvent {
+  const surface = one(served, chance);
   const ask = one(dimensions.ask, chance);
   const stream = one(dimensions.stream, chance);
   const model = one(dimensions.model, chance);
-  const choices = surface === 'messages' || ask !== 'text' ? 1 : one(dimensions.choices, chance);
+  const choices = surface !== 'chat' || ask !== 'text' ? 1 : one(dimensions.choices, chance);
   return {
     ...{ kind: 'request', at, id, surface, model, stream, choices },
     key: chance() < 0.15 ? one(revokedKeys, chance) : Math.floor(chance() * 6),
     service: Math.floor(chance() * 4),
     includeUsage: chance() < 0.8,
-    ask: surface === 'messages' && ask === 'schema' ? 'text' : ask,
+    ask,
     words: 4 + Math.floor(chance() * 40),
     maxTokens: chance() < 0.2 ? 8 + Math.floor(chance() * 60) : undefined,
     topic: Math.floor(chance() * 12),
     directive: directiveOf(chance),
+    trace: surface === 'responses' ? one(dimensions.trace, chance) : undefined,
     // Some leave before their request is dispatched.
     leavesAfterMs: one(dimensions.leaves, chance) ? chance() * (chance() < 0.3 ? 2 : 400) : undefined,
     readsPerMs: one(dimensions.reads, chance) === 'slowly' ? 0.5 + chance() * 20 : undefined,
@@ -80,18 +93,17 @@ export function requestOf(id: number, at: number, chance: Chance): RequestEvent 
 }
 
 /** Of some random requests, the one with the most pairs of values that no earlier request of the plan has. */
-function requestWithNewPairs(options: {
-  readonly id: number;
-  readonly at: number;
-  readonly seen: ReadonlySet<string>;
-  readonly chance: Chance;
-}): RequestEvent {
-  const { id, at, seen, chance } = options;
+function requestWithNewPairs(
+  id: number,
+  at: number,
+  from: Drawing & { readonly seen: ReadonlySet<number> },
+): RequestEvent {
+  const { seen } = from;
   const newPairs = (event: RequestEvent): number => pairsOf(event).filter((pair) => !seen.has(pair)).length;
-  let best = requestOf(id, at, chance);
+  let best = requestOf(id, at, from);
   let most = newPairs(best);
   for (let tries = 1; tries < candidates; tries += 1) {
-    const other = requestOf(id, at, chance);
+    const other = requestOf(id, at, from);
     const found = newPairs(other);
     if (found > most) [best, most] = [other, found];
   }
@@ -99,10 +111,10 @@ function requestWithNewPairs(options: {
 }
 
 /** Requests of rich keys at the end of an hour, or of a day: some begin before it and end after it. */
-function requestsAround(end: number, firstId: number, chance: Chance): readonly RequestEvent[] {
+function requestsAround(end: number, firstId: number, from: Drawing): readonly RequestEvent[] {
   return Array.from({ length: 8 }, (_, index) => ({
-    ...requestOf(firstId + index, end - 800 + 200 * index, chance),
-    key: 2 * Math.floor(chance() * 2),
+    ...requestOf(firstId + index, end - 800 + 200 * index, from),
+    key: 2 * Math.floor(from.chance() * 2),
     leavesAfterMs: undefined,
   }));
 }
@@ -170,8 +182,10 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
     monday +
     Math.floor(chance() * 7) * 86_400_000 +
     (chance() < 0.4 ? (22.6 + chance() * 1.2) * hourMs : chance() * 23 * hourMs);
+  const responses = chance() < 0.8;
+  const from: Drawing = { chance, served: responses ? surfaces : usualSurfaces };
   const asked: RequestEvent[] = [];
-  const pairs = new Set<string>();
+  const pairs = new Set<number>();
   let at = 1_000;
   while (asked.length < requests) {
     // Bursts, and silence between them.
@@ -179,7 +193,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
     for (let index = 0; index < burst && asked.length < requests; index += 1) {
       at += chance() * 120;
       const id = asked.length + 1;
-      const next = id > crossing ? requestOf(id, at, chance) : requestWithNewPairs({ id, at, seen: pairs, chance });
+      const next = id > crossing ? requestOf(id, at, from) : requestWithNewPairs(id, at, { ...from, seen: pairs });
       for (const pair of id > crossing ? [] : pairsOf(next)) pairs.add(pair);
       asked.push(next);
     }
@@ -187,8 +201,11 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   }
   for (const boundary of [hourMs, 24 * hourMs]) {
     const end = boundary - (startsAt % boundary);
-    if (end > 2_000 && end < hourMs) asked.push(...requestsAround(end, asked.length + 1, chance));
+    if (end > 2_000 && end < hourMs) asked.push(...requestsAround(end, asked.length + 1, from));
   }
+  // Where the surface is off, its path is like any other that does not exist.
+  for (let tries = 0; tries < (responses ? 0 : strays); tries += 1)
+    asked.push(requestOf(asked.length + 1, chance() * at, { chance, served: ['responses'] }));
   const length = Math.max(at, hourMs - 10_000);
   const events: WorldEvent[] = asked;
   const calmness = chance();
@@ -202,7 +219,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
     events.push(...operatorEventOf(moment(asked, length, chance), chance));
   return {
     ...{ seed, hours: 1, services, startsAt: Math.floor(startsAt) },
-    valkey: services > 1 || chance() < 0.3,
+    ...{ valkey: services > 1 || chance() < 0.3, responses },
     events: events.toSorted((first, second) => first.at - second.at),
   };
 }

@@ -10,6 +10,7 @@ function valuesOf(event: RequestEvent): readonly string[] {
     event.surface,
     event.stream ? 'stream' : 'json',
     event.ask,
+    `trace ${event.trace ?? 'as usual'}`,
     // The one that reasons is also the one whose requests are hedged.
     event.model,
     `${event.choices} choices`,
@@ -23,8 +24,23 @@ function valuesOf(event: RequestEvent): readonly string[] {
   ];
 }
 
+/** Numbers of values, so that a pair is a number: the generator compares millions of pairs. */
+const numbers = new Map<string, number>();
+const mostValues = 1_000;
+
+function numberOf(value: string): number {
+  const number = numbers.get(value) ?? numbers.size;
+  numbers.set(value, number);
+  return number;
+}
+
 /** Each two values that meet in a request. */
-export function pairsOf(event: RequestEvent): readonly string[] {
-  const values = valuesOf(event);
-  return values.flatMap((value, index) => values.slice(index + 1).map((other) => `${value}, ${other}`));
+export function pairsOf(event: RequestEvent): readonly number[] {
+  const values = valuesOf(event).map(numberOf);
+  return values.flatMap((value, index) => values.slice(index + 1).map((other) => value * mostValues + other));
+}
+
+export function pairName(pair: number): string {
+  const names = [...numbers.keys()];
+  return `${names[Math.floor(pair / mostValues)]}, ${names[pair % mostValues]}`;
 }

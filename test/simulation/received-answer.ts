@@ -1,37 +1,24 @@
+import type { Surface } from '../../src/core/dialect.ts';
 import { isJsonObject, type JsonObject, objectOr, parsedOr, stringOr } from '../programmable-engine/json-value.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import type { RequestEvent } from './events.ts';
-
-export interface ReceivedChoice {
-  text: string;
-  reasoning: string;
-  calls: Map<number, { name: string; arguments: string }>;
-  roles: number;
-  finishes: number;
-}
-
-/** What a caller has understood of the bytes that it got. */
-export interface ReceivedAnswer {
-  readonly choices: ReadonlyMap<number, ReceivedChoice>;
-  readonly id: string | undefined;
-  /** USD, as the caller was told. */
-  readonly cost: string | undefined;
-  readonly usage: JsonObject | undefined;
-  /** `whole`: it says that it is complete. `error`: it says that it is not. `open`: it says nothing of its end. */
-  readonly end: 'whole' | 'error' | 'open';
-  /** What breaks the format. */
-  readonly faults: readonly string[];
-}
-
-const newChoice = (): ReceivedChoice => ({ text: '', reasoning: '', calls: new Map(), roles: 0, finishes: 0 });
+import { costIn, newChoice, nothing, type ReceivedAnswer, type ReceivedChoice } from './received-choice.ts';
+import { readResponsesJson, readResponsesStream } from './received-responses.ts';
 
 /** Reads a successful answer. `hasEnded`: nothing more comes. */
 export function readAnswer(event: RequestEvent, body: string, hasEnded: boolean): ReceivedAnswer {
-  if (event.surface === 'messages') {
-    return event.stream ? readMessagesStream(body, hasEnded) : readMessagesJson(body, hasEnded);
-  }
-  return event.stream ? readChatStream(body, hasEnded) : readChatJson(body, hasEnded);
+  const [readStream, readJson] = readers[event.surface];
+  return event.stream ? readStream(body, hasEnded) : readJson(body, hasEnded);
 }
+
+type Reader = (body: string, hasEnded: boolean) => ReceivedAnswer;
+
+/** Of an answer in a stream, and of one in one piece. */
+const readers: Readonly<Record<Surface, readonly [Reader, Reader]>> = {
+  chat: [readChatStream, readChatJson],
+  messages: [readMessagesStream, readMessagesJson],
+  responses: [readResponsesStream, readResponsesJson],
+};
 
 function readChatStream(body: string, hasEnded: boolean): ReceivedAnswer {
   const choices = new Map<number, ReceivedChoice>();
@@ -185,13 +172,4 @@ function takeBlocks(choice: ReceivedChoice, content: readonly JsonObject[]): voi
 /** The checker of a messages stream puts an object around arguments that have no end. */
 function argumentsOf(input: unknown): string {
   return isJsonObject(input) && typeof input['cut'] === 'string' ? input['cut'] : JSON.stringify(input);
-}
-
-const nothing = (faults: readonly string[]): ReceivedAnswer => ({
-  ...{ choices: new Map(), id: undefined, cost: undefined, usage: undefined, end: 'open', faults },
-});
-
-function costIn(usage: JsonObject | undefined): string | undefined {
-  const cost = usage?.['cost'];
-  return typeof cost === 'number' || typeof cost === 'string' ? String(cost) : undefined;
 }

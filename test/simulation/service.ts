@@ -1,9 +1,9 @@
-import { surfaces } from '../../src/core/dialect.ts';
 import { Buffer } from 'node:buffer';
 import { createAddressGate } from '../../src/admission/address-gate.ts';
 import { overloadLimits } from '../../src/admission/overload.ts';
 import { createUploads, uploadLimits } from '../../src/admission/uploads.ts';
 import { createSnapshots, type Snapshots } from '../../src/catalog/snapshots.ts';
+import { servedSurfaces } from '../../src/core/api-paths.ts';
 import type { Outcome } from '../../src/core/account.ts';
 import type { Snapshot } from '../../src/core/catalog.ts';
 import type { Endpoints } from '../../src/core/endpoint.ts';
@@ -28,6 +28,8 @@ import type { StoreRequest } from '../../src/store/worker-message.ts';
 import { compileSchema } from '../../src/structured-output/checker/compile-schema.ts';
 import { validateText } from '../../src/structured-output/checker/validate-text.ts';
 import { createStories } from '../../src/telemetry/stories.ts';
+import { createSeal } from '../../src/web-search/seal/seal.ts';
+import { parseKeys } from '../../src/web-search/seal/key-ring.ts';
 import type { Chance } from '../programmable-engine/chance.ts';
 import { noTokenizers, uncounted } from '../support/uncounted.ts';
 import { recordStory } from '../support/record-story.ts';
@@ -48,6 +50,8 @@ export interface ServiceOptions {
   /** Undefined: limits are in memory. */
   readonly valkey: SimulatedValkey | undefined;
   readonly replicas: number;
+  /** Whether it serves the responses surface. */
+  readonly responses: boolean;
   readonly snapshot: Snapshot;
   readonly endpoints: Endpoints;
   readonly network: NetworkOptions;
@@ -73,6 +77,10 @@ export interface SimulatedService {
   readonly store: () => OpenStore | undefined;
   readonly close: () => Promise<void>;
 }
+
+/** All services of a deployment have one key. */
+const keys = parseKeys('5e'.repeat(32));
+const seal = createSeal(() => keys);
 
 const journalBytes = 8 * 1024 * 1024;
 export const dataFolder = '/data';
@@ -125,7 +133,8 @@ export function startService(options: ServiceOptions): SimulatedService {
       ...{ store: opened, clock, limits, uploads, upstream, snapshots, health, looksLikeKey, hashKey },
       gate: createAddressGate({ clock }),
       tokenizers: noTokenizers,
-      surfaces,
+      surfaces: servedSurfaces({ WEIR_RESPONSES: options.responses ? 'stateless' : 'off' }),
+      traces: seal,
       idleMs: 30_000,
       keepAliveMs: 15_000,
       load: idleLoad,
@@ -140,7 +149,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       modelList: () => '{"object":"list","data":[]}',
       sharedSecret: opened.secret,
       abuseContact: 'abuse@example.com',
-      prepare: (body, surface) => prepareHere(body, { surface, countPrompt: uncounted }),
+      prepare: (body, surface) => prepareHere(body, { surface, countPrompt: uncounted, traces: seal }),
       telemetry: {
         begin: (request) => {
           const { progress, attempt } = recordStory(stories, clock, request);

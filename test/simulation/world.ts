@@ -99,7 +99,8 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     const program = createProgram(`service-${number}.${starts}`, scheduler, plan.startsAt);
     programs[number] = program;
     services[number] = startService({
-      ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog, endpoints },
+      ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog },
+      ...{ endpoints, responses: plan.responses },
       isLocked,
       rarely: (branch) => program.isAlive() && isForced(branch),
       network: {

@@ -1,0 +1,34 @@
+import type { JsonObject } from '../programmable-engine/json-value.ts';
+
+export interface ReceivedChoice {
+  text: string;
+  reasoning: string;
+  calls: Map<number, { name: string; arguments: string }>;
+  roles: number;
+  finishes: number;
+}
+
+/** What a caller has understood of the bytes that it got. */
+export interface ReceivedAnswer {
+  readonly choices: ReadonlyMap<number, ReceivedChoice>;
+  readonly id: string | undefined;
+  /** USD, as the caller was told. */
+  readonly cost: string | undefined;
+  readonly usage: JsonObject | undefined;
+  /** `whole`: it says that it is complete. `error`: it says that it is not. `open`: it says nothing of its end. */
+  readonly end: 'whole' | 'error' | 'open';
+  /** What breaks the format. */
+  readonly faults: readonly string[];
+}
+
+export const newChoice = (): ReceivedChoice => ({ text: '', reasoning: '', calls: new Map(), roles: 0, finishes: 0 });
+
+export const nothing = (faults: readonly string[]): ReceivedAnswer => ({
+  ...{ choices: new Map(), id: undefined, cost: undefined, usage: undefined, end: 'open', faults },
+});
+
+/** USD, as a usage has it. */
+export function costIn(usage: JsonObject | undefined): string | undefined {
+  const cost = usage?.['cost'];
+  return typeof cost === 'number' || typeof cost === 'string' ? String(cost) : undefined;
+}
