@@ -12,6 +12,8 @@ export const enginesOf = [
 /** How fast engines answer. */
 export const pace = { headersDelayMs: 2, firstTokenDelayMs: 20, tokenDelayMs: 4 } as const;
 export const prices = tinyPrices;
+/** Of a search of the web: about that of a short answer. */
+export const searchPrice = 7_000_001n;
 
 /** A catalog of two models on these backends. `factor`: of the prices. */
 export function snapshotWith(backends: readonly ('a' | 'b')[], factor: number, version: string): Snapshot {

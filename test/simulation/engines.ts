@@ -1,14 +1,18 @@
 import { Buffer } from 'node:buffer';
-import type { Upstream, UpstreamCall, UpstreamListener } from '../../src/core/upstream.ts';
-import { type BehaviourInput, parseBehaviour } from '../programmable-engine/behaviour.ts';
+import type { Upstream, UpstreamCall } from '../../src/core/upstream.ts';
+import type { Behaviour, BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { answerChat, type ChatEndpoint } from '../programmable-engine/chat-endpoint.ts';
+import type { ChatMessage } from '../programmable-engine/chat-message.ts';
 import { engineModelOf } from '../programmable-engine/engine-model.ts';
 import { identityOf } from '../programmable-engine/identity.ts';
-import { isJsonObject, parsedOr } from '../programmable-engine/json-value.ts';
+import { isJsonObject, type JsonObject, objectOr, parsedOr } from '../programmable-engine/json-value.ts';
 import { createOrders, type Orders } from '../programmable-engine/orders.ts';
 import { createPromptMemory } from '../programmable-engine/prompt-memory.ts';
 import type { Wire } from '../programmable-engine/wire.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
+import type { Connection } from './connection.ts';
+import { mannersIn, roundOf, type RoundLog } from './heard-rounds.ts';
+import type { SearchProviderModel } from './search-provider.ts';
 import type { Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -28,25 +32,16 @@ export interface SimulatedEngine {
   readonly answer: (call: UpstreamCall, connection: Connection) => void;
 }
 
-interface Connection {
-  readonly listener: UpstreamListener;
-  /** Runs after the way back through the network; drops what comes after the end. */
-  readonly deliver: (run: () => void) => void;
-  readonly isOver: () => boolean;
-  readonly end: () => void;
-  readonly onClose: (run: () => void) => void;
-  readonly untilReady: () => Promise<void>;
-}
-
 export interface EngineOptions {
   readonly name: string;
   readonly endpoint: string;
   readonly upstreamModel: string;
   readonly behaviour: BehaviourInput;
+  readonly rounds: RoundLog;
 }
 
 export function createEngine(
-  { name, endpoint: address, upstreamModel, behaviour }: EngineOptions,
+  { name, endpoint: address, upstreamModel, behaviour, rounds }: EngineOptions,
   scheduler: Scheduler,
 ): SimulatedEngine {
   const endpoint: ChatEndpoint = {
@@ -137,22 +132,39 @@ export function createEngine(
       if (state === 'silent') return;
       const body = parsedOr(Buffer.from(call.body as Uint8Array).toString());
       if (!isJsonObject(body)) throw new Error('the service has sent a body that is no JSON object');
+      rounds.hear(body);
       void answerChat(endpoint, body, () => wireOf(connection));
     },
   };
 }
 
 /** How every engine answers a request. What else its directive has is for the engine that `on` names. */
-const manners = ['words', 'reasoningWords', 'reasoning', 'usage', 'usageWhere'] as const;
+const manners = ['words', 'reasoningWords', 'reasoning', 'usage', 'usageWhere', 'script'] as const;
+
+const askedIn = (messages: readonly ChatMessage[]): JsonObject =>
+  objectOr(messages.findLast(({ role }) => role === 'user')?.asked);
+
+/** How every engine behaves towards a prompt. */
+export const mannersOf = (messages: readonly ChatMessage[]): Behaviour => mannersIn(askedIn(messages), manners);
+
+/** The messages without their fault, where it strikes in another round. */
+function struck(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const { struckRound, ...asked } = askedIn(messages);
+  if (struckRound === undefined) return messages;
+  const turns = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1);
+  const isStruck = (roundOf(messages) ?? roundOf(turns.slice(0, -1))) === struckRound;
+  const kept = isStruck
+    ? asked
+    : Object.fromEntries(manners.map((name) => [name, asked[name]]).filter(([, value]) => value !== undefined));
+  return messages.map((message) => (message.asked === undefined ? message : { ...message, asked: kept }));
+}
 
 function ordersOf(name: string, behaviour: BehaviourInput): Orders {
   const orders = createOrders(name, behaviour);
   return {
     ...orders,
     takeFor: (messages, inBody) => {
-      const asked: Readonly<Record<string, unknown>> = messages.findLast(({ role }) => role === 'user')?.asked ?? {};
-      const common = Object.fromEntries(manners.flatMap((name) => (name in asked ? [[name, asked[name]]] : [])));
-      return { ...orders.takeFor(messages, inBody), ...parseBehaviour(common) };
+      return { ...orders.takeFor(struck(messages), inBody), ...mannersOf(messages) };
     },
   };
 }
@@ -160,9 +172,13 @@ function ordersOf(name: string, behaviour: BehaviourInput): Orders {
 const textOf = (value: string | number | undefined): string | undefined =>
   value === undefined ? undefined : String(value);
 
+/** The cluster through which Envoy reaches the provider of web search. */
+export const searchCluster = 'web_search';
+
 export interface NetworkOptions {
   readonly scheduler: Scheduler;
   readonly engines: ReadonlyMap<string, SimulatedEngine>;
+  readonly search: SearchProviderModel;
   /** Whether a program can reach the engines. */
   readonly isCut: () => boolean;
   readonly seed: number;
@@ -171,7 +187,7 @@ export interface NetworkOptions {
 /** A program's calls of engines, over a network that takes its time and keeps the order of each connection. */
 export function createUpstream(
   program: Program,
-  { scheduler, engines, isCut, seed }: NetworkOptions,
+  { scheduler, engines, search, isCut, seed }: NetworkOptions,
 ): Upstream & { readonly openCalls: () => number } {
   const open = new Map<Connection, string>();
   const chance: Chance = seededChance(seed);
@@ -227,6 +243,10 @@ export function createUpstream(
         }
         // A partition swallows what is sent.
         if (isCut()) return;
+        if (call.cluster === searchCluster) {
+          search.answer(call, connection);
+          return;
+        }
         const engine = engines.get(call.endpoint ?? '');
         if (engine === undefined) {
           connection.deliver(() => listener.failed('NO_ENDPOINT'));

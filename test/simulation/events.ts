@@ -1,6 +1,23 @@
 import type { Surface } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 
+/** How the provider of web search answers a query. `fails-once`: the second try is good. */
+export type SearchOutcome = 'found' | 'nothing' | 'slow' | 'fails' | 'fails-once' | 'busy' | 'silent' | 'garbled';
+
+/** What is wrong with the provider of web search. */
+export type SearchTrouble = 'none' | 'slow' | 'fails' | 'refuses' | 'silent';
+
+/** The web search of a request. */
+export interface SearchWish {
+  /** How many searches the model asks for in each of its calls but the last one. */
+  readonly rounds: readonly number[];
+  readonly outcome: SearchOutcome;
+  /** The most searches that the caller allows. */
+  readonly maxUses: number | undefined;
+  /** The call of the model in which the directive's fault strikes, from 0 on. */
+  readonly struckRound: number;
+}
+
 /** One request of a caller, and the behaviour of the engines that it meets. */
 export interface RequestEvent {
   readonly kind: 'request';
@@ -21,6 +38,7 @@ export interface RequestEvent {
   /** A conversation that earlier requests had, too: engines have its prompt in their prefix caches. */
   readonly topic: number;
   readonly directive: BehaviourInput | undefined;
+  readonly search: SearchWish | undefined;
   /** The form in which a response shows the reasoning. */
   readonly trace: 'plain' | 'summary' | 'sealed' | undefined;
   /** The caller leaves so long after its request. */
@@ -68,6 +86,12 @@ export type FaultEvent =
       readonly state: 'refuses' | 'silent';
       readonly forMs: number;
     }
+  | {
+      readonly kind: 'search';
+      readonly at: number;
+      readonly trouble: Exclude<SearchTrouble, 'none'>;
+      readonly forMs: number;
+    }
   | { readonly kind: 'partition'; readonly at: number; readonly service: number; readonly forMs: number }
   | {
       readonly kind: 'valkey';
@@ -87,6 +111,8 @@ export interface WorldPlan {
   readonly valkey: boolean;
   /** Whether the services serve the responses surface. */
   readonly responses: boolean;
+  /** How the provider of web search is, apart from faults. */
+  readonly searchProvider: SearchTrouble;
   /** Milliseconds since the Unix epoch. */
   readonly startsAt: number;
   readonly events: readonly WorldEvent[];

@@ -6,9 +6,7 @@ import { readChatRequest } from '../programmable-engine/chat-request.ts';
 import { choiceTokens, prepareAnswer } from '../programmable-engine/prepared-answer.ts';
 import { createPromptMemory } from '../programmable-engine/prompt-memory.ts';
 import type { RequestEvent } from './events.ts';
-
-/** No stored byte may contain it: it is in each prompt. */
-export const canary = 'CANARYPROMPT';
+import { canary, scriptOf } from './searches.ts';
 
 const schema = {
   type: 'object',
@@ -24,9 +22,17 @@ const manners = ({ words, model }: RequestEvent) => ({
   ...{ words, reasoningWords: 6, reasoning: model === 'tiny' ? ('never' as const) : ('always' as const) },
 });
 
+/** What only a prompt that searches tells its engines. */
+function searching(event: RequestEvent): object {
+  const { search } = event;
+  return search === undefined
+    ? {}
+    : { script: scriptOf({ ...event, search }, toolName), struckRound: search.struckRound };
+}
+
 function promptOf(event: RequestEvent): string {
   const { id, topic, ask, directive } = event;
-  const told = { ...directive, ...manners(event) };
+  const told = { ...directive, ...manners(event), ...searching(event) };
   const about = ask === 'tools' ? toolName : 'the tides';
   return `${canary} of topic ${topic} and request ${id}: say more about ${about}. [[demo ${JSON.stringify(told)}]]`;
 }
@@ -67,21 +73,25 @@ function chatBody(event: RequestEvent): Record<string, unknown> {
 }
 
 function messagesBody(event: RequestEvent): object {
-  const { topic, stream, ask, maxTokens = 4096, model } = event;
+  const { topic, stream, ask, maxTokens = 4096, model, search } = event;
   return {
     model: `demo/${model}`,
     max_tokens: maxTokens,
     messages: [...earlierTurns(topic), { role: 'user', content: promptOf(event) }],
     stream,
-    ...(ask === 'tools'
-      ? { tools: [{ name: toolName, input_schema: toolParameters }], tool_choice: { type: 'any' } }
-      : {}),
+    ...toolsOf(
+      [
+        ask === 'tools' ? { name: toolName, input_schema: toolParameters } : undefined,
+        search && { type: 'web_search_20250305', name: 'web_search', max_uses: search.maxUses },
+      ],
+      ask === 'tools' ? { tool_choice: { type: 'any' } } : {},
+    ),
     ...(ask === 'schema' ? { output_config: { format: { type: 'json_schema', schema } } } : {}),
   };
 }
 
 function responsesBody(event: RequestEvent): object {
-  const { topic, stream, ask, maxTokens, model, trace } = event;
+  const { topic, stream, ask, maxTokens, model, trace, search } = event;
   return {
     model: `demo/${model}`,
     input: [...earlierTurns(topic), { role: 'user', content: promptOf(event) }],
@@ -89,11 +99,22 @@ function responsesBody(event: RequestEvent): object {
     ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
     ...(trace === 'summary' ? { reasoning: { summary: 'auto' } } : {}),
     ...(trace === 'sealed' ? { include: ['reasoning.encrypted_content'] } : {}),
-    ...(ask === 'tools'
-      ? { tools: [{ type: 'function', name: toolName, parameters: toolParameters }], tool_choice: 'required' }
-      : {}),
+    ...(search?.maxUses === undefined ? {} : { max_tool_calls: search.maxUses }),
+    ...toolsOf(
+      [
+        ask === 'tools' ? { type: 'function', name: toolName, parameters: toolParameters } : undefined,
+        search && { type: 'web_search' },
+      ],
+      ask === 'tools' ? { tool_choice: 'required' } : {},
+    ),
     ...(ask === 'schema' ? { text: { format: { type: 'json_schema', name: 'plan', schema } } } : {}),
   };
+}
+
+/** The fields of a request that has tools. Undefined: it does not have this one. */
+function toolsOf(tools: readonly (object | undefined)[], choice: object): object {
+  const offered = tools.filter((tool) => tool !== undefined);
+  return offered.length === 0 ? {} : { tools: offered, ...choice };
 }
 
 export interface ExpectedAnswer {
@@ -103,7 +124,7 @@ export interface ExpectedAnswer {
   readonly completionTokens: number;
 }
 
-/** The answer that every engine gives to a request, as long as it is not broken. */
+/** The answer that every engine gives to a request without web search, as long as it is not broken. */
 export function expectedAnswer(event: RequestEvent): ExpectedAnswer {
   const { maxTokens = 4096 } = event;
   const asChat = chatBody(event.surface === 'messages' ? { ...event, maxTokens } : event);

@@ -7,11 +7,13 @@ import { differenceOf } from './check-answer.ts';
 import { couldBeServed } from './check-availability.ts';
 import { placeTriedTwice } from './check-attempts.ts';
 import { pastBudget } from './check-budget.ts';
-import { isRequest } from './events.ts';
-import { canary, type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
+import { isRequest, type RequestEvent } from './events.ts';
+import { type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
+import { canary, queriesOf } from './searches.ts';
+import { answerOfRounds, foundIn, promptSums, searchFaults, sourcesOf, turnFaults } from './check-searches.ts';
 import { readAnswer } from './received-answer.ts';
 import type { ReceivedAnswer } from './received-choice.ts';
-import { prices } from './catalog.ts';
+import { prices, searchPrice } from './catalog.ts';
 import { tightBudget, type World } from './world-view.ts';
 
 /** A promise that was not kept. */
@@ -50,6 +52,8 @@ export function createInvariants(world: World): Invariants {
   const open = new Set<Call>();
   const checked = new Set<Call>();
   const told = new Map<string, { readonly cost: bigint; readonly request: number }>();
+  /** Searches with a result that reached the caller, by request. */
+  const received = new Map<number, number>();
   let seen = 0;
 
   function violate(invariant: string, text: string, request?: number): void {
@@ -66,7 +70,7 @@ export function createInvariants(world: World): Invariants {
     const body = call.body();
     const isSuccess = call.status() === 200;
     const answer = isSuccess ? readAnswer(event, body, call.end() === 'ended') : undefined;
-    const expected = expectedAnswer(event);
+    const expected = expectedOf(event, answer);
     for (const fault of answer?.faults ?? []) violate('format', fault, event.id);
     if (answer !== undefined) {
       if (call.end() === 'ended' && answer.end === 'open') violate('format', 'the answer has no end', event.id);
@@ -81,6 +85,7 @@ export function createInvariants(world: World): Invariants {
             : differenceOf(choice, expected.choices[index], how);
         if (wrong !== undefined) violate('answer', `choice ${index}: ${wrong}`, event.id);
       }
+      if (event.search !== undefined) checkSearches(call, answer);
       if (answer.end === 'whole' && answer.choices.size !== event.choices)
         violate('answer', `${answer.choices.size} choices in place of ${event.choices}`, event.id);
       if (answer.id !== undefined && answer.cost !== undefined) {
@@ -91,6 +96,25 @@ export function createInvariants(world: World): Invariants {
     }
     checkStopped(call, isSuccess);
     checkFailure(call, answer);
+  }
+
+  /** Requests that search have rounds, whose prompts only the service knows. */
+  function expectedOf(event: RequestEvent, answer: ReceivedAnswer | undefined): ExpectedAnswer {
+    if (event.search === undefined) return expectedAnswer(event);
+    const sources = answer === undefined ? Infinity : sourcesOf(answer).length;
+    return answerOfRounds(world.rounds.of(event.id), sources);
+  }
+
+  /** Of a request that searches. A caller that has left may have got less than was sent. */
+  function checkSearches(call: Call, answer: ReceivedAnswer): void {
+    const { event } = call;
+    const rounds = world.rounds.of(event.id);
+    const hasFault = world.searchSpells.some(([begin, end]) => end >= call.startedAt && begin <= call.endedAt());
+    const isProviderUp = world.plan.searchProvider === 'none' && !hasFault && isCalm(call.startedAt, call.endedAt());
+    for (const fault of searchFaults(event, answer, { rounds, found: world.search.found, isProviderUp }))
+      violate('search', fault, event.id);
+    for (const fault of turnFaults(rounds)) violate('search', fault, event.id);
+    received.set(event.id, foundIn(answer));
   }
 
   function checkStopped(call: Call, isSuccess: boolean): void {
@@ -106,7 +130,14 @@ export function createInvariants(world: World): Invariants {
     if (world.engineSpells.some(([begin, end]) => end + 60_000 >= call.startedAt && begin <= call.endedAt())) return;
     const status = call.status() ?? 0;
     const isFailure = status >= 500 || answer?.end === 'error' || call.end() === 'broken';
-    if (isFailure && couldBeServed(call.event, { requests, until: scheduler.now(), isRefused: status === 503 }))
+    if (
+      isFailure &&
+      couldBeServed(call.event, {
+        requests,
+        until: scheduler.now(),
+        isRefused: status === 503 || call.event.search !== undefined,
+      })
+    )
       violate('availability', `status ${status}: ${call.body().slice(-300)}`, call.event.id);
   }
 
@@ -194,9 +225,13 @@ export function createInvariants(world: World): Invariants {
     if (billed.has(row.requestId) || call.end() === 'open') return;
     billed.add(row.requestId);
     const { event } = call;
-    const expected = expectedAnswer(event);
-    const { promptTokens, completionTokens, cachedTokens = 0 } = row.usage;
-    const price = factors.map((factor) => BigInt(factor) * plainCost({ promptTokens, completionTokens, cachedTokens }));
+    const expected = expectedOf(event, undefined);
+    const { promptTokens, completionTokens, cachedTokens = 0, webSearches = 0 } = row.usage;
+    const searches = BigInt(webSearches) * searchPrice;
+    const price = factors.map(
+      (factor) => BigInt(factor) * plainCost({ promptTokens, completionTokens, cachedTokens }) + searches,
+    );
+    checkBilledSearches(row, call);
     if (row.kind !== 'failed' && row.kind !== 'incomplete' && !price.includes(row.cost))
       violate('bill', `${row.cost} for ${JSON.stringify(row.usage)}`, event.id);
     if ((row.kind === 'failed' || row.kind === 'incomplete' || row.kind === 'service-lost') && row.cost !== 0n)
@@ -210,12 +245,28 @@ export function createInvariants(world: World): Invariants {
     if (row.kind === 'completed' && row.countedBy === 'engine' && isOne) checkExactly(row, expected, event.id);
   }
 
+  /** Searches with a result are billed: those that the caller got. Where it has left, some may have been on the way. */
+  function checkBilledSearches({ kind, usage: { webSearches } }: SettledRequest, { event, end }: Call): void {
+    const got = received.get(event.id) ?? 0;
+    const made = queriesOf(event)
+      .flat()
+      .reduce((sum, query) => sum + world.search.found(query), 0);
+    const isFree = kind !== 'completed' && kind !== 'cancelled';
+    const [least, most] = isFree ? [0, 0] : [got, end() === 'ended' ? got : made];
+    const isInBounds = (webSearches ?? 0) >= least && (webSearches ?? 0) <= most;
+    if ((webSearches === undefined) !== (event.search === undefined) || !isInBounds)
+      violate('bill', `${webSearches} searches of a request that ${kind}, for ${least} to ${most}`, event.id);
+  }
+
   function checkExactly({ usage, requestId }: SettledRequest, expected: ExpectedAnswer, id: number): void {
     // The prompt of an engine that continues has the delivered output, too, and its size there is an estimate.
     const isContinued = world.attempts.get(requestId)?.some(({ start }) => start.reason === 'resume') === true;
     if (usage.completionTokens !== expected.completionTokens)
       violate('bill', `${usage.completionTokens} output tokens in place of ${expected.completionTokens}`, id);
-    if (!isContinued && usage.promptTokens !== expected.promptTokens)
+    const rounds = world.rounds.of(id);
+    const isExpected =
+      rounds.length === 0 ? usage.promptTokens === expected.promptTokens : promptSums(rounds).has(usage.promptTokens);
+    if (!isContinued && !isExpected)
       violate('bill', `${usage.promptTokens} prompt tokens in place of ${expected.promptTokens}`, id);
   }
 

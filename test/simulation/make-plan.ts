@@ -2,7 +2,7 @@ import { usualSurfaces } from '../../src/core/api-paths.ts';
 import { type Surface, surfaces } from '../../src/core/dialect.ts';
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import type { FaultEvent, OperatorEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
+import type { FaultEvent, OperatorEvent, RequestEvent, SearchWish, WorldEvent, WorldPlan } from './events.ts';
 import { pairsOf } from './pairs.ts';
 
 const hourMs = 3_600_000;
@@ -13,12 +13,12 @@ const monday = Date.UTC(2026, 5, 1);
 const breaks = ['cut', 'reset', 'stall', 'truncate', 'end', 'error', 'error-then-done', 'malformed-then-cut'] as const;
 const places = ['before-headers', 'after-headers', 1, 2, 3, 5, 8, 13, 1000] as const;
 const statuses = [429, 500, 502, 503, 529] as const;
+const searchTroubles = ['slow', 'fails', 'refuses', 'silent'] as const;
 const engineNames = ['a1', 'a2', 'b1'] as const;
 
-/** Random requests of which one is chosen: enough that each possible pair of values occurs within a virtual hour. */
+/** Random requests of which one is chosen while pairs of values are missing, and the most that are drawn to find one of them. */
 const candidates = 24;
-/** The requests that are chosen so. After them nothing is left to find, and the others are as chance has them. */
-const crossing = 360;
+const mostCandidates = 1_000;
 
 /** Requests to the responses surface in a world that does not have it. */
 const strays = 5;
@@ -29,6 +29,10 @@ const revokedKeys = [6, 7] as const;
 /** The dimensions that are crossed. A value that is here twice is twice as frequent. */
 const dimensions = {
   trace: ['plain', 'summary', 'sealed'],
+  search: [
+    ...(['none', 'none', 'none', 'none', 'none', 'none', 'found', 'found'] as const),
+    ...(['nothing', 'slow', 'fails', 'fails-once', 'busy', 'silent', 'garbled'] as const),
+  ],
   stream: [true, false],
   ask: ['text', 'text', 'tools', 'schema'],
   model: ['tiny', 'thinker'],
@@ -62,6 +66,17 @@ function directiveOf(chance: Chance): BehaviourInput | undefined {
   }
 }
 
+function searchOf(chance: Chance): SearchWish | undefined {
+  const outcome = one(dimensions.search, chance);
+  if (outcome === 'none') return undefined;
+  return {
+    rounds: Array.from({ length: one([1, 1, 2], chance) }, () => one([1, 1, 2], chance)),
+    outcome,
+    maxUses: chance() < 0.3 ? 1 + Math.floor(chance() * 2) : undefined,
+    struckRound: one([0, 1, 1, 2], chance),
+  };
+}
+
 /** What requests are drawn from. */
 interface Drawing {
   readonly chance: Chance;
@@ -85,11 +100,26 @@ export function requestOf(id: number, at: number, { chance, served }: Drawing): 
     maxTokens: chance() < 0.2 ? 8 + Math.floor(chance() * 60) : undefined,
     topic: Math.floor(chance() * 12),
     directive: directiveOf(chance),
+    search: surface === 'chat' ? undefined : searchOf(chance),
     trace: surface === 'responses' ? one(dimensions.trace, chance) : undefined,
     // Some leave before their request is dispatched.
     leavesAfterMs: one(dimensions.leaves, chance) ? chance() * (chance() < 0.3 ? 2 : 400) : undefined,
     readsPerMs: one(dimensions.reads, chance) === 'slowly' ? 0.5 + chance() * 20 : undefined,
   };
+}
+
+const possible = new Map<readonly Surface[], number>();
+
+/** How many pairs of values the requests of a world can have: those of very many random ones. */
+function possiblePairs(served: readonly Surface[]): number {
+  const known = possible.get(served);
+  if (known !== undefined) return known;
+  const chance = seededChance(1);
+  const pairs = new Set<number>();
+  for (let id = 0; id < 60_000; id += 1)
+    for (const pair of pairsOf(requestOf(id, 0, { chance, served }))) pairs.add(pair);
+  possible.set(served, pairs.size);
+  return pairs.size;
 }
 
 /** Of some random requests, the one with the most pairs of values that no earlier request of the plan has. */
@@ -98,11 +128,10 @@ function requestWithNewPairs(
   at: number,
   from: Drawing & { readonly seen: ReadonlySet<number> },
 ): RequestEvent {
-  const { seen } = from;
-  const newPairs = (event: RequestEvent): number => pairsOf(event).filter((pair) => !seen.has(pair)).length;
+  const newPairs = (event: RequestEvent): number => pairsOf(event).filter((pair) => !from.seen.has(pair)).length;
   let best = requestOf(id, at, from);
   let most = newPairs(best);
-  for (let tries = 1; tries < candidates; tries += 1) {
+  for (let tries = 1; tries < candidates || (most === 0 && tries < mostCandidates); tries += 1) {
     const other = requestOf(id, at, from);
     const found = newPairs(other);
     if (found > most) [best, most] = [other, found];
@@ -148,6 +177,7 @@ function faultOf(at: number, chance: Chance): FaultEvent {
     { kind: 'disk', at, trouble: chance() < 0.5 ? 'full' : 'fails', forMs },
     { kind: 'locked', at, forMs },
     { kind: 'engine', at, engine: pick(engineNames, chance), state: chance() < 0.5 ? 'refuses' : 'silent', forMs },
+    { kind: 'search', at, trouble: one(searchTroubles, chance), forMs: 2 * forMs },
     { kind: 'partition', at, service, forMs },
     { kind: 'valkey', at, trouble: one(['slow', 'away', 'forgets'] as const, chance), forMs },
   ];
@@ -186,6 +216,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   const from: Drawing = { chance, served: responses ? surfaces : usualSurfaces };
   const asked: RequestEvent[] = [];
   const pairs = new Set<number>();
+  const mostPairs = possiblePairs(from.served);
   let at = 1_000;
   while (asked.length < requests) {
     // Bursts, and silence between them.
@@ -193,8 +224,10 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
     for (let index = 0; index < burst && asked.length < requests; index += 1) {
       at += chance() * 120;
       const id = asked.length + 1;
-      const next = id > crossing ? requestOf(id, at, from) : requestWithNewPairs(id, at, { ...from, seen: pairs });
-      for (const pair of id > crossing ? [] : pairsOf(next)) pairs.add(pair);
+      // When no pair is missing, the others are as chance has them.
+      const isCrossed = pairs.size >= mostPairs;
+      const next = isCrossed ? requestOf(id, at, from) : requestWithNewPairs(id, at, { ...from, seen: pairs });
+      for (const pair of isCrossed ? [] : pairsOf(next)) pairs.add(pair);
       asked.push(next);
     }
     at += chance() * ((2 * hourMs * 15) / requests);
@@ -220,6 +253,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   return {
     ...{ seed, hours: 1, services, startsAt: Math.floor(startsAt) },
     ...{ valkey: services > 1 || chance() < 0.3, responses },
+    searchProvider: chance() < 0.75 ? 'none' : one(searchTroubles, chance),
     events: events.toSorted((first, second) => first.at - second.at),
   };
 }

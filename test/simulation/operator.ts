@@ -41,7 +41,7 @@ interface OperatorOptions {
 const openAgainMs = 1_000;
 const richCredit = 1_000_000_000_000n;
 /** Of the last workspace. */
-const poorCredit = 2_000_000_000n;
+const poorCredit = 4_000_000_000n;
 
 export function createOperator({ plan, scheduler, disk, store, isLocked }: OperatorOptions): Operator {
   const { log } = scheduler;

@@ -10,6 +10,8 @@ function valuesOf(event: RequestEvent): readonly string[] {
     event.surface,
     event.stream ? 'stream' : 'json',
     event.ask,
+    `search ${event.search?.outcome ?? 'none'}`,
+    `struck ${event.search === undefined ? 'as usual' : event.search.struckRound === 0 ? 'first round' : 'later round'}`,
     `trace ${event.trace ?? 'as usual'}`,
     // The one that reasons is also the one whose requests are hedged.
     event.model,

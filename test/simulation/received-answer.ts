@@ -2,7 +2,16 @@ import type { Surface } from '../../src/core/dialect.ts';
 import { isJsonObject, type JsonObject, objectOr, parsedOr, stringOr } from '../programmable-engine/json-value.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import type { RequestEvent } from './events.ts';
-import { costIn, newChoice, nothing, type ReceivedAnswer, type ReceivedChoice } from './received-choice.ts';
+import {
+  costIn,
+  listIn,
+  newChoice,
+  nothing,
+  type ReceivedAnswer,
+  type ReceivedChoice,
+  type ReceivedSearch,
+  urlsIn,
+} from './received-choice.ts';
 import { readResponsesJson, readResponsesStream } from './received-responses.ts';
 
 /** Reads a successful answer. `hasEnded`: nothing more comes. */
@@ -62,7 +71,7 @@ function readChatStream(body: string, hasEnded: boolean): ReceivedAnswer {
   if (end === 'whole') {
     for (const [index, { finishes }] of choices) if (finishes !== 1) faults.push(`choice ${index} has no finish`);
   }
-  return { choices, id: [...ids][0], cost: costIn(usage), usage, end, faults };
+  return { ...nothing(faults), choices, id: [...ids][0], cost: costIn(usage), usage, end };
 }
 
 function takeDelta(choices: Map<number, ReceivedChoice>, one: JsonObject): void {
@@ -104,7 +113,7 @@ function readChatJson(body: string, hasEnded: boolean): ReceivedAnswer {
     choices.set(Number(index), choice);
   }
   const usage = isJsonObject(json['usage']) ? json['usage'] : undefined;
-  return { choices, id: stringOr(json['id'], ''), cost: costIn(usage), usage, end: 'whole', faults: [] };
+  return { ...nothing([]), choices, id: stringOr(json['id'], ''), cost: costIn(usage), usage, end: 'whole' };
 }
 
 function readMessagesStream(body: string, hasEnded: boolean): ReceivedAnswer {
@@ -117,7 +126,7 @@ function readMessagesStream(body: string, hasEnded: boolean): ReceivedAnswer {
       takeBlocks(choice, content);
       choice.finishes = 1;
       return {
-        ...{ choices: new Map([[0, choice]]), id, usage, cost: costIn(usage) },
+        ...{ ...searchesIn(content), choices: new Map([[0, choice]]), id, usage, cost: costIn(usage) },
         ...{ end: ending, faults: [] },
       };
     } catch (error) {
@@ -125,11 +134,21 @@ function readMessagesStream(body: string, hasEnded: boolean): ReceivedAnswer {
     }
   }
   let id: string | undefined;
+  const blocks: Record<string, unknown>[] = [];
   for (const frame of whole.split('\n\n')) {
     const event = objectOr(parsedOr(frame.slice(frame.indexOf('\ndata: ') + 7)));
     if (event['type'] === 'message_start') id = stringOr(objectOr(event['message'])['id'], '');
+    if (event['type'] === 'content_block_start') blocks.push({ ...objectOr(event['content_block']), json: '' });
     if (event['type'] !== 'content_block_delta') continue;
     const delta = objectOr(event['delta']);
+    const block = blocks.at(-1) ?? {};
+    if (delta['type'] === 'citations_delta')
+      block['citations'] = [...listIn(block['citations']), objectOr(delta['citation'])];
+    if (block['type'] === 'server_tool_use') {
+      block['json'] = `${String(block['json'])}${stringOr(delta['partial_json'], '')}`;
+      block['input'] = objectOr(parsedOr(String(block['json'])));
+      continue;
+    }
     choice.text += stringOr(delta['text'], '');
     choice.reasoning += stringOr(delta['thinking'], '');
     const part = stringOr(delta['partial_json'], '');
@@ -140,7 +159,7 @@ function readMessagesStream(body: string, hasEnded: boolean): ReceivedAnswer {
     }
   }
   const faults = hasEnded && whole !== body ? ['the stream ends within an event'] : [];
-  return { choices: new Map([[0, choice]]), id, cost: undefined, usage: undefined, end: 'open', faults };
+  return { ...nothing(faults), ...searchesIn(blocks), choices: new Map([[0, choice]]), id };
 }
 
 function readMessagesJson(body: string, hasEnded: boolean): ReceivedAnswer {
@@ -148,12 +167,13 @@ function readMessagesJson(body: string, hasEnded: boolean): ReceivedAnswer {
   if (!isJsonObject(json)) return nothing(hasEnded && body.trim() !== '' ? ['the body is no JSON'] : []);
   if (json['type'] === 'error') return { ...nothing([]), end: 'error' };
   const choice = newChoice();
-  takeBlocks(choice, (json['content'] ?? []) as readonly JsonObject[]);
+  const content = listIn(json['content']);
+  takeBlocks(choice, content);
   choice.finishes = 1;
   const usage = objectOr(json['usage']);
   return {
-    ...{ choices: new Map([[0, choice]]), id: stringOr(json['id'], ''), cost: costIn(usage), usage },
-    ...{ end: 'whole', faults: [] },
+    ...{ ...searchesIn(content), choices: new Map([[0, choice]]), id: stringOr(json['id'], '') },
+    ...{ cost: costIn(usage), usage, end: 'whole', faults: [] },
   };
 }
 
@@ -167,6 +187,20 @@ function takeBlocks(choice: ReceivedChoice, content: readonly JsonObject[]): voi
         arguments: argumentsOf(block['input']),
       });
   }
+}
+
+/** The searches and the citations in the blocks of a message. A call of a search that has no query yet is none. */
+function searchesIn(content: readonly JsonObject[]): Pick<ReceivedAnswer, 'searches' | 'citations'> {
+  const searches = new Map<string, ReceivedSearch>();
+  for (const block of content) {
+    const query = objectOr(block['input'])['query'];
+    if (block['type'] === 'server_tool_use' && typeof query === 'string')
+      searches.set(stringOr(block['id'], ''), { query, result: 'open' });
+    const search = searches.get(stringOr(block['tool_use_id'], ''));
+    if (block['type'] !== 'web_search_tool_result' || search === undefined) continue;
+    search.result = Array.isArray(block['content']) ? urlsIn(block['content']) : 'error';
+  }
+  return { searches: [...searches.values()], citations: content.flatMap((block) => urlsIn(block['citations'])) };
 }
 
 /** The checker of a messages stream puts an object around arguments that have no end. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../programmable-engine/json-value.ts';
+import { arrayOr, type JsonObject, objectOr } from '../programmable-engine/json-value.ts';
 
 export interface ReceivedChoice {
   text: string;
@@ -12,6 +12,9 @@ export interface ReceivedChoice {
 export interface ReceivedAnswer {
   readonly choices: ReadonlyMap<number, ReceivedChoice>;
   readonly id: string | undefined;
+  readonly searches: readonly ReceivedSearch[];
+  /** The addresses that its text cites. */
+  readonly citations: readonly string[];
   /** USD, as the caller was told. */
   readonly cost: string | undefined;
   readonly usage: JsonObject | undefined;
@@ -21,10 +24,26 @@ export interface ReceivedAnswer {
   readonly faults: readonly string[];
 }
 
+/** A search of the service in an answer. */
+export interface ReceivedSearch {
+  readonly query: string;
+  /** The addresses that it has found. `open`: it has no result yet. */
+  result: 'open' | 'error' | readonly string[];
+}
+
 export const newChoice = (): ReceivedChoice => ({ text: '', reasoning: '', calls: new Map(), roles: 0, finishes: 0 });
 
 export const nothing = (faults: readonly string[]): ReceivedAnswer => ({
-  ...{ choices: new Map(), id: undefined, cost: undefined, usage: undefined, end: 'open', faults },
+  ...{
+    choices: new Map(),
+    id: undefined,
+    searches: [],
+    citations: [],
+    cost: undefined,
+    usage: undefined,
+    end: 'open',
+    faults,
+  },
 });
 
 /** USD, as a usage has it. */
@@ -32,3 +51,8 @@ export function costIn(usage: JsonObject | undefined): string | undefined {
   const cost = usage?.['cost'];
   return typeof cost === 'number' || typeof cost === 'string' ? String(cost) : undefined;
 }
+
+/** The objects of a list in JSON. */
+export const listIn = (value: unknown): readonly JsonObject[] => arrayOr(value).map((each) => objectOr(each));
+
+export const urlsIn = (value: unknown): readonly string[] => listIn(value).map(({ url }) => String(url));

@@ -1,6 +1,14 @@
 import { isJsonObject, type JsonObject, objectOr, parsedOr, stringOr } from '../programmable-engine/json-value.ts';
 import { checkResponsesStream } from '../support/responses-stream-checker.ts';
-import { costIn, newChoice, nothing, type ReceivedAnswer, type ReceivedChoice } from './received-choice.ts';
+import {
+  costIn,
+  listIn,
+  newChoice,
+  nothing,
+  type ReceivedAnswer,
+  type ReceivedChoice,
+  urlsIn,
+} from './received-choice.ts';
 
 /** Reads a stream of the responses surface. One that has no end yet is read event by event. */
 export function readResponsesStream(body: string, hasEnded: boolean): ReceivedAnswer {
@@ -14,13 +22,19 @@ export function readResponsesStream(body: string, hasEnded: boolean): ReceivedAn
   }
   const choice = newChoice();
   let id: string | undefined;
+  /** Items by their places, as they are. */
+  const items: JsonObject[] = [];
+  const citations: string[] = [];
   for (const frame of whole.split('\n\n')) {
     const event = objectOr(parsedOr(frame.slice(frame.indexOf('\ndata: ') + 7)));
     if (event['type'] === 'response.created') id = stringOr(objectOr(event['response'])['id'], '');
+    const { output_index: at, item, annotation } = event;
+    if (isJsonObject(item)) items[Number(at)] = item;
+    if (isJsonObject(annotation)) citations.push(String(annotation['url']));
     takeDelta(choice, event);
   }
   const faults = hasEnded && whole !== body ? ['the stream ends within an event'] : [];
-  return { ...nothing(faults), choices: new Map([[0, choice]]), id };
+  return { ...nothing(faults), searches: searchesIn(items), citations, choices: new Map([[0, choice]]), id };
 }
 
 /** Adds a piece of text or of arguments. A request of a caller has one tool, which is called once. */
@@ -55,8 +69,11 @@ type ResponseFields = { readonly [Name in 'id' | 'status' | 'output' | 'usage']?
 function answerOf({ id, status, output, usage }: ResponseFields): ReceivedAnswer {
   const choice = newChoice();
   const faults: string[] = [];
-  for (const item of (Array.isArray(output) ? output : []).map((each) => objectOr(each))) {
-    if (status === 'completed' && item['status'] !== 'completed') faults.push(`an item is ${String(item['status'])}`);
+  const items = listIn(output);
+  for (const item of items) {
+    // A search that has failed is an item of a good answer.
+    const isWhole = item['status'] === 'completed' || item['type'] === 'web_search_call';
+    if (status === 'completed' && !isWhole) faults.push(`an item is ${String(item['status'])}`);
     takeItem(choice, item);
   }
   choice.finishes = 1;
@@ -64,7 +81,18 @@ function answerOf({ id, status, output, usage }: ResponseFields): ReceivedAnswer
   return {
     ...{ choices: new Map([[0, choice]]), id: stringOr(id, ''), cost: costIn(told), usage: told },
     ...{ end: status === 'failed' ? 'error' : 'whole', faults },
+    searches: searchesIn(items),
+    citations: items.flatMap((item) => listIn(item['content']).flatMap((part) => urlsIn(part['annotations']))),
   };
+}
+
+function searchesIn(items: readonly JsonObject[]): ReceivedAnswer['searches'] {
+  return items.flatMap(({ type, status, action }) => {
+    if (type !== 'web_search_call') return [];
+    const { query, sources } = objectOr(action);
+    const found = status === 'failed' ? ('error' as const) : urlsIn(sources);
+    return [{ query: stringOr(query, ''), result: status === 'in_progress' ? ('open' as const) : found }];
+  });
 }
 
 function takeItem(choice: ReceivedChoice, item: JsonObject): void {

@@ -28,6 +28,8 @@ import type { StoreRequest } from '../../src/store/worker-message.ts';
 import { compileSchema } from '../../src/structured-output/checker/compile-schema.ts';
 import { validateText } from '../../src/structured-output/checker/validate-text.ts';
 import { createStories } from '../../src/telemetry/stories.ts';
+import { createProvider } from '../../src/web-search/providers/create-provider.ts';
+import { searxng } from '../../src/web-search/providers/searxng.ts';
 import { createSeal } from '../../src/web-search/seal/seal.ts';
 import { parseKeys } from '../../src/web-search/seal/key-ring.ts';
 import type { Chance } from '../programmable-engine/chance.ts';
@@ -35,7 +37,8 @@ import { noTokenizers, uncounted } from '../support/uncounted.ts';
 import { recordStory } from '../support/record-story.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
-import { createUpstream, type NetworkOptions } from './engines.ts';
+import { searchPrice } from './catalog.ts';
+import { createUpstream, type NetworkOptions, searchCluster } from './engines.ts';
 import type { Program } from './program.ts';
 import type { SimulatedValkey } from './valkey.ts';
 import type { WorldDatabase } from './world-database.ts';
@@ -100,6 +103,12 @@ export function startService(options: ServiceOptions): SimulatedService {
   const snapshots = createSnapshots(options.snapshot, () => undefined);
   const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });
   const upstream = createUpstream(program, options.network);
+  const search = {
+    provider: createProvider(searxng(new URL('http://find.example:8888')), {
+      ...{ upstream, clock, cluster: searchCluster, readKey: () => Promise.resolve('') },
+    }),
+    ...{ seal, price: searchPrice },
+  };
   const stories = createStories({ process: program.name });
   const sharing =
     valkey &&
@@ -134,7 +143,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       gate: createAddressGate({ clock }),
       tokenizers: noTokenizers,
       surfaces: servedSurfaces({ WEIR_RESPONSES: options.responses ? 'stateless' : 'off' }),
-      traces: seal,
+      ...{ search, traces: seal },
       idleMs: 30_000,
       keepAliveMs: 15_000,
       load: idleLoad,
@@ -149,7 +158,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       modelList: () => '{"object":"list","data":[]}',
       sharedSecret: opened.secret,
       abuseContact: 'abuse@example.com',
-      prepare: (body, surface) => prepareHere(body, { surface, countPrompt: uncounted, traces: seal }),
+      prepare: (body, surface) => prepareHere(body, { surface, countPrompt: uncounted, seal, traces: seal }),
       telemetry: {
         begin: (request) => {
           const { progress, attempt } = recordStory(stories, clock, request);

@@ -5,12 +5,14 @@ import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import type { SimulatedEngine } from './engines.ts';
 import type { WorldPlan } from './events.ts';
+import type { RoundLog } from './heard-rounds.ts';
+import type { SearchProviderModel } from './search-provider.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { SimulatedService } from './service.ts';
 import type { SimulatedValkey } from './valkey.ts';
 
 /** Of the second key of the first two workspaces, for a day. */
-export const tightBudget = 1_200_000_000n;
+export const tightBudget = 2_400_000_000n;
 
 /** When something may have kept a promise from being kept: from, until. */
 export type Spell = readonly [fromMs: number, untilMs: number];
@@ -42,6 +44,11 @@ export interface World {
   readonly stoppedAt: ReadonlyMap<number, number>;
   /** Changes of operators that were made. */
   readonly mutations: () => number;
+  readonly search: SearchProviderModel;
+  /** The calls of the model in requests that search. */
+  readonly rounds: RoundLog;
+  /** When the provider of web search had a fault. */
+  readonly searchSpells: readonly Spell[];
   /** Faults of services, of the disk and of Valkey. */
   readonly spells: readonly Spell[];
   /** Of engines. */

@@ -7,12 +7,14 @@ import { endpoints, enginesOf, pace, snapshotWith } from './catalog.ts';
 import type { Spell, World } from './world-view.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import { createDisk } from './disk.ts';
-import { createEngine } from './engines.ts';
+import { createEngine, mannersOf } from './engines.ts';
 import type { FaultEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
 import { createOperator } from './operator.ts';
+import { createRoundLog } from './heard-rounds.ts';
 import { createProgram, type Program } from './program.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import { dataFolder, type SimulatedService, startService } from './service.ts';
+import { createSearchProvider } from './search-provider.ts';
 import { createValkey } from './valkey.ts';
 import type { MakeDatabase, WorldDatabase } from './world-database.ts';
 
@@ -21,7 +23,7 @@ const restartMs = 1_000;
 
 const faultKinds: ReadonlySet<string> = new Set<FaultEvent['kind']>([
   ...(['kill', 'restart', 'power-cut', 'pause', 'clock-jump'] as const),
-  ...(['disk', 'locked', 'engine', 'partition', 'valkey'] as const),
+  ...(['disk', 'locked', 'engine', 'search', 'partition', 'valkey'] as const),
 ]);
 
 /** How often a branch is forced, and how long a service may then lack the database. */
@@ -57,10 +59,12 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     isConnectionLost: () => hasAccounts && isForced('connection-lost'),
   });
   const valkey = plan.valkey ? createValkey(scheduler) : undefined;
+  const search = createSearchProvider(scheduler, plan.searchProvider);
+  const rounds = createRoundLog(mannersOf);
   const engines = new Map(
     enginesOf.map(({ name, endpoint }) => {
       const upstreamModel = routeOf('a').upstreamModel;
-      return [endpoint, createEngine({ name, endpoint, upstreamModel, behaviour: pace }, scheduler)] as const;
+      return [endpoint, createEngine({ name, endpoint, upstreamModel, behaviour: pace, rounds }, scheduler)] as const;
     }),
   );
   const services: (SimulatedService | undefined)[] = Array.from({ length: plan.services });
@@ -71,6 +75,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   const attempts = new Map<string, SeenAttempt[]>();
   const spells: Spell[] = [];
   const engineSpells: Spell[] = [];
+  const searchSpells: Spell[] = [];
   let starts = 0;
   let lockedUntil = 0;
   let catalog = snapshotWith(['a', 'b'], 1, 'v0');
@@ -104,7 +109,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       isLocked,
       rarely: (branch) => program.isAlive() && isForced(branch),
       network: {
-        ...{ scheduler, engines, seed: seed + starts },
+        ...{ scheduler, engines, search, seed: seed + starts },
         isCut: () => scheduler.now() < (cutUntil[number] ?? 0),
       },
       chance: seededChance(seed * 31 + starts),
@@ -217,6 +222,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       case 'disk':
       case 'locked':
       case 'engine':
+      case 'search':
       case 'partition':
       case 'valkey':
         fault(event, now);
@@ -300,6 +306,11 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         scheduler.after(event.forMs, () => engine.set('up'));
         return;
       }
+      case 'search':
+        searchSpells.push([now, now + event.forMs]);
+        search.set(event.trouble);
+        scheduler.after(event.forMs, () => search.set('none'));
+        return;
       case 'partition':
         disturb(now, now + event.forMs + 4_000);
         cutUntil[event.service % plan.services] = now + event.forMs;
@@ -321,6 +332,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
 
   return {
     ...{ plan, scheduler, services, engines, valkey, disk, calls, outcomes, attempts, spells, engineSpells },
+    ...{ search, rounds, searchSpells },
     ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
     database: () => database.observer ?? operator.database(),
     mutations: operator.mutations,
