@@ -13,7 +13,8 @@ interface ConnectionOptions {
   readonly vfsName: string;
   /** Runs SQLite on behalf of the program that has the connection. */
   readonly run: <Result>(work: () => Result) => Result;
-  readonly connections: Set<number>;
+  /** The open ones, each with a function that closes it. */
+  readonly connections: Map<number, () => void>;
 }
 
 const textIn = ({ buffer, byteOffset, length }: Uint8Array): string =>
@@ -24,7 +25,8 @@ export function openConnection(api: Api, path: string, options: ConnectionOption
   const { capi, wasm } = api;
   // The functions themselves: those of `capi` check every value.
   const raw: Api = wasm.exports;
-  const { run, connections, vfsName } = options;
+  const { connections, vfsName } = options;
+  let isOpen = true;
   // Looked up once: each of them is a property of an object with thousands.
   const { SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB, SQLITE_DONE, SQLITE_ROW } = capi;
 
@@ -46,8 +48,25 @@ export function openConnection(api: Api, path: string, options: ConnectionOption
     capi.sqlite3_close_v2(database);
     throw error;
   }
-  connections.add(database);
+  connections.set(database, close);
   const statements = new Set<number>();
+
+  function run<Result>(work: () => Result): Result {
+    // Code that follows the death of its program in the same turn would use memory that is free.
+    if (!isOpen) throw new Error('the connection is closed');
+    return options.run(work);
+  }
+
+  /** With its statements: a connection that has some stays in memory for ever. */
+  function close(): void {
+    run(() => {
+      for (const statement of statements) capi.sqlite3_finalize(statement);
+      statements.clear();
+      connections.delete(database);
+      capi.sqlite3_close_v2(database);
+    });
+    isOpen = false;
+  }
 
   function exec(sql: string): void {
     run(() => {
@@ -160,16 +179,9 @@ export function openConnection(api: Api, path: string, options: ConnectionOption
     exec,
     prepare,
     get isTransaction() {
-      return raw.sqlite3_get_autocommit(database) === 0;
+      return isOpen && raw.sqlite3_get_autocommit(database) === 0;
     },
     location: () => path,
-    close: () => {
-      run(() => {
-        for (const statement of statements) capi.sqlite3_finalize(statement);
-        statements.clear();
-        connections.delete(database);
-        capi.sqlite3_close_v2(database);
-      });
-    },
+    close,
   };
 }

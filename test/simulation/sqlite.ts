@@ -59,7 +59,7 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
   const { SQLITE_BUSY, SQLITE_SHM_EXCLUSIVE, SQLITE_SHM_UNLOCK } = capi;
   const openFiles = new Map<number, OpenFile>();
   const memories = new Map<SimulatedFile, SharedMemory>();
-  const connections = new Set<number>();
+  const connections = new Map<number, () => void>();
   let chance: () => number = () => 0;
   let opening: { readonly disk: Disk; readonly owner: Owner; readonly busy: () => boolean } | undefined;
   const busyOf = new Map<Owner, () => boolean>();
@@ -321,8 +321,7 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
       capi.sqlite3_randomness(0, 0);
     },
     forgetAll: () => {
-      for (const connection of connections) capi.sqlite3_close_v2(connection);
-      connections.clear();
+      for (const close of connections.values()) close();
       openFiles.clear();
       memories.clear();
       busyOf.clear();
