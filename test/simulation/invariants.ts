@@ -245,14 +245,14 @@ export function createInvariants(world: World): Invariants {
     if (row.kind === 'completed' && row.countedBy === 'engine' && isOne) checkExactly(row, expected, event.id);
   }
 
-  /** Searches with a result are billed: those that the caller got. Where it has left, some may have been on the way. */
-  function checkBilledSearches({ kind, usage: { webSearches } }: SettledRequest, { event, end }: Call): void {
+  /** Searches with a result are billed: those that the caller got. Without an answer to its end, it may have got fewer. */
+  function checkBilledSearches({ kind, usage: { webSearches } }: SettledRequest, { event, end, status }: Call): void {
     const got = received.get(event.id) ?? 0;
     const made = queriesOf(event)
       .flat()
       .reduce((sum, query) => sum + world.search.found(query), 0);
     const isFree = kind !== 'completed' && kind !== 'cancelled';
-    const [least, most] = isFree ? [0, 0] : [got, end() === 'ended' ? got : made];
+    const [least, most] = isFree ? [0, 0] : [got, end() === 'ended' && status() === 200 ? got : made];
     const isInBounds = (webSearches ?? 0) >= least && (webSearches ?? 0) <= most;
     if ((webSearches === undefined) !== (event.search === undefined) || !isInBounds)
       violate('bill', `${webSearches} searches of a request that ${kind}, for ${least} to ${most}`, event.id);
