@@ -119,3 +119,10 @@ export interface WorldPlan {
 }
 
 export const isRequest = (event: WorldEvent): event is RequestEvent => event.kind === 'request';
+
+const faultKinds: ReadonlySet<string> = new Set<FaultEvent['kind']>([
+  ...(['kill', 'restart', 'power-cut', 'pause', 'clock-jump'] as const),
+  ...(['disk', 'locked', 'engine', 'search', 'partition', 'valkey'] as const),
+]);
+
+export const isFault = ({ kind }: WorldEvent): boolean => faultKinds.has(kind);

@@ -1,5 +1,4 @@
 import type { Outcome } from '../../src/core/account.ts';
-import type { RareBranch } from '../../src/store/databases/machine.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import { routeOf } from '../support/route-of.ts';
 import { call, type Call } from './caller.ts';
@@ -13,6 +12,7 @@ import { createOperator } from './operator.ts';
 import { createRoundLog } from './heard-rounds.ts';
 import { createProgram, type Program } from './program.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
+import { createRareBranches } from './rare-branches.ts';
 import { dataFolder, type SimulatedService, startService } from './service.ts';
 import { createSearchProvider } from './search-provider.ts';
 import { createValkey } from './valkey.ts';
@@ -20,20 +20,6 @@ import type { MakeDatabase, WorldDatabase } from './world-database.ts';
 
 /** How soon a supervisor starts a service again that has ended with an error. */
 const restartMs = 1_000;
-
-const faultKinds: ReadonlySet<string> = new Set<FaultEvent['kind']>([
-  ...(['kill', 'restart', 'power-cut', 'pause', 'clock-jump'] as const),
-  ...(['disk', 'locked', 'engine', 'search', 'partition', 'valkey'] as const),
-]);
-
-/** How often a branch is forced, and how long a service may then lack the database. */
-const rareBranches: Readonly<
-  Record<RareBranch | 'connection-lost', { readonly share: number; readonly healMs: number }>
-> = {
-  'commit-unheard': { share: 0.02, healMs: 4_000 },
-  'journal-file-ends': { share: 0.3, healMs: 0 },
-  'connection-lost': { share: 0.002, healMs: 4_000 },
-};
 
 export interface RunningWorld extends World {
   readonly runUntil: (ms: number, check: () => void) => Promise<void>;
@@ -48,8 +34,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   const scheduler: Scheduler = createScheduler(() => database.quiet());
   const { log } = scheduler;
   const chance: Chance = seededChance(seed ^ 0x5eed);
-  const rareChance: Chance = seededChance(seed ^ 0x4a4e);
-  const hasFaults = plan.events.some(({ kind }) => faultKinds.has(kind));
+  const isForced = createRareBranches(plan, { scheduler, disturb });
   /** Faults begin when the world has its accounts. */
   let hasAccounts = false;
   const disk = createDisk();
@@ -87,15 +72,6 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
 
   function disturb(fromMs: number, untilMs: number): void {
     spells.push([fromMs, untilMs]);
-  }
-
-  /** Forces a rare branch of the store, or loses a connection, in worlds with faults. */
-  function isForced(branch: keyof typeof rareBranches): boolean {
-    const { share, healMs } = rareBranches[branch];
-    if (!hasFaults || rareChance() >= share) return false;
-    log.write(`forced ${branch}`);
-    if (healMs > 0) disturb(scheduler.now(), scheduler.now() + healMs);
-    return true;
   }
 
   function start(number: number): void {
