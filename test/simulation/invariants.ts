@@ -3,6 +3,7 @@ import type { SettledRequest } from '../../src/core/settled-request.ts';
 import { listRequests } from '../../src/store/ledger/list-requests.ts';
 import { verifyLedger } from '../../src/store/ledger/verify-ledger.ts';
 import type { Call } from './caller.ts';
+import { billFaults } from './check-bill.ts';
 import { differenceOf } from './check-answer.ts';
 import { couldBeServed } from './check-availability.ts';
 import { placeTriedTwice } from './check-attempts.ts';
@@ -13,7 +14,6 @@ import { canary, queriesOf } from './searches.ts';
 import { answerOfRounds, foundIn, promptSums, searchFaults, sourcesOf, turnFaults } from './check-searches.ts';
 import { readAnswer } from './received-answer.ts';
 import type { ReceivedAnswer } from './received-choice.ts';
-import { prices, searchPrice } from './catalog.ts';
 import { tightBudget, type World } from './world-view.ts';
 
 /** A promise that was not kept. */
@@ -220,54 +220,25 @@ export function createInvariants(world: World): Invariants {
 
   const billed = new Set<string>();
 
-  /** Against the contract: nothing for a failure, at most the whole answer, and exactly its price when it is complete. */
   function checkBill(row: SettledRequest, call: Call): void {
     if (billed.has(row.requestId) || call.end() === 'open') return;
     billed.add(row.requestId);
     const { event } = call;
     const expected = expectedOf(event, undefined);
-    const { promptTokens, completionTokens, cachedTokens = 0, webSearches = 0 } = row.usage;
-    const searches = BigInt(webSearches) * searchPrice;
-    const price = factors.map(
-      (factor) => BigInt(factor) * plainCost({ promptTokens, completionTokens, cachedTokens }) + searches,
-    );
-    checkBilledSearches(row, call);
-    if (row.kind !== 'failed' && row.kind !== 'incomplete' && !price.includes(row.cost))
-      violate('bill', `${row.cost} for ${JSON.stringify(row.usage)}`, event.id);
-    if ((row.kind === 'failed' || row.kind === 'incomplete' || row.kind === 'service-lost') && row.cost !== 0n)
-      violate('bill', `${row.cost} for an answer that ${row.kind}`, event.id);
-    const isOne = event.choices === 1 || row.attempts === 1;
-    if (
-      isOne &&
-      completionTokens > expected.completionTokens + (row.countedBy === 'engine' ? 0 : expected.completionTokens)
-    )
-      violate('bill', `${completionTokens} output tokens of ${expected.completionTokens}`, event.id);
-    if (row.kind === 'completed' && row.countedBy === 'engine' && isOne) checkExactly(row, expected, event.id);
-  }
-
-  /** Searches with a result are billed: those that the caller got. Without an answer to its end, it may have got fewer. */
-  function checkBilledSearches({ kind, usage: { webSearches } }: SettledRequest, { event, end, status }: Call): void {
+    const rounds = world.rounds.of(event.id);
     const got = received.get(event.id) ?? 0;
+    const isWhole = call.end() === 'ended' && call.status() === 200;
     const made = queriesOf(event)
       .flat()
       .reduce((sum, query) => sum + world.search.found(query), 0);
-    const isFree = kind !== 'completed' && kind !== 'cancelled';
-    const [least, most] = isFree ? [0, 0] : [got, end() === 'ended' && status() === 200 ? got : made];
-    const isInBounds = (webSearches ?? 0) >= least && (webSearches ?? 0) <= most;
-    if ((webSearches === undefined) !== (event.search === undefined) || !isInBounds)
-      violate('bill', `${webSearches} searches of a request that ${kind}, for ${least} to ${most}`, event.id);
-  }
-
-  function checkExactly({ usage, requestId }: SettledRequest, expected: ExpectedAnswer, id: number): void {
-    // The prompt of an engine that continues has the delivered output, too, and its size there is an estimate.
-    const isContinued = world.attempts.get(requestId)?.some(({ start }) => start.reason === 'resume') === true;
-    if (usage.completionTokens !== expected.completionTokens)
-      violate('bill', `${usage.completionTokens} output tokens in place of ${expected.completionTokens}`, id);
-    const rounds = world.rounds.of(id);
-    const isExpected =
-      rounds.length === 0 ? usage.promptTokens === expected.promptTokens : promptSums(rounds).has(usage.promptTokens);
-    if (!isContinued && !isExpected)
-      violate('bill', `${usage.promptTokens} prompt tokens in place of ${expected.promptTokens}`, id);
+    const faults = billFaults(row, {
+      event,
+      completionTokens: expected.completionTokens,
+      promptTokens: rounds.length === 0 ? new Set([expected.promptTokens]) : promptSums(rounds),
+      isContinued: world.attempts.get(row.requestId)?.some(({ start }) => start.reason === 'resume') === true,
+      searches: { got, made: isWhole ? got : made },
+    });
+    for (const fault of faults) violate('bill', fault, event.id);
   }
 
   let byNumber = new Map<number, Call>();
@@ -328,21 +299,4 @@ export function createInvariants(world: World): Invariants {
     checkBooks,
     checkRest,
   };
-}
-
-/** The factors of prices that a catalog of a world may have. */
-const factors = [1, 2, 3];
-
-/** The contract's price, told once more. */
-function plainCost(usage: {
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly cachedTokens: number;
-}): bigint {
-  const uncached = usage.promptTokens - usage.cachedTokens;
-  return (
-    BigInt(uncached) * prices.prompt +
-    BigInt(usage.cachedTokens) * prices.inputCacheRead +
-    BigInt(usage.completionTokens) * prices.completion
-  );
 }

@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest';
+import { type BilledRow, billFaults, type Served } from './check-bill.ts';
+import { prices, searchPrice } from './catalog.ts';
+
+const tokens = prices.prompt * 100n + prices.completion * 10n;
+const usage = { promptTokens: 100, completionTokens: 10 };
+const searched = { ...usage, webSearches: 2 };
+const row = (fields: Partial<BilledRow> = {}): BilledRow => ({
+  ...{ kind: 'completed', usage, cost: tokens, countedBy: 'engine', attempts: 1 },
+  ...fields,
+});
+const served = (fields: Partial<Served> = {}): Served => ({
+  ...{ event: { choices: 1, maxTokens: undefined, search: undefined } },
+  ...{ completionTokens: 10, promptTokens: new Set([100]), isContinued: false, searches: { got: 0, made: 0 } },
+  ...fields,
+});
+const search = { rounds: [2], outcome: 'found', maxUses: undefined, struckRound: 0 } as const;
+const searching = (got: number, made: number): Served =>
+  served({ event: { choices: 1, maxTokens: undefined, search }, searches: { got, made } });
+const capped = served({ event: { choices: 1, maxTokens: 9, search: undefined }, completionTokens: 12 });
+
+it.each([
+  ['the price of a whole answer', row(), served(), undefined],
+  ['three times as much, after a change of prices', row({ cost: 3n * tokens }), served(), undefined],
+  ['a little more', row({ cost: tokens + 1n }), served(), `${tokens + 1n} for {`],
+  ['anything for a failure', row({ kind: 'failed', cost: tokens }), served(), 'for an answer that failed'],
+  ['nothing for a failure', row({ kind: 'failed', cost: 0n }), served(), undefined],
+  ['a part of an answer as the whole', row(), served({ completionTokens: 12 }), '10 output tokens in place of 12'],
+  ['more than the answer', row(), served({ completionTokens: 9 }), '10 output tokens of 9'],
+  ['more than the cap', row({ kind: 'interrupted' }), capped, 'past the cap of 9'],
+  ['an estimate above the cap', row({ countedBy: 'estimate' }), capped, undefined],
+  ['another prompt', row(), served({ promptTokens: new Set([98, 99]) }), '100 prompt tokens in place of 98 or 99'],
+  ['another prompt, continued', row(), served({ promptTokens: new Set([98]), isContinued: true }), undefined],
+  ['two searches', row({ usage: searched, cost: tokens + 2n * searchPrice }), searching(2, 2), undefined],
+  ['two searches at three prices', row({ usage: searched, cost: tokens + 3n * searchPrice }), searching(2, 2), 'for {'],
+  ['one search too many', row({ usage: searched, cost: tokens + 2n * searchPrice }), searching(1, 1), 'for 1 to 1'],
+  [
+    'a search on its way to a caller that has left',
+    row({ kind: 'cancelled', usage: searched, cost: tokens + 2n * searchPrice }),
+    searching(1, 2),
+    undefined,
+  ],
+  [
+    'searches of an answer that broke off',
+    row({ kind: 'interrupted', usage: searched, cost: tokens + 2n * searchPrice }),
+    searching(2, 2),
+    'for 0 to 0',
+  ],
+  ['no count of searches', row(), searching(0, 0), 'undefined searches'],
+] as const)('judges a bill of %s', (_, bill, answer, fault) => {
+  const faults = billFaults(bill, answer);
+  expect(faults.some((each) => fault === undefined || each.includes(fault))).toBe(fault !== undefined);
+});

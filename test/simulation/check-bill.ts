@@ -1,0 +1,78 @@
+import type { SettledRequest } from '../../src/core/settled-request.ts';
+import { prices, searchPrice } from './catalog.ts';
+import type { RequestEvent } from './events.ts';
+
+/** A row, as far as it is a bill. */
+export type BilledRow = Pick<SettledRequest, 'kind' | 'usage' | 'cost' | 'countedBy' | 'attempts'>;
+
+/** What a bill is compared with. */
+export interface Served {
+  readonly event: Pick<RequestEvent, 'choices' | 'maxTokens' | 'search'>;
+  /** Output tokens of the whole answer. */
+  readonly completionTokens: number;
+  /** The sizes that the prompts of all calls of the model can have together. */
+  readonly promptTokens: ReadonlySet<number>;
+  /** Whether an engine has continued what another one began. */
+  readonly isContinued: boolean;
+  /** Searches with a result: that the caller got, and that the provider made. They differ where an answer has not reached its caller whole. */
+  readonly searches: { readonly got: number; readonly made: number };
+}
+
+/** The factors of prices that a catalog of a world may have. */
+const factors = [1, 2, 3];
+
+const isFree = ({ kind }: BilledRow): boolean => kind === 'failed' || kind === 'incomplete' || kind === 'service-lost';
+
+/**
+ * What is wrong with a bill, by the contract: nothing for a failure, at most the whole answer, and exactly its price
+ * when it is complete.
+ */
+export function billFaults(row: BilledRow, served: Served): readonly string[] {
+  const { kind, usage, cost, countedBy } = row;
+  const { completionTokens, webSearches = 0 } = usage;
+  const { event } = served;
+  const faults: string[] = [];
+  const searched = BigInt(webSearches) * searchPrice;
+  const isPrice = factors.some((factor) => BigInt(factor) * tokenCost(usage) + searched === cost);
+  if (kind !== 'failed' && kind !== 'incomplete' && !isPrice) faults.push(`${cost} for ${JSON.stringify(usage)}`);
+  if (isFree(row) && cost !== 0n) faults.push(`${cost} for an answer that ${kind}`);
+  faults.push(...searchedFaults(row, served));
+  const isOne = event.choices === 1 || row.attempts === 1;
+  const most = served.completionTokens * (countedBy === 'engine' ? 1 : 2);
+  if (isOne && completionTokens > most) faults.push(`${completionTokens} output tokens of ${served.completionTokens}`);
+  if (countedBy !== 'engine' || !isOne) return faults;
+  // The cap is for all calls of the model together.
+  const cap = (event.maxTokens ?? Infinity) * event.choices;
+  if (completionTokens > cap) faults.push(`${completionTokens} output tokens past the cap of ${cap}`);
+  return kind === 'completed' ? [...faults, ...exactly(row, served)] : faults;
+}
+
+/** Searches with a result are billed, except in an answer that broke off. */
+function searchedFaults({ kind, usage }: BilledRow, { event, searches }: Served): readonly string[] {
+  const { webSearches } = usage;
+  const isBilled = kind === 'completed' || kind === 'cancelled';
+  const [least, most] = isBilled ? [searches.got, searches.made] : [0, 0];
+  if ((webSearches === undefined) !== (event.search === undefined)) return [`${webSearches} searches`];
+  return (webSearches ?? 0) >= least && (webSearches ?? 0) <= most
+    ? []
+    : [`${webSearches} searches of a request that ${kind}, for ${least} to ${most}`];
+}
+
+function exactly({ usage }: BilledRow, { completionTokens, promptTokens, isContinued }: Served): readonly string[] {
+  const faults: string[] = [];
+  if (usage.completionTokens !== completionTokens)
+    faults.push(`${usage.completionTokens} output tokens in place of ${completionTokens}`);
+  // The prompt of an engine that continues has the delivered output, too, and its size there is an estimate.
+  if (!isContinued && !promptTokens.has(usage.promptTokens))
+    faults.push(`${usage.promptTokens} prompt tokens in place of ${[...promptTokens].join(' or ')}`);
+  return faults;
+}
+
+/** The contract's price of tokens, told once more. */
+function tokenCost({ promptTokens, cachedTokens = 0, completionTokens }: BilledRow['usage']): bigint {
+  return (
+    BigInt(promptTokens - cachedTokens) * prices.prompt +
+    BigInt(cachedTokens) * prices.inputCacheRead +
+    BigInt(completionTokens) * prices.completion
+  );
+}
