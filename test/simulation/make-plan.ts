@@ -15,6 +15,8 @@ const places = ['before-headers', 'after-headers', 1, 2, 3, 5, 8, 13, 1000] as c
 const statuses = [429, 500, 502, 503, 529] as const;
 const searchTroubles = ['slow', 'fails', 'refuses', 'silent'] as const;
 const engineNames = ['a1', 'a2', 'b1'] as const;
+/** How often the trouble of a request is that of all engines. */
+const everywhereShare = 0.12;
 
 /** Random requests of which one is chosen while pairs of values are missing, and the most that are drawn to find one of them. */
 const candidates = 24;
@@ -50,7 +52,8 @@ function directiveOf(chance: Chance): BehaviourInput | undefined {
   const usage = one(dimensions.usage, chance);
   const counted: BehaviourInput =
     usage === 'absent' ? { usage: 'absent' } : usage === 'running' ? { usageWhere: 'every-chunk' } : {};
-  const on = [pick(engineNames, chance)];
+  // Where no engine can continue, the answer breaks off.
+  const on = chance() < everywhereShare ? engineNames : [pick(engineNames, chance)];
   switch (trouble) {
     case 'none':
       return counted;

@@ -18,6 +18,7 @@ function valuesOf(event: RequestEvent): readonly string[] {
     `${event.choices} choices`,
     `trouble ${trouble ?? (directive.firstTokenDelayMs === undefined ? 'none' : 'slow')}`,
     `at ${place}`,
+    (directive.on?.length ?? 1) > 1 ? 'all engines' : 'one engine',
     `usage ${usage ?? usageWhere ?? 'once'}`,
     // The second key of the first two workspaces has a budget, and the last workspace hardly any money.
     event.key === 4 || event.key === 5 ? 'poor' : event.key < 4 && event.key % 2 === 1 ? 'budget' : 'rich',
