@@ -94,6 +94,8 @@ export function createInvariants(world: World): Invariants {
         else told.set(answer.id, { cost, request: event.id });
       }
     }
+    if (event.surface === 'responses' && !world.plan.responses && ![404, undefined].includes(call.status()))
+      violate('surface', `status ${call.status()} where it is off`, event.id);
     checkStopped(call, isSuccess);
     checkFailure(call, answer);
   }
