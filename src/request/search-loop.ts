@@ -121,8 +121,10 @@ export function runSearchLoop(
     if ('route' in end && end.route !== undefined) lastRoute = end.route;
     if (end.kind === 'completed') isContinued ||= end.isContinued;
     // The held text is sent even if the answer broke off, because the caller pays for all text that has arrived.
-    const rest = end.kind === 'cancelled' ? [] : collector.flush();
-    if (rest.length > 0) deliver(rest);
+    if (end.kind !== 'cancelled') {
+      const rest = end.kind === 'completed' ? collector.flush() : collector.breakOff();
+      if (rest.length > 0) deliver(rest);
+    }
     return { end, said: collector.output() };
   }
 

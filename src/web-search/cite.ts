@@ -7,6 +7,8 @@ export interface Citer {
   readonly push: (event: TextEvent) => readonly TextEvent[];
   /** Returns all text that was held back. The machine can then be used for another text. */
   readonly flush: () => readonly TextEvent[];
+  /** As `flush`, for a text that has broken off: a mark that has only begun is left out, with the blank before it. */
+  readonly breakOff: () => readonly TextEvent[];
 }
 
 /** Most text that is held back, UTF-16 units. A sentence is shorter. */
@@ -141,6 +143,10 @@ export function createCiter(options: {
       return drain(false);
     },
     flush: () => drain(true),
+    breakOff: () => {
+      held.text = held.text.slice(0, unfinishedMark(held.text)).trimEnd();
+      return drain(true);
+    },
   };
 }
 

@@ -51,6 +51,18 @@ describe('one round', () => {
     expect(round.output()).toMatchObject({ text: 'It is [cite:1]. And', reasoning: 'So.', finish: undefined });
   });
 
+  it.each([
+    ['no mark', 'One. Two', 'One. Two'],
+    ['a bracket', 'It is [', 'It is'],
+    ['a part of a mark', 'It is [cite:1', 'It is'],
+    ['the blank before a mark', 'It is ', 'It is'],
+    ['a whole mark', 'It is [cite:1]', 'It is'],
+  ])('returns the text of a round that broke off without the beginning of a mark: %s', (_, said, expected) => {
+    const round = collectRound({ citer: citer(), searches: true });
+    const events = [...round.push([text(said)]), ...round.breakOff()];
+    expect(events.map((event) => ('text' in event ? event.text : '')).join('')).toBe(expected);
+  });
+
   it('returns held-back text before whatever follows it', () => {
     const round = collectRound({ citer: citer(), searches: true });
     const types = round.push([text('One'), thought('t'), text('Two'), start(0, 'f'), text('Three'), finish]);

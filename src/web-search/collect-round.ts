@@ -28,6 +28,8 @@ interface RoundCollector {
   readonly push: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
   /** Returns text that was held back. */
   readonly flush: () => readonly AnswerEvent[];
+  /** Returns the held-back text of a round that has broken off, without a mark that has only begun. */
+  readonly breakOff: () => readonly AnswerEvent[];
   readonly output: () => RoundOutput;
 }
 
@@ -85,6 +87,7 @@ export function collectRound(options: {
   return {
     push: (events) => events.flatMap(take),
     flush,
+    breakOff: () => citer?.breakOff() ?? [],
     output: () => ({ ...written, searches: [...searches.values()], callsCaller: callers.size > 0, finish }),
   };
 }
