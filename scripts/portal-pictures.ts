@@ -1,85 +1,155 @@
-// Takes the picture of the portal's usage in docs/portal.md: `node scripts/portal-pictures.ts`. The month in it is made up and ends
-// today; the same day gives the same picture.
+// Takes the pictures of the portal in docs/pictures: `npm run pictures`. A gateway as `npm start` starts it, on a ledger of
+// 45 days of a few teams, in a real Chromium.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
-import type { Outcome } from '../src/core/account.ts';
-import { parseUsd } from '../src/core/money.ts';
+import { chromium, type Page } from 'playwright-core';
+import type { SettledRequest } from '../src/core/settled-request.ts';
 import { createKey } from '../src/store/accounts/keys.ts';
+import { createWorkspace } from '../src/store/accounts/workspaces.ts';
+import { databaseLocation } from '../src/store/databases/database-location.ts';
 import { openDatabase } from '../src/store/databases/open-database.ts';
 import { settleBatch } from '../src/store/ledger/settle-batch.ts';
-import { createWorkspace } from '../src/store/accounts/workspaces.ts';
-import { chanceFrom } from '../test/support/chance.ts';
+import { type Chance, seededChance } from '../test/programmable-engine/chance.ts';
 import { findOrInstall } from '../test/support/debian-package.ts';
-import { start } from '../test/support/start.ts';
+import { chat, start } from '../test/support/start.ts';
 
-const dayMs = 24 * 3_600_000;
-const days = 30;
-/** Billionths of a USD per token of prompt and output, share of the requests, and what the first token usually takes. */
-const models = [
-  { id: 'qwen/qwen3-235b-a22b', prompt: 220n, output: 880n, share: 0.3, firstMs: 310 },
-  { id: 'deepseek/deepseek-v3.1', prompt: 270n, output: 1_100n, share: 0.22, firstMs: 420 },
-  { id: 'moonshotai/kimi-k2', prompt: 600n, output: 2_500n, share: 0.08, firstMs: 560 },
-  { id: 'openai/gpt-oss-120b', prompt: 100n, output: 500n, share: 0.25, firstMs: 190 },
-  { id: 'qwen/qwen3-8b', prompt: 40n, output: 160n, share: 0.15, firstMs: 120 },
-] as const;
-const chance = chanceFrom(17);
-
-function requestOf(owner: Pick<Outcome, 'workspaceId' | 'keyId'>, number: number, startedAt: number): Outcome {
-  const thrown = chance.next();
-  let below = 0;
-  const model = models.find(({ share }) => (below += share) > thrown) ?? models[0];
-  const promptTokens = 400 + chance.below(6_000);
-  const completionTokens = 80 + chance.below(900);
-  const firstTokenMs = Math.round(model.firstMs * (0.6 + chance.next() + (chance.is(0.06) ? 4 * chance.next() : 0)));
-  return {
-    ...{ ...owner, requestId: `picture-${number}`, correlationId: `picture-${number}`, modelId: model.id },
-    ...{ surface: 'chat', stream: true, kind: 'completed', countedBy: 'engine', attempts: 1 },
-    usage: { promptTokens, completionTokens, cachedTokens: chance.below(promptTokens) },
-    cost: (BigInt(promptTokens) * model.prompt + BigInt(completionTokens) * model.output) * 1_000n,
-    ...{ startedAt, firstTokenMs, durationMs: firstTokenMs + completionTokens * 12 },
-  };
+interface Team {
+  readonly name: string;
+  /** USD. */
+  readonly credit: number;
+  readonly keys: readonly { readonly name: string; readonly budget?: number; readonly perDay: number }[];
 }
 
-/** A month of a team: more on working days, and more each week. */
-async function fill(file: string): Promise<void> {
-  const database = await openDatabase({ kind: 'sqlite', file }, { missing: 'create', user: 'operator' });
+const teams: readonly Team[] = [
+  {
+    ...{ name: 'search', credit: 900 },
+    keys: [
+      { name: 'ranking, production', budget: 400, perDay: 130 },
+      { name: 'notebooks', budget: 40, perDay: 12 },
+    ],
+  },
+  {
+    ...{ name: 'support', credit: 400 },
+    keys: [
+      { name: 'assistant', budget: 250, perDay: 80 },
+      { name: 'evaluation', perDay: 9 },
+    ],
+  },
+  { name: 'research', credit: 150, keys: [{ name: 'experiments', budget: 120, perDay: 25 }] },
+];
+/** With the price of a thousand tokens, USD. */
+const models = [
+  ['qwen/qwen3-32b', 0.6],
+  ['deepseek/deepseek-v3', 0.9],
+  ['qwen/qwen3-8b', 0.2],
+  ['mistral/small-3', 0.3],
+] as const;
+
+const dayMs = 86_400_000;
+const days = 45;
+const usd = 1_000_000_000_000;
+
+/** Settles what the teams asked for. The same seed gives the same figures of each day. */
+async function fill(file: string, chance: Chance): Promise<void> {
+  const database = await openDatabase(databaseLocation({ url: `sqlite:${file}` }), {
+    missing: 'create',
+    user: 'operator',
+  });
   const { queries } = database;
-  const by = { actor: { kind: 'command-line', name: 'picture' }, now: Date.now() } as const;
-  const credit = parseUsd('250') ?? 0n;
-  const { id: workspaceId } = await createWorkspace(queries, { name: 'web', credit, maxInFlight: 64 }, by);
-  const { key } = await createKey(queries, { workspace: 'web', rate: 10, burst: 10, name: 'Web site' }, by);
   const today = Math.floor(Date.now() / dayMs) * dayMs;
-  let number = 0;
-  for (let day = 1; day <= days; day += 1) {
-    const from = today - (days - day) * dayMs;
-    const isWeekend = [0, 6].includes(new Date(from).getUTCDay());
-    const count = Math.round((500 + day * 14) * (isWeekend ? 0.35 : 1) * (0.85 + 0.3 * chance.next()));
-    const length = Math.min(dayMs, Date.now() - from);
-    const rows = Array.from({ length: Math.ceil((count * length) / dayMs) }, () =>
-      requestOf({ workspaceId, keyId: key.id }, (number += 1), from + chance.below(length)),
-    );
-    await settleBatch(database, rows);
+  const by = { actor: { kind: 'command-line', name: 'ada' }, now: today - days * dayMs } as const;
+  for (const { name, credit, keys } of teams) {
+    const made = await createWorkspace(queries, { name, credit: BigInt(credit * usd), maxInFlight: 256 }, by);
+    for (const { name: keyName, budget, perDay } of keys) {
+      const limit = budget === undefined ? {} : { budget: { limit: BigInt(budget * usd), period: 'month' as const } };
+      const { key } = await createKey(queries, { workspace: name, name: keyName, rate: 50, burst: 100, ...limit }, by);
+      for (let day = days; day >= 0; day -= 1) {
+        const from = today - day * dayMs;
+        // Less at the weekend.
+        const share = [0, 6].includes(new Date(from).getUTCDay()) ? 0.35 : 0.8 + 0.4 * chance();
+        const count = Math.round(perDay * share);
+        const rows = Array.from({ length: count }, () =>
+          request({ workspaceId: made.id, keyId: key.id }, from, chance),
+        );
+        await settleBatch(
+          database,
+          rows.filter(({ startedAt }) => startedAt < Date.now() - 60_000),
+        );
+      }
+    }
   }
   await database.close();
 }
 
+function request(of: Pick<SettledRequest, 'workspaceId' | 'keyId'>, from: number, chance: Chance): SettledRequest {
+  // Most of the day's work is between eight and eighteen.
+  const startedAt = Math.floor(from + (chance() < 0.8 ? 8 + 10 * chance() : 24 * chance()) * 3_600_000);
+  const id = Buffer.alloc(16, 0);
+  id.writeUIntBE(startedAt, 0, 6);
+  for (let at = 6; at < 16; at += 1) id[at] = Math.floor(chance() * 256);
+  const [modelId, price] = models[Math.floor(chance() ** 1.6 * models.length)] ?? models[0];
+  const promptTokens = 400 + Math.floor(6_000 * chance() ** 2);
+  const completionTokens = 60 + Math.floor(900 * chance() ** 2);
+  const kind = chance() < 0.985 ? 'completed' : chance() < 0.5 ? 'cancelled' : 'failed';
+  const cost =
+    kind === 'failed' ? 0n : BigInt(Math.round(((promptTokens + 3 * completionTokens) / 1000) * price * usd) / 10);
+  return {
+    ...of,
+    ...{ requestId: `chatcmpl-${id.toString('base64url')}`, correlationId: `trace-${startedAt}`, modelId },
+    ...{
+      routeId: `${modelId}@vllm-a`,
+      surface: 'chat',
+      stream: true,
+      kind,
+      countedBy: 'engine',
+      attempts: 1,
+      routes: 1,
+    },
+    usage: { promptTokens, completionTokens, cachedTokens: Math.floor(promptTokens * 0.6 * chance()) },
+    ...{ cost, startedAt, firstTokenMs: 90 + Math.floor(600 * chance() ** 2), durationMs: 900 + completionTokens * 14 },
+  };
+}
+
+interface Picture {
+  readonly name: string;
+  readonly path: string;
+  readonly prepare?: (page: Page) => Promise<void>;
+}
+
+const pictures: readonly Picture[] = [
+  { name: 'portal-overview', path: '/' },
+  { name: 'portal-usage', path: '/usage?range=30d' },
+  { name: 'portal-keys', path: '/keys' },
+  {
+    ...{ name: 'portal-request', path: '/requests' },
+    prepare: async (page) => {
+      await page.getByRole('rowheader').getByRole('link').first().click();
+      await page.getByText('Correlation id').waitFor();
+    },
+  },
+];
+
 const data = mkdtempSync(join(tmpdir(), 'weir-pictures-'));
 await using stack = new AsyncDisposableStack();
 stack.defer(() => rmSync(data, { recursive: true, force: true }));
-await fill(join(data, 'weir.db'));
+await fill(join(data, 'weir.db'), seededChance(7));
 const gateway = await start([], { data, portal: true, env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0' } });
 stack.defer(async () => void (await gateway.stop()));
-const [, address = '', hash = ''] = /^portal: +(\S+?)\/(#token=\S+)$/m.exec(gateway.stdout()) ?? [];
-const executablePath = await findOrInstall({ program: 'chromium', package: 'chromium' });
-const browser = await chromium.launch({ executablePath });
-stack.defer(() => browser.close());
-const context = await browser.newContext({
-  ...{ baseURL: address, viewport: { width: 1280, height: 800 }, colorScheme: 'light', locale: 'en-US' },
+const [, portal = '', token = ''] = /^portal: +(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
+await (await chat(gateway, { stream: true })).text();
+const browser = await chromium.launch({
+  executablePath: await findOrInstall({ program: 'chromium', package: 'chromium' }),
 });
-const page = await context.newPage();
-await page.goto(`/usage?range=30d&workspace=web${hash}`);
-await page.locator('canvas').nth(3).waitFor();
-await page.evaluate('document.fonts.ready');
-await page.screenshot({ path: join(import.meta.dirname, '..', 'docs', 'pictures', 'portal-usage.png') });
+stack.defer(() => browser.close());
+const page = await browser.newPage({ baseURL: portal, viewport: { width: 1280, height: 800 }, locale: 'en-GB' });
+await page.goto(`/#token=${token}`);
+await page.getByRole('heading', { level: 1 }).waitFor();
+for (const { name, path, prepare } of pictures) {
+  await page.goto(path, { waitUntil: 'networkidle' });
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForFunction("document.querySelector('[aria-label=Loading]') === null");
+  await prepare?.(page);
+  await page.screenshot({ path: join(import.meta.dirname, '..', 'docs', 'pictures', `${name}.png`) });
+  console.log(`docs/pictures/${name}.png`);
+}
