@@ -65,10 +65,11 @@ export default defineConfig({
         test: {
           name: 'envoy',
           include: ['test/envoy/**/*.test.ts'],
-          exclude: [...marked.alone, 'test/envoy/support/**'],
+          exclude: [...marked.alone, ...marked.waits, 'test/envoy/support/**'],
           ...withProcesses,
         },
       },
+      { test: { name: 'envoy-waits', include: [...marked.waits], ...withProcesses } },
       { test: { name: 'envoy-alone', include: [...marked.alone], ...withProcesses, fileParallelism: false } },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
       {

@@ -1,4 +1,4 @@
-// @suite long
+// @suite waits
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';

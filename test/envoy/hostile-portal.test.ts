@@ -1,4 +1,4 @@
-// @suite long
+// @suite waits
 import { expect, test } from 'vitest';
 import {
   liveNeighbours,

@@ -1,4 +1,4 @@
-// @suite long
+// @suite waits long
 import { afterEach, expect, test } from 'vitest';
 import { runWeir } from '../support/run-weir.ts';
 import { allGone, chat, removeStarts, start, type Started } from '../support/start.ts';

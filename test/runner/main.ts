@@ -81,27 +81,64 @@ async function runCommand(name: string, command: readonly string[]): Promise<Tal
  */
 const mostTriedAgain = 3;
 
+/** Files at once of those that wait most of their time. */
+const besideWorkers = 2;
+
 /** How long each build took, seconds. */
 const buildSeconds = new Map<Build, string>();
 
 /** The errors of all suites, repeated at the end. */
 const errors: string[] = [];
 
-async function runVitest(suites: readonly Suite[]): Promise<Tally> {
+interface VitestRun {
+  readonly title: string;
+  readonly projects: readonly string[];
+  /** Files at once. */
+  readonly workers: number;
+  /** Where its output goes while another run prints. */
+  readonly logFile?: string;
+}
+
+/** The runs of some suites. They begin together. */
+function runsOf(suites: readonly Suite[]): readonly VitestRun[] {
   const title = suites.map(({ name }) => name).join('-');
-  const projects = suites.flatMap(({ name, projects: several = [name] }) =>
-    several.flatMap((one) => ['--project', one]),
-  );
+  const projects = suites.flatMap(({ name, projects: several = [name] }) => several);
+  const beside = suites.flatMap(({ beside: several = [] }) => several);
   // One more than there are cores where most files wait for other programs: with two more, two cores are short for what may not wait.
   const atOnce = title === 'unit' ? availableParallelism() : availableParallelism() + 1;
-  const workers = process.env['WEIR_TEST_WORKERS'] ?? String(Math.min(4, atOnce));
-  const first = await vitest(title, [...projects, '--maxWorkers', workers]);
+  const workers = Number(process.env['WEIR_TEST_WORKERS'] ?? Math.min(4, atOnce));
+  const waiting = { title: `${title}-waits`, projects: beside, workers: besideWorkers };
+  const all: readonly VitestRun[] = [
+    { title, projects, workers },
+    { ...waiting, logFile: join(reports, `${waiting.title}.log`) },
+  ];
+  return all.filter((run) => run.projects.length > 0);
+}
+
+async function runSuites(suites: readonly Suite[]): Promise<Tally> {
+  const runs = await Promise.all(
+    runsOf(suites).map(async (run) => {
+      const { title, workers, logFile } = run;
+      const first = await vitest(title, [...projectsOf(run), '--maxWorkers', String(workers)], logFile);
+      if (logFile !== undefined) say(`\n${title}:\n${readFileSync(logFile, 'utf8')}`);
+      return { run, first };
+    }),
+  );
+  let sum = nothing;
+  for (const { run, first } of runs) sum = add(sum, await judge(run, first));
+  return sum;
+}
+
+const projectsOf = ({ projects }: VitestRun): readonly string[] => projects.flatMap((name) => ['--project', name]);
+
+async function judge(run: VitestRun, first: VitestEnd): Promise<Tally> {
+  const { title } = run;
   const failed = failedFiles(first.report);
   const isTriedAgain = first.code === 1 && failed.length > 0 && failed.length <= mostTriedAgain;
   let { report, code, leftBehind } = first;
   if (isTriedAgain) {
     say(`\nOnce more, alone: ${failed.map((file) => relative(root, file)).join(', ')}`);
-    const second = await vitest(`${title}-again`, [...projects, '--maxWorkers', '1', ...failed]);
+    const second = await vitest(`${title}-again`, [...projectsOf(run), '--maxWorkers', '1', ...failed]);
     const both = withSecondTries(first.report, second.report);
     if (both !== undefined) ({ report, code } = { report: both, code: second.code });
     leftBehind = [...leftBehind, ...second.leftBehind];
@@ -114,13 +151,16 @@ async function runVitest(suites: readonly Suite[]): Promise<Tally> {
   return add(tally, oneFailed);
 }
 
+type VitestEnd = GroupEnd & { readonly report: unknown };
+
 /** One run of vitest with its report, undefined where it left none. */
-async function vitest(title: string, parameters: readonly string[]): Promise<GroupEnd & { readonly report: unknown }> {
+async function vitest(title: string, parameters: readonly string[], logFile?: string): Promise<VitestEnd> {
   const reportFile = join(reports, `${title}.json`);
   rmSync(reportFile, { force: true });
   const command = ['vitest', 'run', ...parameters];
   command.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', reportFile);
-  const end = await runGroup({ command, limits: limits.vitest, environment, signal });
+  const output = logFile === undefined ? {} : { logFile };
+  const end = await runGroup({ command, limits: limits.vitest, environment, signal, ...output });
   return { ...end, report: readJson(reportFile) };
 }
 
@@ -166,7 +206,7 @@ async function main(steps: readonly Step[]): Promise<Tally> {
       }
       suites = suites.filter(({ needs }) => needs === undefined || !failed.includes(needs));
     }
-    if (suites.length > 0) await count(suites.map(({ name }) => name).join(', '), () => runVitest(suites));
+    if (suites.length > 0) await count(suites.map(({ name }) => name).join(', '), () => runSuites(suites));
   }
   for (const name of needed) {
     const built = (await builds).includes(name) ? oneFailed : onePassed;

@@ -13,6 +13,8 @@ export interface Suite {
   readonly kind: 'suite';
   readonly name: string;
   readonly projects?: readonly string[];
+  /** Projects whose files wait most of their time. They run beside the others, in a run of vitest of their own. */
+  readonly beside?: readonly string[];
   readonly needs?: Build;
   /** Starts real programs, which need the cores. */
   readonly withProcesses?: true;
@@ -35,7 +37,7 @@ const withProcesses = true;
 
 /** Suites with real processes. Those of one list share a run of vitest; what waits for a long build comes last. */
 const runs: readonly (readonly Suite[])[] = [
-  [{ kind: 'suite', name: 'envoy', projects: ['envoy', 'envoy-alone'], withProcesses }],
+  [{ kind: 'suite', name: 'envoy', projects: ['envoy', 'envoy-alone'], beside: ['envoy-waits'], withProcesses }],
   [
     { kind: 'suite', name: 'house', withProcesses },
     { kind: 'suite', name: 'stores', withProcesses },

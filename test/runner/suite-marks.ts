@@ -5,12 +5,14 @@ import { join } from 'node:path';
  * What the first line of a test file may declare: `// @suite apart long`. Each mark stands with the files that may have it.
  * - `apart`: it measures its process (memory, event loop, threads, time) or changes it (variables, modules), so it has a process of its own.
  * - `alone`: it measures time or memory under load, or its gateway must find its ports free again. Such files run one by one, last.
+ * - `waits`: it takes long, and hardly any processor time: it waits for limits of time. Such files run beside the others.
  * - `both-databases`: the unit suite runs it on SQLite, and the suite `stores` once more on PostgreSQL.
  * - `long`: it takes half a minute, or ten seconds as a unit test, and starts before the others, so that no worker ends with one.
  */
 const places = {
   apart: /^src\//,
   alone: /^test\/envoy\//,
+  waits: /^test\/envoy\//,
   'both-databases': /^src\//,
   long: /^/,
 } as const;
@@ -33,7 +35,7 @@ export class SuiteMarkError extends Error {
 
 /** Reads the first line of every test file below the root. Throws a SuiteMarkError. */
 export function readSuiteMarks(root: string): SuiteMarks {
-  const marked: Record<SuiteMark, string[]> = { apart: [], alone: [], 'both-databases': [], long: [] };
+  const marked: Record<SuiteMark, string[]> = { apart: [], alone: [], waits: [], 'both-databases': [], long: [] };
   for (const file of globSync('{src,examples,bench,test}/**/*.test.ts', { cwd: root }).toSorted()) {
     for (const mark of marksIn(file, firstLineOf(join(root, file)))) marked[mark].push(file);
   }
