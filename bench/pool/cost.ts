@@ -50,7 +50,9 @@ export function costTable(): string {
     const name = among[number % among.length]?.name ?? '';
     const attempt = pool.begin(now, { name, prompt, stream: true });
     // The last attempt of each endpoint is still under way.
-    if (number < known.length - among.length) attempt.completed(now + 100, 50);
+    if (number >= known.length - among.length) continue;
+    attempt.first(now + 80);
+    attempt.completed(now + 100, 50);
   }
   const picks = microseconds((run) => pool.pick(now + run, { prompt: promptAt(run), among, turn: chance.next() }));
   const digests = microseconds((run) => promptOf(prompts[run % prompts.length] ?? ''));

@@ -13,11 +13,8 @@ import { createSpeed } from './speed.ts';
  * its engine reports.
  */
 export interface EndpointKnowledge {
-  /**
-   * Predicts what a prompt would cost at the endpoint. `isOwner`: all replicas send prompts with this beginning to the endpoint, so that
-   * it counts as the holder of the whole prompt.
-   */
-  readonly outlook: (now: number, prompt: PoolPrompt, options: { readonly isOwner: boolean }) => Outlook;
+  /** Predicts what a prompt would cost at the endpoint. */
+  readonly outlook: (now: number, prompt: PoolPrompt, options: OutlookOptions) => Outlook;
   /** Whether no attempt is under way, as far as is known. */
   readonly isIdle: (now: number) => boolean;
   /** Whether requests of other traffic wait, by a report of the engine that is not old. */
@@ -34,6 +31,13 @@ export interface EndpointKnowledge {
   readonly sentByOther: (prompt: PoolPrompt) => number;
   /** The engine is asked for its load. Call the returned function when it has answered. */
   readonly asked: (now: number) => (now: number, load: EngineLoad) => void;
+}
+
+export interface OutlookOptions {
+  /** All replicas send prompts with this beginning to the endpoint, so that it counts as the holder of the whole prompt. */
+  readonly isOwner: boolean;
+  /** See `AnswerKnowledge`. */
+  readonly slowerEachMs: number;
 }
 
 /** An attempt, as the knowledge of its endpoint follows it. */
@@ -122,8 +126,11 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
   let isMeasured = false;
 
   /** A request of other traffic that waits counts like a usual prompt of Weir. */
-  const aheadTokens = (now: number): number =>
-    own.aheadTokens + ofOthers.aheadTokens + traffic.at(now).waiting * usualTokens.mean(now, assumedTokens);
+  function aheadTokens(now: number): number {
+    const known = own.aheadTokens + ofOthers.aheadTokens;
+    const { waiting: queued } = traffic.at(now);
+    return queued === 0 ? known : known + queued * usualTokens.mean(now, assumedTokens);
+  }
   const knownUnderWay = (): number => own.underWay + ofOthers.underWay;
   function underWay(now: number): number {
     const { running, waiting: queued } = traffic.at(now);
@@ -169,16 +176,18 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
   const ownTokensOf = (prompt: PoolPrompt, heldTokens: number): number => Math.max(1, prompt.tokens - heldTokens);
 
   return {
-    outlook: (now, prompt, { isOwner }) => {
+    outlook: (now, prompt, { isOwner, slowerEachMs }) => {
       settleUnseen(now);
       const heldTokens = isOwner ? (prompt.ends.at(-1) ?? 0) : held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, heldTokens);
       const firstMs = firstMsOf(now, aheadTokens(now) + ownTokens);
       return {
-        ...{ heldTokens, firstMs, isUntried },
+        heldTokens,
+        firstMs,
         errorMs: firstMs * prefill.spread(),
         workMs: ownTokens * prefill.eachMs(),
-        slowerMs: underWay(now) * answers.slowerEachMs(now),
+        slowerMs: underWay(now) * slowerEachMs,
+        isUntried,
       };
     },
     isIdle: (now) => underWay(now) === 0,

@@ -1,5 +1,6 @@
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { CapacityReport } from '../../core/pool-report.ts';
+import { createBlockNumbers } from './block-numbers.ts';
 
 /**
  * The blocks of prompts that an endpoint most likely has in its prefix cache: those of the prompts it was sent, except the ones that
@@ -36,28 +37,48 @@ const stepFactor = 1.05;
 /** Engines have blocks of their own, of up to 256 tokens, and compute the last one again. */
 const tolerance = 512;
 
-interface UsedBlock {
-  readonly tokens: number;
-  uses: number;
-}
-
 export function createHeldBlocks(): HeldBlocks {
-  /** Blocks of the prompts under way. An engine cannot evict these. */
-  const used = new Map<number, UsedBlock>();
-  /** The tokens of the other blocks; the one used least recently first, and a block after the blocks behind it. */
-  const idle = new Map<number, number>();
+  const numbers = createBlockNumbers();
+  /** Of each block, by its number. */
+  const tokens = [0];
+  /** How many prompts under way have the block. An engine cannot evict these blocks. */
+  const uses = [0];
+  /**
+   * The idle blocks, which no prompt under way has, in a circle that begins and ends with 0: the one used least recently is `newer[0]`,
+   * and a block comes after the blocks behind it.
+   */
+  const newer = [0];
+  const older = [0];
   let capacity = firstCapacity;
   let isCapacityLearned = false;
   let untakenSteps = 0;
-  let usedTokens = 0;
-  let idleTokens = 0;
+  let heldTokens = 0;
 
   function forget(): void {
-    for (const [block, tokens] of idle) {
-      if (usedTokens + idleTokens <= capacity && used.size + idle.size <= mostBlocks) return;
-      idle.delete(block);
-      idleTokens -= tokens;
+    for (let oldest = newer[0] ?? 0; oldest !== 0; oldest = newer[0] ?? 0) {
+      if (heldTokens <= capacity && numbers.size() <= mostBlocks) return;
+      unlink(oldest);
+      remove(oldest);
     }
+  }
+
+  function remove(block: number): void {
+    heldTokens -= tokens[block] ?? 0;
+    numbers.remove(block);
+  }
+
+  function unlink(block: number): void {
+    const [after, before] = [newer[block] ?? 0, older[block] ?? 0];
+    newer[before] = after;
+    older[after] = before;
+  }
+
+  function linkAsNewest(block: number): void {
+    const before = older[0] ?? 0;
+    newer[before] = block;
+    older[block] = before;
+    newer[block] = 0;
+    older[0] = block;
   }
 
   function resize(tokens: number): void {
@@ -66,37 +87,33 @@ export function createHeldBlocks(): HeldBlocks {
     forget();
   }
 
-  function useBlock(block: number, tokens: number): void {
-    const known = used.get(block);
-    if (known !== undefined) {
-      known.uses += 1;
+  function useBlock(digest: number, blockTokens: number): void {
+    const known = numbers.of(digest);
+    if (known === 0) {
+      const block = numbers.add(digest);
+      tokens[block] = blockTokens;
+      uses[block] = 1;
+      heldTokens += blockTokens;
       return;
     }
-    idleTokens -= idle.get(block) ?? 0;
-    idle.delete(block);
-    used.set(block, { tokens, uses: 1 });
-    usedTokens += tokens;
+    if (uses[known] === 0) unlink(known);
+    uses[known] = (uses[known] ?? 0) + 1;
   }
 
   /** `isComputed`: the engine keeps the block. */
-  function leaveBlock(block: number, { isComputed }: { readonly isComputed: boolean }): void {
-    const known = used.get(block);
-    if (known === undefined) return;
-    known.uses -= 1;
-    if (known.uses > 0) return;
-    used.delete(block);
-    usedTokens -= known.tokens;
-    if (!isComputed) return;
-    idle.set(block, known.tokens);
-    idleTokens += known.tokens;
+  function leaveBlock(digest: number, { isComputed }: { readonly isComputed: boolean }): void {
+    const block = numbers.of(digest);
+    const users = uses[block] ?? 0;
+    if (block === 0 || users === 0) return;
+    uses[block] = users - 1;
+    if (users > 1) return;
+    if (isComputed) linkAsNewest(block);
+    else remove(block);
   }
 
   return {
     tokensOf: ({ digests, ends }) => {
-      const isHeld = (count: number): boolean => {
-        const block = digests[count - 1] ?? -1;
-        return used.has(block) || idle.has(block);
-      };
+      const isHeld = (count: number): boolean => numbers.of(digests[count - 1] ?? -1) !== 0;
       // An earlier block is always held at least as long as a later one. Most endpoints hold little of a prompt, so that the search
       // begins with the first block and doubles its steps.
       let held = 0;
@@ -111,14 +128,14 @@ export function createHeldBlocks(): HeldBlocks {
         if (isHeld(middle)) held = middle;
         else missing = middle;
       }
-      return ends[held - 1] ?? 0;
+      return held === 0 ? 0 : (ends[held - 1] ?? 0);
     },
     use: ({ digests, ends }) => {
       for (const [index, block] of digests.entries()) useBlock(block, (ends[index] ?? 0) - (ends[index - 1] ?? 0));
       forget();
     },
     leave: ({ digests }) => {
-      for (const block of digests.toReversed()) leaveBlock(block, { isComputed: true });
+      for (let at = digests.length - 1; at >= 0; at -= 1) leaveBlock(digests[at] ?? -1, { isComputed: true });
       forget();
     },
     fail: ({ digests, ends }, heldTokens) => {
@@ -142,6 +159,6 @@ export function createHeldBlocks(): HeldBlocks {
       if (!isCapacityLearned && capacityTokens !== capacity) resize(capacityTokens);
       else if (steps !== 0) resize(capacity * stepFactor ** steps);
     },
-    size: () => used.size + idle.size,
+    size: () => numbers.size(),
   };
 }

@@ -24,19 +24,17 @@ const nothing: EngineLoad = { running: 0, waiting: 0 };
  * reports counts.
  */
 export function createOtherTraffic(): OtherTraffic {
-  let before = nothing;
   let last = nothing;
+  let least = nothing;
   let lastAt = -Infinity;
   return {
     reported: (now, load, known) => {
-      before = now - lastAt <= freshMs ? last : nothing;
+      const before = now - lastAt <= freshMs ? last : nothing;
       last = othersIn(load, known);
+      least = { running: Math.min(before.running, last.running), waiting: Math.min(before.waiting, last.waiting) };
       lastAt = now;
     },
-    at: (now) =>
-      now - lastAt > freshMs
-        ? nothing
-        : { running: Math.min(before.running, last.running), waiting: Math.min(before.waiting, last.waiting) },
+    at: (now) => (now - lastAt > freshMs ? nothing : least),
   };
 }
 

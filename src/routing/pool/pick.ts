@@ -55,24 +55,36 @@ const equalShare = 0.25;
  * decides, so that replicas do not all choose the same one and each endpoint is measured now and then.
  */
 export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions): Pick | undefined {
-  const [only] = outlooks;
-  if (only === undefined) return undefined;
+  if (outlooks.length === 0) return undefined;
   if (outlooks.length === 1) return { index: 0, why: 'only' };
   const share = Math.min(mostBusy, Math.max(0, busy));
-  const costOf = ({ firstMs, workMs, slowerMs }: Outlook): number =>
-    firstMs + (workMs * share) / (1 - share) + slowerMs * slowerShare;
-  const costs = outlooks.map(costOf);
+  const workShare = share / (1 - share);
+  const costs = outlooks.map(({ firstMs, workMs, slowerMs }) => firstMs + workMs * workShare + slowerMs * slowerShare);
   const best = costs.indexOf(Math.min(...costs));
   const error = outlooks[best]?.errorMs ?? 0;
-  const most = (costs[best] ?? 0) + Math.max(error * nearShare, unnoticedMs);
-  const near = [...outlooks.keys()].filter((index) => (costs[index] ?? Infinity) <= most);
-  const mostHeld = Math.max(...near.map((index) => outlooks[index]?.heldTokens ?? 0));
-  const holding = near.filter((index) => outlooks[index]?.heldTokens === mostHeld);
-  const least = Math.min(...holding.map((index) => costs[index] ?? Infinity));
+  const holding = holdersBelow((costs[best] ?? 0) + Math.max(error * nearShare, unnoticedMs), { outlooks, costs });
+  const least = holding.reduce((min, index) => Math.min(min, costs[index] ?? Infinity), Infinity);
   const mostEqual = least + Math.max(error * equalShare, unnoticedMs);
   const equals = holding.filter((index) => (costs[index] ?? Infinity) <= mostEqual);
   const index = equals[Math.floor(turn * equals.length)] ?? best;
   return { index, why: reasonFor(outlooks, index) };
+}
+
+/** Of the endpoints whose costs are not above `mostCost`, those that hold most of the prompt. */
+function holdersBelow(
+  mostCost: number,
+  { outlooks, costs }: { readonly outlooks: readonly Outlook[]; readonly costs: readonly number[] },
+): readonly number[] {
+  let holding: number[] = [];
+  let mostHeld = 0;
+  for (let index = 0; index < costs.length; index += 1) {
+    const heldTokens = outlooks[index]?.heldTokens ?? 0;
+    if ((costs[index] ?? Infinity) > mostCost || heldTokens < mostHeld) continue;
+    if (heldTokens > mostHeld) holding = [];
+    mostHeld = heldTokens;
+    holding.push(index);
+  }
+  return holding;
 }
 
 function reasonFor(outlooks: readonly Outlook[], index: number): PickReason {

@@ -63,7 +63,8 @@ export interface PoolSurvey {
 }
 
 export interface SurveyedEndpoint {
-  readonly candidate: PoolCandidate;
+  /** See `PoolCandidate`. */
+  readonly success: number;
   readonly outlook: Outlook;
   /** How old the knowledge is that makes the endpoint slow, ms. */
   readonly ageMs: number;
@@ -102,8 +103,15 @@ const passedOver = { least: 250, forEach: 10 } as const;
 /** An endpoint with a smaller share of successes counts as failing. */
 const goodSuccess = 0.9;
 
-interface ExploredEndpoint {
-  readonly wasFailing: boolean;
+/** An endpoint of the pool. */
+interface PooledEndpoint {
+  readonly knowledge: EndpointKnowledge;
+  /** How many attempts there were in all when its last one began, or when it was first seen. */
+  lastAt: number;
+  /** When it last showed how fast it is. Undefined: it has not. */
+  shownAt: number | undefined;
+  /** It was picked after a long time, and proved better than was known each time since then. Undefined: no. */
+  explored: { readonly wasFailing: boolean } | undefined;
 }
 
 /** After so long without an answer, half of what made an endpoint slower than the best one is forgotten, ms. */
@@ -119,66 +127,59 @@ export interface PoolListener {
 }
 
 export function createEndpointPool(listener: PoolListener | undefined): EndpointPool {
-  const known = new Map<string, EndpointKnowledge>();
+  const known = new Map<string, PooledEndpoint>();
   const answers = createAnswerKnowledge();
   /** Time of work on prompts of all endpoints. Work counts for less, the longer ago it began. */
   let workMs = 0;
   let asOf = 0;
   let attempts = 0;
   let begunAt = -Infinity;
-  /** For each endpoint, how many attempts there were in all when its last one began, or when it was first seen. */
-  const lastAt = new Map<string, number>();
-  /** When an endpoint last showed how fast it is. */
-  const shownAt = new Map<string, number>();
-  /** Endpoints that were picked after a long time, and proved better than was known each time since then. */
-  const explored = new Map<string, ExploredEndpoint>();
 
-  function of(name: string): EndpointKnowledge {
-    let knowledge = known.get(name);
-    if (knowledge === undefined) {
-      knowledge = createEndpointKnowledge(answers);
-      known.set(name, knowledge);
+  function of(name: string): PooledEndpoint {
+    let endpoint = known.get(name);
+    if (endpoint === undefined) {
+      const knowledge = createEndpointKnowledge(answers);
+      endpoint = { knowledge, lastAt: attempts, shownAt: undefined, explored: undefined };
+      known.set(name, endpoint);
     }
-    return knowledge;
+    return endpoint;
   }
 
   /** The index of an idle endpoint that had no attempt for long, or that proves faster each time. */
   function longPassedOver(now: number, among: readonly PoolCandidate[]): number | undefined {
     const most = Math.max(passedOver.least, passedOver.forEach * among.length);
-    for (const [index, { name }] of among.entries()) {
-      const last = lastAt.get(name);
-      if (last === undefined) lastAt.set(name, attempts);
-      else if ((explored.has(name) || attempts - last > most) && of(name).isIdle(now)) return index;
-    }
-    return undefined;
+    const passed = among.findIndex(({ name }) => {
+      const { explored, lastAt, knowledge } = of(name);
+      return (explored !== undefined || attempts - lastAt > most) && knowledge.isIdle(now);
+    });
+    return passed < 0 ? undefined : passed;
   }
 
-  function explore(candidate: PoolCandidate | undefined): void {
-    if (candidate !== undefined) explored.set(candidate.name, { wasFailing: candidate.success < goodSuccess });
+  function explore({ name, success }: PoolCandidate): void {
+    of(name).explored = { wasFailing: success < goodSuccess };
   }
-
-  /** How old the knowledge is that makes an endpoint slow. It is not old while the engine reports that others wait there. */
-  const ageOf = (now: number, name: string): number =>
-    of(name).hasOthersWaiting(now) ? 0 : now - (shownAt.get(name) ?? now);
 
   /** An attempt has shown how fast its endpoint is. An endpoint that failed before proves better by each attempt that does not. */
-  function showed(at: number, name: string, isFaster: boolean): void {
-    shownAt.set(name, at);
-    if (!isFaster && explored.get(name)?.wasFailing !== true) explored.delete(name);
+  function showed(at: number, endpoint: PooledEndpoint, isFaster: boolean): void {
+    endpoint.shownAt = at;
+    if (!isFaster && endpoint.explored?.wasFailing !== true) endpoint.explored = undefined;
   }
 
-  function began(name: string): void {
+  function began(endpoint: PooledEndpoint): void {
     attempts += 1;
-    lastAt.set(name, attempts);
+    endpoint.lastAt = attempts;
   }
 
   function survey(now: number, { prompt, among, owner }: SurveyOptions): PoolSurvey {
     settle(now);
-    const endpoints = among.map((candidate) => {
-      const outlook = of(candidate.name).outlook(now, prompt, { isOwner: candidate.name === owner });
-      return { candidate, outlook, ageMs: ageOf(now, candidate.name) };
+    const slowerEachMs = answers.slowerEachMs(now);
+    const endpoints = among.map(({ name, success }) => {
+      const { knowledge, shownAt } = of(name);
+      const outlook = knowledge.outlook(now, prompt, { isOwner: name === owner, slowerEachMs });
+      const isAging = shownAt !== undefined && !knowledge.hasOthersWaiting(now);
+      return { success, outlook, ageMs: isAging ? now - shownAt : 0 };
     });
-    return { endpoints, busy: workMs / busyMs, slowerEachMs: answers.slowerEachMs(now) };
+    return { endpoints, busy: workMs / busyMs, slowerEachMs };
   }
 
   function settle(now: number): void {
@@ -194,14 +195,15 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       const outlooks = outlooksOf([surveyed], turn);
       const picked: Pick | undefined =
         passed === undefined ? pickOf([surveyed], { outlooks, turn }) : { index: passed, why: 'explored' };
-      if (picked?.why === 'explored') explore(asked.among[picked.index]);
-      const outlook = outlooks[picked?.index ?? -1];
-      return picked === undefined || outlook === undefined ? undefined : { ...outlook, ...picked };
+      const [candidate, outlook] = [asked.among[picked?.index ?? -1], outlooks[picked?.index ?? -1]];
+      if (picked === undefined || candidate === undefined || outlook === undefined) return undefined;
+      if (picked.why === 'explored') explore(candidate);
+      return { ...outlook, ...picked };
     },
     firstTokenWait: (now, { prompt, among }) => {
       let least: FirstTokenWait | undefined;
       for (const { name } of among) {
-        const wait = of(name).firstTokenWait(now, prompt);
+        const wait = of(name).knowledge.firstTokenWait(now, prompt);
         if (wait === undefined) return undefined;
         if (least === undefined || wait.firstMs < least.firstMs) least = wait;
       }
@@ -209,50 +211,46 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     },
     begin: (now, { name, prompt, stream }) => {
       settle(now);
-      const attempt = of(name).begin(now, prompt, { stream });
+      const endpoint = of(name);
+      const attempt = endpoint.knowledge.begin(now, prompt, { stream });
       workMs += attempt.workMs;
-      began(name);
+      began(endpoint);
       begunAt = now;
       listener?.changed(name, prompt);
       return {
         ...attempt,
         first: (at) => {
           const isFaster = attempt.first(at);
-          showed(at, name, isFaster);
+          showed(at, endpoint, isFaster);
           listener?.changed(name, undefined);
           return isFaster;
         },
         completed: (at, outputTokens) => {
           const isFaster = attempt.completed(at, outputTokens);
-          if (!stream) showed(at, name, isFaster);
+          if (!stream) showed(at, endpoint, isFaster);
           listener?.changed(name, undefined);
           return isFaster;
         },
         failed: (at) => {
           attempt.failed(at);
-          explored.delete(name);
+          endpoint.explored = undefined;
           listener?.changed(name, undefined);
         },
       };
     },
-    takeReport: (now, name) => of(name).takeReport(now),
-    heard: (name, replica, report) => of(name).heard(replica, report),
-    lost: (name, replica) => of(name).lost(replica),
+    takeReport: (now, name) => of(name).knowledge.takeReport(now),
+    heard: (name, replica, report) => of(name).knowledge.heard(replica, report),
+    lost: (name, replica) => of(name).knowledge.lost(replica),
     sentByOther: (now, { name, prompt }) => {
       settle(now);
-      workMs += of(name).sentByOther(prompt);
-      began(name);
+      const endpoint = of(name);
+      workMs += endpoint.knowledge.sentByOther(prompt);
+      began(endpoint);
     },
-    asked: (now, name) => of(name).asked(now),
+    asked: (now, name) => of(name).knowledge.asked(now),
     isUsed: (now) => now - begunAt <= usedMs,
     retain: (names) => {
-      for (const name of known.keys()) {
-        if (names.has(name)) continue;
-        known.delete(name);
-        lastAt.delete(name);
-        explored.delete(name);
-        shownAt.delete(name);
-      }
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
     },
   };
 }
@@ -279,10 +277,11 @@ function pickOf(
  */
 function outlooksOf(surveys: readonly PoolSurvey[], turn: number): readonly Outlook[] {
   const meanMs = surveys.reduce((sum, { slowerEachMs }) => sum + slowerEachMs, 0) / surveys.length;
-  const firstMs = surveys.flatMap(({ endpoints }) => endpoints.map(({ outlook }) => outlook.firstMs));
-  const leastMs = Math.min(...firstMs);
+  let leastMs = Infinity;
+  for (const { endpoints } of surveys)
+    for (const { outlook } of endpoints) leastMs = Math.min(leastMs, outlook.firstMs);
   return surveys.flatMap(({ endpoints, slowerEachMs }) =>
-    endpoints.map(({ candidate: { success }, outlook, ageMs }) => {
+    endpoints.map(({ success, outlook, ageMs }) => {
       const compared =
         surveys.length === 1 ? outlook : { ...outlook, slowerMs: (outlook.slowerMs * meanMs) / slowerEachMs };
       return tried(aged(compared, { leastMs, ageMs }), { success, turn });
@@ -303,6 +302,7 @@ function aged(outlook: Outlook, { leastMs, ageMs }: { readonly leastMs: number; 
  * did not fail: otherwise it would never be picked, and its record would never improve.
  */
 function tried(outlook: Outlook, { success, turn }: { readonly success: number; readonly turn: number }): Outlook {
+  if (success === 1) return outlook;
   const luck = (turn * lucks) % 1;
   if (success ** 3 > luck) return outlook;
   const tries = Math.min(mostTries, 1 / success);

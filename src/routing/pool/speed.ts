@@ -54,6 +54,7 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
   let errors = assumed.spread ** 2 * count;
   let slowInRow = 0;
   let line = fitted();
+  let spread = assumed.spread;
 
   function fitted(): { readonly leastMs: number; readonly eachMs: number } {
     const all = count + ofNothing;
@@ -75,7 +76,7 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
   return {
     msFor,
     eachMs: () => line.eachMs,
-    spread: () => Math.sqrt(errors / count),
+    spread: () => spread,
     measured: (amount, ms) => {
       const predicted = msFor(amount);
       const bounded = Math.min(ms, predicted * mostFactor);
@@ -88,6 +89,7 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
       sumXY = sumXY * share + amount * bounded;
       errors = errors * share + Math.min(1, Math.abs(Math.log(Math.max(0.01, ms) / predicted))) ** 2;
       line = fitted();
+      spread = Math.sqrt(errors / count);
       return ms < predicted * surprising;
     },
   };
