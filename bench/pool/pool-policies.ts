@@ -11,7 +11,7 @@ type Sharing = 'alone' | 'shared' | 'apart';
 /** The product's pool. `asks`: it asks the engines for their load. */
 const poolOf =
   (sharing: Sharing, { asks = false } = {}): CreatePolicy =>
-  ({ endpoints, now, chance, blockTokens, after, channel, truth }) => {
+  ({ endpoints, now, chance, blockTokens, counted, after, channel, truth }) => {
     const names = Array.from({ length: endpoints }, (_, index) => String(index));
     const pools = createPools({ isReported: sharing === 'shared' });
     const known = pools.of('pool');
@@ -40,8 +40,8 @@ const poolOf =
         const digests = request.blocks.slice(0, request.promptBlocks);
         const prompt = {
           digests,
-          ends: digests.map((_, index) => (index + 1) * blockTokens),
-          tokens: request.promptTokens,
+          ends: digests.map((_, index) => (index + 1) * blockTokens * counted),
+          tokens: request.promptTokens * counted,
         };
         const there = names.filter((_, index) => present.includes(index));
         pools.forgetSilent(now());
@@ -60,7 +60,7 @@ const poolOf =
       first: (request, _, cached) => {
         const attempt = attempts.get(request.id);
         attempt?.first(now());
-        attempt?.cached(cached);
+        attempt?.cached({ promptTokens: request.promptTokens, cachedTokens: cached });
         report();
       },
       ended: ({ id, outputTokens }, _, end) => {

@@ -8,6 +8,8 @@ import type { Load, PoolRequest } from './request.ts';
 export interface PolicyOptions {
   readonly endpoints: number;
   readonly blockTokens: number;
+  /** See `Pool`. */
+  readonly counted: number;
   readonly chance: Chance;
   readonly now: () => number;
   readonly truth: (endpoint: number) => EngineState;
@@ -45,6 +47,8 @@ export interface Pool {
   /** Replicas of the gateway, which take turns. Each has a policy of its own. */
   readonly replicas: number;
   readonly changes: readonly PoolChange[];
+  /** How many tokens the gateway counts for one of the engines. Default: 1, as with the model's tokenizer. */
+  readonly counted?: number;
 }
 
 export interface RunResult {
@@ -134,7 +138,8 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
         if (other !== replica) later(other, betweenReplicasMs, () => take(String(replica), report));
     },
   });
-  const options = { endpoints: engines.length, blockTokens: load.blockTokens, now: () => now, truth };
+  const { counted = 1 } = pool;
+  const options = { endpoints: engines.length, blockTokens: load.blockTokens, counted, now: () => now, truth };
   const policies = replicas.map((replica) =>
     create({
       ...options,

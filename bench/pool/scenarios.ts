@@ -27,6 +27,12 @@ export const quickEngine: EngineSpeed = {
   mostAnswers: 256,
 };
 
+/** A small engine on a processor: it computes four requests at once, and the others wait for the end of an answer. */
+const fewSlots: EngineSpeed = {
+  ...{ memoryTokens: 30_000, chunkTokens: 2048, prefillPerSecond: 6000, contextTokens: 20_000 },
+  ...{ stepMs: 3, answerMs: 3, readMs: 0.5, mostAnswers: 4 },
+};
+
 export interface Scenario {
   readonly name: string;
   readonly pool: Pool;
@@ -86,6 +92,26 @@ function chats(rate: number, seed: number): Load {
       turns: drawn(chance, { mean: 5, least: 1, most: 10 }),
       asked: () => longTailed(chance, { mean: 1500, least: 20, most: 16_000 }, 1),
       answered: () => longTailed(chance, { mean: 150, least: 5, most: 1500 }),
+      pauseMs: () => exponential(chance, 5000),
+      conversation,
+    }),
+  );
+  return open(sessions, poisson(chance, rate, count));
+}
+
+/** Conversations with short answers, as `npm run pool:real` sends them to its engines. */
+function shortAnswers(rate: number, seed: number): Load {
+  const count = countAt(rate);
+  const chance = chanceFrom(seed);
+  const maker = createTextMaker(blockTokens);
+  const systems = Array.from({ length: 4 }, () => maker.text().blocks(1792));
+  const sessions = Array.from({ length: count }, (_, conversation) =>
+    chat(maker, {
+      system: 1792,
+      shared: chance.pick(systems),
+      turns: 8,
+      asked: () => drawn(chance, { mean: 430, least: 215, most: 645 }),
+      answered: () => 24,
       pauseMs: () => exponential(chance, 5000),
       conversation,
     }),
@@ -191,5 +217,6 @@ export const scenarios: readonly Scenario[] = [
   { name: 'one added', pool: { ...engines(5), changes: [change('added', 4)] }, load: chats, rate: 6, near: 9 },
   { name: 'one lost', pool: { ...engines(5), changes: [change('lost', 4)] }, load: chats, rate: 6, near: 9 },
   { name: 'conversations', pool: engines(4, trace), load: conversationTrace, rate: 1, near: 1.5 },
+  { name: 'few slots', pool: { ...engines(4, fewSlots), counted: 0.16 }, load: shortAnswers, rate: 1, near: 1.5 },
   { name: 'agents', pool: engines(4, agentEngine), load: agentSessions, rate: 0.1, near: 0.15 },
 ];

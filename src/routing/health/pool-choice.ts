@@ -103,9 +103,8 @@ export function followInPool(
         attempt.failed(elapsed());
         return;
       }
-      // The engine counts in its own tokens, and the blocks are measured in the service's estimate.
-      if (end.prompt !== undefined && end.prompt.tokens > 0)
-        attempt.cached((end.prompt.cachedTokens / end.prompt.tokens) * prompt.tokens);
+      if (end.prompt !== undefined)
+        attempt.cached({ promptTokens: end.prompt.tokens, cachedTokens: end.prompt.cachedTokens });
       attempt.completed(elapsed(), end.tokens);
     },
     movedTo: (other) => {

@@ -46,8 +46,8 @@ export interface PoolAttempt {
   readonly workMs: number;
   /** True: the first token came much sooner than was known of the endpoint. */
   readonly first: (now: number) => boolean;
-  /** The engine has reported how many tokens of the prompt it had in its cache. */
-  readonly cached: (tokens: number) => void;
+  /** The engine has reported how many tokens of the prompt it had in its cache. Both are counts of the engine, not of `PoolPrompt`. */
+  readonly cached: (report: { readonly promptTokens: number; readonly cachedTokens: number }) => void;
   /**
    * Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. True: an answer
    * that did not stream shows that its first token came much sooner than was known.
@@ -251,7 +251,9 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
           isMeasured = true;
           return prefill.measured(work, now - begunAt);
         },
-        cached: (actual) => held.reported({ expected, actual }),
+        cached: ({ promptTokens, cachedTokens }) => {
+          if (promptTokens > 0) held.reported({ expected, actual: cachedTokens, scale: prompt.tokens / promptTokens });
+        },
         completed: (now, outputTokens) => {
           if (isOver) return false;
           held.leave(prompt);

@@ -65,20 +65,31 @@ describe('the blocks that an endpoint holds', () => {
   it('become as many as the engine reports to hold', () => {
     const held = createHeldBlocks();
     // An engine of 100,000 tokens in turn for three prompts of 60,000: it holds one of them and two thirds of the last.
-    for (let round = 0; round < 60; round += 1) held.reported({ expected: 60_000, actual: 0 });
+    for (let round = 0; round < 60; round += 1) held.reported({ expected: 60_000, actual: 0, scale: 1 });
     const first = blocksFrom(0, 60);
     held.use(first);
     held.leave(first);
     expect(held.tokensOf(first)).toBeLessThan(20_000);
-    for (let round = 0; round < 60; round += 1) held.reported({ expected: 0, actual: 60_000 });
+    for (let round = 0; round < 60; round += 1) held.reported({ expected: 0, actual: 60_000, scale: 1 });
     held.use(first);
     held.leave(first);
     expect(held.tokensOf(first)).toBe(60_000);
   });
 
+  it('follow reports of missing tokens also where the service counts fewer tokens than the engine', () => {
+    const after = (scale: number): number => {
+      const held = createHeldBlocks();
+      // 3000 tokens of the engine were expected in its cache, and 600 are there.
+      for (let round = 0; round < 10; round += 1) held.reported({ expected: 3000 * scale, actual: 600, scale });
+      return held.capacity();
+    };
+    expect(after(1)).toBeLessThan(200_000);
+    expect(after(0.16)).toBe(after(1));
+  });
+
   it('are bounded in number', () => {
     const held = createHeldBlocks();
-    for (let round = 0; round < 200; round += 1) held.reported({ expected: 0, actual: 60_000 });
+    for (let round = 0; round < 200; round += 1) held.reported({ expected: 0, actual: 60_000, scale: 1 });
     const many = { digests: Array.from({ length: 40_000 }, (_, index) => index), tokens: 40_000 };
     const all = { ...many, ends: many.digests.map((_, index) => index + 1) };
     held.use(all);

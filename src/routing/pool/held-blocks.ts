@@ -15,7 +15,7 @@ export interface HeldBlocks {
   /** Like `leave`, for a prompt that was most likely not computed. Of its blocks, only those up to `heldTokens` are held. */
   readonly fail: (prompt: PoolPrompt, heldTokens: number) => void;
   /** How many tokens of a prompt were expected to be held, and how many the engine has reported. */
-  readonly reported: (report: { readonly expected: number; readonly actual: number }) => void;
+  readonly reported: (report: CachedReport) => void;
   /** The size that follows from the reports so far, tokens. */
   readonly capacity: () => number;
   /** Takes the net number of larger and smaller reports since the last call. */
@@ -26,6 +26,14 @@ export interface HeldBlocks {
   readonly size: () => number;
 }
 
+export interface CachedReport {
+  readonly expected: number;
+  /** In tokens as the engine counts them. */
+  readonly actual: number;
+  /** How many tokens of a `PoolPrompt` are one token of the engine. An estimate without the model's tokenizer can be far from one. */
+  readonly scale: number;
+}
+
 /** The size that an engine is assumed to have before its first report, tokens: as for a model of 32 billion weights on two GPUs. */
 const firstCapacity = 300_000;
 const leastCapacity = 10_000;
@@ -34,7 +42,7 @@ const mostCapacity = 4_000_000;
 const mostBlocks = 16_384;
 /** A report changes the size by this factor. Single reports may have other causes, for example a preempted prompt. */
 const stepFactor = 1.05;
-/** Engines have blocks of their own, of up to 256 tokens, and compute the last one again. */
+/** Engines have blocks of their own, of up to 256 of their tokens, and compute the last one again. */
 const tolerance = 512;
 
 export function createHeldBlocks(): HeldBlocks {
@@ -143,8 +151,9 @@ export function createHeldBlocks(): HeldBlocks {
         leaveBlock(digests[at] ?? -1, { isComputed: (ends[at] ?? 0) <= heldTokens });
       forget();
     },
-    reported: ({ expected, actual }) => {
-      const change = actual < expected - tolerance ? -1 : actual > expected + tolerance ? 1 : 0;
+    reported: ({ expected, actual, scale }) => {
+      const more = actual - expected / scale;
+      const change = more < -tolerance ? -1 : more > tolerance ? 1 : 0;
       if (change === 0) return;
       untakenSteps += change;
       resize(capacity * stepFactor ** change);

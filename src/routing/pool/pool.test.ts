@@ -40,7 +40,7 @@ function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, 
       const { name, why, attempt } = send(prompt, from);
       now += 20 + own * (msPerToken[name] ?? 0.1);
       attempt.first(now);
-      attempt.cached(prompt.tokens - own);
+      attempt.cached({ promptTokens: prompt.tokens, cachedTokens: prompt.tokens - own });
       now += 2000;
       attempt.completed(now, 100);
       now += 3000;

@@ -66,7 +66,7 @@ describe('the pools of two replicas', () => {
     const filler = promptOf(0, 1000);
     for (let round = 0; round < 40; round += 1) {
       const attempt = one.of('pool').begin(round, { name: 'a', prompt: filler, stream: true });
-      attempt.cached(0);
+      attempt.cached({ promptTokens: filler.tokens, cachedTokens: 0 });
       attempt.completed(round, 10);
       share(round);
     }
