@@ -181,6 +181,19 @@ const matrix: Readonly<Record<string, object>> = {
       httpRoute: { enabled: true, parentRefs: [{ name: 'internal' }], hostnames: ['portal.example.com'] },
     },
   },
+  'a picker': { picker: { enabled: true, pool: 'qwen3-8b' } },
+  'several pickers with TLS, watched and fenced': {
+    picker: {
+      ...{ enabled: true, pool: 'qwen3-8b', replicas: 2, tls: { secretName: 'picker-tls' } },
+      ...{ firstTokenSeconds: 5, retryEndpoints: 2, service: { port: 443, annotations: { 'example.com/a': 'b' } } },
+      from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'gateways' } } }],
+    },
+    metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } } },
+  },
+  'a picker under an account of one’s own': {
+    ...{ serviceAccount: { create: false, name: 'mine' }, rbac: { create: false } },
+    picker: { enabled: true, pool: 'qwen3-8b' },
+  },
   'the demo': { demo: { enabled: true } },
   'part of another chart': { global: { imageRegistry: 'ignored' } },
 };
@@ -322,6 +335,8 @@ const refused: readonly (readonly [object, string])[] = [
     },
     'portal.ingress.host: expected another name than ingress.host',
   ],
+  [{ picker: { enabled: true } }, 'picker.pool: expected the name of an InferencePool in the namespace of the release'],
+  [{ picker: { enabled: true, pool: 'models/qwen' } }, "at '/picker/pool': 'models/qwen' does not match pattern"],
   [{ envoyGateway: { enabled: true } }, 'envoyGateway: its policy is for the HTTPRoute; set httpRoute.enabled'],
   [{ tokenizers: { initContainer: { args: ['x'] } } }, 'tokenizers.initContainer.image: expected an image'],
   [{ extraEnv: [{ name: 'WEIR_RUN', value: '/x' }] }, 'extraEnv: WEIR_RUN is set by the chart'],

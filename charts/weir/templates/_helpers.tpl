@@ -36,6 +36,17 @@ app.kubernetes.io/component: {{ ternary "portal" "gateway" (ne (include "weir.po
 {{- .Values.portal.tokenSecret.name | default (printf "%s-portal" (include "weir.name" .)) -}}
 {{- end -}}
 
+{{- define "weir.pickerSelector" -}}
+app.kubernetes.io/name: weir
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: picker
+{{- end -}}
+
+{{/* An account of its own, because its rights are fewer. Operators who bring theirs have one for both. */}}
+{{- define "weir.pickerServiceAccount" -}}
+{{- if .Values.serviceAccount.create -}}{{ include "weir.name" . }}-picker{{- else -}}{{ include "weir.serviceAccount" . }}{{- end -}}
+{{- end -}}
+
 {{- define "weir.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (ternary (include "weir.name" .) "default" .Values.serviceAccount.create) -}}
 {{- end -}}
@@ -127,6 +138,7 @@ app.kubernetes.io/component: {{ ternary "portal" "gateway" (ne (include "weir.po
 {{- if and .oidc.issuer (not .oidc.clientId) -}}{{- fail "portal.oidc.clientId: expected the name that the provider knows the portal by." -}}{{- end -}}
 {{- if and .oidc.issuer (not (include "weir.portalUrl" $)) -}}{{- fail "portal.url: expected where browsers reach the portal, to which the OpenID provider sends them back." -}}{{- end -}}
 {{- end -}}
+{{- if and $values.picker.enabled (not $values.picker.pool) -}}{{- fail "picker.pool: expected the name of an InferencePool in the namespace of the release." -}}{{- end -}}
 {{- $own := list "SERVICES" "ADMIN_HOST" "ADMIN_PORT" "ADMIN_TOKEN_FILE" "ADMIN_TRUSTED_HOPS" "PUBLIC_URL" "REPLICAS" "RESPONSES" "WEB_SEARCH" "WEB_SEARCH_PRICE" "SEAL_KEY_FILE" "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "EDGE_HOST" "TRUSTED_HOPS" "CONNECTIONS_PER_ADDRESS" "UNAUTHENTICATED_IDLE_SECONDS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" "ENVOY_OPS_PORT" -}}
 {{- range $values.extraEnv -}}
 {{- if has (trimPrefix "WEIR_" .name) $own -}}
