@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util';
 import { alignTable } from '../table.ts';
-import { capacityOf, objective } from './capacity.ts';
+import { balanceTable } from './balance-table.ts';
+import { objective } from './capacity.ts';
+import { capacityTable } from './capacity-table.ts';
 import { costTable } from './cost.ts';
 import { mean, publishedKnees } from './knee.ts';
 import { pastTable } from './past.ts';
@@ -19,11 +21,8 @@ The same seeds give the same figures. docs/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
-  --table NAME      only this table: knees, near, capacity, replicas, past, routes or cost
+  --table NAME      only this table: knees, near, capacity, balance, replicas, past, routes or cost
   --help`;
-
-/** Constants of the published policy: neighbours differ by two, so that each is the best one set wrong by two. */
-const gaps = [12_500, 25_000, 50_000, 100_000, 200_000, 400_000];
 
 function kneeTable(): string {
   return alignTable([
@@ -33,45 +32,6 @@ function kneeTable(): string {
       ...[String(knee.publishedInput), knee.inputPerSecond.toFixed(0)],
     ]),
   ]);
-}
-
-interface Found {
-  readonly rate: number;
-  readonly cachedShare: number;
-  readonly imbalance: number;
-}
-
-function found(scenario: Scenario, create: CreatePolicy, seeds: readonly number[]): Found {
-  const all = seeds.map((seed) => capacityOf(scenario, create, seed));
-  return {
-    rate: mean(all.map((one) => one?.rate ?? 0)),
-    cachedShare: mean(all.map((one) => one?.result.cachedShare ?? 0)),
-    imbalance: mean(all.map((one) => one?.result.imbalance ?? 0)),
-  };
-}
-
-function rowOf(scenario: Scenario, seeds: readonly number[]): readonly string[] {
-  const of = (create: CreatePolicy): Found => found(scenario, create, seeds);
-  const memoryTokens = scenario.pool.engines[0]?.memoryTokens ?? quickEngine.memoryTokens;
-  const sticky = gaps.map((gapTokens) => of(stickyUntilSaturated({ gapTokens, memoryTokens })));
-  const best = sticky.reduce((most, one, index) => (one.rate > (sticky[most]?.rate ?? 0) ? index : most), 0);
-  const wrong = [sticky[best - 1], sticky[best + 1]].flatMap((one) => one ?? []);
-  const oracles = [0, 0.5].map((busy) => of(oracle(scenario.pool.engines, busy)));
-  const ceiling = Math.max(...oracles.map(({ rate }) => rate));
-  const mine = of(pool);
-  const rates = [
-    ...[roundRobin, leastRequests, digestOfConversation, cacheAware].map((create) => of(create).rate),
-    Math.min(...wrong.map(({ rate }) => rate)),
-    sticky[best]?.rate ?? 0,
-    mine.rate,
-  ];
-  return [
-    scenario.name,
-    ...rates.map((rate) => (rate / ceiling).toFixed(2)),
-    ceiling.toPrecision(3),
-    mine.cachedShare.toFixed(2),
-    mine.imbalance.toFixed(2),
-  ];
 }
 
 /** Near saturation: the share of first tokens that come too late, and what was in a cache. */
@@ -110,11 +70,6 @@ const nearTitles = [
   ...['sticky 25k', 'sticky 50k', 'sticky 100k', 'pool', 'oracle'],
 ];
 
-const titles = [
-  ...['÷ oracle', 'round robin', 'least requests', 'digest', 'cache_aware', 'sticky, wrong', 'sticky, best', 'pool'],
-  ...['oracle, a second', 'cached by pool', 'most ÷ mean work'],
-];
-
 function main(): void {
   const { values } = parseArgs({
     options: {
@@ -133,7 +88,8 @@ function main(): void {
   const tables: Readonly<Record<string, () => string>> = {
     knees: kneeTable,
     near: () => alignTable([nearTitles, ...chosen.map((scenario) => nearRow(scenario, seeds))]),
-    capacity: () => alignTable([titles, ...chosen.map((scenario) => rowOf(scenario, seeds))]),
+    capacity: () => capacityTable(chosen, seeds),
+    balance: () => balanceTable(chosen, seeds),
     replicas: () => replicaTable(seeds),
     past: () => pastTable(chosen, seeds),
     routes: () => routesTable(chosen, seeds),

@@ -1,5 +1,6 @@
 import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import { createEventQueue } from '../event-queue.ts';
+import { createBalance, lookMs } from './balance.ts';
 import { createEngine, type Engine, type EngineSpeed, type EngineState } from './engine.ts';
 import type { PoolReport } from '../../src/core/pool-report.ts';
 import type { Load, PoolRequest } from './request.ts';
@@ -60,6 +61,8 @@ export interface RunResult {
   readonly cachedShare: number;
   /** Input tokens computed by the busiest endpoint ÷ those of the mean. */
   readonly imbalance: number;
+  /** See `Balance`. */
+  readonly unevenShare: number;
 }
 
 interface Sent {
@@ -107,6 +110,7 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
           if (isMeasured(one) && at - one.sentAt > (mostLate?.ms ?? Infinity)) late += 1;
         }
         one.cached = cachedTokens;
+        balance.computed(at, endpoint, request.promptTokens - cachedTokens);
         policyOf(one)?.first(request, endpoint, cachedTokens);
       },
       ended: (request, at) => {
@@ -118,6 +122,7 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
       },
     }),
   );
+  const balance = createBalance(engines, load.measured);
   const truth = (endpoint: number): EngineState => {
     const engine = engines[endpoint];
     if (engine === undefined) throw new Error(`no endpoint ${endpoint}`);
@@ -243,6 +248,11 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
       }
     });
   }
+  const look = (): void => {
+    balance.look(now, present);
+    if (now < load.measured.toMs) queue.add(now + lookMs, look);
+  };
+  queue.add(load.measured.fromMs, look);
   const until = load.measured.toMs + mostDrainMs;
   for (let event = queue.next(); event !== undefined && event.at <= until; event = queue.next()) {
     now = event.at;
@@ -251,10 +261,14 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
     if (mostLate !== undefined && now > load.measured.toMs && unanswered === 0) break;
     if (open === 0 && load.arrivals.kind === 'closed' && nextSession >= load.sessions.length) break;
   }
-  return measure([...sent.values()], load, engines.length);
+  return { ...measure([...sent.values()], load, engines.length), unevenShare: balance.unevenShare() };
 }
 
-function measure(all: readonly Sent[], { measured: { fromMs, toMs } }: Load, endpoints: number): RunResult {
+function measure(
+  all: readonly Sent[],
+  { measured: { fromMs, toMs } }: Load,
+  endpoints: number,
+): Omit<RunResult, 'unevenShare'> {
   const measured = all.filter(({ past, sentAt }) => past === undefined && sentAt >= fromMs && sentAt < toMs);
   const firstMs = measured.map(({ sentAt, firstAt }) => (firstAt ?? Infinity) - sentAt).toSorted((a, b) => a - b);
   const input = measured.reduce((sum, { request }) => sum + request.promptTokens, 0);

@@ -37,7 +37,7 @@ export interface CachedReport {
 /** The size that an engine is assumed to have before its first report, tokens: as for a model of 32 billion weights on two GPUs. */
 const firstCapacity = 300_000;
 const leastCapacity = 10_000;
-/** The upper bounds bound the memory of the map: about a megabyte for each endpoint. */
+/** The upper bounds bound the memory of the map: about 1.4 MiB for each endpoint. */
 const mostCapacity = 4_000_000;
 const mostBlocks = 16_384;
 /** A report changes the size by this factor. Single reports may have other causes, for example a preempted prompt. */
