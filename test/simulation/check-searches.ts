@@ -97,7 +97,7 @@ const isGood = (query: string): boolean =>
   (['found', 'nothing', 'slow', 'fails-once'] as const).some((outcome) => outcome === outcomeIn(query));
 
 /** The searches in a usage, as either surface has them. */
-export function toldSearches(usage: JsonObject | undefined): number | undefined {
+function toldSearches(usage: JsonObject | undefined): number | undefined {
   const { server_tool_use: ofMessages, tool_usage: ofResponses } = usage ?? {};
   const count =
     objectOr(ofMessages)['web_search_requests'] ?? objectOr(objectOr(ofResponses)['web_search'])['num_requests'];
