@@ -6,7 +6,7 @@ import { databaseLocation } from '../src/store/databases/database-location.ts';
 import { createKey } from '../src/store/accounts/keys.ts';
 import type { SettledRequest } from '../src/core/settled-request.ts';
 import { openDatabase } from '../src/store/databases/open-database.ts';
-import { firstIdAt } from '../src/store/ledger/packed-id.ts';
+import { firstIdAt } from '../src/core/packed-id.ts';
 import { settleBatch } from '../src/store/ledger/settle-batch.ts';
 import { requestColumnNames } from '../src/store/ledger/stored-request.ts';
 import { usageKeyColumns, usageMeasures } from '../src/store/ledger/usage-rollup.ts';

@@ -183,6 +183,8 @@ export interface LedgerFilter {
   readonly keyId?: string | undefined;
   readonly modelId?: string | undefined;
   readonly outcome?: OutcomeKind | undefined;
+  /** Only single requests can be selected by it: rollups do not have it, and the ledger has no index of it. */
+  readonly correlationId?: string | undefined;
   /** Started at or after this moment, milliseconds since the Unix epoch. */
   readonly since?: number | undefined;
   /** Started before this moment. */

@@ -345,14 +345,25 @@ describe('the story of a request', () => {
     stories.push({ ...whole, workspace: sample.workspace.id, attempts: [failed, attempt, failed] });
     const url = `${api}/requests/${whole.id}`;
     const seen = await call(sample.server, { url });
-    expect(seen.body).toEqual({ request: null, story: stories[0], matches: [] });
+    const said = 'status (HTTP 500, the engine says overloaded, about messages, the connection ended)';
+    const whys = [said, null, said];
+    expect(seen.body).toEqual({
+      request: null,
+      story: {
+        ...stories[0],
+        attempts: stories[0]?.attempts?.map((one, index) => ({ ...one, why_failed: whys[index] })),
+        why: null,
+      },
+      matches: [],
+    });
     const headers = asBrowser(await memberOf(sample, sample.workspace.id));
     const { story } = (await sample.server.inject({ url, headers })).json<{ story: Story }>();
     expect(story).toEqual({
-      ...{ ...whole, workspace: sample.workspace.id, route: null, plan: null },
+      ...{ ...whole, workspace: sample.workspace.id, route: null, plan: null, why: null },
       attempts: ['route 1', 'route 2', 'route 1'].map((route, index) => ({
         ...{ ...attempt, route, backend: null, endpoint: null, end: index === 1 ? 'complete' : 'failed' },
         fault: index === 1 ? null : { kind: 'status', status: 500, engine_error: null, about: null, envoy_flags: null },
+        why_failed: index === 1 ? null : 'status (HTTP 500)',
       })),
     });
     expect(JSON.stringify(story)).not.toMatch(new RegExp(`@|${endpoint}|overloaded`));

@@ -6,6 +6,8 @@ import type { EndedStory } from '../core/story.ts';
 import { currentSessions } from './authenticate.ts';
 import type { PublishedEvent } from './event-hub.ts';
 import type { EventFeed, Portal } from './portal.ts';
+import { failureOf } from './recent-failures.ts';
+import { refusedRequest } from './request-list.ts';
 import type { FollowedServices } from './services.ts';
 
 const everyMs = 1_000;
@@ -13,6 +15,8 @@ const everyMs = 1_000;
 const unreadMs = 10_000;
 /** Most problems in one event, because the page shows them all at once. */
 const mostProblems = 50;
+/** Most names of keys that are kept. */
+const mostKeys = 10_000;
 const noWorkspace = { workspaceId: undefined } as const;
 
 /**
@@ -24,6 +28,10 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   const balances = new Map<string, string>();
   let shownProblems = '';
   let names: ReadonlyMap<string, string> = new Map();
+  /** Names of keys that had requests. A name that is changed meanwhile is read again with the list of requests. */
+  const keys = new Map<string, string>();
+  /** Resolves when all earlier requests are published, so that their order stays. */
+  let published = Promise.resolve();
   let following: FollowedServices | undefined;
   let wantedAt = 0;
 
@@ -61,15 +69,26 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     });
   }
 
+  /** Publishes ended requests with the names of their keys. Without the database they have no names. */
+  async function publishStories(stories: readonly EndedStory[]): Promise<void> {
+    const unknown = new Set(stories.flatMap(({ key }) => (key === null || keys.has(key) ? [] : [key])));
+    if (unknown.size > 0) {
+      const found = await store.keyNames([...unknown]).catch(() => new Map<string, string>());
+      if (keys.size > mostKeys) keys.clear();
+      for (const [id, name] of found) keys.set(id, name);
+    }
+    const requests = stories.map((story) => requestEvent(story, { workspaces: names, keys }));
+    // Cached reports are dropped first, because pages read the sums again after the event.
+    forgetReports();
+    events.publish(requests.filter((event) => event !== undefined));
+  }
+
   /** Begins to follow the services. Resolves when requests that end from then on will be published. */
   function follow(): Promise<void> {
     wantedAt = clock.elapsed();
     following ??= services.follow({
       stories: (stories) => {
-        const requests = stories.map((story) => requestEvent(story, names)).filter((event) => event !== undefined);
-        // Cached reports are dropped first, because pages read the sums again after the event.
-        forgetReports();
-        events.publish(requests);
+        published = published.then(() => publishStories(stories));
       },
       missed: (requests) =>
         events.publish([{ event: { name: 'missed', data: { events: requests } }, about: noWorkspace }]),
@@ -111,10 +130,24 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   };
 }
 
-/** The request in the form of the ledger. Undefined if nothing was settled. */
-function requestEvent({ settled }: EndedStory, names: ReadonlyMap<string, string>): PublishedEvent | undefined {
-  if (settled === null) return undefined;
+/** The request in the form of the list. Undefined: its caller left before it was refused or settled. */
+function requestEvent(
+  story: EndedStory,
+  {
+    workspaces,
+    keys,
+  }: { readonly workspaces: ReadonlyMap<string, string>; readonly keys: ReadonlyMap<string, string> },
+): PublishedEvent | undefined {
+  const { settled } = story;
+  const nameOf = (id: string): string => workspaces.get(id) ?? id;
+  const [failure] = failureOf(story);
+  const { reason = null, memberReason = null } = failure ?? {};
+  if (settled === null) {
+    if (failure === undefined) return undefined;
+    const data = refusedRequest(failure, { reason, keys, nameOf });
+    return { event: { name: 'request', data }, about: { workspaceId: failure.workspaceId, memberReason } };
+  }
   const { workspace } = settled;
-  const data = { ...settled, workspace: names.get(workspace) ?? workspace };
-  return { event: { name: 'request', data }, about: { workspaceId: workspace } };
+  const data = { ...settled, workspace: nameOf(workspace), key_name: keys.get(settled.key) ?? null, reason };
+  return { event: { name: 'request', data }, about: { workspaceId: workspace, memberReason } };
 }

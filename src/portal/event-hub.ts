@@ -15,6 +15,8 @@ export interface Reader {
 /** The workspace that an event is about. Undefined: none. */
 export interface EventSubject {
   readonly workspaceId: string | undefined;
+  /** Of a request: why it failed, as members see it. */
+  readonly memberReason?: string | null;
 }
 
 export interface PublishedEvent {
@@ -133,10 +135,12 @@ export function createEventHub(clock: Clock): EventHub {
 const textOf = oncePerEvent((event) => `event: ${event.name}\ndata: ${JSON.stringify(event.data)}\n\n`);
 
 /** Caches a result for each event: made once for all readers, and dropped with the event. */
-export function oncePerEvent<Made>(make: (event: PortalEvent) => Made): (event: PortalEvent) => Made {
+export function oncePerEvent<Made, Given extends readonly unknown[]>(
+  make: (event: PortalEvent, ...given: Given) => Made,
+): (event: PortalEvent, ...given: Given) => Made {
   const made = new WeakMap<PortalEvent, { readonly value: Made }>();
-  return (event) => {
-    const known = made.get(event) ?? { value: make(event) };
+  return (event, ...given) => {
+    const known = made.get(event) ?? { value: make(event, ...given) };
     made.set(event, known);
     return known.value;
   };

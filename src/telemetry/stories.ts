@@ -11,8 +11,8 @@ export interface Stories {
   readonly began: (record: RequestRecord) => void;
   /** Call it when the record of a request is complete. */
   readonly ended: (record: RequestRecord) => void;
-  /** Requests that ended after the request with this number, oldest first. */
-  readonly after: (seq: number, limit: number) => StoryPage;
+  /** Requests that ended after the request with this number, oldest first. `unsuccessful`: without the completed ones. */
+  readonly after: (seq: number, limit: number, which?: 'all' | 'unsuccessful') => StoryPage;
   /** The process and the number of the request that ended last. */
   readonly latest: () => { readonly process: string; readonly seq: number };
   /** Calls the listener after each request that ended. */
@@ -59,9 +59,11 @@ export function createStories({
       (record.outcome === undefined ? refused : dispatched).add({ seq: lastSeq, record });
       for (const listener of listeners) listener();
     },
-    after: (seq, limit) => {
+    after: (seq, limit, which = 'all') => {
       const later = [...dispatched.after(seq), ...refused.after(seq)].sort((a, b) => a.seq - b.seq);
-      const chosen = later.slice(0, limit);
+      const wanted = which === 'all' ? later : later.filter(({ record }) => record.outcome?.kind !== 'completed');
+      const chosen = wanted.slice(0, limit);
+      const hasMore = wanted.length > chosen.length;
       const requests = chosen.map(({ seq: number, record }): NumberedStory => ({
         ...storyOf(record),
         settled:
@@ -73,8 +75,8 @@ export function createStories({
       return {
         process,
         // A reader whose number is above the last one has read from an earlier process, so it starts again.
-        next_after: chosen.at(-1)?.seq ?? Math.min(seq, lastSeq),
-        has_more: later.length > chosen.length,
+        next_after: (hasMore ? chosen : later).at(-1)?.seq ?? Math.min(seq, lastSeq),
+        has_more: hasMore,
         missed: Math.max(0, lastSeq - seq - later.length),
         requests,
       };

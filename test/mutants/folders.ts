@@ -20,14 +20,14 @@ export const mutatedFolders: readonly MutatedFolder[] = [
   {
     name: 'settlement',
     sources: [
-      'src/store/settle-queue.ts',
-      ...['settle-batch', 'usage-rollup', 'stored-request', 'packed-id', 'ledger-names', 'kept-since'].map(
+      ...['src/store/settle-queue.ts', 'src/core/packed-id.ts'],
+      ...['settle-batch', 'usage-rollup', 'stored-request', 'ledger-names', 'kept-since'].map(
         (file) => `src/store/ledger/${file}.ts`,
       ),
     ],
     tests: [
       ...['src/store/ledger/*.test.ts', 'src/store/databases/migrations.test.ts'],
-      ...['src/store/settle-queue.test.ts', 'src/store/worker-loop.test.ts'],
+      ...['src/store/settle-queue.test.ts', 'src/store/worker-loop.test.ts', 'src/core/packed-id.test.ts'],
     ],
   },
   {

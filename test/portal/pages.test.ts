@@ -56,7 +56,7 @@ const pages: readonly Shown[] = [
     ...{ name: 'request', path: '/requests', title: 'Requests' },
     open: async (page) => {
       await page.getByRole('rowheader').getByRole('link').first().click();
-      await page.getByText('Correlation id').waitFor();
+      await page.getByRole('button', { name: 'Copy x-request-id' }).waitFor();
     },
   },
   { name: 'playground', path: '/playground', title: 'Playground' },

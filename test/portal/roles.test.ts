@@ -41,7 +41,7 @@ const pagesOf: Readonly<Record<'member' | 'key', readonly Shown[]>> = {
       ...{ path: '/requests', title: 'Requests' },
       open: async (page) => {
         await page.getByRole('rowheader').getByRole('link').first().click();
-        await page.getByText('Correlation id').waitFor();
+        await page.getByRole('button', { name: 'Copy x-request-id' }).waitFor();
       },
     },
     { path: '/playground', title: 'Playground' },

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { BackendObject, BackendListObject } from '../../../src/portal/api/catalog.ts';
+import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
 import { formatCount, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -61,6 +62,7 @@ function Conditions({ of }: { readonly of: BackendObject['conditions'] }) {
 
 /** The engines behind the models, as each service sees them. */
 export function BackendsPage() {
+  const [{ backend: chosen }] = useAddress();
   const backends = useQuery({
     queryKey: ['backends'],
     queryFn: () => call<BackendListObject>('/backends'),
@@ -81,6 +83,7 @@ export function BackendsPage() {
                 label="Backends"
                 columns={columns}
                 rows={data}
+                isSelected={({ name }) => name === chosen}
                 rowKey={({ name, service }) => `${name} ${service}`}
               />
             )}

@@ -4,6 +4,7 @@ import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { ApiError, call } from '../data/api.ts';
 import { formatUtcMoment, timeZone } from '../format/format.ts';
+import { isoOfLocal, localMinute } from '../format/local-minute.ts';
 import { Button } from '../parts/button.tsx';
 import { Select, TextField, valueOf } from '../parts/fields.tsx';
 import { Problem } from '../parts/states.tsx';
@@ -124,7 +125,7 @@ function changesOf(first: Shown, last: Shown): KeyFields {
   return {
     ...(last.name !== first.name && { name: last.name.trim() || null }),
     ...(isBudget && { budget: limit === '' ? null : { limit, period: last.period } }),
-    ...(last.expires !== first.expires && { expires_at: last.expires === '' ? null : isoOf(last.expires) }),
+    ...(last.expires !== first.expires && { expires_at: last.expires === '' ? null : isoOfLocal(last.expires) }),
     ...(patterns.join() !== patternsOf(first.models).join() && { models: patterns.length === 0 ? null : patterns }),
   };
 }
@@ -139,21 +140,10 @@ function periodOf(text: string): Period {
   return text === 'day' || text === 'week' || text === 'total' ? text : 'month';
 }
 
-/** A moment in the form of its field: in the reader's zone, without the name of the zone. */
-function localMinute(iso: string | null): string {
-  if (iso === null) return '';
-  const moment = new Date(iso);
-  const two = (part: number): string => String(part).padStart(2, '0');
-  const day = [String(moment.getFullYear()).padStart(4, '0'), two(moment.getMonth() + 1), two(moment.getDate())];
-  return `${day.join('-')}T${two(moment.getHours())}:${two(moment.getMinutes())}`;
-}
-
-const isoOf = (local: string): string => new Date(local).toISOString();
-
 function expiryHint(local: string): string {
   if (local === '' || Number.isNaN(Date.parse(local)))
     return `In your time zone, ${timeZone}. Empty: the key does not expire.`;
-  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOf(local))}. The key is refused from then on.`;
+  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOfLocal(local))}. The key is refused from then on.`;
 }
 
 interface ModelsFieldProps {

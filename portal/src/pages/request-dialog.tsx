@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
 import type { RequestObject, RequestDetailObject, RequestStoryObject } from '../../../src/portal/api/requests.ts';
-import { call } from '../data/api.ts';
+import { call, withQuery } from '../data/api.ts';
 import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
+import { Copy } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Facts } from '../parts/page.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Loaded, Notice } from '../parts/states.tsx';
 import { outcomes } from './outcomes.ts';
 
 /** How one request was served, and its cost. */
@@ -17,19 +19,29 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
   });
   return (
     <Dialog title="Request" isOpen isWide onClose={onClose}>
-      <p className="small muted" style={{ overflowWrap: 'anywhere' }}>
-        <code>{id}</code>
-      </p>
+      <WholeId text={id} label="request id" />
       <Loaded query={detail} lines={5}>
         {({ request, story, matches }) => (
           <>
             {matches.length > 1 && <Matches of={matches} />}
+            {story !== null && story.why !== null && (
+              <Notice tone={story.outcome === 'refused' ? 'warn' : 'bad'}>
+                <strong>Why:</strong> {story.why}
+              </Notice>
+            )}
             {story === null || story.attempts === null ? (
               <p className="muted">How it was served is known for the last thousand requests of each service only.</p>
             ) : (
               <TimeLine story={story} attempts={story.attempts} />
             )}
-            {request === null ? <p>No bill: the request was refused, or it has not ended.</p> : <Bill of={request} />}
+            {request === null ? (
+              <>
+                <p>No bill: the request was refused, or it has not ended.</p>
+                {story !== null && <Refused of={story} />}
+              </>
+            ) : (
+              <Bill of={request} />
+            )}
           </>
         )}
       </Loaded>
@@ -40,8 +52,33 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
   );
 }
 
-/** Turns `engine-error` into "engine error". */
-const faultWords = (kind: string): string => kind.replaceAll('-', ' ');
+/** An id in one line, with a button that copies it. */
+function WholeId({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <span className="whole-id">
+      <code title={text}>{text}</code>
+      <Copy text={text} label={label} size="small" />
+    </span>
+  );
+}
+
+/** The key of a request by its name. The link leads to the key in the list of keys. */
+function KeyLink({
+  id,
+  name,
+  workspace,
+}: {
+  readonly id: string;
+  readonly name: string | null;
+  readonly workspace: string;
+}) {
+  return (
+    <span className="cell-name">
+      <Link href={withQuery('/keys', { workspace, key: id })}>{name ?? id}</Link>
+      <WholeId text={id} label="key id" />
+    </span>
+  );
+}
 
 type Attempt = NonNullable<RequestStoryObject['attempts']>[number];
 
@@ -95,6 +132,11 @@ function TimeLine({ story, attempts }: TimeLineProps) {
             <div>
               <strong>{reasons[attempt.reason]}</strong>
               <div className="small muted">{[attempt.route, attempt.endpoint].filter(Boolean).join(', ')}</div>
+              {attempt.backend !== null && (
+                <Link className="small" href={withQuery('/backends', { backend: attempt.backend })}>
+                  Backend {attempt.backend}
+                </Link>
+              )}
             </div>
             <div className="timeline-track" aria-hidden>
               <div
@@ -143,9 +185,9 @@ function pickInWords({ why, held_tokens, expected_first_token_ms }: NonNullable<
   return ` Picked: ${picks[why]} (${held}, first token expected after ${formatMs(expected_first_token_ms)}).`;
 }
 
-function inWords({ began_ms, first_output_ms, ended_ms, end, fault, pick }: Attempt): string {
+function inWords({ began_ms, first_output_ms, ended_ms, end, why_failed, pick }: Attempt): string {
   const output = first_output_ms === null ? 'no output' : `first output at ${formatMs(first_output_ms)}`;
-  const why = fault === null ? '' : ` (${fault.status === null ? faultWords(fault.kind) : `HTTP ${fault.status}`})`;
+  const why = why_failed === null ? '' : `: ${why_failed}`;
   const ending = end === null ? 'under way' : `${ends[end]}${why}`;
   const when = ended_ms === null ? '' : ` at ${formatMs(ended_ms)}`;
   return `Asked at ${formatMs(began_ms)}, ${output}, ${ending}${when}.${pick === null ? '' : pickInWords(pick)}`;
@@ -161,7 +203,23 @@ function isCounted({
   return outcome === 'completed' || prompt + output + (searches ?? 0) > 0;
 }
 
-function Bill({ of }: { readonly of: RequestObject }) {
+/** What is known of a request that was not settled. */
+function Refused({ of }: { readonly of: RequestStoryObject }) {
+  return (
+    <Facts
+      facts={[
+        { name: 'Started', value: formatPreciseMoment(of.started_at) },
+        { name: 'Model', value: of.model ?? 'none of the catalog' },
+        { name: 'Key', value: of.key === null ? 'no valid key' : <WholeId text={of.key} label="key id" /> },
+        ...(of.correlation_id === null
+          ? []
+          : [{ name: 'x-request-id', value: <WholeId text={of.correlation_id} label="x-request-id" /> }]),
+      ]}
+    />
+  );
+}
+
+function Bill({ of }: { readonly of: NonNullable<RequestDetailObject['request']> }) {
   const { word, tone } = outcomes[of.outcome];
   const count = (value: number | null): string => (value === null ? unknown : formatCount(value));
   return (
@@ -180,8 +238,8 @@ function Bill({ of }: { readonly of: RequestObject }) {
         { name: 'Web searches', value: count(of.web_searches) },
         { name: 'Surface', value: `${of.surface}, ${of.stream ? 'streamed' : 'whole'}` },
         { name: 'Workspace', value: of.workspace },
-        { name: 'Key', value: of.key },
-        { name: 'Correlation id', value: of.correlation_id },
+        { name: 'Key', value: <KeyLink id={of.key} name={of.key_name} workspace={of.workspace} /> },
+        { name: 'x-request-id', value: <WholeId text={of.correlation_id} label="x-request-id" /> },
       ]}
     />
   );

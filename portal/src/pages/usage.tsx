@@ -1,6 +1,5 @@
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
-import { send } from '../data/api.ts';
 import { useAddress } from '../data/address.ts';
 import { useSession } from '../data/session.ts';
 import {
@@ -12,16 +11,16 @@ import {
   ranges,
   type Usage,
   type UsageFilter,
-  type UsageQuestion,
   useMinute,
   usagePath,
   useUsage,
 } from '../data/usage.ts';
 import { formatCount, formatMoney, formatMs, unknown } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
+import { Download } from '../parts/download.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Segments } from '../parts/segments.tsx';
-import { Empty, Loaded, Problem } from '../parts/states.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { useAskedWorkspace } from '../data/workspaces.ts';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
@@ -55,7 +54,12 @@ export function UsagePage() {
     <Page
       title="Usage"
       about="Usage and its cost."
-      actions={<Download question={{ filter, by: [period, by], top: undefined }} />}
+      actions={
+        <Download
+          path={usagePath({ filter, by: [period, by], top: undefined })}
+          file={`usage-${filter.from.slice(0, 10)}.csv`}
+        />
+      }
     >
       <div className="filters">
         <Segments
@@ -134,32 +138,5 @@ function GroupCard({ usage: { asked, lines } }: { readonly usage: Usage }) {
     <Card title={by === 'key' ? 'Keys' : 'Models'}>
       <Table label={by === 'key' ? 'Usage by key' : 'Usage by model'} columns={columns} rows={lines} rowKey={rowKey} />
     </Card>
-  );
-}
-
-/** Downloads the report as a file, from the same path with `Accept: text/csv`. */
-function Download({ question }: { readonly question: UsageQuestion }) {
-  const [error, setError] = useState<Error>();
-  const download = async (): Promise<void> => {
-    setError(undefined);
-    try {
-      const answer = await send(usagePath(question), { accept: 'text/csv' });
-      const address = URL.createObjectURL(await answer.blob());
-      const link = document.createElement('a');
-      link.href = address;
-      link.download = `usage-${question.filter.from.slice(0, 10)}.csv`;
-      link.click();
-      URL.revokeObjectURL(address);
-    } catch (problem) {
-      setError(problem instanceof Error ? problem : new Error(String(problem)));
-    }
-  };
-  return (
-    <>
-      {error !== undefined && <Problem error={error} />}
-      <Button icon="download" onPress={() => void download()}>
-        Download CSV
-      </Button>
-    </>
   );
 }

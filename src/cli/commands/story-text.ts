@@ -1,3 +1,4 @@
+import { faultText } from '../../core/request-reason.ts';
 import type { Story } from '../../core/story.ts';
 
 interface TextOptions {
@@ -165,31 +166,6 @@ function endOf({ end, ended_ms: at, fault }: Attempt): string {
     case 'failed':
       return `failed${when}: ${fault === null ? 'why is not known' : faultText(fault)}`;
   }
-}
-
-/** Envoy's response flags for a call without an answer from an engine. */
-const envoyFlags: Readonly<Record<string, string>> = {
-  UH: 'no endpoint passes its health check',
-  UF: 'the connection failed',
-  UC: 'the connection ended',
-  UO: 'the backend has all the requests that it may have',
-  NC: 'Envoy does not have the backend yet',
-};
-
-function faultText({
-  kind,
-  status,
-  engine_error: error,
-  about,
-  envoy_flags: flags,
-}: NonNullable<Attempt['fault']>): string {
-  const facts = [
-    ...(status === null ? [] : [`HTTP ${status}`]),
-    ...(error === null ? [] : [`the engine says ${words(error)}`]),
-    ...(about === null ? [] : [`about ${about}`]),
-    ...(flags === null ? [] : [envoyFlags[flags] ?? `Envoy ${flags}`]),
-  ];
-  return facts.length === 0 ? words(kind) : `${words(kind)} (${facts.join(', ')})`;
 }
 
 /** Lines about the attempts of which only the number is known. */

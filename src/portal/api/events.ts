@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { problemSchema } from '../../core/problem.ts';
-import { request } from './requests.ts';
+import { listedRequest } from './requests.ts';
 import { moment, usd, workspaceId } from './values.ts';
 
 const endedKinds = ['session', 'replaced', 'portal'] as const;
@@ -8,8 +8,8 @@ export type EndedKind = (typeof endedKinds)[number];
 
 /** The events of `GET /events`, by the name in their `event:` line. */
 export const portalEvents = {
-  /** A request was settled. */
-  request,
+  /** A request was settled or refused. */
+  request: listedRequest,
   /** Sent when a balance changed, and when the stream begins. */
   balance: z
     .object({ workspace_id: workspaceId, workspace: z.string(), balance: usd })

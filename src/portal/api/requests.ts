@@ -4,15 +4,23 @@ import { outcomeKinds } from '../../core/settled-request.ts';
 import { storySchema } from '../../core/story.ts';
 import { givenMoment, keyId, modelId, pageOf, pageQuery } from './values.ts';
 
+/** How a request of the list ended. `refused`: before anything was settled, so only the services know it. */
+export const listedOutcomes = [...outcomeKinds, 'refused'] as const;
+
 /** `GET /requests`. */
 export const requestsQuery = pageQuery.extend({
   workspace: z.string().optional().meta({ description: 'Only those of this workspace, by id or name.' }),
   key: keyId.optional().meta({ description: 'Only those with this key.' }),
   model: modelId.optional().meta({ description: 'Only those of this model.' }),
-  outcome: z.enum(outcomeKinds).optional().meta({ description: 'Only those with this outcome.' }),
+  outcome: z.enum(listedOutcomes).optional().meta({ description: 'Only those with this outcome.' }),
+  search: z.string().max(200).optional().meta({
+    description:
+      'Only the request with this id, or those with this `x-request-id`. The ledger has no index of the latter: without `from`, only the last seven days are searched for it.',
+  }),
   from: givenMoment.optional().meta({ description: 'Only those that started at this moment or later.' }),
   to: givenMoment.optional().meta({ description: 'Only those that started before this moment.' }),
 });
+export type RequestsQuery = z.output<typeof requestsQuery>;
 
 /** A settled request in the form of `weir usage --requests --json`. Counts, ids, names and times; never content. */
 export const request = shownRequestSchema.meta({
@@ -20,7 +28,26 @@ export const request = shownRequestSchema.meta({
 });
 export type RequestObject = z.infer<typeof request>;
 
-export const requestPage = pageOf(request, { id: 'RequestPage', of: 'requests, newest first' });
+/** A request of the list and of live events: a settled one, or a refused one, which costs nothing. */
+export const listedRequest = request
+  .extend({
+    workspace: request.shape.workspace
+      .nullable()
+      .meta({ description: 'Null: no key was accepted; only admins see it.' }),
+    key: request.shape.key.nullable(),
+    model: request.shape.model.nullable().meta({ description: 'Null: the request named none of the catalog.' }),
+    outcome: z.enum(listedOutcomes),
+    key_name: z.string().nullable().meta({ description: 'Name of the key, where it has one.' }),
+    reason: z.string().nullable().meta({
+      description:
+        'Why it was refused or failed, in words. Null when it was answered, and when no service remembers it. Members see no text about engines.',
+      example: '502, every attempt failed, last fault: HTTP 500',
+    }),
+  })
+  .meta({ id: 'ListedRequest', description: 'A settled or refused request. Its content is not stored.' });
+export type ListedRequestObject = z.infer<typeof listedRequest>;
+
+export const requestPage = pageOf(listedRequest, { id: 'RequestPage', of: 'requests, newest first' });
 
 const forMembers = 'null for members';
 const { plan, attempts: toldAttempts } = storySchema.shape;
@@ -36,10 +63,12 @@ export const requestStory = storySchema
           .extend({
             backend: attempt.shape.backend.nullable().meta({ description: forMembers }),
             endpoint: attempt.shape.endpoint.nullable().meta({ description: `address:port; ${forMembers}` }),
+            why_failed: z.string().nullable().meta({ description: 'Why it failed, in words; null: it did not fail.' }),
           })
           .meta({ id: 'Attempt', description: 'one call to one endpoint' }),
       )
       .nullable(),
+    why: z.string().nullable().meta({ description: 'Why it was refused or failed, in words; null: it was not.' }),
   })
   .meta({ id: 'RequestStory', description: 'How one request was served: plan, attempts, waits, bill.' });
 export type RequestStoryObject = z.infer<typeof requestStory>;
@@ -48,6 +77,8 @@ export type RequestStoryObject = z.infer<typeof requestStory>;
 export const requestDetail = z
   .object({
     request: request
+      .extend({ key_name: listedRequest.shape.key_name })
+      .meta({ id: 'NamedRequest', description: 'A settled request, with the name of its key.' })
       .nullable()
       .meta({ description: 'Null when nothing was settled: the request was refused, or has not ended.' }),
     story: requestStory.nullable().meta({ description: 'Null when no service remembers it.' }),

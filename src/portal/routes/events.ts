@@ -50,17 +50,20 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
 }
 
 /** The part of an event that a caller may see. Admins: all. Members: events of their workspaces, without routes, services and backends. */
-function allowed(event: PortalEvent, { workspaceId }: EventSubject, caller: Caller): PortalEvent | undefined {
+function allowed(event: PortalEvent, about: EventSubject, caller: Caller): PortalEvent | undefined {
+  const { workspaceId } = about;
   if (caller.role === 'admin') return event;
   if (workspaceId !== undefined && !maySee(caller, workspaceId)) return undefined;
-  return forMembers(event);
+  // A request without an accepted key is of no workspace.
+  if (workspaceId === undefined && event.name === 'request') return undefined;
+  return forMembers(event, about);
 }
 
 /** The event as members see it. */
-const forMembers = oncePerEvent((event): PortalEvent => {
+const forMembers = oncePerEvent((event, { memberReason = null }: EventSubject): PortalEvent => {
   switch (event.name) {
     case 'request':
-      return { name: 'request', data: { ...event.data, route: null } };
+      return { name: 'request', data: { ...event.data, route: null, reason: memberReason } };
     case 'health':
       return { name: 'health', data: { ...event.data, problems: event.data.problems.flatMap(ofModel) } };
     case 'balance':

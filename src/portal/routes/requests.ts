@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import { shownRequest as publicForm } from '../../core/request-fields.ts';
+import { faultText, reasonOf } from '../../core/request-reason.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Story } from '../../core/story.ts';
-import { errors } from '../answers.ts';
+import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/requests.ts';
 import { callerOf } from '../authenticate.ts';
 import { type Caller, maySee } from '../callers.ts';
+import { type CsvRow, sendCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 import type { App } from '../app.ts';
+import { createRequestList, type ListFilter } from '../request-list.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
 const tags = ['requests'];
@@ -16,39 +19,68 @@ const params = z.object({
   id: z.string().max(200).meta({ description: 'Id of the request, or the `x-request-id` that its caller sent.' }),
 });
 
+/** Most requests in one read of an export. */
+const csvPage = 500;
+const csvColumns = Object.keys(api.listedRequest.shape);
+
+async function* csvRows(pages: AsyncIterable<readonly api.ListedRequestObject[]>): AsyncGenerator<readonly CsvRow[]> {
+  for await (const page of pages) {
+    yield page.map((request) => {
+      const fields = new Map(Object.entries(request));
+      return csvColumns.map((column) => fields.get(column));
+    });
+  }
+}
+
 /** Single requests: rows of the ledger, and stories of recent ones. Never content. */
 export function requestRoutes(app: App, portal: Portal): void {
   const { store, services } = portal;
+  const list = createRequestList(portal);
+
+  async function filterOf(caller: Caller, query: api.RequestsQuery): Promise<ListFilter> {
+    const { workspace, key, model, outcome, search, from, to } = query;
+    const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
+    const isOfKey = keyId !== undefined && workspace === undefined;
+    return {
+      workspaceId: isOfKey ? undefined : await workspaceAsked(store, caller, workspace),
+      keyId,
+      modelId: model?.toLowerCase(),
+      outcome,
+      search: search?.trim() || undefined,
+      since: from,
+      until: to,
+    };
+  }
 
   app.get(
     '/api/v1/requests',
     {
       schema: {
         tags,
-        summary: 'Settled requests, newest first',
+        summary: 'Settled and refused requests, newest first; CSV with `Accept: text/csv`',
+        description: 'CSV has all requests of the filters. Refused requests are those that the services remember.',
         querystring: api.requestsQuery,
-        response: { 200: api.requestPage, ...errors },
+        response: {
+          200: {
+            description: 'The requests.',
+            content: {
+              'application/json': { schema: api.requestPage },
+              'text/csv': { schema: z.string().meta({ description: 'All requests, with the fields of JSON.' }) },
+            },
+          },
+          ...errors,
+        },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const caller = callerOf(request);
-      const { workspace, key, model, outcome, from, to, limit, cursor } = request.query;
-      const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
-      const isOfKey = keyId !== undefined && workspace === undefined;
-      const filter = {
-        workspaceId: isOfKey ? undefined : await workspaceAsked(store, caller, workspace),
-        keyId,
-        modelId: model?.toLowerCase(),
-        outcome,
-        since: from,
-        until: to,
-      };
-      const { items, next } = await store.pageOfRequests(filter, { limit, cursor });
-      const names = await namesOf(items.map(({ workspaceId }) => workspaceId));
-      return {
-        data: items.map((outcomeOf) => shownRequest(outcomeOf, names(outcomeOf.workspaceId), caller)),
-        next_cursor: next ?? null,
-      };
+      const { limit, cursor } = request.query;
+      const filter = await filterOf(caller, request.query);
+      if (wantsCsv(request)) {
+        const pages = list.pages(filter, csvPage, caller);
+        return sendCsv(reply, { file: 'requests.csv', columns: csvColumns, rows: csvRows(pages) });
+      }
+      return reply.send(pageAnswer(await list.page(filter, { limit, cursor }, caller), (item) => item));
     },
   );
 
@@ -63,7 +95,13 @@ export function requestRoutes(app: App, portal: Portal): void {
       const { settled, story, matches } = found;
       const names = await namesOf(settled === undefined ? [] : [settled.workspaceId]);
       return {
-        request: settled === undefined ? null : shownRequest(settled, names(settled.workspaceId), caller),
+        request:
+          settled === undefined
+            ? null
+            : {
+                ...shownRequest(settled, names(settled.workspaceId), caller),
+                key_name: (await store.keyNames([settled.keyId])).get(settled.keyId) ?? null,
+              },
         story: story === undefined ? null : shownStory(story, caller),
         matches: matches.map(({ id: match, started_at, model, outcome }) => ({
           id: match,
@@ -109,20 +147,28 @@ function shownRequest(outcome: SettledRequest, workspace: string, caller: Pick<C
 
 /** The story as members see it: numbers in place of routes, no names of backends and endpoints. */
 function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestStoryObject {
-  if (role === 'admin') return { ...story };
+  if (role === 'admin') {
+    const all = story.attempts?.map((attempt) => ({ ...attempt, why_failed: whyFailed(attempt.fault) }));
+    return { ...story, attempts: all ?? null, why: reasonOf(story, 'admin') ?? null };
+  }
   const numbers = new Map<string, string>();
   const nameOf = (route: string): string => {
     const known = numbers.get(route) ?? `route ${numbers.size + 1}`;
     numbers.set(route, known);
     return known;
   };
-  const attempts = story.attempts?.map(({ route, fault, ...attempt }) => ({
-    ...attempt,
-    route: nameOf(route),
-    backend: null,
-    endpoint: null,
+  const attempts = story.attempts?.map(({ route, fault: whole, ...attempt }) => {
     // Errors of an engine are for operators. A member sees only the HTTP status.
-    fault: fault && { kind: fault.kind, status: fault.status, engine_error: null, about: null, envoy_flags: null },
-  }));
-  return { ...story, route: null, plan: null, attempts: attempts ?? null };
+    const fault = whole && {
+      kind: whole.kind,
+      status: whole.status,
+      engine_error: null,
+      about: null,
+      envoy_flags: null,
+    };
+    return { ...attempt, route: nameOf(route), backend: null, endpoint: null, fault, why_failed: whyFailed(fault) };
+  });
+  return { ...story, route: null, plan: null, attempts: attempts ?? null, why: reasonOf(story, 'member') ?? null };
 }
+
+const whyFailed = (fault: Parameters<typeof faultText>[0] | null): string | null => fault && faultText(fault);

@@ -1,5 +1,4 @@
 import { stringify } from 'csv-stringify/sync';
-import Negotiator from 'negotiator';
 import { z } from 'zod';
 import type { LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
@@ -8,6 +7,7 @@ import { errors } from '../answers.ts';
 import * as api from '../api/usage.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
+import { wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 import type { App } from '../app.ts';
@@ -43,7 +43,7 @@ export function usageRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);
-      const isCsv = new Negotiator(request).mediaType([json, csv]) === csv;
+      const isCsv = wantsCsv(request);
       // One more line is read than a page has, to find out whether another page follows.
       const page = isCsv ? undefined : { offset: cursor, limit: limit + 1 };
       const lines = await store.usageReport(filter, by, { measures: 'performance', top, page });

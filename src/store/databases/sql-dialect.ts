@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql, SqliteAdapter } from 'kysely';
-import type { PackedId } from '../ledger/packed-id.ts';
+import type { PackedId } from '../../core/packed-id.ts';
 
 // The words in which the SQL of the two databases differs, in queries that they otherwise share.
 

@@ -5,7 +5,7 @@ import { keptSince } from './kept-since.ts';
 import { cutPage, type LedgerFilter, type Page, type PageRequest } from '../../core/administration.ts';
 import { usageOfFilter } from './ledger-filter.ts';
 import { badCursor } from '../databases/page-cursor.ts';
-import { type PackedId, packId, startOf } from './packed-id.ts';
+import { type PackedId, packId, startOf } from '../../core/packed-id.ts';
 import { type RangeQuery, rangeOf, readRange } from './read-requests.ts';
 import type { Schema } from '../databases/schema.ts';
 import { periodMs } from './usage-rollup.ts';
@@ -23,8 +23,10 @@ export async function listRequests(
   limit: number,
   after?: PackedId,
 ): Promise<readonly SettledRequest[]> {
-  const { workspaceId, keyId, modelId, outcome } = filter;
-  const isOfSome = [workspaceId, keyId, modelId, outcome].some((wanted) => wanted !== undefined);
+  const { workspaceId, keyId, modelId, outcome, correlationId } = filter;
+  // Rollups do not have correlation ids: the hours that they name need not have a request with this one.
+  const isOfSome =
+    correlationId === undefined && [workspaceId, keyId, modelId, outcome].some((wanted) => wanted !== undefined);
   const asked = rangeOf(filter);
   const before = after === undefined ? asked.to : Math.min(asked.to, startOf(after) + 1);
   const range = { filter, from: asked.from, to: before, first: 'newest', limit, after } as const;

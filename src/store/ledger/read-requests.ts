@@ -1,10 +1,10 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { LedgerFilter } from '../../core/administration.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import { firstIdAt, type PackedId } from './packed-id.ts';
+import { firstIdAt, type PackedId } from '../../core/packed-id.ts';
 import type { Schema } from '../databases/schema.ts';
 import { idDigits, idValue } from '../databases/sql-dialect.ts';
-import { type ReadRequest, requestColumns, requestOf, traitsSql } from './stored-request.ts';
+import { correlationDigits, noUuid, type ReadRequest, requestColumns, requestOf, traitsSql } from './stored-request.ts';
 import { kindCodes } from './usage-rollup.ts';
 
 /** Moments in milliseconds since the Unix epoch. `from` belongs to the range, `to` does not. */
@@ -40,7 +40,7 @@ export async function readRange(
   { filter, from, to, first, limit, after, only }: RangeQuery,
 ): Promise<readonly SettledRequest[]> {
   if (from >= to) return [];
-  const { workspaceId, keyId, modelId, outcome } = filter;
+  const { workspaceId, keyId, modelId, outcome, correlationId } = filter;
   const conditions: RawBuilder<unknown>[] = [
     sql`requests.id >= ${idValue(queries, firstIdAt(from))} and requests.id < ${idValue(queries, firstIdAt(to))}`,
   ];
@@ -52,6 +52,14 @@ export async function readRange(
       join ledger_models on ledger_models.number = ledger_routes.model where ledger_models.name = ${modelId})`);
   }
   if (outcome !== undefined) conditions.push(sql`${sql.raw(traitsSql.outcome)} = ${kindCodes.codeOf(outcome)}`);
+  if (correlationId !== undefined) {
+    const digits = correlationDigits(correlationId);
+    conditions.push(
+      digits === noUuid
+        ? sql`requests.correlation_text = ${correlationId}`
+        : sql`requests.correlation = ${idValue(queries, digits)}`,
+    );
+  }
   if (after !== undefined) conditions.push(sql`requests.id < ${idValue(queries, after)}`);
   if (only !== undefined) conditions.push(sql`requests.id = ${idValue(queries, only)}`);
   const columns = requestColumns.map(({ name, type }) =>

@@ -3,7 +3,7 @@ import { droppedBefore, keptSince } from './kept-since.ts';
 import type { Money } from '../../core/money.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { OpenDatabase } from '../databases/database.ts';
-import type { PackedId } from './packed-id.ts';
+import type { PackedId } from '../../core/packed-id.ts';
 import type { SpendingTable } from '../databases/schema.ts';
 import type { LedgerEntry } from './stored-request.ts';
 import { messageOf } from '../../core/failure.ts';

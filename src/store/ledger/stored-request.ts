@@ -7,7 +7,7 @@ import {
   type SettledRequest,
   settledRequestOf,
 } from '../../core/settled-request.ts';
-import { type PackedId, packId, startOf, unpackId } from './packed-id.ts';
+import { type PackedId, packId, startOf, unpackId } from '../../core/packed-id.ts';
 import { codes, type Countable, kindCodes, surfaceCodes } from './usage-rollup.ts';
 
 /** The numbers by which rows and rollups refer to names: `ledger_keys`, `ledger_models` and `ledger_routes`. */
@@ -33,7 +33,7 @@ interface Column {
   readonly write: (request: SettledRequest, packed: Packed) => StoredValue;
 }
 
-const noUuid = '0'.repeat(32);
+export const noUuid = '0'.repeat(32);
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** A row takes at most 150 bytes, indexes included. So no column is null, which would cost 8 bytes in PostgreSQL. */
 const absent = -1;
@@ -153,7 +153,7 @@ export function entriesOf(
 function entryOf(request: SettledRequest, names: NumberedNames): LedgerEntry {
   checkRequest(request);
   const { id, isOwn: isOwnId } = packId(request.requestId, request);
-  const correlation = uuid.test(request.correlationId) ? request.correlationId.replaceAll('-', '') : noUuid;
+  const correlation = correlationDigits(request.correlationId);
   const packed = { ...names, id, isOwnId, correlation };
   const { usage, cost, firstTokenMs, durationMs } = request;
   return {
@@ -171,6 +171,11 @@ function entryOf(request: SettledRequest, names: NumberedNames): LedgerEntry {
       ...{ firstTokenMs, durationMs },
     },
   };
+}
+
+/** The digits of a correlation id that is a UUID, else zeros: the value of the column `correlation`. */
+export function correlationDigits(correlationId: string): string {
+  return uuid.test(correlationId) ? correlationId.replaceAll('-', '') : noUuid;
 }
 
 /** The names that a stored request refers to. */

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { firstIdAt, startOf } from './packed-id.ts';
+import { firstIdAt, startOf } from '../../core/packed-id.ts';
 import type { Schema } from '../databases/schema.ts';
 import { idDigits, idValue } from '../databases/sql-dialect.ts';
 import { traitsSql } from './stored-request.ts';

@@ -73,7 +73,10 @@ export function answerInternal(
     const limit = countIn(url, 'limit', mostStories, mostStories);
     if (after === undefined || limit === undefined || limit === 0) {
       fail(400, `after: expected a whole number; limit: expected one from 1 to ${mostStories}`);
-    } else response.writeHead(200, json).end(JSON.stringify(stories.after(after, limit)));
+    } else {
+      const which = url.searchParams.get('only') === 'unsuccessful' ? 'unsuccessful' : 'all';
+      response.writeHead(200, json).end(JSON.stringify(stories.after(after, limit, which)));
+    }
   } else if (what === 'requests' && id !== undefined && more.length === 0) {
     const requests = stories.find(decoded(id));
     if (requests.length === 0) fail(404, 'this service does not remember such a request');

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { droppedBefore, keptSince } from '../../ledger/kept-since.ts';
-import { firstIdAt } from '../../ledger/packed-id.ts';
+import { firstIdAt } from '../../../core/packed-id.ts';
 import type { Schema } from '../schema.ts';
 
 /**

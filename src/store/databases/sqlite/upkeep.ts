@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { keptSince } from '../../ledger/kept-since.ts';
 import type { OpenDatabase, Upkeep, UpkeepOptions, UpkeepStep } from '../database.ts';
-import { firstIdAt } from '../../ledger/packed-id.ts';
+import { firstIdAt } from '../../../core/packed-id.ts';
 import { idValue } from '../sql-dialect.ts';
 import { dropBefore, proveHours, releaseHour } from '../upkeep.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Surface } from '../../core/dialect.ts';
+import type { Surface } from './dialect.ts';
 
 /**
  * The id of a request in the form of the ledger: 16 bytes as 32 hexadecimal digits. The first 6 bytes are the moment at

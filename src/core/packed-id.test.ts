@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dialects } from '../../dialects/dialects.ts';
-import { newRequestId } from '../../process/machine.ts';
+import { dialects } from '../dialects/dialects.ts';
+import { systemClock } from '../process/clock.ts';
+import { newRequestId } from '../process/machine.ts';
 import { firstIdAt, packId, startOf, unpackId } from './packed-id.ts';
 
 const surfaces = ['chat', 'messages'] as const;
@@ -10,7 +11,7 @@ const other = { startedAt: 1_790_000_000_123 };
 describe('a packed id', () => {
   it.each(surfaces)('tells all of an id that the service made for %s, and when', (surface) => {
     const requestId = dialects[surface].idPrefixes.request + newRequestId();
-    const before = Date.now();
+    const before = systemClock.now();
     const { id, isOwn } = packId(requestId, { surface, ...other });
     expect([id, isOwn]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), true]);
     expect(unpackId(id, surface)).toBe(requestId);

@@ -1,0 +1,122 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
+import type { KeyObject } from '../../../src/portal/api/keys.ts';
+import { useAddress } from '../data/address.ts';
+import { call } from '../data/api.ts';
+import { useList } from '../data/load-more.ts';
+import { useWorkspaceChoices } from '../data/workspaces.ts';
+import { isoOfLocal, localMinute } from '../format/local-minute.ts';
+import { Select, TextField } from '../parts/fields.tsx';
+import { WorkspaceSelect } from '../parts/workspace-select.tsx';
+import { outcomes } from './outcomes.ts';
+
+/** What the list of requests is narrowed to. The address has the selection. */
+export function RequestFilters() {
+  const [{ workspace, key, model, outcome, search, from, to }, change] = useAddress();
+  const choices = useWorkspaceChoices();
+  const chosen = choices?.find(({ id, name }) => id === workspace || name === workspace) ?? onlyOne(choices);
+  const models = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
+  const path = `/workspaces/${chosen?.id ?? ''}/keys`;
+  const keys = useList<KeyObject>({ queryKey: ['keys', chosen?.id], path, enabled: chosen !== undefined });
+  const modelIds = (models.data?.data ?? []).map(({ id }) => id);
+  const ofKeys = (keys.data ?? []).map(({ id, name }) => ({ value: id, label: name ?? id }));
+  return (
+    <div className="filters">
+      <SearchField value={search} onSearch={(text) => change({ search: text })} />
+      <WorkspaceSelect all />
+      {chosen !== undefined && (
+        <Select
+          label="Key"
+          value={key ?? ''}
+          onChange={(value) => change({ key: value })}
+          options={withChosen([{ value: '', label: 'All keys' }, ...ofKeys], key)}
+        />
+      )}
+      <Select
+        label="Model"
+        value={model ?? ''}
+        onChange={(value) => change({ model: value })}
+        options={withChosen(
+          [{ value: '', label: 'All models' }, ...modelIds.map((id) => ({ value: id, label: id }))],
+          model,
+        )}
+      />
+      <Select
+        label="Outcome"
+        value={outcome ?? ''}
+        onChange={(value) => change({ outcome: value })}
+        options={[
+          { value: '', label: 'All outcomes' },
+          ...Object.entries(outcomes).map(([value, { word }]) => ({ value, label: word })),
+        ]}
+      />
+      <MomentField label="From" value={from} onChange={(moment) => change({ from: moment })} />
+      <MomentField label="To" value={to} onChange={(moment) => change({ to: moment })} />
+    </div>
+  );
+}
+
+/** Searches on Enter, and when the field is left. */
+function SearchField({
+  value,
+  onSearch,
+}: {
+  readonly value: string | undefined;
+  readonly onSearch: (text: string) => void;
+}) {
+  const search = (text: string): void => {
+    if (text.trim() !== (value ?? '')) onSearch(text.trim());
+  };
+  return (
+    <TextField
+      // The field begins anew when the address changes.
+      key={value ?? ''}
+      label="Request id or x-request-id"
+      type="search"
+      defaultValue={value ?? ''}
+      onBlur={(event) => search(event.target.value)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') search(event.currentTarget.value);
+      }}
+    />
+  );
+}
+
+/** A moment in the reader's zone. It counts when the field is left, because each typed digit is another moment. */
+function MomentField({
+  label,
+  value,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly onChange: (moment: string | undefined) => void;
+}) {
+  const shown = localMinute(value ?? null);
+  return (
+    <TextField
+      key={value ?? ''}
+      label={label}
+      type="datetime-local"
+      defaultValue={shown}
+      onBlur={({ target }) => {
+        if (target.validity.badInput || target.value === shown) return;
+        onChange(target.value === '' ? undefined : isoOfLocal(target.value));
+      }}
+    />
+  );
+}
+
+function onlyOne<Item>(items: readonly Item[] | undefined): Item | undefined {
+  return items?.length === 1 ? items[0] : undefined;
+}
+
+/** Keeps the selection of the address as a choice, also if its key is not on the first page or its model has left the catalog. */
+function withChosen(
+  options: readonly { readonly value: string; readonly label: string }[],
+  chosen: string | undefined,
+) {
+  return chosen === undefined || options.some(({ value }) => value === chosen)
+    ? options
+    : [...options, { value: chosen, label: chosen }];
+}

@@ -1,0 +1,81 @@
+import type { Clock } from '../core/clock.ts';
+import { reasonOf } from '../core/request-reason.ts';
+import type { Story } from '../core/story.ts';
+import { type LiveServices, rememberAnswer } from './services.ts';
+
+/**
+ * A request that was refused, or that ended without a whole answer, and why. It has no plan and no attempts, so that
+ * the failures of many services fit into memory.
+ */
+export interface RecentFailure {
+  readonly id: string;
+  readonly correlationId: string;
+  /** Ids. Undefined: no key was accepted. */
+  readonly workspaceId: string | undefined;
+  readonly keyId: string | undefined;
+  readonly modelId: string | undefined;
+  readonly surface: Story['surface'];
+  readonly outcome: NonNullable<Story['outcome']>;
+  readonly isStream: boolean;
+  readonly startedAt: number;
+  readonly durationMs: number;
+  /** In words, for an admin and for a member. Null: not known. */
+  readonly reason: string | null;
+  readonly memberReason: string | null;
+}
+
+/** The failures that one service remembers, oldest first, and the place from which it is read on. */
+interface KnownService {
+  readonly process: string;
+  readonly after: number;
+  readonly failures: readonly RecentFailure[];
+}
+
+/** A service remembers 1,250 requests; the portal keeps a few more, because some of a service's are forgotten before others. */
+const mostOfService = 2_000;
+
+/**
+ * Reads the failures that the services remember, at most once a second. Each read asks only for those that are new. The
+ * failures of a service that does not answer, has left or was started again stay as they were read.
+ */
+export function createRecentFailures(
+  services: Pick<LiveServices, 'unsuccessful'>,
+  clock: Pick<Clock, 'elapsed'>,
+): () => Promise<readonly RecentFailure[]> {
+  const known = new Map<string, KnownService>();
+
+  async function read(): Promise<readonly RecentFailure[]> {
+    const { data } = await services.unsuccessful((service) => known.get(service));
+    for (const { service, said } of data) {
+      const before = known.get(service);
+      // Those of an earlier process are kept, because no service remembers them any more.
+      const older = before?.failures ?? [];
+      const failures = [...older, ...said.stories.flatMap(failureOf)].slice(-mostOfService);
+      known.set(service, { process: said.process, after: said.after, failures });
+    }
+    return [...known.values()].flatMap(({ failures }) => failures);
+  }
+
+  return rememberAnswer(read, clock);
+}
+
+export function failureOf(story: Story): readonly RecentFailure[] {
+  const { outcome } = story;
+  if (outcome === null || outcome === 'completed') return [];
+  return [
+    {
+      id: story.id,
+      correlationId: story.correlation_id ?? '',
+      workspaceId: story.workspace ?? undefined,
+      keyId: story.key ?? undefined,
+      modelId: story.model ?? undefined,
+      surface: story.surface,
+      outcome,
+      isStream: story.stream ?? false,
+      startedAt: new Date(story.started_at).getTime(),
+      durationMs: Math.round(story.duration_ms ?? 0),
+      reason: reasonOf(story, 'admin') ?? null,
+      memberReason: reasonOf(story, 'member') ?? null,
+    },
+  ];
+}

@@ -1,0 +1,142 @@
+// @suite both-databases
+import { describe, expect, it } from 'vitest';
+import { asBrowser, call, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
+import { sampleNow } from '../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { sampleStory } from '../../test/support/sample-story.ts';
+import { firstIdAt, unpackId } from '../core/packed-id.ts';
+import type { Story } from '../core/story.ts';
+
+const url = '/api/v1/requests';
+const minute = 60_000;
+
+interface Listed {
+  readonly id: string;
+  readonly outcome: string;
+  readonly reason: string | null;
+}
+
+const at = (moment: number): string => new Date(moment).toISOString();
+
+function refusal(id: string, changes: Partial<Story> = {}): Story {
+  return sampleStory({
+    ...{ id, outcome: 'refused', route: null, attempts: [], attempt_count: 0, bill: null, plan: null },
+    failure: { code: 'insufficient_funds', status: 402, about: [] },
+    ...changes,
+  });
+}
+
+/** Ten settled requests, one a minute, the third failed; between them refused ones. */
+const ownId = unpackId(firstIdAt(sampleNow + 5 * minute), 'chat');
+
+async function portalWithBoth() {
+  const stories: Story[] = [];
+  const sample = await samplePortal({ stories });
+  const { ids, settle, workspace, key } = sample;
+  await settle(
+    Array.from({ length: 10 }, (_, index) =>
+      sampleOutcome({
+        ...{ ...ids, requestId: index === 5 ? ownId : `r${index}`, startedAt: sampleNow + index * minute },
+        kind: index === 3 ? 'failed' : 'completed',
+        correlationId: index === 3 ? '0b7c3c1e-5f07-4a4b-9b2e-1c2d3e4f5a6b' : `trace-${index}`,
+      }),
+    ),
+  );
+  const mine = { workspace: workspace.id, key: key.id };
+  const fault = { kind: 'status', status: 500, engine_error: 'overloaded', about: null, envoy_flags: null } as const;
+  const [attempt] = sampleStory().attempts ?? [];
+  if (attempt === undefined) throw new Error('the sample has no attempt');
+  stories.push(
+    refusal('q1', { ...mine, started_at: at(sampleNow + 2.5 * minute), correlation_id: 'asked' }),
+    refusal('q2', { ...mine, started_at: at(sampleNow + 2.6 * minute) }),
+    refusal('q3', { workspace: null, key: null, started_at: at(sampleNow + 20 * minute) }),
+    refusal('q4', { workspace: sample.otherWorkspace.id, key: sample.otherKey.id, started_at: at(sampleNow) }),
+    sampleStory({
+      ...{ ...mine, id: 'r3', outcome: 'failed', started_at: at(sampleNow + 3 * minute) },
+      failure: { code: 'attempts_failed', status: 502, about: [] },
+      attempts: [{ ...attempt, end: 'failed', fault }],
+    }),
+  );
+  return sample;
+}
+
+async function pagesOf(server: Awaited<ReturnType<typeof samplePortal>>['server'], query: string, headers = {}) {
+  const seen: Listed[] = [];
+  let cursor = '';
+  do {
+    const { body } = await call(server, { url: `${url}?limit=2${query}${cursor}`, headers });
+    const page = body as { readonly data: readonly Listed[]; readonly next_cursor: string | null };
+    seen.push(...page.data);
+    cursor = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`;
+  } while (cursor !== '' && seen.length < 50);
+  return seen;
+}
+
+describe('the list of requests', () => {
+  it('has refused requests between the settled ones, each once, and says why they failed', async () => {
+    const { server } = await portalWithBoth();
+    const all = await pagesOf(server, '');
+    expect(all.map(({ id }) => id)).toEqual(
+      ['q3', 'r9', 'r8', 'r7', 'r6', ownId, 'r4', 'r3', 'q2', 'q1', 'r2', 'r1'].concat(
+        // Both began in the same millisecond.
+        all.slice(-2).map(({ id }) => id),
+      ),
+    );
+    expect(new Set(all.slice(-2).map(({ id }) => id))).toEqual(new Set(['q4', 'r0']));
+    const reasons = new Map(all.map(({ id, reason }) => [id, reason]));
+    expect(reasons.get('q1')).toBe('402, balance or budget used up');
+    expect(reasons.get('r3')).toBe('502, every attempt failed, last fault: HTTP 500, the engine says overloaded');
+    expect(reasons.get('r9')).toBeNull();
+    expect((await pagesOf(server, '&outcome=refused')).map(({ id }) => id)).toEqual(['q3', 'q2', 'q1', 'q4']);
+    expect((await pagesOf(server, '&outcome=failed')).map(({ id }) => id)).toEqual(['r3']);
+    const between = `&from=${at(sampleNow + 2 * minute)}&to=${at(sampleNow + 2.6 * minute)}`;
+    expect((await pagesOf(server, between)).map(({ id }) => id)).toEqual(['q1', 'r2']);
+  });
+
+  it('shows a member only its workspace, and nothing that an engine said', async () => {
+    const sample = await portalWithBoth();
+    const headers = asBrowser(await memberOf(sample, sample.workspace.id));
+    const reply = await sample.server.inject({ url: `${url}?limit=100`, headers });
+    const { data } = reply.json<{ data: readonly Listed[] }>();
+    expect(data.map(({ id }) => id)).toEqual(['r9', 'r8', 'r7', 'r6', ownId, 'r4', 'r3', 'q2', 'q1', 'r2', 'r1', 'r0']);
+    expect(data.find(({ id }) => id === 'r3')?.reason).toBe('502, every attempt failed, last fault: HTTP 500');
+    expect(reply.body).not.toContain('overloaded');
+  });
+
+  it('is searched by id and by x-request-id, a UUID or not, in the ledger and among the refused', async () => {
+    const { server } = await portalWithBoth();
+    for (const [search, ids] of [
+      [ownId, [ownId]],
+      ['trace-7', ['r7']],
+      ['0b7c3c1e-5f07-4a4b-9b2e-1c2d3e4f5a6b', ['r3']],
+      ['asked', ['q1']],
+      ['q2', ['q2']],
+      ['trace-7&outcome=failed', []],
+      ['nothing', []],
+    ] as const) {
+      expect([search, (await pagesOf(server, `&search=${search}`)).map(({ id }) => id)]).toEqual([search, ids]);
+    }
+  });
+
+  it('is exported as CSV, the same requests as in the list, and names are no formulas', async () => {
+    const { server, accounts, key } = await portalWithBoth();
+    const by = { actor: { kind: 'command-line', name: 'tester' }, now: sampleNow } as const;
+    await accounts.changeKey(key.id, { name: '=1+1' }, by);
+    const reply = await server.inject({
+      url: `${url}?workspace=acme`,
+      headers: { ...withToken, accept: 'text/csv' },
+    });
+    expect(reply.headers['content-type']).toBe('text/csv; charset=utf-8');
+    const [head = '', ...lines] = reply.body.trim().split('\n');
+    const place = (name: string): number => head.split(',').indexOf(name);
+    expect(lines.map((line) => line.split(',')[place('id')])).toEqual(
+      (await pagesOf(server, '&workspace=acme')).map(({ id }) => id),
+    );
+    expect(lines[0]?.split(',')[place('key_name')]).toBe("'=1+1");
+    const { body } = await call(server, { url: `/api/v1/usage?workspace=acme` });
+    const { cost } = (body as { data: readonly { cost: string }[] }).data[0] ?? { cost: '' };
+    const costs = lines.map((line) => line.split(',')[place('cost')] ?? '');
+    const pico = (usd: string): bigint => BigInt(Math.round(Number(usd) * 1e12));
+    expect(costs.reduce((sum, one) => sum + pico(one), 0n)).toBe(pico(cost));
+  });
+});

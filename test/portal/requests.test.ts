@@ -1,0 +1,151 @@
+// Finding one request among many, and why it failed.
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
+import { chat } from '../support/start.ts';
+import {
+  expectAccessible,
+  expectNoOverflow,
+  heading,
+  launchBrowser,
+  openSignedIn,
+  screenshot,
+} from './support/browser.ts';
+
+const gateway = inject('gateway');
+let browser: Browser;
+/** A key whose budget does not suffice for a request. */
+let poor: CreatedKeyObject;
+let answeredId: string;
+
+const traceId = `trace-${Date.now()}`;
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+  const made = await fetch(`${gateway.portal}/api/v1/workspaces/demo/keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'out of budget', budget: { limit: '0', period: 'day' } }),
+  });
+  poor = (await made.json()) as CreatedKeyObject;
+  const answer = await chat(gateway, {});
+  answeredId = ((await answer.json()) as { readonly id: string }).id;
+  const refused = await fetch(`${gateway.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      ...{ authorization: `Bearer ${poor.key}`, 'content-type': 'application/json', 'x-request-id': traceId },
+      connection: 'close',
+    },
+    body: JSON.stringify({ model: 'demo/chat', messages: [{ role: 'user', content: 'Hello!' }] }),
+  });
+  if (refused.status !== 402) throw new Error(await refused.text());
+  await refused.text();
+});
+afterAll(() => browser.close());
+
+const rows = (page: Page) => page.getByRole('region', { name: 'Requests' }).getByRole('row');
+
+for (const width of [1280, 390] as const) {
+  test(`a refused request is found by its x-request-id with the name of its key and the reason, ${width} pixels wide`, async () => {
+    const { page, expectQuiet } = await openSignedIn(browser, '/requests', { width });
+    await page.getByLabel('Outcome').selectOption('Refused');
+    const row = rows(page).filter({ hasText: 'out of budget' });
+    await row.first().waitFor();
+    expect(await row.first().innerText()).toContain('402, balance or budget used up');
+
+    await page.getByLabel('Outcome').selectOption('All outcomes');
+    await page.getByLabel('Request id or x-request-id').fill(traceId);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => rows(page).count()).toBe(2);
+    expect(new URL(page.url()).searchParams.get('search')).toBe(traceId);
+    await rows(page).getByRole('link').press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Request' });
+    await dialog.getByText('Why:').waitFor();
+    expect(await dialog.innerText()).toContain('402, balance or budget used up');
+    await dialog.getByRole('button', { name: 'Copy request id' }).waitFor();
+    await expectNoOverflow(page);
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await expectAccessible(page);
+      await screenshot(page, `requests-search-${width}-${scheme}`);
+    }
+    if (width === 390) await page.getByText('Scroll sideways to see all columns.').waitFor();
+    expectQuiet();
+    await page.context().close();
+  });
+}
+
+test('a request is found by its id, and its dialog leads to its key and its backend', async () => {
+  const { page, expectQuiet } = await openSignedIn(browser, `/requests?search=${answeredId}`);
+  await expect.poll(() => rows(page).count()).toBe(2);
+  await rows(page).getByRole('link').click();
+  const dialog = page.getByRole('dialog', { name: 'Request' });
+  await dialog.getByText('First attempt').waitFor();
+  await dialog.getByRole('button', { name: 'Copy x-request-id' }).waitFor();
+  expect(await dialog.getByRole('link', { name: /^Backend / }).getAttribute('href')).toMatch(/^\/backends\?backend=/);
+  const key = dialog.locator('dt', { hasText: /^Key$/ }).locator('+ dd').getByRole('link');
+  expect(await key.getAttribute('href')).toMatch(/^\/keys\?workspace=demo&key=key_/);
+  await dialog.getByRole('link', { name: /^Backend / }).click();
+  expect(await heading(page)).toBe('Backends');
+  await page.locator('tr[data-selected]').waitFor();
+  expectQuiet();
+  await page.context().close();
+});
+
+test('a time without requests is empty, and the address keeps it', async () => {
+  const { page, expectQuiet } = await openSignedIn(browser, '/requests');
+  await rows(page).first().waitFor();
+  // The tab is in Berlin: an hour before UTC in winter.
+  await page.getByLabel('From').fill('2031-01-15T18:30');
+  await page.getByLabel('To', { exact: true }).focus();
+  await page.getByText('No request matches these filters.').waitFor();
+  expect(new URL(page.url()).searchParams.get('from')).toBe('2031-01-15T17:30:00.000Z');
+  await page.reload();
+  await page.getByText('No request matches these filters.').waitFor();
+  expect(await page.getByLabel('From').inputValue()).toBe('2031-01-15T18:30');
+  expectQuiet();
+  await page.context().close();
+});
+
+test('columns are hidden by the keyboard, and stay hidden', async () => {
+  const { page, expectQuiet } = await openSignedIn(browser, '/requests');
+  const head = page.getByRole('region', { name: 'Requests' }).getByRole('columnheader');
+  await head.first().waitFor();
+  expect(await head.allInnerTexts()).toContain('Attempts');
+  await page.getByText('Columns', { exact: true }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Attempts').focus();
+  await page.keyboard.press('Space');
+  await expect.poll(() => head.allInnerTexts()).not.toContain('Attempts');
+  await expectAccessible(page);
+  await page.reload();
+  await heading(page);
+  await head.first().waitFor();
+  expect(await head.allInnerTexts()).not.toContain('Attempts');
+  expectQuiet();
+  await page.context().close();
+});
+
+test('the CSV has the requests of the filters, with names of keys and reasons', async () => {
+  const { page, expectQuiet } = await openSignedIn(browser, `/requests?search=${traceId}`);
+  await expect.poll(() => rows(page).count()).toBe(2);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download CSV' }).click(),
+  ]);
+  const [head = '', ...lines] = readFileSync(await download.path(), 'utf8')
+    .trim()
+    .split('\n');
+  expect(head).toContain('key_name');
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain(',refused,');
+  expect(lines[0]).toContain('out of budget');
+  expect(lines[0]).toContain('402, balance or budget used up');
+  expectQuiet();
+  await page.context().close();
+});
