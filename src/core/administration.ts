@@ -92,6 +92,12 @@ export function cutPage<Item>(found: readonly Item[], limit: number, cursorOf: (
   return { items, next: found.length > limit && last !== undefined ? cursorOf(last) : undefined };
 }
 
+/** The name of a key, and the workspace that it belongs to. */
+export interface KeyLabel {
+  readonly name: string | undefined;
+  readonly workspace: string;
+}
+
 export interface NewWorkspace {
   readonly name: string;
   readonly credit: Money;
@@ -197,7 +203,7 @@ export class DatabaseAway extends Error {
 }
 
 /** The dimensions by which usage can be grouped. */
-export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
+export const usageDimensions = ['hour', 'day', 'week', 'model', 'key', 'workspace', 'surface'] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
 
 /**
@@ -213,6 +219,8 @@ export interface UsageLine {
   readonly surface: Surface | undefined;
   /** UTC day, `2026-07-01`. */
   readonly day: string | undefined;
+  /** The Monday with which a week begins, a UTC day. */
+  readonly week: string | undefined;
   /** UTC hour with its day, `2026-07-01T13:00Z`. */
   readonly hour: string | undefined;
   readonly requests: number;

@@ -69,9 +69,9 @@ export function shownAuditEntry({ id, at, actor, action, objectId, workspaceName
 
 /** Dimensions that were not requested are undefined, so that JSON leaves them out. */
 export function shownUsage(line: UsageLine) {
-  const { workspace, key, model, surface, day, hour } = line;
+  const { workspace, key, model, surface, week, day, hour } = line;
   return {
-    ...{ workspace, key, model, surface, day, hour },
+    ...{ workspace, key, model, surface, week, day, hour },
     requests: line.requests,
     prompt_tokens: line.promptTokens,
     completion_tokens: line.completionTokens,

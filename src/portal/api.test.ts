@@ -296,9 +296,9 @@ describe('usage and requests', () => {
     const csv = await server.inject({ url: `${url}&by=day,key`, headers: { ...withToken, accept: 'text/csv' } });
     expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8');
     expect(csv.body.split('\n')[0]).toBe(
-      'day,key,key_name,requests,errors,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,web_searches,cost,first_token_p50_ms,first_token_p95_ms',
+      'day,key,key_name,key_workspace,requests,errors,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,web_searches,cost,first_token_p50_ms,first_token_p95_ms',
     );
-    expect(csv.body.split('\n')[1]).toMatch(new RegExp(`^2026-07-01,${ids.keyId},,21,1,`));
+    expect(csv.body.split('\n')[1]).toMatch(new RegExp(`^2026-07-01,${ids.keyId},,acme,21,1,`));
   });
 
   it('are listed page by page, newest first, without a gap or a row twice, by outcome too', async () => {

@@ -11,6 +11,7 @@ import * as keys from './accounts/keys.ts';
 import * as money from './accounts/money-figures.ts';
 import * as playground from './accounts/playground-keys.ts';
 import * as sessionRows from './accounts/sessions.ts';
+import * as rotation from './accounts/rotate-key.ts';
 import * as secrets from './accounts/shared-secret.ts';
 import * as workspaces from './accounts/workspaces.ts';
 import type { Schema } from './databases/schema.ts';
@@ -37,6 +38,7 @@ export const changes = {
   setKeyBudget: keyChanges.setKeyBudget,
   setKeyLimits: keyChanges.setKeyLimits,
   updateKey: keyChanges.updateKey,
+  rotateKey: rotation.rotateKey,
   playgroundKey: playground.playgroundKey,
 };
 
@@ -71,6 +73,8 @@ export const reads = {
   pageOfKeys: keys.pageOfKeys,
   findKey: keys.findKey,
   keyNames: keys.keyNames,
+  keyLabels: keys.keyLabels,
+  keyMakers: keys.keyMakers,
   spentBy: credentials.spentBy,
   findCredential: credentials.findCredential,
   declarationsOf: declarations.declarationsOf,

@@ -55,12 +55,12 @@ test('a key is edited, suspended, resumed and revoked, and the last three ask fi
 
 test('the address holds what is selected of the usage, and the CSV has it', async () => {
   const { page, expectQuiet } = await openSignedIn(browser, '/usage');
-  await page.getByRole('radio', { name: '30 days' }).check({ force: true });
+  await page.getByLabel('Time', { exact: true }).selectOption('30 days');
   await page.getByRole('radio', { name: 'By key' }).check({ force: true });
   await expect.poll(() => new URL(page.url()).search).toBe('?range=30d&by=key');
   await page.reload();
   await heading(page);
-  expect(await page.getByRole('radio', { name: '30 days' }).isChecked()).toBe(true);
+  expect(await page.getByLabel('Time', { exact: true }).inputValue()).toBe('30d');
   await page.getByRole('region', { name: 'Usage by key' }).waitFor();
   const [download] = await Promise.all([
     page.waitForEvent('download'),

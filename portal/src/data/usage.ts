@@ -2,9 +2,7 @@ import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanst
 import { useEffect, useState } from 'react';
 import type { UsageLineObject, UsageReportObject } from '../../../src/portal/api/usage.ts';
 import { call, withQuery } from './api.ts';
-
-export const hourMs = 3_600_000;
-export const dayMs = 24 * hourMs;
+import type { Period } from './usage-range.ts';
 
 /** The scope of a report: a range of whole UTC hours, and optionally a workspace, a key and a model. */
 export interface UsageFilter {
@@ -16,38 +14,14 @@ export interface UsageFilter {
   readonly model: string | undefined;
 }
 
-export type Grouping = 'model' | 'key';
-export type Period = 'hour' | 'day';
-
-export const ranges = ['24h', '7d', '30d', '90d'] as const;
-export type Range = (typeof ranges)[number];
-
-const days: Readonly<Record<Exclude<Range, '24h'>, number>> = { '7d': 7, '30d': 30, '90d': 90 };
-
-/** The beginning of a range that ends now, at a full hour or day. Days are UTC days, like in the rollups. */
-export function beginningOf(range: Range, now: number): string {
-  const [count, length] = range === '24h' ? [24, hourMs] : [days[range], dayMs];
-  return new Date((Math.floor(now / length) - count + 1) * length).toISOString();
-}
-
-/** The beginnings of the hours or days from a moment until now. The last one has not ended. */
-export function periodsFrom(from: string, period: Period, now: number): readonly string[] {
-  const length = period === 'hour' ? hourMs : dayMs;
-  const first = new Date(from).getTime();
-  const count = Math.floor(now / length) - Math.floor(first / length) + 1;
-  return Array.from({ length: count }, (_, index) => new Date(first + index * length).toISOString());
-}
-
-/** The beginning of a line's hour or day, in the form of `periodsOf`. */
-export function periodOf({ hour, day }: UsageLineObject): string {
-  return new Date(hour ?? `${day ?? ''}T00:00:00Z`).toISOString();
-}
+export const groupings = ['model', 'key', 'workspace'] as const;
+export type Grouping = (typeof groupings)[number];
 
 /** The dimensions of a report. */
 export interface UsageQuestion {
   readonly filter: UsageFilter;
   readonly by: readonly (Period | Grouping)[];
-  /** How many models or keys have lines of their own; the others are one sum. Undefined: all. */
+  /** How many models, keys or workspaces have lines of their own; the others are one sum. Undefined: all. */
   readonly top: number | undefined;
 }
 
@@ -57,11 +31,11 @@ export interface Usage {
   readonly lines: readonly UsageLineObject[];
 }
 
-/** Most lines of a page of the API. A report with `top` has fewer: 90 days with seven groups and the sum of the others. */
-const mostLines = 1_000;
+/** Most lines of a page of the API. A report with `top` has fewer: 120 days with eight groups and the sum of the others. */
+const mostLines = 10_000;
 
 /** Most groups with a name in a chart and its table, because more colours look alike. The download has all groups. */
-export const mostInChart = 7;
+export const mostInChart = 8;
 export const mostInTable = 100;
 
 export function usagePath({ filter, by, top }: UsageQuestion): string {

@@ -39,15 +39,22 @@ export const timeZone = moment.resolvedOptions().timeZone;
 /** Stands for an unknown value. */
 export const unknown = '–';
 
+/** An amount of the API, whose text formats read exactly. A number is only the value of an axis. */
+type Usd = string | number;
+
+// The API's decimals are numeric texts. The compiler knows such texts only as a template type.
+const exact = (usd: Usd): number | Intl.StringNumericLiteral =>
+  typeof usd === 'number' ? usd : (usd as Intl.StringNumericLiteral);
+
 /** An amount in USD with two decimals; amounts below a cent have more. */
-export function formatMoney(usd: string | number): string {
-  const amount = Number(usd);
-  return amount !== 0 && Math.abs(amount) < 0.01 ? smallMoney.format(amount) : money.format(amount);
+export function formatMoney(usd: Usd): string {
+  const size = Math.abs(Number(usd));
+  return size !== 0 && size < 0.01 ? smallMoney.format(exact(usd)) : money.format(exact(usd));
 }
 
 /** An amount with all its decimals. */
 export function formatExactMoney(usd: string): string {
-  return preciseMoney.format(Number(usd));
+  return preciseMoney.format(exact(usd));
 }
 
 /** The price of a million tokens, from the price of one token. */

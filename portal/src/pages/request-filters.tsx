@@ -6,7 +6,8 @@ import { call } from '../data/api.ts';
 import { useList } from '../data/load-more.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
 import { isoOfLocal, localMinute } from '../format/local-minute.ts';
-import { Select, TextField } from '../parts/fields.tsx';
+import { CommittedField } from '../parts/committed-field.tsx';
+import { Select } from '../parts/fields.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { outcomes } from './outcomes.ts';
 
@@ -22,7 +23,12 @@ export function RequestFilters() {
   const ofKeys = (keys.data ?? []).map(({ id, name }) => ({ value: id, label: name ?? id }));
   return (
     <div className="filters">
-      <SearchField value={search} onSearch={(text) => change({ search: text })} />
+      <CommittedField
+        label="Request id or x-request-id"
+        type="search"
+        value={search ?? ''}
+        onCommit={(text) => change({ search: text })}
+      />
       <WorkspaceSelect all />
       {chosen !== undefined && (
         <Select
@@ -50,60 +56,19 @@ export function RequestFilters() {
           ...Object.entries(outcomes).map(([value, { word }]) => ({ value, label: word })),
         ]}
       />
-      <MomentField label="From" value={from} onChange={(moment) => change({ from: moment })} />
-      <MomentField label="To" value={to} onChange={(moment) => change({ to: moment })} />
+      <CommittedField
+        label="From"
+        type="datetime-local"
+        value={localMinute(from ?? null)}
+        onCommit={(local) => change({ from: local === '' ? undefined : isoOfLocal(local) })}
+      />
+      <CommittedField
+        label="To"
+        type="datetime-local"
+        value={localMinute(to ?? null)}
+        onCommit={(local) => change({ to: local === '' ? undefined : isoOfLocal(local) })}
+      />
     </div>
-  );
-}
-
-/** Searches on Enter, and when the field is left. */
-function SearchField({
-  value,
-  onSearch,
-}: {
-  readonly value: string | undefined;
-  readonly onSearch: (text: string) => void;
-}) {
-  const search = (text: string): void => {
-    if (text.trim() !== (value ?? '')) onSearch(text.trim());
-  };
-  return (
-    <TextField
-      // The field begins anew when the address changes.
-      key={value ?? ''}
-      label="Request id or x-request-id"
-      type="search"
-      defaultValue={value ?? ''}
-      onBlur={(event) => search(event.target.value)}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') search(event.currentTarget.value);
-      }}
-    />
-  );
-}
-
-/** A moment in the reader's zone. It counts when the field is left, because each typed digit is another moment. */
-function MomentField({
-  label,
-  value,
-  onChange,
-}: {
-  readonly label: string;
-  readonly value: string | undefined;
-  readonly onChange: (moment: string | undefined) => void;
-}) {
-  const shown = localMinute(value ?? null);
-  return (
-    <TextField
-      key={value ?? ''}
-      label={label}
-      type="datetime-local"
-      defaultValue={shown}
-      onBlur={({ target }) => {
-        if (target.validity.badInput || target.value === shown) return;
-        onChange(target.value === '' ? undefined : isoOfLocal(target.value));
-      }}
-    />
   );
 }
 

@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
-import { type Grouping, type Period, periodOf, periodsFrom, type Usage } from '../data/usage.ts';
+import { type Grouping, groupings, type Usage } from '../data/usage.ts';
+import { type Period, periodOf, periodsOf } from '../data/usage-range.ts';
 import {
   formatCompact,
   formatCount,
@@ -11,6 +12,7 @@ import {
   unknown,
 } from '../format/format.ts';
 import type { Series } from '../parts/chart.tsx';
+import { Legend, othersColour } from '../parts/legend.tsx';
 import { onDemand } from '../parts/on-demand.tsx';
 import { Card } from '../parts/page.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -48,8 +50,9 @@ export function UsageCharts({ totals, grouped, now }: ChartsProps) {
   const series = useMemo(
     () =>
       measures.map(({ of }) =>
-        groups.map(({ name, lines }) => ({
+        groups.map(({ name, isOthers, lines }) => ({
           name,
+          colour: isOthers ? othersColour : undefined,
           values: periods.map((start) => {
             const line = lines.get(start);
             return line === undefined ? 0 : of(line);
@@ -60,6 +63,7 @@ export function UsageCharts({ totals, grouped, now }: ChartsProps) {
   );
   return (
     <div className="columns">
+      <Legend of={series[0] ?? []} />
       {measures.map(({ title, format, axis }, index) => (
         <ChartCard key={title} title={title} labels={labels} series={series[index] ?? []} format={format}>
           <TimeChart kind="stacked" labels={labels} series={series[index] ?? []} format={axis} />
@@ -75,8 +79,8 @@ function axisOf(
   { asked }: Usage,
   now: number,
 ): { readonly periods: readonly string[]; readonly labels: readonly string[] } {
-  const period: Period = asked.by.includes('hour') ? 'hour' : 'day';
-  const periods = periodsFrom(asked.filter.from, period, now);
+  const period: Period = (['hour', 'week'] as const).find((one) => asked.by.includes(one)) ?? 'day';
+  const periods = periodsOf(asked.filter, period, now);
   return {
     periods,
     labels: periods.map((start) => (period === 'hour' ? formatHour(start) : formatUtcDay(start.slice(0, 10)))),
@@ -85,8 +89,13 @@ function axisOf(
 
 /** The name of a group in tables and charts. */
 export function groupName(line: UsageLineObject, by: Grouping): string {
-  if (by === 'model') return line.model ?? others;
-  return line.key_name ?? line.key ?? others;
+  if (by === 'key') return line.key_name ?? line.key ?? others;
+  return line[by] ?? others;
+}
+
+/** What the lines of a report are grouped by. */
+export function groupingOf({ asked }: Usage): Grouping {
+  return groupings.find((one) => asked.by.includes(one)) ?? 'model';
 }
 
 /** The groups without a line of their own. */
@@ -94,13 +103,15 @@ const others = 'Others';
 
 interface Group {
   readonly name: string;
+  readonly isOthers: boolean;
   /** Lines by the beginning of their hour or day. */
   readonly lines: ReadonlyMap<string, UsageLineObject>;
 }
 
 /** The groups of a report, the most expensive first, the others last. */
-function groupsOf({ asked, lines }: Usage): readonly Group[] {
-  const by: Grouping = asked.by.includes('key') ? 'key' : 'model';
+function groupsOf(usage: Usage): readonly Group[] {
+  const { lines } = usage;
+  const by = groupingOf(usage);
   const byId = Map.groupBy(lines, (line) => line[by]);
   const costOf = (id: string | null): number =>
     id === null ? -1 : (byId.get(id) ?? []).reduce((sum, { cost }) => sum + Number(cost), 0);
@@ -110,22 +121,32 @@ function groupsOf({ asked, lines }: Usage): readonly Group[] {
     .flatMap(({ some }) => {
       const [first] = some;
       if (first === undefined) return [];
-      return [{ name: groupName(first, by), lines: new Map(some.map((line) => [periodOf(line), line])) }];
+      return [
+        {
+          name: groupName(first, by),
+          isOthers: first[by] === null,
+          lines: new Map(some.map((line) => [periodOf(line), line])),
+        },
+      ];
     });
 }
+
+const p50 = { name: 'p50', colour: '--quantile-1' } as const;
+const p95 = { name: 'p95', colour: '--quantile-2' } as const;
 
 function FirstToken({ totals, now }: Pick<ChartsProps, 'totals' | 'now'>) {
   const { periods, labels } = useMemo(() => axisOf(totals, now), [totals, now]);
   const series = useMemo((): readonly Series[] => {
     const lines = new Map(totals.lines.map((line) => [periodOf(line), line]));
     return [
-      { name: 'p50', values: periods.map((start) => lines.get(start)?.first_token_p50_ms ?? null) },
-      { name: 'p95', values: periods.map((start) => lines.get(start)?.first_token_p95_ms ?? null) },
+      { ...p50, values: periods.map((start) => lines.get(start)?.first_token_p50_ms ?? null) },
+      { ...p95, values: periods.map((start) => lines.get(start)?.first_token_p95_ms ?? null) },
     ];
   }, [periods, totals]);
   return (
     <ChartCard title="Time to first token" labels={labels} series={series} format={formatMs}>
       <TimeChart kind="lines" labels={labels} series={series} format={formatMs} />
+      <Legend of={series} />
     </ChartCard>
   );
 }

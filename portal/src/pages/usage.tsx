@@ -1,51 +1,50 @@
 import { useMemo } from 'react';
-import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import { useAddress } from '../data/address.ts';
 import { useSession } from '../data/session.ts';
 import {
-  beginningOf,
-  type Grouping,
+  groupings,
   mostInChart,
   mostInTable,
-  type Range,
-  ranges,
-  type Usage,
   type UsageFilter,
   useMinute,
   usagePath,
   useUsage,
 } from '../data/usage.ts';
-import { formatCount, formatMoney, formatMs, unknown } from '../format/format.ts';
+import { type Range, ranges, timeOf } from '../data/usage-range.ts';
+import { useAskedWorkspace } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
 import { Download } from '../parts/download.tsx';
-import { Card, Page } from '../parts/page.tsx';
+import { CommittedField } from '../parts/committed-field.tsx';
+import { Select } from '../parts/fields.tsx';
+import { Page } from '../parts/page.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { useAskedWorkspace } from '../data/workspaces.ts';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
-import { groupName, UsageCharts } from './usage-charts.tsx';
+import { UsageCharts } from './usage-charts.tsx';
+import { UsageGroups } from './usage-groups.tsx';
+import { UsageTotals } from './usage-totals.tsx';
 
 const rangeNames: Readonly<Record<Range, string>> = {
   '24h': '24 hours',
   '7d': '7 days',
   '30d': '30 days',
   '90d': '90 days',
+  month: 'This month',
+  'last-month': 'Last month',
+  custom: 'Days …',
 };
+
 /** Usage and cost, over time and in sum. The address has the selection. */
 export function UsagePage() {
   const session = useSession();
   const now = useMinute();
   const workspace = useAskedWorkspace();
-  const [{ range: givenRange, by: givenBy, key, model }, change] = useAddress();
+  const [{ range: givenRange, by: givenBy, first, last, key, model }, change] = useAddress();
   const range = ranges.find((one) => one === givenRange) ?? '7d';
-  const by: Grouping = givenBy === 'key' ? 'key' : 'model';
-  const period = range === '24h' ? 'hour' : 'day';
-  const first = beginningOf(range, now);
-  const filter = useMemo(
-    (): UsageFilter => ({ from: first, to: undefined, workspace, key, model }),
-    [first, workspace, key, model],
-  );
+  const by = groupings.find((one) => one === givenBy) ?? 'model';
+  const time = useMemo(() => timeOf(range, now, { first, last }), [range, now, first, last]);
+  const { from, to, period } = time;
+  const filter = useMemo((): UsageFilter => ({ from, to, workspace, key, model }), [from, to, workspace, key, model]);
   // All reports start to load at once.
   const totals = useUsage(filter, [period]);
   const grouped = useUsage(filter, [period, by], mostInChart);
@@ -53,7 +52,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage"
-      about="Usage and its cost."
+      about="Usage and its cost. Days are those of UTC."
       actions={
         <Download
           path={usagePath({ filter, by: [period, by], top: undefined })}
@@ -62,12 +61,28 @@ export function UsagePage() {
       }
     >
       <div className="filters">
-        <Segments
+        <Select
           label="Time"
           value={range}
           onChange={(value) => change({ range: value })}
           options={ranges.map((value) => ({ value, label: rangeNames[value] }))}
         />
+        {range === 'custom' && (
+          <>
+            <CommittedField
+              label="First day"
+              type="date"
+              value={from.slice(0, 10)}
+              onCommit={(day) => change({ first: day })}
+            />
+            <CommittedField
+              label="Last day"
+              type="date"
+              value={lastDayOf(to)}
+              onCommit={(day) => change({ last: day })}
+            />
+          </>
+        )}
         <Segments
           label="Stacked by"
           value={by}
@@ -75,6 +90,7 @@ export function UsagePage() {
           options={[
             { value: 'model', label: 'By model' },
             { value: 'key', label: 'By key' },
+            ...(session.role === 'admin' ? [{ value: 'workspace' as const, label: 'By workspace' }] : []),
           ]}
         />
         {session.role !== 'key' && <WorkspaceSelect all />}
@@ -88,10 +104,11 @@ export function UsagePage() {
             </Empty>
           ) : (
             <>
+              <UsageTotals filter={filter} time={time} />
               <Loaded query={grouped} lines={12}>
                 {(some) => <UsageCharts totals={sums} grouped={some} now={now} />}
               </Loaded>
-              <Loaded query={groups}>{(usage) => <GroupCard usage={usage} />}</Loaded>
+              <Loaded query={groups}>{(usage) => <UsageGroups usage={usage} />}</Loaded>
             </>
           )
         }
@@ -99,6 +116,10 @@ export function UsagePage() {
     </Page>
   );
 }
+
+/** The last day of a time that ends with a UTC day. */
+const lastDayOf = (to: string | undefined): string =>
+  to === undefined ? '' : new Date(Date.parse(to) - 1).toISOString().slice(0, 10);
 
 interface NarrowedProps {
   readonly keyId: string | undefined;
@@ -113,30 +134,5 @@ function Narrowed({ keyId, model, onClear }: NarrowedProps) {
     <Button kind="quiet" icon="close" onPress={onClear}>
       Only {[keyId, model].filter((part) => part !== undefined).join(', ')}
     </Button>
-  );
-}
-
-function GroupCard({ usage: { asked, lines } }: { readonly usage: Usage }) {
-  const by: Grouping = asked.by.includes('key') ? 'key' : 'model';
-  const columns: readonly Column<UsageLineObject>[] = [
-    { title: by === 'key' ? 'Key' : 'Model', names: true, cell: (line) => groupName(line, by) },
-    { title: 'Cost', end: true, cell: ({ cost }) => formatMoney(cost) },
-    { title: 'Requests', end: true, cell: ({ requests }) => formatCount(requests) },
-    { title: 'Errors', end: true, cell: ({ errors }) => formatCount(errors) },
-    { title: 'Prompt tokens', end: true, cell: ({ prompt_tokens: tokens }) => formatCount(tokens) },
-    { title: 'of them cached', end: true, cell: ({ cached_tokens: tokens }) => formatCount(tokens) },
-    { title: 'Output tokens', end: true, cell: ({ completion_tokens: tokens }) => formatCount(tokens) },
-    {
-      title: 'First token p50',
-      end: true,
-      cell: ({ first_token_p50_ms: ms }) => (ms === null ? unknown : formatMs(ms)),
-    },
-    { title: 'p95', end: true, cell: ({ first_token_p95_ms: ms }) => (ms === null ? unknown : formatMs(ms)) },
-  ];
-  const rowKey = (line: UsageLineObject): string => line.key ?? line.model ?? '';
-  return (
-    <Card title={by === 'key' ? 'Keys' : 'Models'}>
-      <Table label={by === 'key' ? 'Usage by key' : 'Usage by model'} columns={columns} rows={lines} rowKey={rowKey} />
-    </Card>
   );
 }

@@ -12,6 +12,7 @@ import {
 } from 'chart.js';
 import { useEffect, useRef } from 'react';
 import { useShownTheme } from '../shell/theme.ts';
+import { colourOf, type Named } from './legend.tsx';
 
 Chart.register(
   BarController,
@@ -24,13 +25,7 @@ Chart.register(
   Tooltip,
 );
 
-/** Colours of series, in the order of tokens.css. */
-const colours = 8;
-
-const token = (index: number): string => `--series-${(index % colours) + 1}`;
-
-export interface Series {
-  readonly name: string;
+export interface Series extends Named {
   /** One value for each label. Null: unknown. */
   readonly values: readonly (number | null)[];
 }
@@ -82,11 +77,7 @@ export function TimeChart({ kind, labels, series, format }: ChartProps) {
   const theme = useShownTheme();
   useEffect(() => {
     if (canvas.current === null) return;
-    const [text = '', line = '', ...fills] = coloursOf([
-      '--muted',
-      '--border',
-      ...series.map((_, index) => token(index)),
-    ]);
+    const [text = '', line = '', ...fills] = coloursOf(['--muted', '--border', ...series.map(colourOf)]);
     const font = { family: getComputedStyle(document.body).fontFamily, size: 11 };
     const chart = new Chart<'bar' | 'line', (number | null)[], string>(canvas.current, {
       type: kind === 'stacked' ? 'bar' : 'line',
@@ -110,7 +101,14 @@ export function TimeChart({ kind, labels, series, format }: ChartProps) {
           tooltip: {
             ...{ bodyFont: { ...font, size: 12 }, titleFont: { ...font, size: 12 }, boxPadding: 4 },
             filter: ({ parsed }) => parsed.y !== 0,
-            callbacks: { label: ({ dataset, parsed }) => ` ${dataset.label ?? ''}: ${format(parsed.y ?? 0)}` },
+            callbacks: {
+              label: ({ dataset, parsed }) => ` ${dataset.label ?? ''}: ${format(parsed.y ?? 0)}`,
+              // The parts of a stack have a sum; times do not.
+              footer: (items) =>
+                kind === 'stacked'
+                  ? `Total: ${format(items.reduce((sum, { parsed }) => sum + (parsed.y ?? 0), 0))}`
+                  : '',
+            },
           },
         },
       },
@@ -118,18 +116,8 @@ export function TimeChart({ kind, labels, series, format }: ChartProps) {
     return () => chart.destroy();
   }, [kind, labels, series, format, theme]);
   return (
-    <>
-      <div className="chart" aria-hidden>
-        <canvas ref={canvas} />
-      </div>
-      <ul className="legend" aria-hidden>
-        {series.map(({ name }, index) => (
-          <li key={index}>
-            <span className="swatch" style={{ background: `var(${token(index)})` }} />
-            {name}
-          </li>
-        ))}
-      </ul>
-    </>
+    <div className="chart" aria-hidden>
+      <canvas ref={canvas} />
+    </div>
   );
 }

@@ -8,10 +8,12 @@ interface DownloadProps {
   readonly path: string;
   /** Name of the file. */
   readonly file: string;
+  /** Default: `Download CSV`. */
+  readonly label?: string;
 }
 
 /** Downloads a list as a file of CSV: all its lines, from the path that the page shows. */
-export function Download({ path, file }: DownloadProps) {
+export function Download({ path, file, label = 'Download CSV' }: DownloadProps) {
   const [state, setState] = useState<'ready' | 'loading' | Error>('ready');
   const download = async (): Promise<void> => {
     setState('loading');
@@ -32,7 +34,7 @@ export function Download({ path, file }: DownloadProps) {
     <>
       {state instanceof Error && <Problem error={state} />}
       <Button icon="download" isDisabled={state === 'loading'} onPress={() => void download()}>
-        {state === 'loading' ? 'Downloading …' : 'Download CSV'}
+        {state === 'loading' ? 'Downloading …' : label}
       </Button>
     </>
   );

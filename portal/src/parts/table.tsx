@@ -8,7 +8,11 @@ export interface Column<Row> {
   readonly names?: true;
   /** The title is hidden, for the column of buttons. */
   readonly bare?: true;
+  /** The column stays in view while the table is scrolled. */
+  readonly stays?: true;
   readonly cell: (row: Row) => ReactNode;
+  /** The reader can sort by this value of a row: first the greatest number, or the first text. */
+  readonly sortBy?: (row: Row) => number | string;
 }
 
 interface TableProps<Row> {
@@ -35,9 +39,42 @@ function useIsWider() {
   return { box, isWider };
 }
 
+interface Order {
+  readonly title: string;
+  readonly direction: 'ascending' | 'descending';
+}
+
+/** Numbers begin with the greatest, texts with the first. A second click turns the order round. */
+function nextOrder<Row>(
+  order: Order | undefined,
+  title: string,
+  sortBy: (row: Row) => number | string,
+  [first]: readonly Row[],
+): Order {
+  if (order?.title === title) return { title, direction: order.direction === 'ascending' ? 'descending' : 'ascending' };
+  const isText = first !== undefined && typeof sortBy(first) === 'string';
+  return { title, direction: isText ? 'ascending' : 'descending' };
+}
+
+function sortedRows<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  order: Order | undefined,
+): readonly Row[] {
+  const sortBy = columns.find(({ title }) => title === order?.title)?.sortBy;
+  if (order === undefined || sortBy === undefined) return rows;
+  const sign = order.direction === 'ascending' ? 1 : -1;
+  return rows.toSorted((one, other) => {
+    const [a, b] = [sortBy(one), sortBy(other)];
+    return a === b ? 0 : a < b ? -sign : sign;
+  });
+}
+
 /** A table in a box that scrolls if the table is wider than the page, by keyboard as well. A line above the table then says so. */
 export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer }: TableProps<Row>) {
   const { box, isWider } = useIsWider();
+  const [order, setOrder] = useState<Order>();
+  const sorted = sortedRows(rows, columns, order);
   return (
     <div className="table">
       {isWider && <p className="small muted scroll-hint">Scroll sideways to see all columns.</p>}
@@ -46,23 +83,44 @@ export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer }:
         <table aria-label={label}>
           <thead>
             <tr>
-              {columns.map(({ title, end, bare }, at) => (
-                <th key={at} scope="col" className={end && 'end'}>
-                  {bare ? <span className="visually-hidden">{title}</span> : title}
+              {columns.map(({ title, end, bare, stays, sortBy }, at) => (
+                <th
+                  key={at}
+                  scope="col"
+                  className={end && 'end'}
+                  data-stays={stays && ''}
+                  aria-sort={order?.title === title ? order.direction : undefined}
+                >
+                  {bare ? (
+                    <span className="visually-hidden">{title}</span>
+                  ) : sortBy === undefined ? (
+                    title
+                  ) : (
+                    <button
+                      type="button"
+                      className="sort"
+                      onClick={() => setOrder(nextOrder(order, title, sortBy, rows))}
+                    >
+                      {title}
+                      <span aria-hidden>
+                        {order?.title !== title ? '' : order.direction === 'ascending' ? ' ↑' : ' ↓'}
+                      </span>
+                    </button>
+                  )}
                 </th>
               ))}
             </tr>
           </thead>
           <tbody>
-            {rows.map((row) => (
+            {sorted.map((row) => (
               <tr key={rowKey(row)} data-selected={isSelected?.(row) ? '' : undefined}>
-                {columns.map(({ end, names, cell }, at) =>
+                {columns.map(({ end, names, stays, cell }, at) =>
                   names ? (
                     <th key={at} scope="row">
                       {cell(row)}
                     </th>
                   ) : (
-                    <td key={at} className={end && 'end'}>
+                    <td key={at} className={end && 'end'} data-stays={stays && ''}>
                       {cell(row)}
                     </td>
                   ),

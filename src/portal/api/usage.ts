@@ -35,7 +35,7 @@ export const usageQuery = z.object({
     .max(mostGroups)
     .optional()
     .meta({
-      description: `Lines only for so many models or keys, 1 to ${mostGroups}: the most expensive ones of the whole time. The others are one line of each period, with null as model or key. \`by\` then has one of both, and \`hour\` or \`day\` at most.`,
+      description: `Lines only for so many models, keys or workspaces, 1 to ${mostGroups}: the most expensive ones of the whole time. The others are one line of each period, with null as model, key or workspace. \`by\` then has one of them, and \`hour\`, \`day\` or \`week\` at most.`,
       example: 7,
     }),
   cursor: numberCursor(9).default(0).meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
@@ -51,16 +51,17 @@ export const usageQuery = z.object({
 const count = z.int().min(0);
 
 /**
- * One line of a report. Dimensions outside `by` are null. With `top`, the sum of all other models or keys has null in
- * place of the model or key.
+ * One line of a report. Dimensions outside `by` are null. With `top`, the sum of all others has null in place of the model, key or workspace.
  */
 export const usageLine = z
   .object({
     hour: z.string().nullable().meta({ description: 'UTC hour.', example: '2026-07-01T13:00Z' }),
     day: z.string().nullable().meta({ description: 'UTC day.', example: '2026-07-01' }),
+    week: z.string().nullable().meta({ description: 'The Monday of a week, a UTC day.', example: '2026-06-29' }),
     model: modelId.nullable(),
     key: keyId.nullable(),
     key_name: z.string().nullable().meta({ description: 'Name of the key, where it has one.' }),
+    key_workspace: z.string().nullable().meta({ description: 'Name of the workspace of the key.' }),
     workspace: z.string().nullable().meta({ description: 'Name of the workspace.' }),
     surface: z.enum(surfaces).nullable(),
     requests: count,

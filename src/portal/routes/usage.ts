@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import { z } from 'zod';
-import type { LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
+import type { KeyLabel, LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownUsage } from '../../core/shown.ts';
 import { errors } from '../answers.ts';
@@ -48,8 +48,8 @@ export function usageRoutes(app: App, portal: Portal): void {
       const page = isCsv ? undefined : { offset: cursor, limit: limit + 1 };
       const lines = await store.usageReport(filter, by, { measures: 'performance', top, page });
       const wanted = isCsv ? lines : lines.slice(0, limit);
-      const names = by.includes('key') ? await namesOf(wanted) : new Map<string, string>();
-      const shown = wanted.map((line) => shownLine(line, names));
+      const labels = by.includes('key') ? await labelsOf(wanted) : new Map<string, KeyLabel>();
+      const shown = wanted.map((line) => shownLine(line, labels));
       if (isCsv) {
         return reply.header('content-disposition', 'attachment; filename="usage.csv"').type(csv).send(csvOf(shown, by));
       }
@@ -83,20 +83,23 @@ export function usageRoutes(app: App, portal: Portal): void {
     return { ...common, keyId, workspaceId: await workspaceAsked(store, caller, workspace) };
   }
 
-  async function namesOf(lines: readonly UsageLine[]): Promise<ReadonlyMap<string, string>> {
+  async function labelsOf(lines: readonly UsageLine[]): Promise<ReadonlyMap<string, KeyLabel>> {
     const ids = new Set(lines.flatMap(({ key }) => (key === undefined ? [] : [key])));
-    return store.keyNames([...ids]);
+    return store.keyLabels([...ids]);
   }
 }
 
-function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.UsageLineObject {
-  const { workspace, key, model, surface, day, hour, ...sums } = shownUsage(line);
+function shownLine(line: UsageLine, labels: ReadonlyMap<string, KeyLabel>): api.UsageLineObject {
+  const { workspace, key, model, surface, week, day, hour, ...sums } = shownUsage(line);
+  const label = key === undefined ? undefined : labels.get(key);
   return {
     hour: hour ?? null,
     day: day ?? null,
+    week: week ?? null,
     model: model ?? null,
     key: key ?? null,
-    key_name: (key === undefined ? undefined : names.get(key)) ?? null,
+    key_name: label?.name ?? null,
+    key_workspace: label?.workspace ?? null,
     workspace: workspace ?? null,
     surface: surface ?? null,
     ...sums,
@@ -109,7 +112,7 @@ function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.Usa
 
 /** Adds an apostrophe to text that a spreadsheet would read as a formula: people choose names. */
 function csvOf(lines: readonly api.UsageLineObject[], by: readonly UsageDimension[]): string {
-  const dimensions = by.flatMap((name) => (name === 'key' ? (['key', 'key_name'] as const) : [name]));
+  const dimensions = by.flatMap((name) => (name === 'key' ? (['key', 'key_name', 'key_workspace'] as const) : [name]));
   const columns = [...dimensions, ...counts];
   return stringify(
     lines.map((line) => columns.map((column) => line[column])),

@@ -1,10 +1,12 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql, type SqlBool, type Transaction } from 'kysely';
 import type { Key, Workspace } from '../../core/account.ts';
 import {
+  type Actor,
   type AuditAction,
   type Authorship,
   type Budget,
   type KeyDetails,
+  type KeyLabel,
   type KeyRecord,
   type NewKey,
   type Page,
@@ -89,21 +91,45 @@ export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): 
   return (await query.execute()).map(recordOf);
 }
 
-/** The keys of one workspace, newest first, without those of the portal's playground: no member has their texts. */
+/**
+ * The keys of one workspace, newest first, without those of the portal's playground: no member has their texts.
+ * `search`: only keys whose name, id or first characters contain this text, in any case.
+ */
 export async function pageOfKeys(
   queries: Kysely<Schema>,
   workspaceId: string,
-  { limit, cursor }: PageRequest,
+  { limit, cursor, search }: PageRequest & { readonly search?: string | undefined },
 ): Promise<Page<KeyRecord>> {
   const rows = await records(queries)
     .where('keys.workspace_id', '=', workspaceId)
     .where('keys.playground_of', 'is', null)
+    .where(search === undefined ? sql<SqlBool>`1 = 1` : containing(search))
     .where(afterCursor('keys', cursor))
     .orderBy('keys.created_at', 'desc')
     .orderBy('keys.id', 'desc')
     .limit(limit + 1)
     .execute();
   return cutPage(rows.map(recordOf), limit, cursorOf);
+}
+
+function containing(search: string): RawBuilder<SqlBool> {
+  const pattern = `%${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
+  const texts = ['keys.name', 'keys.id', 'keys.prefix'].map(
+    (column) => sql<SqlBool>`lower(coalesce(${sql.ref(column)}, '')) like ${pattern} escape '\\'`,
+  );
+  return sql`(${sql.join(texts, sql` or `)})`;
+}
+
+/** Who made keys, by the ids of the keys. Keys of the commands of older versions may be missing. */
+export async function keyMakers(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, Actor>> {
+  if (ids.length === 0) return new Map();
+  const rows = await queries
+    .selectFrom('audit')
+    .select(['object_id', 'actor_kind', 'actor_name'])
+    .where('object_id', 'in', ids)
+    .where('action', '=', 'key.create')
+    .execute();
+  return new Map(rows.map((row) => [row.object_id, { kind: row.actor_kind, name: row.actor_name }]));
 }
 
 /** Most ids in one statement. */
@@ -118,6 +144,24 @@ export async function keyNames(queries: Kysely<Schema>, ids: readonly string[]):
     for (const { id, name } of rows) if (name !== null) names.set(id, name);
   }
   return names;
+}
+
+/** Names and workspaces of keys by their ids. */
+export async function keyLabels(
+  queries: Kysely<Schema>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, KeyLabel>> {
+  const labels = new Map<string, KeyLabel>();
+  for (let at = 0; at < ids.length; at += idsAtOnce) {
+    const rows = await queries
+      .selectFrom('keys')
+      .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
+      .select(['keys.id', 'keys.name', 'workspaces.name as workspace'])
+      .where('keys.id', 'in', ids.slice(at, at + idsAtOnce))
+      .execute();
+    for (const { id, name, workspace } of rows) labels.set(id, { name: name ?? undefined, workspace });
+  }
+  return labels;
 }
 
 /** Finds a key by its id. Throws a `Refusal` when there is none. */

@@ -77,7 +77,13 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0002-portal': { up: addPortal },
   '0003-playground-keys': { up: addPlaygroundKeys },
   '0004-accounts-in-git': { up: (database) => addDeclarations(database, amountBound) },
+  '0005-audit-of-object': { up: addAuditOfObject },
 };
+
+/** Lists of keys show who made each key: the first entry of the key in the audit trail. */
+async function addAuditOfObject({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.createIndex('audit_of_object').on('audit').columns(['object_id', 'id']).execute();
+}
 
 /** Adds the person whose playground a key is for. A person has one such key in a workspace, besides revoked ones. */
 async function addPlaygroundKeys({ schema }: Kysely<unknown>): Promise<void> {

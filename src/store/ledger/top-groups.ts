@@ -3,43 +3,58 @@ import { type LedgerFilter, Refusal, type UsageDimension, type UsageLine } from 
 import { partsOf, usageOfFilter } from './ledger-filter.ts';
 import type { Schema } from '../databases/schema.ts';
 
+const rankable = ['model', 'key', 'workspace'] as const;
+const periods: ReadonlySet<UsageDimension> = new Set(['hour', 'day', 'week']);
+
 /**
- * The dimension whose groups a report with `top` ranks: `model` or `key`. Throws a `Refusal` unless exactly one of the
- * two is there, alone or with `hour` or `day`.
+ * The dimension whose groups a report with `top` ranks: `model`, `key` or `workspace`. Throws a `Refusal` unless
+ * exactly one of them is there, alone or with `hour`, `day` or `week`.
  */
-export function rankedDimension(dimensions: readonly UsageDimension[]): 'model' | 'key' {
-  const others = dimensions.filter((dimension) => dimension !== 'hour' && dimension !== 'day');
-  const [ranked] = others;
-  if (others.length === 1 && (ranked === 'model' || ranked === 'key')) return ranked;
-  throw new Refusal('A report of the top ranks models or keys: expected one of both, with hour or day beside it.', {
-    field: 'top',
-  });
+export function rankedDimension(dimensions: readonly UsageDimension[]): Top['of'] {
+  const others = dimensions.filter((dimension) => !periods.has(dimension));
+  const ranked = rankable.find((dimension) => dimension === others[0]);
+  if (others.length === 1 && ranked !== undefined) return ranked;
+  throw new Refusal(
+    'A report of the top ranks models, keys or workspaces: expected one of them, with hour, day or week beside it.',
+    { field: 'top' },
+  );
 }
 
-/** The groups that have lines of their own, with their numbers in the rollups and their names. The highest cost comes first. */
+/**
+ * The groups that have lines of their own, with their names and their numbers in the rollups; a workspace has its id.
+ * The highest cost comes first.
+ */
 export interface Top {
-  readonly of: 'model' | 'key';
-  readonly groups: readonly { readonly number: number | bigint; readonly name: string }[];
+  readonly of: (typeof rankable)[number];
+  readonly groups: readonly { readonly number: number | bigint | string; readonly name: string }[];
 }
+
+/** For each dimension: its column of a rollup, what ranks that column's groups, and their names. */
+const ranking = {
+  model: { column: sql`model`, group: sql`model`, owner: sql``, names: sql`select number, name from ledger_models` },
+  key: { column: sql`key`, group: sql`key`, owner: sql``, names: sql`select number, key_id as name from ledger_keys` },
+  workspace: {
+    column: sql`key`,
+    group: sql`ledger_keys.workspace_id`,
+    owner: sql`join ledger_keys on ledger_keys.number = parts.key`,
+    names: sql`select id as number, name from workspaces`,
+  },
+} as const satisfies Readonly<Record<Top['of'], Readonly<Record<string, RawBuilder<unknown>>>>>;
 
 export async function topOf(
   queries: Kysely<Schema>,
   { filter, ranked, size }: { readonly filter: LedgerFilter; readonly ranked: Top['of']; readonly size: number },
 ): Promise<Top> {
-  const group = sql.ref(ranked);
+  const { column, group, owner, names } = ranking[ranked];
   const parts = partsOf(filter, false).map(
-    ({ table, from, to }) => sql`select ${group}, cost, requests from ${sql.table(table)}
+    ({ table, from, to }) => sql`select ${column}, cost, requests from ${sql.table(table)}
       where period >= ${from} and period < ${to} and ${usageOfFilter(filter)}`,
   );
-  const names =
-    ranked === 'key'
-      ? sql`select number, key_id as name from ledger_keys`
-      : sql`select number, name from ledger_models`;
   // A sum of whole numbers could pass 64 bits. The rounding of this sum does not matter for ranks.
   const { rows } = await sql<Top['groups'][number]>`
     select names.number, names.name from (
       select ${group} as number, sum(cost * 1.0) as cost, sum(requests) as requests
-      from (${sql.join(parts, sql` union all `)}) as parts group by ${group}
+      from (${sql.join(parts, sql` union all `)}) as parts ${owner} group by ${group}
       order by cost desc, requests desc, number limit ${size}
     ) as ranked join (${names}) as names on names.number = ranked.number
     order by ranked.cost desc, ranked.requests desc, ranked.number
@@ -53,7 +68,7 @@ const othersNumber = sql.lit(-1);
 export function inOrderOfTop(lines: readonly UsageLine[], { of, groups }: Top): readonly UsageLine[] {
   const ranks = new Map(groups.map(({ name }, rank) => [name, rank]));
   const rankOf = (line: UsageLine): number => ranks.get(line[of] ?? '') ?? groups.length;
-  const periodOf = ({ day, hour }: UsageLine): string => hour ?? day ?? '';
+  const periodOf = ({ week, day, hour }: UsageLine): string => hour ?? day ?? week ?? '';
   return lines.toSorted((one, other) => {
     const [period, next] = [periodOf(one), periodOf(other)];
     return period === next ? rankOf(one) - rankOf(other) : period < next ? -1 : 1;
@@ -61,10 +76,12 @@ export function inOrderOfTop(lines: readonly UsageLine[], { of, groups }: Top): 
 }
 
 /** The column of a rollup that numbers its groups. With a report of the top, all groups outside it share one number. */
-export function groupColumn(of: Top['of'], top: Top | undefined): RawBuilder<unknown> {
+export function groupColumn(of: 'model' | 'key', top: Top | undefined): RawBuilder<unknown> {
   const column = sql.ref(of);
-  if (top?.of !== of) return column;
+  if (top === undefined || (top.of === 'workspace' ? 'key' : top.of) !== of) return column;
   if (top.groups.length === 0) return othersNumber;
-  const kept = sql.join(top.groups.map((group) => group.number));
+  const groups = sql.join(top.groups.map((group) => group.number));
+  // The keys of a workspace are added up later, so those of the top keep their numbers.
+  const kept = top.of === 'workspace' ? sql`select number from ledger_keys where workspace_id in (${groups})` : groups;
   return sql`case when ${column} in (${kept}) then ${column} else ${othersNumber} end`;
 }

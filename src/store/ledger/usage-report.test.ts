@@ -28,7 +28,7 @@ async function twoByTwoByTwo() {
     }),
   );
   await settle(outcomes);
-  return { queries, ids, otherIds: { workspaceId: other.id, keyId: key.id } };
+  return { queries, ids, settle, otherIds: { workspaceId: other.id, keyId: key.id } };
 }
 
 describe('usageReport', () => {
@@ -184,9 +184,58 @@ describe('usageReport', () => {
     expect(await report(['model'], 1, { modelId: 'm/none' })).toEqual([]);
     const keys = await usageReport(queries, {}, ['key'], { top: 1 });
     expect(keys.map(({ key, cost }) => [key, cost])).toEqual([[ids.keyId, 2_222n]]);
-    for (const by of [[], ['day'], ['model', 'key'], ['workspace'], ['model', 'surface']] as const) {
-      await expect(report(by, 1)).rejects.toThrow('models or keys');
+    for (const by of [[], ['day'], ['model', 'key'], ['workspace', 'key'], ['model', 'surface']] as const) {
+      await expect(report(by, 1)).rejects.toThrow('models, keys or workspaces');
     }
+  });
+
+  it('gives lines of their own to the workspaces of the top, with all their keys, and one to all others', async () => {
+    const { queries, ids, otherIds, settle } = await twoByTwoByTwo();
+    const third = await createWorkspace(queries, { name: 'third', credit: 0n, maxInFlight: 1 }, sampleAuthor);
+    const ofThird = await createKey(queries, { workspace: 'third', rate: 1, burst: 1 }, sampleAuthor);
+    const second = await createKey(queries, { workspace: 'other', rate: 1, burst: 1 }, sampleAuthor);
+    await settle([
+      sampleOutcome({ ...otherIds, keyId: second.key.id, requestId: 's', startedAt: sampleNow, cost: 1_000n }),
+      sampleOutcome({ workspaceId: third.id, keyId: ofThird.key.id, requestId: 't', startedAt: sampleNow, cost: 7n }),
+    ]);
+    const report = async (by: readonly UsageDimension[], top: number, filter: LedgerFilter = {}) =>
+      (await usageReport(queries, filter, by, { measures: 'performance', top })).map((line) => [
+        ...(line.day === undefined ? [] : [line.day]),
+        ...[line.workspace, line.cost],
+      ]);
+    expect(await report(['workspace'], 1)).toEqual([
+      ['other', 1_000n + 0b10101010n],
+      [undefined, 7n + 0b01010101n],
+    ]);
+    expect(await report(['workspace'], 3)).toEqual([
+      ['other', 1_000n + 0b10101010n],
+      ['acme', 0b01010101n],
+      ['third', 7n],
+    ]);
+    expect(await report(['day', 'workspace'], 1)).toEqual([
+      ['2026-07-01', 'other', 1_000n + 0b00001010n],
+      ['2026-07-01', undefined, 7n + 0b00000101n],
+      ['2026-07-02', 'other', 0b10100000n],
+      ['2026-07-02', undefined, 0b01010000n],
+    ]);
+    expect(await report(['workspace'], 1, { workspaceId: ids.workspaceId })).toEqual([['acme', 0b01010101n]]);
+  });
+
+  it('sums weeks from Monday to Sunday', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const days = ['2026-06-28', '2026-06-29', '2026-07-05', '2026-07-06'];
+    await settle(
+      days.map((text, index) =>
+        sampleOutcome({ ...ids, requestId: text, startedAt: Date.parse(text), cost: 10n ** BigInt(index) }),
+      ),
+    );
+    const of = { since: Date.parse('2026-06-28'), until: Date.parse('2026-07-07') };
+    const weeks = (await usageReport(queries, of, ['week', 'model'])).map(({ week, cost }) => [week, cost]);
+    expect(weeks).toEqual([
+      ['2026-06-22', 1n],
+      ['2026-06-29', 110n],
+      ['2026-07-06', 1_000n],
+    ]);
   });
 
   it('is exact past 64 bits, where a plain sum overflows', async () => {

@@ -15,6 +15,8 @@ import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes } from 
 
 const hourMs = periodMs.usage_hours;
 const dayMs = periodMs.usage_days;
+/** Day 0 of the rollups is a Thursday: weeks are counted from the Monday before it. */
+const daysToMonday = 3;
 
 /** `performance`: also errors, and times to the first token, for which the buckets of the histogram are summed. */
 export type UsageMeasures = 'sums' | 'performance';
@@ -23,9 +25,9 @@ export interface UsageReportOptions {
   /** Default: `sums`. */
   readonly measures?: UsageMeasures;
   /**
-   * Only this many models or keys have lines of their own: those with the highest cost over the whole time. Each period
-   * has one more line for the sum of all others; its model or key is undefined. Needs one of the dimensions `model` and
-   * `key`, and allows only `hour` or `day` beside it.
+   * Only this many models, keys or workspaces have lines of their own: those with the highest cost over the whole time.
+   * Each period has one more line for the sum of all others; its model, key or workspace is undefined. Needs one of
+   * these dimensions, and allows only `hour`, `day` or `week` beside it.
    */
   readonly top?: number | undefined;
   /** Only these lines of the report. Default: all. */
@@ -79,11 +81,12 @@ interface Reading {
 }
 
 interface SummedRow {
-  readonly workspace?: string;
   /** Null: the sum of all groups that are not in the top. */
+  readonly workspace?: string | null;
   readonly key?: string | null;
   readonly model?: string | null;
   readonly surface?: number | bigint;
+  readonly week?: number | bigint;
   readonly day?: number | bigint;
   readonly hour?: number | bigint;
   readonly requests: bigint;
@@ -150,6 +153,7 @@ function named(
     ...(byKey ? [sql`key`] : []),
     ...(asked.has('model') ? [sql`model`] : []),
     ...(asked.has('surface') ? [sql`surface`] : []),
+    ...(asked.has('week') ? [sql`week`] : []),
     ...(asked.has('day') ? [sql`day`] : []),
     ...(asked.has('hour') ? [sql`hour`] : []),
   ];
@@ -159,8 +163,9 @@ function named(
     const day = table === 'usage_hours' ? sql`period / 24` : sql`period`;
     const further =
       measures === 'sums' ? sql`` : sql`, ${isError} as errors, ${sql.join(buckets.map((name) => sql.ref(name)))}`;
-    const group = (of: Top['of']) => groupColumn(of, top);
+    const group = (of: 'model' | 'key') => groupColumn(of, top);
     return sql`select ${group('key')} as key, ${group('model')} as model, surface, ${hour} as hour, ${day} as day,
+        (${day} + ${sql.lit(daysToMonday)}) / 7 as week,
         ${sql.join(counts.map((count) => sql.ref(count)))}, cost ${further}
       from ${sql.table(table)} where period >= ${from} and period < ${to} and ${usageOfFilter(filter)}`;
   });
@@ -177,20 +182,21 @@ function named(
       ${asked.has('key') ? sql`ledger_keys.key_id` : none} as key,
       ${asked.has('model') ? sql`ledger_models.name` : none} as model,
       ${asked.has('surface') ? sql`surface` : none} as surface,
-      ${asked.has('hour') ? sql`hour` : none} as hour, ${asked.has('day') ? sql`day` : none} as day,
+      ${asked.has('hour') ? sql`hour` : none} as hour, ${asked.has('week') ? sql`week` : none} as week, ${asked.has('day') ? sql`day` : none} as day,
       ${sql.join([...sums, ...furtherOf(measures)].map((sum) => sql.ref(sum)))}
     from (${numbered}) as numbered
     ${byKey ? sql`${join} ledger_keys on ledger_keys.number = numbered.key` : sql``}
-    ${asked.has('workspace') ? sql`join workspaces on workspaces.id = ledger_keys.workspace_id` : sql``}
+    ${asked.has('workspace') ? sql`${join} workspaces on workspaces.id = ledger_keys.workspace_id` : sql``}
     ${asked.has('model') ? sql`${join} ledger_models on ledger_models.number = numbered.model` : sql``}`;
 }
 
 function lineOf(row: SummedRow, measures: UsageMeasures): UsageLine {
   return {
-    workspace: row.workspace,
+    workspace: row.workspace ?? undefined,
     key: row.key ?? undefined,
     model: row.model ?? undefined,
     surface: row.surface === undefined ? undefined : surfaceCodes.nameOf(Number(row.surface)),
+    week: row.week === undefined ? undefined : isoOf((Number(row.week) * 7 - daysToMonday) * dayMs).slice(0, 10),
     day: row.day === undefined ? undefined : isoOf(Number(row.day) * dayMs).slice(0, 10),
     hour: row.hour === undefined ? undefined : `${isoOf(Number(row.hour) * hourMs).slice(0, 16)}Z`,
     requests: Number(row.requests),

@@ -1,0 +1,71 @@
+import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
+import { type UsageFilter, useUsage } from '../data/usage.ts';
+import type { ChosenTime } from '../data/usage-range.ts';
+import { formatCompact, formatCount, formatMoney, formatMs, formatShare, unknown } from '../format/format.ts';
+import { Figure } from '../parts/page.tsx';
+import { Loaded } from '../parts/states.tsx';
+
+interface Measure {
+  readonly label: string;
+  readonly of: (line: UsageLineObject) => number;
+  readonly format: (line: UsageLineObject) => string;
+}
+
+const measures: readonly Measure[] = [
+  { label: 'Cost', of: ({ cost }) => Number(cost), format: ({ cost }) => formatMoney(cost) },
+  { label: 'Requests', of: ({ requests }) => requests, format: ({ requests }) => formatCount(requests) },
+  {
+    label: 'Tokens',
+    of: (line) => line.prompt_tokens + line.completion_tokens,
+    format: (line) => formatCompact(line.prompt_tokens + line.completion_tokens),
+  },
+  { label: 'Errors', of: ({ errors }) => errors, format: ({ errors }) => formatCount(errors) },
+];
+
+interface UsageTotalsProps {
+  readonly filter: UsageFilter;
+  readonly time: ChosenTime;
+}
+
+/** The sums of a time, each with its change against the time before. */
+export function UsageTotals({ filter, time: { before, beforeName } }: UsageTotalsProps) {
+  const now = useUsage(filter);
+  const earlier = useUsage({ ...filter, ...before });
+  return (
+    <Loaded query={now} lines={3}>
+      {({ lines: [line] }) =>
+        line === undefined ? null : (
+          <div className="figures">
+            {measures.map(({ label, of, format }) => (
+              <Figure
+                key={label}
+                label={label}
+                value={format(line)}
+                note={earlier.data && changeText(of(line), of, { line: earlier.data.lines[0], format, beforeName })}
+              />
+            ))}
+            <Figure
+              label="Time to first token"
+              value={line.first_token_p50_ms === null ? unknown : formatMs(line.first_token_p50_ms)}
+              note={line.first_token_p95_ms === null ? 'median' : `median; p95 ${formatMs(line.first_token_p95_ms)}`}
+            />
+          </div>
+        )
+      }
+    </Loaded>
+  );
+}
+
+interface Earlier {
+  readonly line: UsageLineObject | undefined;
+  readonly format: Measure['format'];
+  readonly beforeName: string;
+}
+
+function changeText(now: number, of: Measure['of'], { line, format, beforeName }: Earlier): string {
+  const before = line === undefined ? 0 : of(line);
+  if (line === undefined || before === 0) return `None in ${beforeName}`;
+  if (now === before) return `As in ${beforeName}`;
+  const sign = now > before ? '+' : '−';
+  return `${sign}${formatShare(Math.abs(now - before) / before)} against ${beforeName} (${format(line)})`;
+}

@@ -1,0 +1,132 @@
+// What was spent, by whom, and how it changed.
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
+import type { UsageReportObject } from '../../src/portal/api/usage.ts';
+import { formatUsd, parseUsd } from '../../src/core/money.ts';
+import { chat } from '../support/start.ts';
+import * as tabs from './support/browser.ts';
+
+const gateway = inject('gateway');
+let browser: Browser;
+
+async function api<Answer>(path: string, body?: object): Promise<Answer> {
+  const answer = await fetch(`${gateway.portal}/api/v1${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${gateway.token}`, 'content-type': 'application/json' },
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return (await answer.json()) as Answer;
+}
+
+beforeAll(async () => {
+  browser = await tabs.launchBrowser();
+  await api('/workspaces', { name: 'usage-team', credit: '5' });
+  const { key } = await api<CreatedKeyObject>('/workspaces/usage-team/keys', { name: 'of the usage team' });
+  for (const of of [gateway.key, key, key]) {
+    const answer = await chat({ ...gateway, key: of }, { content: 'How much?' });
+    if (answer.status !== 200) throw new Error(await answer.text());
+    await answer.text();
+  }
+});
+afterAll(() => browser.close());
+
+/** Cells of a file without quoted fields. */
+async function downloaded(page: Page, button: string): Promise<readonly (readonly string[])[]> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: button }).click(),
+  ]);
+  return readFileSync(await download.path(), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(','));
+}
+
+test("this month's cost by workspace is a file whose sum is that of the ledger", async () => {
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/usage');
+  await page.getByLabel('Time', { exact: true }).selectOption('This month');
+  await page.getByRole('radio', { name: 'By workspace' }).check({ force: true });
+  const table = page.getByRole('region', { name: 'Usage by workspace' });
+  await table.getByRole('row').filter({ hasText: 'usage-team' }).waitFor();
+  expect(new URL(page.url()).search).toBe('?range=month&by=workspace');
+  const [head = [], ...lines] = await downloaded(page, 'Download workspaces as CSV');
+  const [name, cost] = [head.indexOf('workspace'), head.indexOf('cost')];
+  const names = lines.map((line) => line[name]);
+  expect(names).toEqual(expect.arrayContaining(['demo', 'usage-team']));
+  expect(await table.getByRole('rowheader').allInnerTexts()).toEqual(expect.arrayContaining(names));
+
+  const now = new Date();
+  const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())).toISOString();
+  const all = await api<UsageReportObject>(`/usage?from=${from}`);
+  const sum = lines.reduce((total, line) => total + (parseUsd(line[cost] ?? '') ?? 0n), 0n);
+  expect(formatUsd(sum)).toBe(all.data[0]?.cost);
+  const listed = await fetch(`${gateway.portal}/api/v1/requests?from=${from}&workspace=usage-team`, {
+    headers: { authorization: `Bearer ${gateway.token}`, accept: 'text/csv' },
+  });
+  const [titles = '', ...requests] = (await listed.text()).trim().split('\n');
+  const at = titles.split(',').indexOf('cost');
+  const single = requests.reduce((total, line) => total + (parseUsd(line.split(',')[at] ?? '') ?? 0n), 0n);
+  expect(formatUsd(single)).toBe(lines.find((line) => line[name] === 'usage-team')?.[cost]);
+  expectQuiet();
+  await page.context().close();
+});
+
+test('totals have their change against the time before, and keys have their names and workspaces', async () => {
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/usage?range=24h&by=key&workspace=usage-team');
+  await page.getByLabel('Requests', { exact: true }).waitFor();
+  const figure = page.getByRole('region', { name: 'Requests', exact: true });
+  expect(await figure.innerText()).toMatch(/^Requests\s+2\s+None in the same time before$/);
+  const row = page
+    .getByRole('region', { name: 'Usage by key' })
+    .getByRole('row')
+    .filter({ hasText: 'of the usage team' });
+  expect(await row.innerText()).toContain('usage-team');
+  await row.getByRole('link', { name: 'of the usage team' }).click();
+  expect(await tabs.heading(page)).toBe('Requests');
+  await expect.poll(() => page.getByRole('region', { name: 'Requests' }).getByRole('row').count()).toBe(3);
+  expectQuiet();
+  await page.context().close();
+});
+
+test('the table is sorted by the keyboard, and says so', async () => {
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/usage?range=24h&by=workspace');
+  const table = page.getByRole('region', { name: 'Usage by workspace' });
+  const names = () => table.getByRole('rowheader').allInnerTexts();
+  await table.getByRole('row').filter({ hasText: 'usage-team' }).waitFor();
+  await table.getByRole('button', { name: 'Workspace' }).press('Enter');
+  const sorted = (await names()).toSorted((one, other) => (one < other ? -1 : 1));
+  expect(await names()).toEqual(sorted);
+  expect(await table.getByRole('columnheader', { name: 'Workspace' }).getAttribute('aria-sort')).toBe('ascending');
+  await table.getByRole('button', { name: 'Workspace' }).press('Enter');
+  expect(await names()).toEqual(sorted.toReversed());
+  await table.getByRole('button', { name: 'Cost' }).press('Enter');
+  expect(await table.getByRole('columnheader', { name: 'Cost' }).getAttribute('aria-sort')).toBe('descending');
+  expectQuiet();
+  await page.context().close();
+});
+
+for (const width of [1280, 390] as const) {
+  test(`days are chosen, many of them as weeks, in light and dark, ${width} pixels wide`, async () => {
+    const { page, expectQuiet } = await tabs.openSignedIn(browser, '/usage?range=custom', { width });
+    await page.getByLabel('First day').fill('2026-01-01');
+    await page.getByLabel('First day').press('Enter');
+    await expect.poll(() => new URL(page.url()).searchParams.get('first')).toBe('2026-01-01');
+    await tabs.heading(page);
+    await page.locator('canvas').first().waitFor();
+    await page.getByText('Cost as a table').click();
+    const rows = page.getByRole('region', { name: 'Cost over time' }).getByRole('rowheader');
+    // 29 December 2025 is the Monday of the week of the first of January.
+    expect((await rows.allInnerTexts()).slice(0, 2)).toEqual(['29 Dec', '5 Jan']);
+    await tabs.expectNoOverflow(page);
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await tabs.expectAccessible(page);
+      await tabs.screenshot(page, `usage-weeks-${width}-${scheme}`);
+    }
+    expectQuiet();
+    await page.context().close();
+  });
+}
