@@ -29,6 +29,7 @@ export const accessTable = {
   'POST /api/v1/workspaces/:id/keys': 'members',
   'GET /api/v1/keys/:id': 'signed-in',
   'PATCH /api/v1/keys/:id': 'members',
+  'POST /api/v1/keys/:id/rotate': 'members',
   'POST /api/v1/keys/:id/revoke': 'members',
   'GET /api/v1/usage': 'signed-in',
   'GET /api/v1/requests': 'members',

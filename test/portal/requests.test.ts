@@ -89,7 +89,7 @@ test('a request is found by its id, and its dialog leads to its key and its back
   await dialog.getByRole('button', { name: 'Copy x-request-id' }).waitFor();
   expect(await dialog.getByRole('link', { name: /^Backend / }).getAttribute('href')).toMatch(/^\/backends\?backend=/);
   const key = dialog.locator('dt', { hasText: /^Key$/ }).locator('+ dd').getByRole('link');
-  expect(await key.getAttribute('href')).toMatch(/^\/keys\?workspace=demo&key=key_/);
+  expect(await key.getAttribute('href')).toMatch(/^\/keys\?workspace=demo&search=key_/);
   await dialog.getByRole('link', { name: /^Backend / }).click();
   expect(await heading(page)).toBe('Backends');
   await page.locator('tr[data-selected]').waitFor();

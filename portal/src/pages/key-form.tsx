@@ -24,6 +24,8 @@ export interface KeyFields {
   readonly budget?: { readonly limit: string; readonly period: Period } | null;
   readonly expires_at?: string | null;
   readonly models?: string[] | null;
+  readonly rate?: number;
+  readonly burst?: number;
 }
 
 type Period = NonNullable<KeyObject['budget']>['period'];
@@ -36,6 +38,8 @@ interface Shown {
   /** A moment in the reader's zone, to the minute. Empty: none. */
   readonly expires: string;
   readonly models: string;
+  readonly rate: string;
+  readonly burst: string;
 }
 
 const shownOf = (of: KeyObject | undefined): Shown => ({
@@ -44,11 +48,16 @@ const shownOf = (of: KeyObject | undefined): Shown => ({
   period: of?.budget?.period ?? 'month',
   expires: localMinute(of?.expires_at ?? null),
   models: of?.models?.join(', ') ?? '',
+  rate: String(of?.rate ?? usualRate),
+  burst: String(of?.burst ?? usualBurst),
 });
 
-const fields = ['name', 'budget', 'expires_at', 'models'] as const;
+/** The limits of a new key without others, as in `src/portal/api/keys.ts`. */
+const [usualRate, usualBurst] = [100, 200];
 
-/** Form for name, budget, expiry and models of a new or existing key. */
+const fields = ['name', 'budget', 'expires_at', 'models', 'rate', 'burst'] as const;
+
+/** Form for name, budget, limits, expiry and models of a new or existing key. */
 export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps) {
   // The values that the form showed at first, also if the key changes meanwhile.
   const [first] = useState(() => shownOf(of));
@@ -59,7 +68,10 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
     const form = new FormData(event.currentTarget);
     const period = periodOf(valueOf(form, 'period'));
     onSubmit(
-      changesOf(first, { name: valueOf(form, 'name'), limit: valueOf(form, 'budget'), period, expires, models }),
+      changesOf(first, {
+        ...{ name: valueOf(form, 'name'), limit: valueOf(form, 'budget'), period, expires, models },
+        ...{ rate: valueOf(form, 'rate'), burst: valueOf(form, 'burst') },
+      }),
     );
   };
   const errorOf = (name: (typeof fields)[number]): string | undefined =>
@@ -97,6 +109,27 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
           ]}
         />
       </div>
+      <div className="form-grid">
+        <TextField
+          label="Requests a second"
+          name="rate"
+          type="number"
+          min={1}
+          required
+          defaultValue={first.rate}
+          error={errorOf('rate')}
+        />
+        <TextField
+          label="Requests at once"
+          name="burst"
+          type="number"
+          min={1}
+          required
+          defaultValue={first.burst}
+          error={errorOf('burst')}
+          hint="Above the rate."
+        />
+      </div>
       <TextField
         label="Expires"
         type="datetime-local"
@@ -126,6 +159,8 @@ function changesOf(first: Shown, last: Shown): KeyFields {
     ...(last.name !== first.name && { name: last.name.trim() || null }),
     ...(isBudget && { budget: limit === '' ? null : { limit, period: last.period } }),
     ...(last.expires !== first.expires && { expires_at: last.expires === '' ? null : isoOfLocal(last.expires) }),
+    ...(last.rate !== first.rate && { rate: Number(last.rate) }),
+    ...(last.burst !== first.burst && { burst: Number(last.burst) }),
     ...(patterns.join() !== patternsOf(first.models).join() && { models: patterns.length === 0 ? null : patterns }),
   };
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import {
   formatAgo,
+  formatCount,
   formatMoney,
   formatPreciseMoment,
   formatUntil,
@@ -8,13 +9,13 @@ import {
   unknown,
 } from '../format/format.ts';
 import { Badge, Bar } from '../parts/badge.tsx';
-import { Button } from '../parts/button.tsx';
 import { Declared } from '../parts/declared.tsx';
+import { RowActions } from '../parts/row-actions.tsx';
 import type { Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
 /** Actions on a key of the table. */
-export type KeyAction = 'edit' | 'suspend' | 'resume' | 'revoke';
+export type KeyAction = 'edit' | 'rotate' | 'suspend' | 'resume' | 'revoke';
 
 const periods = { day: 'a day', week: 'a week', month: 'a month', total: 'in all' } as const;
 
@@ -75,6 +76,25 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
     },
     { title: 'Budget', cell: (key) => <BudgetBar of={key} /> },
     {
+      title: 'Limits',
+      cell: ({ rate, burst }) => (
+        <span className="nowrap">
+          {formatCount(rate)} a second, {formatCount(burst)} at once
+        </span>
+      ),
+    },
+    {
+      title: 'Made',
+      cell: ({ created_at: at, made_by: maker }) => (
+        <span className="cell-name">
+          <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
+            {formatAgo(at)}
+          </time>
+          {maker !== null && <span className="small muted">by {maker.name}</span>}
+        </span>
+      ),
+    },
+    {
       title: 'Last used',
       cell: ({ last_used_at: at }) =>
         at === null ? (
@@ -89,32 +109,24 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
       title: 'Expires',
       cell: ({ expires_at: at }) => <Expiry at={at} />,
     },
-    { title: 'Actions', bare: true, cell: (key) => <Actions of={key} onChoose={onChoose} /> },
+    { title: 'Actions', bare: true, stays: true, cell: (key) => <Actions of={key} onChoose={onChoose} /> },
   ];
   return <Table label="Keys" columns={columns} rows={keys} rowKey={({ id }) => id} />;
 }
 
+/** The actions on a key. A key that an object declares is changed there, so it has none. */
 function Actions({ of, onChoose }: { readonly of: KeyObject; readonly onChoose: KeyTableProps['onChoose'] }) {
-  if (of.status === 'revoked') return null;
-  const name = of.name ?? of.id;
+  if (of.status === 'revoked' || of.declared_by?.locked === true) return null;
   const actions: readonly (readonly [KeyAction, string])[] = [
     ['edit', 'Edit'],
+    ['rotate', 'Rotate'],
     of.status === 'active' ? ['suspend', 'Suspend'] : ['resume', 'Resume'],
     ['revoke', 'Revoke'],
   ];
   return (
-    <div className="row-actions">
-      {actions.map(([action, word]) => (
-        <Button
-          key={action}
-          kind="quiet"
-          size="small"
-          aria-label={`${word} ${name}`}
-          onPress={() => onChoose(action, of)}
-        >
-          {word}
-        </Button>
-      ))}
-    </div>
+    <RowActions
+      of={of.name ?? of.id}
+      actions={actions.map(([action, word]) => ({ word, onChoose: () => onChoose(action, of) }))}
+    />
   );
 }

@@ -1,10 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CreatedKeyObject, KeyObject, KeyChangeObject, NewKeyObject } from '../../../src/portal/api/keys.ts';
+import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
 import { useList } from '../data/load-more.ts';
 import { useChosenWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
+import { CommittedField } from '../parts/committed-field.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
@@ -13,16 +15,17 @@ import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { KeyForm, type KeyFields } from './key-form.tsx';
 import { KeySecret } from './key-secret.tsx';
 import { KeyTable } from './key-table.tsx';
+import { RotateKey } from './rotate-key.tsx';
 
 /** The open dialog. */
 type Open =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'create' }
-  | { readonly kind: 'edit' | 'suspend' | 'resume' | 'revoke'; readonly of: KeyObject };
+  | { readonly kind: 'edit' | 'rotate' | 'suspend' | 'resume' | 'revoke'; readonly of: KeyObject };
 
 const nothing: Open = { kind: 'nothing' };
 
-/** The keys of a workspace: make, change, suspend and revoke them. */
+/** The keys of a workspace: make, change, rotate, suspend and revoke them. */
 export function KeysPage() {
   const choices = useWorkspaceChoices();
   const workspace = useChosenWorkspace();
@@ -30,7 +33,11 @@ export function KeysPage() {
   const [open, setOpen] = useState<Open>(nothing);
   const [created, setCreated] = useState<CreatedKeyObject>();
   const path = `/workspaces/${workspace?.id ?? ''}/keys`;
-  const keys = useList<KeyObject>({ queryKey: ['keys', workspace?.id], path, enabled: workspace !== undefined });
+  const [{ search }, select] = useAddress();
+  const keys = useList<KeyObject>({
+    ...{ queryKey: ['keys', workspace?.id], path, query: { search } },
+    enabled: workspace !== undefined,
+  });
   const refresh = (): Promise<void> => client.invalidateQueries({ queryKey: ['keys'] });
   const create = useMutation({
     mutationFn: ({ name, ...given }: KeyFields) => {
@@ -63,6 +70,12 @@ export function KeysPage() {
   return (
     <Page title="Keys" about="Applications send a key with each call." actions={button}>
       <div className="filters">
+        <CommittedField
+          label="Search keys"
+          type="search"
+          value={search ?? ''}
+          onCommit={(text) => select({ search: text })}
+        />
         <WorkspaceSelect />
       </div>
       {created !== undefined && <KeySecret created={created} onDone={() => setCreated(undefined)} />}
@@ -74,8 +87,12 @@ export function KeysPage() {
         <Loaded query={keys}>
           {(list) =>
             list.length === 0 ? (
-              <Empty title="No keys yet">
-                <p>Create one and give it to your application.</p>
+              <Empty title={search === undefined ? 'No keys yet' : 'No key found'}>
+                <p>
+                  {search === undefined
+                    ? 'Create one and give it to your application.'
+                    : `No key of this workspace has “${search}” in its name, id or prefix.`}
+                </p>
               </Empty>
             ) : (
               <KeyTable keys={list} onChoose={(kind, of) => setOpen({ kind, of })} />
@@ -93,7 +110,18 @@ export function KeysPage() {
         />
       </Dialog>
       {open.kind === 'edit' && <EditKey of={open.of} onClose={() => setOpen(nothing)} onChange={change} />}
-      {open.kind !== 'nothing' && open.kind !== 'create' && open.kind !== 'edit' && (
+      {open.kind === 'rotate' && (
+        <RotateKey
+          of={open.of}
+          onClose={() => setOpen(nothing)}
+          onRotated={(key) => {
+            setOpen(nothing);
+            setCreated(key);
+            return refresh();
+          }}
+        />
+      )}
+      {(open.kind === 'suspend' || open.kind === 'resume' || open.kind === 'revoke') && (
         <AskFirst
           kind={open.kind}
           of={open.of}

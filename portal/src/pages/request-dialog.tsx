@@ -74,7 +74,7 @@ function KeyLink({
 }) {
   return (
     <span className="cell-name">
-      <Link href={withQuery('/keys', { workspace, key: id })}>{name ?? id}</Link>
+      <Link href={withQuery('/keys', { workspace, search: id })}>{name ?? id}</Link>
       <WholeId text={id} label="key id" />
     </span>
   );

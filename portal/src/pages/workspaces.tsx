@@ -142,6 +142,8 @@ function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
       title: 'Actions',
       bare: true,
       cell: (workspace) => {
+        // What an object in Git declares is changed there.
+        if (workspace.declared_by?.locked === true) return null;
         const toggle = workspace.status === 'active' ? 'suspend' : 'resume';
         const word = toggle === 'suspend' ? 'Suspend' : 'Resume';
         return (

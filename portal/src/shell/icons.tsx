@@ -12,6 +12,7 @@ const paths = {
   workspaces: 'M4 21V9l6-4v16M10 21V3l10 5v13M3 21h18M14 11h2M14 15h2',
   backends: 'M4 4h16v6H4zM4 14h16v6H4zM8 7h.01M8 17h.01',
   menu: 'M4 7h16M4 12h16M4 17h16',
+  more: 'M12 5h.01M12 12h.01M12 19h.01',
   close: 'M6 6l12 12M18 6 6 18',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'M5 12.5l4.5 4.5L19 7.5',

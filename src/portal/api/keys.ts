@@ -1,7 +1,19 @@
 import { z } from 'zod';
 import { accountStatuses, budgetPeriods, keyStatuses } from '../../core/account.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
-import { declaredBy, givenMoment, givenUsd, keyId, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
+import { actorKinds } from '../../core/administration.ts';
+import {
+  declaredBy,
+  givenMoment,
+  givenUsd,
+  keyId,
+  moment,
+  pageOf,
+  pageQuery,
+  positiveCount,
+  usd,
+  workspaceId,
+} from './values.ts';
 
 const period = z.enum(budgetPeriods).meta({
   description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
@@ -43,10 +55,23 @@ export const key = z
     models: z.array(z.string()).nullable().meta({ description: 'Models that it may call; null: every model.' }),
     created_at: moment,
     last_used_at: moment.nullable().meta({ description: 'Start of its last settled request.' }),
+    made_by: z
+      .object({ kind: z.enum(actorKinds), name: z.string() })
+      .nullable()
+      .meta({ description: 'Who made it; null: the audit trail does not say.' }),
     declared_by: declaredBy,
   })
   .meta({ id: 'Key', description: 'A credential of a workspace, without its text, which is not stored.' });
 export type KeyObject = z.infer<typeof key>;
+
+/** `GET /workspaces/{id}/keys`. */
+export const keysQuery = pageQuery.extend({
+  search: z
+    .string()
+    .max(100)
+    .optional()
+    .meta({ description: 'Only keys whose name, id or first characters contain this text.', example: 'ci' }),
+});
 
 export const keyPage = pageOf(key, { id: 'KeyPage', of: 'keys, newest first' });
 
@@ -72,6 +97,25 @@ export const createdKey = key
   })
   .meta({ id: 'CreatedKey', description: 'A new key, with its text.' });
 export type CreatedKeyObject = z.infer<typeof createdKey>;
+
+/** Longest overlap of a rotation: 30 days. */
+const mostOverlapHours = 720;
+
+/** `POST /keys/{id}/rotate`. */
+export const keyRotation = z
+  .strictObject({
+    overlap_hours: z.int().min(1).max(mostOverlapHours).default(24).meta({
+      description: 'Hours until the earlier key expires, unless it expires sooner.',
+    }),
+  })
+  .meta({ id: 'KeyRotation', description: 'A new key in place of another one.' });
+export type KeyRotationObject = z.input<typeof keyRotation>;
+
+/** The answer to `POST /keys/{id}/rotate`. */
+export const rotatedKey = createdKey
+  .extend({ earlier: key.meta({ description: 'The earlier key, with its expiry.' }) })
+  .meta({ id: 'RotatedKey', description: 'A new key with the settings of another one, with its text.' });
+export type RotatedKeyObject = z.infer<typeof rotatedKey>;
 
 /** `PATCH /keys/{id}`: absent fields stay as they are, null removes a value. */
 export const keyChange = z

@@ -4,7 +4,6 @@ import { formatUsd } from '../../core/money.ts';
 import { shownDeclaration, shownKey } from '../../core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/keys.ts';
-import { pageQuery } from '../api/values.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
@@ -12,6 +11,7 @@ import type { App } from '../app.ts';
 import { visibleKey, visibleWorkspace } from '../visible.ts';
 
 const tags = ['keys'];
+const hourMs = 3_600_000;
 const ofWorkspace = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
 const params = z.object({ id: z.string().meta({ description: 'Id of the key.' }) });
 
@@ -21,18 +21,23 @@ export function keyRoutes(app: App, portal: Portal): void {
 
   async function shown(keys: readonly KeyRecord[]): Promise<api.KeyObject[]> {
     const ids = keys.map(({ id }) => id);
-    const [spent, declared] = await Promise.all([store.spentBy(ids, clock.now()), store.declarationsOf(ids)]);
+    const [spent, declared, makers] = await Promise.all([
+      store.spentBy(ids, clock.now()),
+      store.declarationsOf(ids),
+      store.keyMakers(ids),
+    ]);
     return keys.map((key) => ({
       ...shownKey(key),
       spent: formatUsd(spent.get(key.id) ?? 0n),
+      made_by: makers.get(key.id) ?? null,
       declared_by: shownDeclaration(declared.get(key.id)),
     }));
   }
 
   async function shownOne(key: KeyRecord): Promise<api.KeyObject> {
-    const [spent, declared] = await Promise.all([store.spentBy([key.id], clock.now()), store.declarationsOf([key.id])]);
-    const declared_by = shownDeclaration(declared.get(key.id));
-    return { ...shownKey(key), spent: formatUsd(spent.get(key.id) ?? 0n), declared_by };
+    const [one] = await shown([key]);
+    if (one === undefined) throw new Error('one key gives one object');
+    return one;
   }
 
   app.get(
@@ -42,14 +47,14 @@ export function keyRoutes(app: App, portal: Portal): void {
         tags,
         summary: 'Keys of a workspace, newest first',
         params: ofWorkspace,
-        querystring: pageQuery,
+        querystring: api.keysQuery,
         response: { 200: api.keyPage, ...errors },
       },
     },
     async (request) => {
       const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
-      const { limit, cursor } = request.query;
-      const { items, next } = await store.pageOfKeys(id, { limit, cursor });
+      const { limit, cursor, search } = request.query;
+      const { items, next } = await store.pageOfKeys(id, { limit, cursor, search: search?.trim() || undefined });
       return { data: await shown(items), next_cursor: next ?? null };
     },
   );
@@ -98,6 +103,26 @@ export function keyRoutes(app: App, portal: Portal): void {
       const caller = callerOf(request);
       const { id } = await visibleKey(store, caller, request.params.id);
       return shownOne(await store.changeKey(id, changeOf(request.body), authorship(caller, clock.now())));
+    },
+  );
+
+  app.post(
+    '/api/v1/keys/:id/rotate',
+    {
+      schema: {
+        tags,
+        summary: 'Make a new key in place of this one, which expires after an overlap: only this answer has its text',
+        params,
+        body: api.keyRotation,
+        response: { 201: api.rotatedKey, ...errors },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      const { id } = await visibleKey(store, caller, request.params.id);
+      const overlapMs = request.body.overlap_hours * hourMs;
+      const { key, text, earlier } = await store.rotateKey(id, { overlapMs }, authorship(caller, clock.now()));
+      return reply.code(201).send({ ...(await shownOne(key)), key: text, earlier: await shownOne(earlier) });
     },
   );
 

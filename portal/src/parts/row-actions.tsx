@@ -1,0 +1,47 @@
+import { useSyncExternalStore } from 'react';
+import { Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
+import { Button } from './button.tsx';
+
+interface RowActionsProps {
+  /** Name of the row, for screen readers. */
+  readonly of: string;
+  readonly actions: readonly { readonly word: string; readonly onChoose: () => void }[];
+}
+
+/** The actions on a row of a table: buttons, or a menu where the window is narrow. */
+export function RowActions({ of, actions }: RowActionsProps) {
+  const isNarrow = useSyncExternalStore(subscribe, () => narrow.matches);
+  if (isNarrow) {
+    return (
+      <MenuTrigger>
+        <Button kind="quiet" size="small" icon="more" aria-label={`Actions on ${of}`} />
+        <Popover className="menu" placement="bottom end">
+          <Menu aria-label={`Actions on ${of}`}>
+            {actions.map(({ word, onChoose }) => (
+              <MenuItem key={word} className="menu-item" onAction={onChoose}>
+                {word}
+              </MenuItem>
+            ))}
+          </Menu>
+        </Popover>
+      </MenuTrigger>
+    );
+  }
+  return (
+    <div className="row-actions">
+      {actions.map(({ word, onChoose }) => (
+        <Button key={word} kind="quiet" size="small" aria-label={`${word} ${of}`} onPress={onChoose}>
+          {word}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+/** The width from which the menu of pages is closed as well. */
+const narrow = matchMedia('(max-width: 820px)');
+
+function subscribe(listener: () => void): () => void {
+  narrow.addEventListener('change', listener);
+  return () => narrow.removeEventListener('change', listener);
+}
