@@ -24,8 +24,6 @@ type Entry = { readonly position: string } & (
 /** How far back the ledger is searched for an `x-request-id`, unless the filter says it. */
 const searchedMs = 7 * 24 * 3_600_000;
 
-export type RequestList = ReturnType<typeof createRequestList>;
-
 /**
  * Lists requests, newest first: the settled ones of the ledger, and between them those that were refused, which only
  * the services remember.

@@ -5,7 +5,7 @@ export const dayMs = 24 * hourMs;
 
 export type Period = 'hour' | 'day' | 'week';
 
-export const rollingRanges = ['24h', '7d', '30d', '90d'] as const;
+const rollingRanges = ['24h', '7d', '30d', '90d'] as const;
 type RollingRange = (typeof rollingRanges)[number];
 /** The choices of time. Days, weeks and months are those of UTC, like in the rollups. */
 export const ranges = [...rollingRanges, 'month', 'last-month', 'custom'] as const;
