@@ -34,29 +34,47 @@ interface KnownService {
 /** A service remembers 1,250 requests; the portal keeps a few more, because some of a service's are forgotten before others. */
 const mostOfService = 2_000;
 
+/** Services that no longer answer, whose failures are kept. Pods that were replaced had addresses of their own. */
+const mostGone = 16;
+/** How long a page waits for the services. A service that is slow or down must not delay the ledger's requests. */
+const waitMs = 300;
+
 /**
  * Reads the failures that the services remember, at most once a second. Each read asks only for those that are new. The
- * failures of a service that does not answer, has left or was started again stay as they were read.
+ * failures of a service that does not answer, has left or was started again stay as they were read. If the services are
+ * slow, the result is what was read before, and the next one has the rest.
  */
 export function createRecentFailures(
   services: Pick<LiveServices, 'unsuccessful'>,
-  clock: Pick<Clock, 'elapsed'>,
+  clock: Pick<Clock, 'elapsed' | 'after'>,
 ): () => Promise<readonly RecentFailure[]> {
   const known = new Map<string, KnownService>();
+  let reading: Promise<void> | undefined;
 
-  async function read(): Promise<readonly RecentFailure[]> {
+  async function read(): Promise<void> {
     const { data } = await services.unsuccessful((service) => known.get(service));
     for (const { service, said } of data) {
-      const before = known.get(service);
       // Those of an earlier process are kept, because no service remembers them any more.
-      const older = before?.failures ?? [];
+      const older = known.get(service)?.failures ?? [];
       const failures = [...older, ...said.stories.flatMap(failureOf)].slice(-mostOfService);
       known.set(service, { process: said.process, after: said.after, failures });
     }
+    const answered = new Set(data.map(({ service }) => service));
+    const gone = [...known.keys()].filter((service) => !answered.has(service));
+    for (const service of gone.slice(0, Math.max(0, gone.length - mostGone))) known.delete(service);
+  }
+
+  async function ask(): Promise<readonly RecentFailure[]> {
+    // Two reads at once would read the same failures twice.
+    reading ??= read().finally(() => (reading = undefined));
+    const late = Promise.withResolvers<void>();
+    const cancel = clock.after(waitMs, late.resolve);
+    await Promise.race([reading, late.promise]);
+    cancel();
     return [...known.values()].flatMap(({ failures }) => failures);
   }
 
-  return rememberAnswer(read, clock);
+  return rememberAnswer(ask, clock);
 }
 
 export function failureOf(story: Story): readonly RecentFailure[] {
