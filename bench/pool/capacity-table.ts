@@ -62,8 +62,9 @@ function rowOf(scenario: Scenario, seeds: readonly number[]): readonly string[] 
       return `${middle.toFixed(2)} ± ${half.toFixed(2)}`;
     }),
     mean(ceiling).toPrecision(3),
-    mean(results.map(({ cachedShare }) => cachedShare)).toFixed(2),
-    mean(results.map(({ imbalance }) => imbalance)).toFixed(2),
+    ...[results.map(({ cachedShare }) => cachedShare), results.map(({ imbalance }) => imbalance)].map((of) =>
+      of.length === 0 ? '–' : mean(of).toFixed(2),
+    ),
   ];
 }
 
