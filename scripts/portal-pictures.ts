@@ -125,7 +125,7 @@ const pictures: readonly Picture[] = [
     ...{ name: 'portal-request', path: '/requests' },
     prepare: async (page) => {
       await page.getByRole('rowheader').getByRole('link').first().click();
-      await page.getByText('Correlation id').waitFor();
+      await page.getByRole('dialog').getByText('Copy').first().waitFor();
     },
   },
 ];
