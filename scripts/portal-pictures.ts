@@ -23,20 +23,20 @@ interface Team {
 
 const teams: readonly Team[] = [
   {
-    ...{ name: 'search', credit: 900 },
+    ...{ name: 'search', credit: 2000 },
     keys: [
-      { name: 'ranking, production', budget: 400, perDay: 130 },
-      { name: 'notebooks', budget: 40, perDay: 12 },
+      { name: 'ranking, production', budget: 700, perDay: 130 },
+      { name: 'notebooks', budget: 80, perDay: 12 },
     ],
   },
   {
-    ...{ name: 'support', credit: 400 },
+    ...{ name: 'support', credit: 1200 },
     keys: [
-      { name: 'assistant', budget: 250, perDay: 80 },
+      { name: 'assistant', budget: 500, perDay: 80 },
       { name: 'evaluation', perDay: 9 },
     ],
   },
-  { name: 'research', credit: 150, keys: [{ name: 'experiments', budget: 120, perDay: 25 }] },
+  { name: 'research', credit: 400, keys: [{ name: 'experiments', budget: 200, perDay: 25 }] },
 ];
 /** With the price of a thousand tokens, USD. */
 const models = [
@@ -120,7 +120,7 @@ interface Picture {
 const pictures: readonly Picture[] = [
   { name: 'portal-overview', path: '/' },
   { name: 'portal-usage', path: '/usage?range=30d' },
-  { name: 'portal-keys', path: '/keys' },
+  { name: 'portal-keys', path: '/keys?workspace=search' },
   {
     ...{ name: 'portal-request', path: '/requests' },
     prepare: async (page) => {
