@@ -39,16 +39,37 @@ export function snapshotWith(backends: readonly ('a' | 'b')[], factor: number, v
   );
 }
 
-export const endpoints: Endpoints = (() => {
-  const byCluster = new Map<string, readonly Endpoint[]>();
-  for (const backend of ['a', 'b']) {
-    const found = enginesOf
-      .filter((engine) => engine.backend === backend)
-      .map(({ endpoint }) => {
-        const [address = '', port] = endpoint.split(':');
-        return { name: endpoint, address, port: Number(port), authority: `${backend}.svc:8000`, zone: undefined };
-      });
-    byCluster.set(`cluster-${backend}`, found);
-  }
-  return { of: (cluster) => byCluster.get(cluster) ?? [] };
-})();
+/** The endpoints that a service has found. Names come and go as a resolver answers. */
+export interface EndpointList extends Endpoints {
+  readonly lose: (engine: string) => void;
+  readonly findAgain: (engine: string) => void;
+}
+
+export function createEndpointList(): EndpointList {
+  /** How many faults hide each engine. */
+  const hidden = new Map<string, number>();
+  let byCluster = found(hidden);
+  const hide = (engine: string, by: 1 | -1): void => {
+    hidden.set(engine, (hidden.get(engine) ?? 0) + by);
+    byCluster = found(hidden);
+  };
+  return {
+    of: (cluster) => byCluster.get(cluster) ?? [],
+    lose: (engine) => hide(engine, 1),
+    findAgain: (engine) => hide(engine, -1),
+  };
+}
+
+function found(hidden: ReadonlyMap<string, number>): ReadonlyMap<string, readonly Endpoint[]> {
+  return new Map(
+    ['a', 'b'].map((backend) => [
+      `cluster-${backend}`,
+      enginesOf
+        .filter((engine) => engine.backend === backend && (hidden.get(engine.name) ?? 0) === 0)
+        .map(({ endpoint }) => {
+          const [address = '', port] = endpoint.split(':');
+          return { name: endpoint, address, port: Number(port), authority: `${backend}.svc:8000`, zone: undefined };
+        }),
+    ]),
+  );
+}

@@ -86,6 +86,14 @@ export type FaultEvent =
       readonly state: 'refuses' | 'silent';
       readonly forMs: number;
     }
+  /** A service does not find the engine's address. */
+  | {
+      readonly kind: 'dns';
+      readonly at: number;
+      readonly service: number;
+      readonly engine: string;
+      readonly forMs: number;
+    }
   | {
       readonly kind: 'search';
       readonly at: number;
@@ -122,7 +130,7 @@ export const isRequest = (event: WorldEvent): event is RequestEvent => event.kin
 
 const faultKinds: ReadonlySet<string> = new Set<FaultEvent['kind']>([
   ...(['kill', 'restart', 'power-cut', 'pause', 'clock-jump'] as const),
-  ...(['disk', 'locked', 'engine', 'search', 'partition', 'valkey'] as const),
+  ...(['disk', 'locked', 'engine', 'dns', 'search', 'partition', 'valkey'] as const),
 ]);
 
 export const isFault = ({ kind }: WorldEvent): boolean => faultKinds.has(kind);

@@ -180,6 +180,7 @@ function faultOf(at: number, chance: Chance): FaultEvent {
     { kind: 'disk', at, trouble: chance() < 0.5 ? 'full' : 'fails', forMs },
     { kind: 'locked', at, forMs },
     { kind: 'engine', at, engine: pick(engineNames, chance), state: chance() < 0.5 ? 'refuses' : 'silent', forMs },
+    { kind: 'dns', at, service, engine: pick(engineNames, chance), forMs },
     { kind: 'search', at, trouble: one(searchTroubles, chance), forMs: 2 * forMs },
     { kind: 'partition', at, service, forMs },
     { kind: 'valkey', at, trouble: one(['slow', 'away', 'forgets'] as const, chance), forMs },

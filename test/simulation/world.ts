@@ -2,7 +2,7 @@ import type { Outcome } from '../../src/core/account.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import { routeOf } from '../support/route-of.ts';
 import { call, type Call } from './caller.ts';
-import { endpoints, enginesOf, pace, snapshotWith } from './catalog.ts';
+import { createEndpointList, enginesOf, pace, snapshotWith } from './catalog.ts';
 import type { Spell, World } from './world-view.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import { createDisk } from './disk.ts';
@@ -55,6 +55,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   const services: (SimulatedService | undefined)[] = Array.from({ length: plan.services });
   const programs: (Program | undefined)[] = Array.from({ length: plan.services });
   const cutUntil = Array.from({ length: plan.services }, () => 0);
+  const found = Array.from({ length: plan.services }, createEndpointList);
   const calls: Call[] = [];
   const outcomes = new Map<string, Outcome>();
   const attempts = new Map<string, SeenAttempt[]>();
@@ -81,7 +82,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     programs[number] = program;
     services[number] = startService({
       ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog },
-      ...{ endpoints, responses: plan.responses },
+      ...{ endpoints: found[number] ?? createEndpointList(), responses: plan.responses },
       isLocked,
       rarely: (branch) => program.isAlive() && isForced(branch),
       network: {
@@ -128,7 +129,10 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         isDone = true;
       })
       .catch(() => undefined);
-    for (await database.quiet(); !isDone;) await scheduler.runUntil(scheduler.now() + 10, () => undefined);
+    for (await database.quiet(); !isDone; await database.quiet()) {
+      // Without an event it waits for something real, such as a module that is loaded.
+      if (scheduler.waiting() > 0) await scheduler.runUntil(scheduler.now() + 10, () => undefined);
+    }
     await work;
   }
 
@@ -158,7 +162,12 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   function swapCatalog(): void {
     versions += 1;
     catalog = snapshotWith(catalogBackends, factor, `v${versions}`);
-    for (const service of services) service?.program.deliver(chance() * 400, () => service.snapshots.swap(catalog));
+    for (const service of services) {
+      const take = (): void => service?.snapshots.swap(catalog);
+      service?.program.deliver(chance() * 400, take);
+      // A watch may say the same again.
+      if (chance() < 0.3) service?.program.deliver(chance() * 2_000, take);
+    }
   }
 
   function happen(event: WorldEvent): void {
@@ -198,6 +207,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       case 'disk':
       case 'locked':
       case 'engine':
+      case 'dns':
       case 'search':
       case 'partition':
       case 'valkey':
@@ -280,6 +290,13 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         engine.set(event.state);
         if (event.state === 'refuses') engine.breakAll();
         scheduler.after(event.forMs, () => engine.set('up'));
+        return;
+      }
+      case 'dns': {
+        const list = found[event.service % plan.services];
+        engineSpells.push([now, now + event.forMs]);
+        list?.lose(event.engine);
+        scheduler.after(event.forMs, () => list?.findAgain(event.engine));
         return;
       }
       case 'search':
