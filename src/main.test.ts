@@ -266,7 +266,7 @@ describe('the command line', () => {
       [['key', 'limits', 'key_1'], 'give --rate, --burst, or both'],
       [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
       [['workspace', 'limits', 'a'], 'give --max-in-flight, --credit-limit, or both'],
-      [['usage', '--by', 'colour'], 'any of hour, day, model, key, workspace, surface'],
+      [['usage', '--by', 'colour'], 'any of hour, day, week, model, key, workspace, surface'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],
     ] as const) {
       expect(await refusal(...args)).toEqual({ code: 2, message: expect.stringContaining(sentence) });
