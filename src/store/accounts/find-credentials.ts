@@ -4,6 +4,7 @@ import type { Money } from '../../core/money.ts';
 import { periodStart } from './budget-period.ts';
 import { hashKey, looksLikeKey } from './key-text.ts';
 import { keyOf } from './keys.ts';
+import { byIds } from '../databases/by-ids.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { workspaceOf } from './workspaces.ts';
 
@@ -67,20 +68,21 @@ export async function spentBy(
   keyIds: readonly string[],
   now: number,
 ): Promise<ReadonlyMap<string, Money>> {
-  if (keyIds.length === 0) return new Map();
   const start = (period: BudgetPeriod) => sql.lit(periodStart(period, now));
-  const rows = await queries
-    .selectFrom('spending')
-    .innerJoin('keys', 'keys.id', 'spending.key_id')
-    .where('spending.key_id', 'in', keyIds)
-    .where(
-      'spending.day',
-      '>=',
-      sql<bigint>`case keys.budget_period when 'day' then ${start('day')} when 'week' then ${start('week')}
+  const rows = await byIds(keyIds, (some) =>
+    queries
+      .selectFrom('spending')
+      .innerJoin('keys', 'keys.id', 'spending.key_id')
+      .where('spending.key_id', 'in', some)
+      .where(
+        'spending.day',
+        '>=',
+        sql<bigint>`case keys.budget_period when 'day' then ${start('day')} when 'week' then ${start('week')}
         when 'month' then ${start('month')} else 0 end`,
-    )
-    .groupBy('spending.key_id')
-    .select(['spending.key_id', ...exactSum('spending.amount', 'spent')])
-    .execute();
+      )
+      .groupBy('spending.key_id')
+      .select(['spending.key_id', ...exactSum('spending.amount', 'spent')])
+      .execute(),
+  );
   return new Map(rows.map((row) => [row.key_id, exactTotal(row.spent_high, row.spent_low)]));
 }

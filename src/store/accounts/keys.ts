@@ -16,6 +16,7 @@ import {
 } from '../../core/administration.ts';
 import type { DeclaredKey } from '../../core/declared-account.ts';
 import { shownKeySettings } from '../../core/shown.ts';
+import { byIds } from '../databases/by-ids.ts';
 import { recordChange } from './audit.ts';
 import { hashKey, keptPrefix, newKey } from './key-text.ts';
 import { afterCursor, cursorOf } from '../databases/page-cursor.ts';
@@ -132,18 +133,12 @@ export async function keyMakers(queries: Kysely<Schema>, ids: readonly string[])
   return new Map(rows.map((row) => [row.object_id, { kind: row.actor_kind, name: row.actor_name }]));
 }
 
-/** Most ids in one statement. */
-const idsAtOnce = 1_000;
-
 /** Names of keys by their ids; keys without a name are missing. */
 export async function keyNames(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const names = new Map<string, string>();
-  for (let at = 0; at < ids.length; at += idsAtOnce) {
-    const some = ids.slice(at, at + idsAtOnce);
-    const rows = await queries.selectFrom('keys').select(['id', 'name']).where('id', 'in', some).execute();
-    for (const { id, name } of rows) if (name !== null) names.set(id, name);
-  }
-  return names;
+  const rows = await byIds(ids, (some) =>
+    queries.selectFrom('keys').select(['id', 'name']).where('id', 'in', some).execute(),
+  );
+  return new Map(rows.flatMap(({ id, name }) => (name === null ? [] : [[id, name]])));
 }
 
 /** Names and workspaces of keys by their ids. */
@@ -151,17 +146,15 @@ export async function keyLabels(
   queries: Kysely<Schema>,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, KeyLabel>> {
-  const labels = new Map<string, KeyLabel>();
-  for (let at = 0; at < ids.length; at += idsAtOnce) {
-    const rows = await queries
+  const rows = await byIds(ids, (some) =>
+    queries
       .selectFrom('keys')
       .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
       .select(['keys.id', 'keys.name', 'workspaces.name as workspace'])
-      .where('keys.id', 'in', ids.slice(at, at + idsAtOnce))
-      .execute();
-    for (const { id, name, workspace } of rows) labels.set(id, { name: name ?? undefined, workspace });
-  }
-  return labels;
+      .where('keys.id', 'in', some)
+      .execute(),
+  );
+  return new Map(rows.map(({ id, name, workspace }) => [id, { name: name ?? undefined, workspace }]));
 }
 
 /** Finds a key by its id. Throws a `Refusal` when there is none. */

@@ -7,8 +7,6 @@ import { spentBy } from './find-credentials.ts';
 
 const dayMs = 86_400_000;
 const meanDays = 7;
-/** SQLite takes 32,766 parameters. */
-const keysInStatement = 10_000;
 
 /** Reads the sums of days of spending: a row for each key and day. Suspended workspaces and keys are left out. */
 export async function moneyFigures(
@@ -62,14 +60,12 @@ async function keysByShare(queries: Kysely<Schema>, most: number, now: number): 
     .where('keys.budget_limit', '>', 0n)
     .select(['keys.id', 'workspaces.name as workspace', 'keys.budget_limit as limit'])
     .execute();
-  const keys: KeyMoney[] = [];
-  for (let from = 0; from < rows.length; from += keysInStatement) {
-    const some = rows.slice(from, from + keysInStatement);
-    const ids = some.map(({ id }) => id);
-    const spentOf = await spentBy(queries, ids, now);
-    for (const { id, workspace, limit } of some)
-      keys.push({ id, workspace, spent: spentOf.get(id) ?? 0n, limit: limit ?? 0n });
-  }
+  const ids = rows.map(({ id }) => id);
+  const spentOf = await spentBy(queries, ids, now);
+  const keys = rows.map(({ id, workspace, limit }) => ({
+    ...{ id, workspace, limit: limit ?? 0n },
+    spent: spentOf.get(id) ?? 0n,
+  }));
   return keys.toSorted((one, other) => descending(one.spent * other.limit, other.spent * one.limit)).slice(0, most);
 }
 
