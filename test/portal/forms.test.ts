@@ -1,11 +1,11 @@
 // What a form shows is not what it sends: a field goes out only where somebody changed it.
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CreatedKeyObject, KeyObject } from '../../src/portal/api/keys.ts';
 import type { WorkspaceObject } from '../../src/portal/api/workspaces.ts';
 import { heading, launchBrowser, openSignedIn } from './support/browser.ts';
+import { adminApi } from './support/admin-api.ts';
 
-const { portal, token } = inject('gateway');
 let browser: Browser;
 
 beforeAll(async () => {
@@ -13,19 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Asks the admin API. */
-async function api<Answer>(method: string, path: string, body?: object): Promise<Answer> {
-  const answer = await fetch(`${portal}/api/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: body === undefined ? null : JSON.stringify(body),
-  });
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-  return (await answer.json()) as Answer;
-}
-
-const makeKey = (body: object): Promise<CreatedKeyObject> => api('POST', '/workspaces/demo/keys', body);
-const keyNow = ({ id }: KeyObject): Promise<KeyObject> => api('GET', `/keys/${id}`);
+const makeKey = (body: object): Promise<CreatedKeyObject> => adminApi('POST', '/workspaces/demo/keys', body);
+const keyNow = ({ id }: KeyObject): Promise<KeyObject> => adminApi('GET', `/keys/${id}`);
 
 /** A moment so many hours from now, with seconds that no field of a form shows. */
 const inHours = (hours: number): string =>
@@ -69,9 +58,9 @@ test('a key of an hour stays one when its name is changed', async () => {
 
   // The twin: all that a form of days shows, sent as if it had been meant, makes a day of the hour and takes another admin's change back.
   const shown = await keyNow(key);
-  await api('PATCH', `/keys/${key.id}`, { budget: { limit: '50', period: 'week' } });
+  await adminApi('PATCH', `/keys/${key.id}`, { budget: { limit: '50', period: 'week' } });
   const endOfDay = `${expires.slice(0, 10)}T23:59:59.999Z`;
-  await api('PATCH', `/keys/${key.id}`, { name: 'short lease', budget: shown.budget, expires_at: endOfDay });
+  await adminApi('PATCH', `/keys/${key.id}`, { name: 'short lease', budget: shown.budget, expires_at: endOfDay });
   expect(await keyNow(key)).toMatchObject({ expires_at: endOfDay, budget: { limit: '5' } });
   expectQuiet();
   await page.context().close();
@@ -89,7 +78,7 @@ test('each field alone is sent when it is changed, nothing when none is, and wha
 
   await edit(page, 'fields');
   // Somebody else changes the models while the form is open.
-  await api('PATCH', `/keys/${key.id}`, { models: ['demo/mini'] });
+  await adminApi('PATCH', `/keys/${key.id}`, { models: ['demo/mini'] });
   await page.getByLabel('Budget (USD)').fill('7.5');
   await save(page);
   expect(sent.splice(0)).toEqual([{ budget: { limit: '7.5', period: 'month' } }]);
@@ -152,7 +141,7 @@ test('an expiry has a time in the zone of the reader, and the form says what tha
   await page.getByLabel('Expires').fill('2031-01-15T18:30');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('button', { name: 'Done' }).click();
-  const { data } = await api<{ data: readonly KeyObject[] }>('GET', '/workspaces/demo/keys');
+  const { data } = await adminApi<{ data: readonly KeyObject[] }>('GET', '/workspaces/demo/keys');
   expect(data.find(({ name }) => name === 'made here')).toMatchObject({
     ...{ expires_at: '2031-01-15T17:30:00.000Z', budget: null, models: null },
   });
@@ -161,12 +150,12 @@ test('an expiry has a time in the zone of the reader, and the form says what tha
 });
 
 test('the limit of a workspace that was only shown is not sent', async () => {
-  const { id, name } = await api<WorkspaceObject>('POST', '/workspaces', { name: 'zz-limit', max_in_flight: 10 });
+  const { id, name } = await adminApi<WorkspaceObject>('POST', '/workspaces', { name: 'zz-limit', max_in_flight: 10 });
   const { page, expectQuiet } = await openSignedIn(browser, '/workspaces');
   await page.getByRole('button', { name: `Change the limit of ${name}` }).click();
-  await api('PATCH', `/workspaces/${id}`, { max_in_flight: 77 });
+  await adminApi('PATCH', `/workspaces/${id}`, { max_in_flight: 77 });
   await save(page);
-  expect(await api('GET', `/workspaces/${id}`)).toMatchObject({ max_in_flight: 77 });
+  expect(await adminApi('GET', `/workspaces/${id}`)).toMatchObject({ max_in_flight: 77 });
   expectQuiet();
   await page.context().close();
 });
@@ -198,7 +187,7 @@ test('a new workspace that comes first by name does not become the payer of a fo
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('button', { name: 'Done' }).click();
   expect(await chosen.inputValue()).toBe('demo');
-  const { data } = await api<{ data: readonly KeyObject[] }>('GET', '/workspaces/demo/keys');
+  const { data } = await adminApi<{ data: readonly KeyObject[] }>('GET', '/workspaces/demo/keys');
   expect(data.map(({ name }) => name)).toContain('stays with demo');
   expectQuiet();
   await page.context().close();

@@ -4,24 +4,16 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { CreatedKeyObject, KeyObject } from '../../src/portal/api/keys.ts';
 import { chat } from '../support/start.ts';
 import * as tabs from './support/browser.ts';
+import { adminApi } from './support/admin-api.ts';
 
 const gateway = inject('gateway');
 let browser: Browser;
 
-async function api<Answer>(path: string, body?: object): Promise<Answer> {
-  const answer = await fetch(`${gateway.portal}/api/v1${path}`, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${gateway.token}`, 'content-type': 'application/json' },
-    body: body === undefined ? null : JSON.stringify(body),
-  });
-  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-  return (await answer.json()) as Answer;
-}
-
 beforeAll(async () => {
   browser = await tabs.launchBrowser();
-  await api('/workspaces', { name: 'key-team', credit: '5' });
-  for (let count = 0; count < 60; count += 1) await api('/workspaces/key-team/keys', { name: `service ${count}` });
+  await adminApi('POST', '/workspaces', { name: 'key-team', credit: '5' });
+  for (let count = 0; count < 60; count += 1)
+    await adminApi('POST', '/workspaces/key-team/keys', { name: `service ${count}` });
 });
 afterAll(() => browser.close());
 
@@ -32,7 +24,11 @@ async function call(key: string): Promise<number> {
 }
 
 test('a key is rotated without a failed call: both work, and the old one expires after the hours chosen', async () => {
-  const old = await api<CreatedKeyObject>('/workspaces/key-team/keys', { name: 'checkout', rate: 7, burst: 9 });
+  const old = await adminApi<CreatedKeyObject>('POST', '/workspaces/key-team/keys', {
+    name: 'checkout',
+    rate: 7,
+    burst: 9,
+  });
   const { page, expectQuiet } = await tabs.openSignedIn(browser, '/keys?workspace=key-team&search=checkout');
   expect(await call(old.key)).toBe(200);
   await page.getByRole('button', { name: 'Rotate checkout' }).press('Enter');
@@ -49,7 +45,7 @@ test('a key is rotated without a failed call: both work, and the old one expires
   const shown = await rows.allInnerTexts();
   expect(shown[1]).toMatch(/7 a second, 9 at once[^]*by admin token[^]*/);
   expect(shown[2]).toMatch(/in (119|120) minutes|in [12] hours/);
-  const { expires_at: expires } = await api<KeyObject>(`/keys/${old.id}`);
+  const { expires_at: expires } = await adminApi<KeyObject>('GET', `/keys/${old.id}`);
   expect(Math.abs(Date.parse(expires ?? '') - Date.now() - 2 * 3_600_000)).toBeLessThan(60_000);
   expectQuiet();
   await page.context().close();
@@ -73,7 +69,7 @@ test('one key among many is found by its name, and all are reached page by page'
 });
 
 test('limits are changed alone, and nothing else is sent', async () => {
-  const { id } = await api<CreatedKeyObject>('/workspaces/key-team/keys', { name: 'limited' });
+  const { id } = await adminApi<CreatedKeyObject>('POST', '/workspaces/key-team/keys', { name: 'limited' });
   const { page, expectQuiet } = await tabs.openSignedIn(browser, '/keys?workspace=key-team&search=limited');
   const sent: unknown[] = [];
   page.on('request', (request) => {
@@ -84,13 +80,13 @@ test('limits are changed alone, and nothing else is sent', async () => {
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   expect(sent).toEqual([{ rate: 3 }]);
-  expect(await api<KeyObject>(`/keys/${id}`)).toMatchObject({ rate: 3, burst: 200 });
+  expect(await adminApi<KeyObject>('GET', `/keys/${id}`)).toMatchObject({ rate: 3, burst: 200 });
   expectQuiet();
   await page.context().close();
 });
 
 test('on a phone the actions on a key are a menu that is in view, in light and dark', async () => {
-  await api('/workspaces/key-team/keys', { name: 'on the phone' });
+  await adminApi('POST', '/workspaces/key-team/keys', { name: 'on the phone' });
   const path = '/keys?workspace=key-team&search=on%20the%20phone';
   const { page, expectQuiet } = await tabs.openSignedIn(browser, path, { width: 390 });
   const button = page.getByRole('button', { name: 'Actions on on the phone' });

@@ -7,24 +7,17 @@ import type { UsageReportObject } from '../../src/portal/api/usage.ts';
 import { formatUsd, parseUsd } from '../../src/core/money.ts';
 import { chat } from '../support/start.ts';
 import * as tabs from './support/browser.ts';
+import { adminApi } from './support/admin-api.ts';
 
 const gateway = inject('gateway');
 let browser: Browser;
 
-async function api<Answer>(path: string, body?: object): Promise<Answer> {
-  const answer = await fetch(`${gateway.portal}/api/v1${path}`, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${gateway.token}`, 'content-type': 'application/json' },
-    body: body === undefined ? null : JSON.stringify(body),
-  });
-  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-  return (await answer.json()) as Answer;
-}
-
 beforeAll(async () => {
   browser = await tabs.launchBrowser();
-  await api('/workspaces', { name: 'usage-team', credit: '5' });
-  const { key } = await api<CreatedKeyObject>('/workspaces/usage-team/keys', { name: 'of the usage team' });
+  await adminApi('POST', '/workspaces', { name: 'usage-team', credit: '5' });
+  const { key } = await adminApi<CreatedKeyObject>('POST', '/workspaces/usage-team/keys', {
+    name: 'of the usage team',
+  });
   for (const of of [gateway.key, key, key]) {
     const answer = await chat({ ...gateway, key: of }, { content: 'How much?' });
     if (answer.status !== 200) throw new Error(await answer.text());
@@ -60,7 +53,7 @@ test("this month's cost by workspace is a file whose sum is that of the ledger",
 
   const now = new Date();
   const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())).toISOString();
-  const all = await api<UsageReportObject>(`/usage?from=${from}`);
+  const all = await adminApi<UsageReportObject>('GET', `/usage?from=${from}`);
   const sum = lines.reduce((total, line) => total + (parseUsd(line[cost] ?? '') ?? 0n), 0n);
   expect(formatUsd(sum)).toBe(all.data[0]?.cost);
   const listed = await fetch(`${gateway.portal}/api/v1/requests?from=${from}&workspace=usage-team`, {

@@ -1,8 +1,8 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
-import { Client } from 'pg';
 import { thisMachine } from '../../src/store/databases/machine.ts';
 import { openDatabase } from '../../src/store/databases/open-database.ts';
 import { postgresConnections, type PostgresConnections } from '../../src/store/databases/postgres/connections.ts';
+import { runSql, schemaLocation } from '../support/postgres-schema.ts';
 import { createListeners, type Listener, type Listeners } from './postgres-listeners.ts';
 import { createTurns, type Turn, type Turns } from './postgres-turns.ts';
 import { connectionError, createWay, type Way } from './postgres-way.ts';
@@ -19,8 +19,7 @@ export const onPostgres =
   async ({ scheduler, chance, seed, isConnectionLost }) => {
     const schema = `world_${process.pid}_${seed}`;
     await runSql(url, `drop schema if exists ${schema} cascade; create schema ${schema}`);
-    const search = encodeURIComponent(`-c search_path=${schema}`);
-    const location = { kind: 'postgres', url: `${url}?options=${search}` } as const;
+    const location = schemaLocation(url, schema);
     const observer = await openDatabase(location, { missing: 'refuse', user: 'operator' });
     const work = createRealWork();
     const shared = { turns: createTurns(scheduler), listeners: createListeners(), real: work.real, log: scheduler.log };
@@ -192,11 +191,4 @@ function createRealWork(): RealWork {
       }
     },
   };
-}
-
-async function runSql(url: string, sql: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query(sql);
-  await client.end();
 }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { inject, onTestFinished } from 'vitest';
+import { runSql, schemaLocation } from './postgres-schema.ts';
 import type { DatabaseLocation } from '../../src/store/databases/database.ts';
 import { openDatabase } from '../../src/store/databases/open-database.ts';
 import type { Authorship, KeyRecord } from '../../src/core/administration.ts';
@@ -44,13 +44,6 @@ export function databaseOfThisFile(server: string): Promise<string> {
   return ofThisFile;
 }
 
-async function runSql(url: string, sql: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query(sql);
-  await client.end();
-}
-
 /** Where a new and empty database is: a file, or a schema. Gone when the test is over. */
 export async function newLocation(): Promise<DatabaseLocation> {
   const server = inject('postgres');
@@ -59,7 +52,7 @@ export async function newLocation(): Promise<DatabaseLocation> {
   const url = await databaseOfThisFile(server);
   await runSql(url, `create schema ${schema}`);
   onTestFinished(() => runSql(url, `drop schema ${schema} cascade`));
-  return { kind: 'postgres', url: `${url}?options=${encodeURIComponent(`-c search_path=${schema}`)}` };
+  return schemaLocation(url, schema);
 }
 
 /** A new database, or an empty one, with one workspace, "acme", and one key of it. Closed when the test is over. */
