@@ -49,7 +49,7 @@ const burstMs = 2_000;
 const bytesPerRequest = 128 * 1024;
 
 /** More open requests than one process can serve: above this only Envoy's connections would grow. */
-const mostOpenRequests = 20_000;
+export const mostOpenRequests = 20_000;
 
 /**
  * With fewer open requests, only the event loop's own running time counts as its delay. If other programs use the cores of a

@@ -1,8 +1,8 @@
 import type { Money } from './money.ts';
 
-/** What workspaces and keys have left, and how fast they spend it. */
+/** The money that workspaces and keys have left, and how fast they spend it. */
 export interface MoneyFigures {
-  /** Those that spent most in the last seven days, the largest first. */
+  /** The workspaces that spent most in the last seven days, the largest first. */
   readonly workspaces: readonly WorkspaceMoney[];
   /** The sum of all others. */
   readonly otherWorkspaces: Omit<WorkspaceMoney, 'name'> & { readonly count: number };

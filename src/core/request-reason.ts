@@ -40,7 +40,7 @@ const failureTexts: Partial<Readonly<Record<FailureCode, string>>> = {
   upstream_incomplete: 'the answer could not be completed',
 };
 
-/** Who reads a reason. Members see the kind and the HTTP status of a fault, and nothing that an engine said. */
+/** The reader of a reason. Members see the kind and the HTTP status of a fault, and nothing that an engine said. */
 export type ReasonReader = 'admin' | 'member';
 
 /**

@@ -2,6 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../core/clock.ts';
 import type { Money } from '../core/money.ts';
 import type { MoneyFigures } from '../core/money-figures.ts';
+import { rememberAnswer } from './services.ts';
 
 /** The ledger is read for a scrape at most this often. */
 const sharedMs = 30_000;
@@ -16,12 +17,7 @@ export function addAccountMetrics(
   read: () => Promise<MoneyFigures>,
   clock: Pick<Clock, 'elapsed'>,
 ): void {
-  let known: { readonly at: number; readonly figures: Promise<MoneyFigures | undefined> } | undefined;
-  const figures = (): Promise<MoneyFigures | undefined> => {
-    if (known === undefined || clock.elapsed() - known.at >= sharedMs)
-      known = { at: clock.elapsed(), figures: read().catch(() => undefined) };
-    return known.figures;
-  };
+  const figures = rememberAnswer(() => read().catch(() => undefined), clock, sharedMs);
   const ofWorkspaces = (
     name: string,
     help: string,

@@ -3,11 +3,11 @@ import { stringify } from 'csv-stringify/sync';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 
-const [json, csv] = ['application/json; charset=utf-8', 'text/csv; charset=utf-8'] as const;
+export const contentTypes = { json: 'application/json; charset=utf-8', csv: 'text/csv; charset=utf-8' } as const;
 
 /** Whether the caller wants CSV: the greater weight of `Accept` decides, of equal ones the first. JSON in all other cases. */
 export function wantsCsv(request: FastifyRequest): boolean {
-  return new Negotiator(request).mediaType([json, csv]) === csv;
+  return new Negotiator(request).mediaType([contentTypes.json, contentTypes.csv]) === contentTypes.csv;
 }
 
 type Cell = string | number | boolean | null | undefined;
@@ -15,8 +15,7 @@ export type CsvRow = readonly Cell[];
 
 /**
  * Answers with a file of CSV that is written while its rows are read, and at the pace of its reader. The first rows are
- * awaited, so that an error before them is an answer of its own. An apostrophe precedes text that a spreadsheet would
- * read as a formula: people choose names.
+ * awaited, so that an error before them is an answer of its own.
  */
 export async function sendCsv(
   reply: FastifyReply,
@@ -29,14 +28,18 @@ export async function sendCsv(
   const pages = rows[Symbol.asyncIterator]();
   const first = await pages.next();
   async function* text(): AsyncGenerator<string> {
-    yield textOf([columns]);
-    for (let page = first; page.done !== true; page = await pages.next()) yield textOf(page.value);
+    yield csvText([columns]);
+    for (let page = first; page.done !== true; page = await pages.next()) yield csvText(page.value);
   }
   // The serializer of the route's schema is for JSON.
-  return reply.header('content-disposition', `attachment; filename="${file}"`).type(csv).send(Readable.from(text()));
+  return reply
+    .header('content-disposition', `attachment; filename="${file}"`)
+    .type(contentTypes.csv)
+    .send(Readable.from(text()));
 }
 
-function textOf(rows: readonly CsvRow[]): string {
+/** Rows as CSV. An apostrophe precedes text that a spreadsheet would read as a formula: people choose names. */
+export function csvText(rows: readonly CsvRow[]): string {
   return stringify(
     rows.map((row) => [...row]),
     { escape_formulas: true, cast: { boolean: String } },

@@ -209,16 +209,15 @@ export function createServices(options: LiveServicesOptions): LiveServices {
   };
 }
 
-const rememberedMs = 1_000;
-
-/** Keeps an answer for a second, so that one question serves many pages. */
+/** Keeps an answer for a second, or for a given time, so that one question serves many pages. */
 export function rememberAnswer<Result>(
   ask: () => Promise<Result>,
   clock: Pick<Clock, 'elapsed'>,
+  forMs = 1_000,
 ): () => Promise<Result> {
   let last: { readonly at: number; readonly answer: Promise<Result> } | undefined;
   return () => {
-    if (last === undefined || clock.elapsed() - last.at >= rememberedMs) last = { at: clock.elapsed(), answer: ask() };
+    if (last === undefined || clock.elapsed() - last.at >= forMs) last = { at: clock.elapsed(), answer: ask() };
     return last.answer;
   };
 }

@@ -98,7 +98,7 @@ async function replaySome(context: LoopContext, database: OpenDatabase, replay: 
   try {
     finish(context, state.replay);
   } catch (error) {
-    // Its rows are settled again, which charges nobody twice.
+    // Its rows are settled again, and no workspace is charged twice.
     state.replay = undefined;
     goDown(context, `the journal's file ${replay.segment.name} cannot be removed: ${messageOf(error)}`);
   }

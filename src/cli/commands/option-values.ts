@@ -16,9 +16,8 @@ export function creditOption(text: string): Money {
   return text.startsWith('-') ? -usdOption(text.slice(1)) : usdOption(text);
 }
 
-/** A whole number from `least` up to the maximum of counts. */
-export function countOption(least: number): (text: string) => number {
-  const most = 1_000_000_000;
+/** A whole number from `least` to `most`. Default: the maximum of counts. */
+export function countOption(least: number, most = 1_000_000_000): (text: string) => number {
   return (text) => {
     const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (!(count >= least && count <= most)) {

@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
+import { mostOpenRequests } from '../../admission/overload.ts';
 import { type ExpectedLoad, type Resources, type Size, sizeFor } from '../sizing/size.ts';
 import { countOption } from './option-values.ts';
 import { textTable } from './tables.ts';
@@ -17,7 +18,7 @@ export function planCommand(program: Command): void {
     .requiredOption('--streams <n>', 'answers that are streamed at the same time', countOption(0))
     .option('--chunks-per-second <n>', 'chunks a second of one stream: about its tokens a second', countOption(1), 30)
     .option('--retention-days <n>', 'how long single requests are kept', countOption(1), 90)
-    .option('--mean <percent>', 'mean rate of a day, percent of the busiest', percentOption, 30)
+    .option('--mean <percent>', 'mean rate of a day, percent of the busiest', countOption(1, 100), 30)
     .option('--json', 'print JSON')
     .action(({ json, mean, ...load }: PlanFlags) => {
       const size = sizeFor({ ...load, meanShare: mean / 100 });
@@ -25,35 +26,22 @@ export function planCommand(program: Command): void {
     });
 }
 
-function percentOption(text: string): number {
-  const percent = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(percent >= 1 && percent <= 100)) throw new InvalidArgumentError('It must be a whole number from 1 to 100.');
-  return percent;
-}
-
 const reasons: Readonly<Record<Size['limitedBy'], string>> = {
   'event loop': 'by the event loops of the services, with one spare',
-  'open streams': 'by the open streams, 20,000 for each service, with one spare',
+  'open streams': `by the open streams, ${mostOpenRequests.toLocaleString('en')} for each service, with one spare`,
   'one spare pod': 'one would do; the other is spare',
 };
 
 /** The plan as a table, and as values of the chart. */
 export function planText({ pods, service, envoy, limitedBy, postgres, valkey }: Size): string {
+  const { connections, diskGb } = postgres;
   const table = textTable(
     ['PART', '#NUMBER', '#CORES EACH', '#MEMORY EACH', 'NOTE'],
     [
       ['service', String(pods), coresText(service.cores), memoryText(service), reasons[limitedBy]],
       ['Envoy', String(pods), coresText(envoy.cores), memoryText(envoy), 'one beside each service'],
-      ...[
-        [
-          'PostgreSQL',
-          '1',
-          coresText(postgres.cores),
-          '',
-          `${postgres.connections} connections, ${diskText(postgres.diskGb)}`,
-        ],
-        ['Valkey', '1', coresText(valkey.cores), '', 'one thread; shares the limits of all pods'],
-      ],
+      ['PostgreSQL', '1', coresText(postgres.cores), '', `${connections} connections, ${diskText(diskGb)}`],
+      ['Valkey', '1', coresText(valkey.cores), '', 'one thread; shares the limits of all pods'],
     ],
   );
   return `${table}\n\n${valuesText({ pods, service, envoy })}`;

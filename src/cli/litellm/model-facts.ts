@@ -8,7 +8,7 @@ export interface Placed {
   readonly index: number;
   readonly deployment: Deployment;
   readonly upstream: ConvertedDeployment;
-  /** It belongs to another name, and serves when no deployment of the Model can. */
+  /** The deployment belongs to another name, and serves when no deployment of the Model can. */
   readonly isFallback: boolean;
 }
 
@@ -22,7 +22,7 @@ const prices = {
 } as const;
 type PriceField = (typeof prices)[keyof typeof prices];
 
-/** What a value is in which deployment. */
+/** A value, and the path of the deployment that has it. */
 interface Found<Value> {
   readonly path: string;
   readonly value: Value;

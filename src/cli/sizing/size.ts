@@ -1,4 +1,6 @@
-/** What a gateway must carry at its busiest. */
+import { mostOpenRequests } from '../../admission/overload.ts';
+
+/** The load of a gateway at its busiest. */
 export interface ExpectedLoad {
   /** Requests a second. */
   readonly rps: number;
@@ -12,13 +14,13 @@ export interface ExpectedLoad {
   readonly meanShare: number;
 }
 
-/** What it takes. Processor time is in cores, memory in MiB. */
+/** The size of a gateway for a load. Processor time is in cores, memory in MiB. */
 export interface Size {
   /** Enough for the load when one of them is gone. */
   readonly pods: number;
   readonly service: Resources;
   readonly envoy: Resources;
-  /** What decides the number of pods. */
+  /** The limit that decides the number of pods. */
   readonly limitedBy: 'event loop' | 'open streams' | 'one spare pod';
   readonly postgres: {
     readonly connections: number;
@@ -44,7 +46,6 @@ export const costs = {
   chunk: { eventLoopMs: 0.048, otherThreadsMs: 0.008, envoyMs: 0.046 },
   idle: { serviceCores: 0.008, serviceMib: 120, envoyMib: 100 },
   stream: { serviceKib: 85, envoyKib: 110 },
-  mostStreams: 20_000,
   row: { bytes: 150 },
   connections: 3,
 } as const;
@@ -62,7 +63,7 @@ export function sizeFor(load: ExpectedLoad): Size {
   const others = cores(costs.answer.otherThreadsMs, costs.chunk.otherThreadsMs);
   const envoy = cores(costs.answer.envoyMs, costs.chunk.envoyMs);
   const forLoops = Math.max(1, Math.ceil(eventLoop / usedShare));
-  const forStreams = Math.max(1, Math.ceil(streams / costs.mostStreams));
+  const forStreams = Math.max(1, Math.ceil(streams / mostOpenRequests));
   const busy = Math.max(forLoops, forStreams);
   const perPod = (all: number): number => all / busy / usedShare;
   const streamsMib = (kib: number): number => ((streams / busy) * kib) / 1024;

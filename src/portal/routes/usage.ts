@@ -1,4 +1,3 @@
-import { stringify } from 'csv-stringify/sync';
 import { z } from 'zod';
 import type { KeyLabel, LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
@@ -7,13 +6,11 @@ import { errors } from '../answers.ts';
 import * as api from '../api/usage.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
-import { wantsCsv } from '../csv.ts';
+import { contentTypes, csvText, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 import type { App } from '../app.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
-
-const [json, csv] = ['application/json; charset=utf-8', 'text/csv; charset=utf-8'] as const;
 
 /** Usage and its cost, from the rollups. */
 export function usageRoutes(app: App, portal: Portal): void {
@@ -51,9 +48,12 @@ export function usageRoutes(app: App, portal: Portal): void {
       const labels = by.includes('key') ? await labelsOf(wanted) : new Map<string, KeyLabel>();
       const shown = wanted.map((line) => shownLine(line, labels));
       if (isCsv) {
-        return reply.header('content-disposition', 'attachment; filename="usage.csv"').type(csv).send(csvOf(shown, by));
+        return reply
+          .header('content-disposition', 'attachment; filename="usage.csv"')
+          .type(contentTypes.csv)
+          .send(csvOf(shown, by));
       }
-      return reply.type(json).send({
+      return reply.type(contentTypes.json).send({
         from: from === undefined ? null : new Date(from).toISOString(),
         to: to === undefined ? null : new Date(to).toISOString(),
         data: shown,
@@ -110,14 +110,10 @@ function shownLine(line: UsageLine, labels: ReadonlyMap<string, KeyLabel>): api.
   };
 }
 
-/** Adds an apostrophe to text that a spreadsheet would read as a formula: people choose names. */
 function csvOf(lines: readonly api.UsageLineObject[], by: readonly UsageDimension[]): string {
   const dimensions = by.flatMap((name) => (name === 'key' ? (['key', 'key_name', 'key_workspace'] as const) : [name]));
   const columns = [...dimensions, ...counts];
-  return stringify(
-    lines.map((line) => columns.map((column) => line[column])),
-    { header: true, columns: [...columns], escape_formulas: true },
-  );
+  return csvText([columns, ...lines.map((line) => columns.map((column) => line[column]))]);
 }
 
 const counts = [
