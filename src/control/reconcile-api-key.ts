@@ -103,7 +103,7 @@ async function declareText(
   secret: Pick<KeySecret, 'isOurs'> & { readonly text: string; readonly resourceVersion?: string },
   parts: KeyParts,
 ): Promise<Reconciled> {
-  const { accounts, clock, spec } = parts;
+  const { accounts, spec } = parts;
   const { rotation } = spec;
   const { declarer, by } = parts.authorOf(object);
   const overlapMs = rotation === undefined ? 0 : rotation.overlapHours * hourMs;
@@ -112,7 +112,8 @@ async function declareText(
   let { text } = secret;
   let declared = await declare(text);
   const rotatesAt = (since: number) => (rotation === undefined ? undefined : since + rotation.everyDays * dayMs);
-  const isDue = declared.kind === 'declared' && (rotatesAt(declared.since) ?? Infinity) <= clock.now();
+  // The time at which the new key will count as made. With a later one, a rotation would be due again at once.
+  const isDue = declared.kind === 'declared' && (rotatesAt(declared.since) ?? Infinity) <= by.now;
   const events: ObjectEvent[] = [];
   const { resourceVersion } = secret;
   if (secret.isOurs && resourceVersion !== undefined && (isDue || declared.kind === 'ended')) {
@@ -142,7 +143,7 @@ async function declareText(
     case 'taken':
       return notReady('KeyTaken', `the key in Secret "${name}" belongs to another workspace or ApiKey`);
     case 'declared': {
-      const { keys } = await accounts.accountFigures({ workspaceIds: [], keyIds: [declared.id] }, clock.now());
+      const { keys } = await accounts.accountFigures({ workspaceIds: [], keyIds: [declared.id] }, by.now);
       const isMade = declared.isNew && events.length === 0;
       const note = `key ${declared.id}${secret.isOurs ? '' : `, taken from Secret "${name}"`}`;
       if (isMade) events.push(normal(declared.hasReplaced ? 'KeyChanged' : 'Created', 'Create', note));

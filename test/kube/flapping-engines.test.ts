@@ -156,17 +156,21 @@ test.skipIf(podAddress === undefined)(
 test.skipIf(podAddress === undefined)(
   'pods that end with open streams take no room of the pod that stays',
   async () => {
-    const streams = Array.from({ length: 2 * names.length }, () =>
-      chat('test/seldom', { words: 150, tokenDelayMs: 40 }),
-    );
+    const [staying] = engines;
+    if (staying === undefined) throw new Error('there is no pod that stays');
+    const ready = () => weir.metric('weir_endpoints', { backend: 'pods' });
     const open = (): readonly number[] => engines.map((engine) => engine.openRequests());
+    // The others have more streams than the pod that stays takes, and it has none.
+    await service.pod(names[0], staying, 'starting');
+    await expect.poll(ready).toBe(names.length - 1);
+    const streams = Array.from({ length: capacity + 2 }, () => chat('test/seldom', { words: 200, tokenDelayMs: 40 }));
     await expect.poll(() => open().reduce((sum, count) => sum + count, 0)).toBe(streams.length);
-    // What the pod that stays has left is less than what the others finish.
-    expect(open()[0]).toBeLessThan(capacity);
+    await service.pod(names[0], staying, 'ready');
+    await expect.poll(ready).toBe(names.length);
     await Promise.all(
       engines.map((engine, index) => service.pod(names[index] ?? '', engine, index === 0 ? 'ready' : 'terminating')),
     );
-    await expect.poll(() => weir.metric('weir_endpoints', { backend: 'pods' })).toBe(1);
+    await expect.poll(ready).toBe(1);
     for (let time = 0; time < 5; time += 1) expect(await chat('test/often', { words: 3 })).toBe('');
     expect(
       open()

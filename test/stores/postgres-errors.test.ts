@@ -123,10 +123,8 @@ describe('a server', () => {
       await settle('a');
       const reason = 'the server only reads: it is a standby';
       await vi.waitFor(() => expect(store.status().reason).toBe(reason));
-      // Each reason is in the log, once.
-      const messages = told.map(({ message }) => message).filter((message) => message !== undefined);
-      expect(messages).toContain('cannot execute INSERT in a read-only transaction');
-      expect(messages.filter((message) => message === reason)).toHaveLength(1);
+      // It is in the log once.
+      expect(told.filter(({ message }) => message === reason)).toHaveLength(1);
       // The reason stays while the journal grows.
       await settle('b');
       expect(store.status()).toMatchObject({ database: 'down', reason });

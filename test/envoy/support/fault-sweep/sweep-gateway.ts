@@ -56,6 +56,11 @@ export interface SweepGateway extends Pick<SweepCatalog, 'takeModel'> {
 /** First answers, which make what is made once: connections, compiled code. */
 const warming = 48;
 
+/**
+ * Of two endpoints the sooner one gets the prompt. The spare one is so much later, so that requests meet the one that breaks.
+ */
+const spareDelayMs = 100;
+
 /** Connections that the checks themselves hold open: they ask for metrics. */
 const ownDescriptors = 4;
 
@@ -66,7 +71,11 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
   const models = (own: (shape: SweepShape) => BehaviourInput): readonly EngineModelInput[] =>
     shapes.map((shape) => ({ id: upstreamModel(shape), behaviour: { ...shape.behaviour, ...own(shape) } }));
   const broken = await startProgrammableEngine({ name: 'broken', models: models(() => ({})) });
-  const spare = await startProgrammableEngine({ name: 'spare', models: models((shape) => shape.spare ?? {}) });
+  const slower = second === 'endpoint' ? { firstTokenDelayMs: spareDelayMs } : {};
+  const spare = await startProgrammableEngine({
+    name: 'spare',
+    models: models((shape) => ({ ...slower, ...shape.spare })),
+  });
   const catalog = createSweepCatalog({ shapes, second, engines: [broken, spare] });
   const tokenizers = mkdtempSync(join(tmpdir(), 'weir-tokenizers-'));
   writeEngineTokenizer(tokenizers, 'demo');

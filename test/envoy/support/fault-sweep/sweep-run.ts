@@ -23,10 +23,10 @@ export type AskCase = (ask: SweepAsk) => Promise<{ readonly status: number; read
 const usualAtOnce = 16;
 
 /**
- * A case may meet an engine that is not the one to break; it is tried again. Of two endpoints either may be the first, and that
- * for thousands of cases: a dozen tries would leave one out in every other run.
+ * A case may meet an engine that is not the one to break; it is tried again. On a busy machine, the endpoint that breaks can look like
+ * the later one for some rounds.
  */
-const mostRounds = 10;
+const mostRounds = 40;
 /**
  * How often each case that is left is tried in a round. A round takes a second of its own, for models that no fault has met and for the
  * ledger, so the few that are left after some rounds are tried several times in each.
