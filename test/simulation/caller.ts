@@ -3,7 +3,7 @@ import { answerPaths } from '../../src/core/api-paths.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { RequestEvent } from './events.ts';
-import { bodyOf } from './expected-answer.ts';
+import { bodyOf, type EarlierAnswer } from './expected-answer.ts';
 import type { Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -13,6 +13,8 @@ export type CallEnd = 'open' | 'ended' | 'broken' | 'left';
 /** A caller's side of one exchange. */
 export interface Call {
   readonly event: RequestEvent;
+  /** The call whose answer it goes on from. */
+  readonly earlier: EarlierAnswer | undefined;
   readonly startedAt: number;
   /** Undefined: no head has come. */
   readonly status: () => number | undefined;
@@ -37,12 +39,13 @@ export function call(
     readonly scheduler: Scheduler;
     readonly program: Program;
     readonly key: string;
+    readonly earlier: EarlierAnswer | undefined;
     readonly handle: (exchange: Exchange) => void;
     /** Runs whenever something has reached the caller, and at the end. */
     readonly onEnd: (call: Call) => void;
   },
 ): Call {
-  const { scheduler, program, handle, onEnd } = options;
+  const { scheduler, program, handle, earlier, onEnd } = options;
   const startedAt = scheduler.now();
   const controller = new AbortController();
   const pieces: string[] = [];
@@ -89,7 +92,7 @@ export function call(
     controller.abort();
   }
 
-  const text = JSON.stringify(bodyOf(event));
+  const text = JSON.stringify(bodyOf(event, earlier));
   const headers: Readonly<Record<string, string>> = {
     ...(event.surface === 'messages' ? { 'x-api-key': options.key } : { authorization: `Bearer ${options.key}` }),
     ...{ 'content-type': 'application/json', 'anthropic-version': '2023-06-01', 'x-request-id': `r${event.id}` },
@@ -158,7 +161,7 @@ export function call(
     started: () => phase === 'started',
   };
   const received: Call = {
-    ...{ event, startedAt },
+    ...{ event, earlier, startedAt },
     status: () => status,
     body: () => pieces.join(''),
     end: () => end,

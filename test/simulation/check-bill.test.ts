@@ -14,7 +14,7 @@ const served = (fields: Partial<Served> = {}): Served => ({
   ...{ completionTokens: 10, promptTokens: new Set([100]), isContinued: false, searches: { got: 0, made: 0 } },
   ...fields,
 });
-const search = { rounds: [2], outcome: 'found', maxUses: undefined, struckRound: 0 } as const;
+const search = { rounds: [2], outcome: 'found', maxUses: undefined, struckRound: 0, follows: false } as const;
 const searching = (got: number, made: number): Served =>
   served({ event: { choices: 1, maxTokens: undefined, search }, searches: { got, made } });
 const capped = served({ event: { choices: 1, maxTokens: 9, search: undefined }, completionTokens: 12 });

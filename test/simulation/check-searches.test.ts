@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
 import type { ChatMessage } from '../programmable-engine/chat-message.ts';
-import { answerOfRounds, foundIn, promptSums, searchFaults, turnFaults } from './check-searches.ts';
+import { answerOfRounds, foundIn, historyFaults, promptSums, searchFaults, turnFaults } from './check-searches.ts';
 import type { HeardRound } from './heard-rounds.ts';
 import { nothing, type ReceivedAnswer, type ReceivedSearch } from './received-choice.ts';
 import { pagesOf } from './searches.ts';
@@ -20,7 +20,7 @@ const round = (content: string, calls: ChoiceAnswer['calls'], turns: readonly Ch
     reasoning: 'hm ',
     finishReason: calls.length > 0 ? 'tool_calls' : 'stop',
   } as unknown as ChoiceAnswer,
-  ...{ completionTokens: 5, promptTokens: new Set([10]), turns },
+  ...{ completionTokens: 5, promptTokens: new Set([10]), turns, history: [] },
 });
 
 const [one, two] = [query(1), query(2)];
@@ -34,7 +34,8 @@ const [first, second]: readonly ReceivedSearch[] = [one, two].map((of) => ({ que
 const good = [first!, second!];
 const failed: ReceivedSearch = { query: two, result: 'error' };
 const usage = (count: number) => ({ usage: { server_tool_use: { web_search_requests: count } } });
-const uses = (maxUses: number | undefined) => ({ rounds: [2], outcome: 'found', maxUses, struckRound: 0 }) as const;
+const uses = (maxUses: number | undefined) =>
+  ({ rounds: [2], outcome: 'found', maxUses, struckRound: 0, follows: false }) as const;
 
 interface Circumstances {
   readonly maxUses?: number;
@@ -59,7 +60,7 @@ describe('the searches of an answer', () => {
     ['another count', answer(good, usage(1)), {}, 'the usage has 1'],
   ] as const)('are compared with those of the model: %s', (_, received, options, fault) => {
     const { maxUses, ...rest }: Circumstances = options;
-    const by = { rounds, found: () => 1, isProviderUp: true, ...rest };
+    const by = { rounds, earlier: [], found: () => 1, isProviderUp: true, ...rest };
     const faults = searchFaults({ search: uses(maxUses) }, received, by);
     expect(faults.some((each) => fault === undefined || each.includes(fault))).toBe(fault !== undefined);
   });
@@ -79,6 +80,25 @@ it('an answer is what was said in all rounds, without the marks of known sources
 it('the prompts of all rounds are billed, each as one of the engines counts it', () => {
   const other = { ...rounds[1]!, promptTokens: new Set([30, 31]) };
   expect(promptSums([rounds[0]!, other])).toEqual(new Set([40, 41]));
+});
+
+describe('a conversation that goes on', () => {
+  const pages = turn(
+    'tool',
+    [one, two].flatMap((of) => pagesOf(of).map(({ url, content }) => `${url} ${content}`)).join(' '),
+  );
+  const asBefore = 'Search. It rises [cite:3]. So [cite:99].';
+  const unmarked = 'Search. It rises. So [cite:99].';
+  it.each([
+    ['what was found and said', [pages, turn('assistant', asBefore)], true, undefined],
+    ['another text', [pages, turn('assistant', 'Search.')], true, 'the model had said'],
+    ['a text without its marks', [pages, turn('assistant', unmarked)], true, 'the model had said'],
+    ['a text without marks, for an answer in JSON', [pages, turn('assistant', unmarked)], false, undefined],
+    ['half of the pages', [turn('tool', pages.text.slice(0, 200)), turn('assistant', asBefore)], true, 'does not get'],
+  ] as const)('begins with the earlier answer: %s', (_, history, isCited, fault) => {
+    const faults = historyFaults([{ ...rounds[1]!, history }], { rounds, answer: answer(good), isCited });
+    expect(faults.some((each) => fault === undefined || each.includes(fault))).toBe(fault !== undefined);
+  });
 });
 
 describe('a later round', () => {

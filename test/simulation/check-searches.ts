@@ -54,10 +54,13 @@ export function searchFaults(
   answer: ReceivedAnswer,
   {
     rounds,
+    earlier,
     found,
     isProviderUp,
   }: {
     readonly rounds: readonly HeardRound[];
+    /** The sources that the caller has sent back. */
+    readonly earlier: readonly string[];
     /** How often the provider has found something for a query. */
     readonly found: (query: string) => number;
     /** Whether the provider was in order, and could be reached, all the time. */
@@ -80,7 +83,7 @@ export function searchFaults(
     if (!agree(result, urls, true)) faults.push(`search ${at} has found ${result.join(', ')}`);
     if (found(query) === 0) faults.push(`search ${at} has a result that the provider did not give`);
   }
-  const sources = sourcesOf(answer);
+  const sources = [...earlier, ...sourcesOf(answer)];
   const cited = rounds.flatMap((round) =>
     citedIn(textIn(round), sources.length).map((number) => sources[number - 1] ?? ''),
   );
@@ -102,6 +105,33 @@ function toldSearches(usage: JsonObject | undefined): number | undefined {
   const count =
     objectOr(ofMessages)['web_search_requests'] ?? objectOr(objectOr(ofResponses)['web_search'])['num_requests'];
   return typeof count === 'number' ? count : undefined;
+}
+
+/** What is wrong with the conversation that goes on from an earlier answer: the model reads again what it had said and found. */
+export function historyFaults(
+  [first]: readonly HeardRound[],
+  earlier: {
+    readonly rounds: readonly HeardRound[];
+    readonly answer: ReceivedAnswer;
+    /** Whether the next answer has citations. An answer in JSON has none, and the model then sees none. */
+    readonly isCited: boolean;
+  },
+): readonly string[] {
+  if (first === undefined) return [];
+  const marked = earlier.rounds.map(textIn).join('');
+  const texts = (role: string): string =>
+    first.history
+      .filter((message) => message.role === role)
+      .map(({ text }) => text)
+      .join('');
+  const said = earlier.isCited ? marked : withoutMarks(marked, sourcesOf(earlier.answer).length);
+  const found = earlier.answer.searches.flatMap(({ query, result }) =>
+    result === 'open' || result === 'error' ? [] : pagesOf(query).flatMap(({ url, content }) => [url, content]),
+  );
+  return [
+    ...found.filter((piece) => !texts('tool').includes(piece)).map((piece) => `the model does not get ${piece} again`),
+    ...(texts('assistant').endsWith(said) ? [] : [`the model had said ${said}, and gets ${texts('assistant')}`]),
+  ];
 }
 
 /** What is wrong with the conversation that a later round begins with: it has what was said and found before. */

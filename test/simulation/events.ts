@@ -16,6 +16,8 @@ export interface SearchWish {
   readonly maxUses: number | undefined;
   /** The call of the model in which the directive's fault strikes, from 0 on. */
   readonly struckRound: number;
+  /** Whether it goes on from the latest answer of its topic that has searched: the caller sends back what it got. */
+  readonly follows: boolean;
 }
 
 /** One request of a caller, and the behaviour of the engines that it meets. */

@@ -6,6 +6,7 @@ import { readChatRequest } from '../programmable-engine/chat-request.ts';
 import { choiceTokens, prepareAnswer } from '../programmable-engine/prepared-answer.ts';
 import { createPromptMemory } from '../programmable-engine/prompt-memory.ts';
 import type { RequestEvent } from './events.ts';
+import type { ReceivedAnswer } from './received-choice.ts';
 import { canary, scriptOf } from './searches.ts';
 
 const schema = {
@@ -43,11 +44,17 @@ const earlierTurns = (topic: number) => [
 ];
 
 /** The request's body, as its caller writes it. */
-export function bodyOf(event: RequestEvent): object {
-  return bodies[event.surface](event);
+export function bodyOf(event: RequestEvent, earlier?: EarlierAnswer): object {
+  return bodies[event.surface](event, earlier);
 }
 
-const bodies: Readonly<Record<Surface, (event: RequestEvent) => object>> = {
+/** An answer that a caller sends back with its next turn. */
+export interface EarlierAnswer {
+  readonly event: RequestEvent;
+  readonly answer: ReceivedAnswer;
+}
+
+const bodies: Readonly<Record<Surface, (event: RequestEvent, earlier?: EarlierAnswer) => object>> = {
   chat: chatBody,
   messages: messagesBody,
   responses: responsesBody,
@@ -72,12 +79,21 @@ function chatBody(event: RequestEvent): Record<string, unknown> {
   };
 }
 
-function messagesBody(event: RequestEvent): object {
+function messagesBody(event: RequestEvent, earlier?: EarlierAnswer): object {
   const { topic, stream, ask, maxTokens = 4096, model, search } = event;
   return {
     model: `demo/${model}`,
     max_tokens: maxTokens,
-    messages: [...earlierTurns(topic), { role: 'user', content: promptOf(event) }],
+    messages: [
+      ...earlierTurns(topic),
+      ...(earlier === undefined
+        ? []
+        : [
+            { role: 'user', content: promptOf(earlier.event) },
+            { role: 'assistant', content: earlier.answer.content },
+          ]),
+      { role: 'user', content: promptOf(event) },
+    ],
     stream,
     ...toolsOf(
       [
@@ -90,11 +106,15 @@ function messagesBody(event: RequestEvent): object {
   };
 }
 
-function responsesBody(event: RequestEvent): object {
+function responsesBody(event: RequestEvent, earlier?: EarlierAnswer): object {
   const { topic, stream, ask, maxTokens, model, trace, search } = event;
   return {
     model: `demo/${model}`,
-    input: [...earlierTurns(topic), { role: 'user', content: promptOf(event) }],
+    input: [
+      ...earlierTurns(topic),
+      ...(earlier === undefined ? [] : [{ role: 'user', content: promptOf(earlier.event) }, ...earlier.answer.content]),
+      { role: 'user', content: promptOf(event) },
+    ],
     ...{ stream, store: false },
     ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
     ...(trace === 'summary' ? { reasoning: { summary: 'auto' } } : {}),

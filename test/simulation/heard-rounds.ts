@@ -17,6 +17,8 @@ export interface HeardRound {
   readonly promptTokens: ReadonlySet<number>;
   /** The messages after the caller's own: what the model said in earlier rounds, and what was found. */
   readonly turns: readonly ChatMessage[];
+  /** The messages up to the caller's last one. */
+  readonly history: readonly ChatMessage[];
 }
 
 /** The rounds of each request, by its number. */
@@ -58,6 +60,7 @@ export function createRoundLog(mannersOf: (messages: readonly ChatMessage[]) => 
         completionTokens: choiceTokens(said).completion,
         promptTokens: new Set([...(rounds[round]?.promptTokens ?? []), promptTokens]),
         turns: messages.slice(asked + 1),
+        history: messages.slice(0, asked),
       };
     },
   };

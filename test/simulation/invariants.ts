@@ -8,10 +8,18 @@ import { differenceOf } from './check-answer.ts';
 import { couldBeServed } from './check-availability.ts';
 import { placeTriedTwice } from './check-attempts.ts';
 import { pastBudget } from './check-budget.ts';
-import { isRequest, type RequestEvent } from './events.ts';
+import { isRequest } from './events.ts';
 import { type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
 import { canary, queriesOf } from './searches.ts';
-import { answerOfRounds, foundIn, promptSums, searchFaults, sourcesOf, turnFaults } from './check-searches.ts';
+import {
+  answerOfRounds,
+  foundIn,
+  historyFaults,
+  promptSums,
+  searchFaults,
+  sourcesOf,
+  turnFaults,
+} from './check-searches.ts';
 import { readAnswer } from './received-answer.ts';
 import type { ReceivedAnswer } from './received-choice.ts';
 import { tightBudget, type World } from './world-view.ts';
@@ -70,7 +78,7 @@ export function createInvariants(world: World): Invariants {
     const body = call.body();
     const isSuccess = call.status() === 200;
     const answer = isSuccess ? readAnswer(event, body, call.end() === 'ended') : undefined;
-    const expected = expectedOf(event, answer);
+    const expected = expectedOf(call, answer);
     for (const fault of answer?.faults ?? []) violate('format', fault, event.id);
     if (answer !== undefined) {
       if (call.end() === 'ended' && answer.end === 'open') violate('format', 'the answer has no end', event.id);
@@ -101,21 +109,31 @@ export function createInvariants(world: World): Invariants {
   }
 
   /** Requests that search have rounds, whose prompts only the service knows. */
-  function expectedOf(event: RequestEvent, answer: ReceivedAnswer | undefined): ExpectedAnswer {
+  function expectedOf({ event, earlier }: Call, answer: ReceivedAnswer | undefined): ExpectedAnswer {
     if (event.search === undefined) return expectedAnswer(event);
-    const sources = answer === undefined ? Infinity : sourcesOf(answer).length;
+    const known = earlier === undefined ? 0 : sourcesOf(earlier.answer).length;
+    const sources = answer === undefined ? Infinity : known + sourcesOf(answer).length;
     return answerOfRounds(world.rounds.of(event.id), sources);
   }
 
   /** Of a request that searches. A caller that has left may have got less than was sent. */
   function checkSearches(call: Call, answer: ReceivedAnswer): void {
-    const { event } = call;
+    const { event, earlier } = call;
     const rounds = world.rounds.of(event.id);
     const hasFault = world.searchSpells.some(([begin, end]) => end >= call.startedAt && begin <= call.endedAt());
     const isProviderUp = world.plan.searchProvider === 'none' && !hasFault && isCalm(call.startedAt, call.endedAt());
-    for (const fault of searchFaults(event, answer, { rounds, found: world.search.found, isProviderUp }))
+    for (const fault of searchFaults(event, answer, {
+      ...{ rounds, found: world.search.found, isProviderUp },
+      earlier: earlier === undefined ? [] : sourcesOf(earlier.answer),
+    }))
       violate('search', fault, event.id);
     for (const fault of turnFaults(rounds)) violate('search', fault, event.id);
+    const history = earlier && {
+      rounds: world.rounds.of(earlier.event.id),
+      answer: earlier.answer,
+      isCited: event.ask !== 'schema',
+    };
+    for (const fault of history === undefined ? [] : historyFaults(rounds, history)) violate('search', fault, event.id);
     received.set(event.id, foundIn(answer));
   }
 
@@ -226,7 +244,7 @@ export function createInvariants(world: World): Invariants {
     if (billed.has(row.requestId) || call.end() === 'open') return;
     billed.add(row.requestId);
     const { event } = call;
-    const expected = expectedOf(event, undefined);
+    const expected = expectedOf(call, undefined);
     const rounds = world.rounds.of(event.id);
     const got = received.get(event.id) ?? 0;
     const isWhole = call.end() === 'ended' && call.status() === 200;

@@ -77,6 +77,7 @@ function searchOf(chance: Chance): SearchWish | undefined {
     outcome,
     maxUses: chance() < 0.3 ? 1 + Math.floor(chance() * 2) : undefined,
     struckRound: one([0, 1, 1, 2], chance),
+    follows: chance() < 0.4,
   };
 }
 

@@ -11,6 +11,7 @@ function valuesOf(event: RequestEvent): readonly string[] {
     event.stream ? 'stream' : 'json',
     event.ask,
     `search ${event.search?.outcome ?? 'none'}`,
+    event.search?.follows === true ? 'goes on' : 'begins',
     `struck ${event.search === undefined ? 'as usual' : event.search.struckRound === 0 ? 'first round' : 'later round'}`,
     `trace ${event.trace ?? 'as usual'}`,
     // The one that reasons is also the one whose requests are hedged.

@@ -190,7 +190,7 @@ function takeBlocks(choice: ReceivedChoice, content: readonly JsonObject[]): voi
 }
 
 /** The searches and the citations in the blocks of a message. A call of a search that has no query yet is none. */
-function searchesIn(content: readonly JsonObject[]): Pick<ReceivedAnswer, 'searches' | 'citations'> {
+function searchesIn(content: readonly JsonObject[]): Pick<ReceivedAnswer, 'searches' | 'content' | 'citations'> {
   const searches = new Map<string, ReceivedSearch>();
   for (const block of content) {
     const query = objectOr(block['input'])['query'];
@@ -200,7 +200,11 @@ function searchesIn(content: readonly JsonObject[]): Pick<ReceivedAnswer, 'searc
     if (block['type'] !== 'web_search_tool_result' || search === undefined) continue;
     search.result = Array.isArray(block['content']) ? urlsIn(block['content']) : 'error';
   }
-  return { searches: [...searches.values()], citations: content.flatMap((block) => urlsIn(block['citations'])) };
+  return {
+    searches: [...searches.values()],
+    content,
+    citations: content.flatMap((block) => urlsIn(block['citations'])),
+  };
 }
 
 /** The checker of a messages stream puts an object around arguments that have no end. */

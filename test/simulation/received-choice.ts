@@ -13,6 +13,8 @@ export interface ReceivedAnswer {
   readonly choices: ReadonlyMap<number, ReceivedChoice>;
   readonly id: string | undefined;
   readonly searches: readonly ReceivedSearch[];
+  /** The blocks of a message, or the items of a response, as the next turn has them. */
+  readonly content: readonly JsonObject[];
   /** The addresses that its text cites. */
   readonly citations: readonly string[];
   /** USD, as the caller was told. */
@@ -38,6 +40,7 @@ export const nothing = (faults: readonly string[]): ReceivedAnswer => ({
     choices: new Map(),
     id: undefined,
     searches: [],
+    content: [],
     citations: [],
     cost: undefined,
     usage: undefined,

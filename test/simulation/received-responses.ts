@@ -81,7 +81,7 @@ function answerOf({ id, status, output, usage }: ResponseFields): ReceivedAnswer
   return {
     ...{ choices: new Map([[0, choice]]), id: stringOr(id, ''), cost: costIn(told), usage: told },
     ...{ end: status === 'failed' ? 'error' : 'whole', faults },
-    searches: searchesIn(items),
+    ...{ searches: searchesIn(items), content: items },
     citations: items.flatMap((item) => listIn(item['content']).flatMap((part) => urlsIn(part['annotations']))),
   };
 }

@@ -3,6 +3,7 @@ import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import { routeOf } from '../support/route-of.ts';
 import { call, type Call } from './caller.ts';
 import { createEndpointList, enginesOf, pace, snapshotWith } from './catalog.ts';
+import { earlierAnswer } from './earlier-answer.ts';
 import type { Spell, World } from './world-view.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import { createDisk } from './disk.ts';
@@ -150,6 +151,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     );
     const made = call(event, {
       ...{ scheduler, program: service.program, key: key.text, handle: service.handle },
+      earlier: event.search?.follows === true ? earlierAnswer(calls, event) : undefined,
       onEnd: (ended) => {
         ownerOf.delete(ended);
         log.write(`r${event.id} ${ended.end()} ${ended.status() ?? '-'} ${ended.body().length} bytes`);
