@@ -75,13 +75,25 @@ it('lists in pages and watches from where the list ended', async () => {
   await collection.close();
 });
 
-it('goes on after a cut watch from its last event, a bookmark included', async () => {
+it('goes on after a watch that ends in time from its last event, a bookmark included', async () => {
   const { clock, collection, asked, watched, names } = begin([listOf(5, ['a'])]);
   const first = await watched();
   first.say('ADDED', 'b', 6);
   first.say('DELETED', 'a', 7);
   first.say('BOOKMARK', '', 20);
   expect(names()).toEqual(['b']);
+  clock.advance(300_000);
+  const second = watched();
+  first.fail();
+  expect((await second).path).toMatch(/resourceVersion=20&/);
+  expect(collection.trouble()).toBeUndefined();
+  expect(asked).toHaveLength(1);
+  await collection.close();
+});
+
+it('lists anew after a watch that was cut, for the server may have been restored to what it had before', async () => {
+  const { clock, collection, asked, watched, names } = begin([listOf(50, ['a', 'b']), listOf(7, ['a'])]);
+  const first = await watched();
   clock.advance(2_000);
   const second = watched();
   first.fail(new Error('cut'));
@@ -89,9 +101,22 @@ it('goes on after a cut watch from its last event, a bookmark included', async (
   expect(collection.trouble()).toEqual(new Error('cut'));
   expect(collection.inStepAt()).toBe(clock.now());
   clock.advance(250);
-  expect((await second).path).toMatch(/resourceVersion=20&/);
+  expect((await second).path).toMatch(/resourceVersion=7&/);
+  expect(names()).toEqual(['a']);
   expect(collection.trouble()).toBeUndefined();
-  expect(asked).toHaveLength(1);
+  expect(asked).toHaveLength(2);
+  await collection.close();
+});
+
+it('lists anew after a watch that a server ends early, as it does when it stops', async () => {
+  const { clock, collection, watched, names } = begin([listOf(50, ['a', 'b']), listOf(7, ['a'])]);
+  const first = await watched();
+  clock.advance(200_000);
+  const second = watched();
+  first.fail();
+  expect((await second).path).toMatch(/resourceVersion=7&/);
+  expect(names()).toEqual(['a']);
+  expect(collection.trouble()).toBeUndefined();
   await collection.close();
 });
 

@@ -97,6 +97,8 @@ export function allInStepAt(collections: Iterable<Collection<unknown>>): number 
 const pageSize = 500;
 /** The server is asked to end a watch after five to ten minutes, so that replicas spread over the servers of a cluster. */
 const watchSeconds = 300;
+/** A server may end a watch so much sooner than it was asked to. */
+const soonerMs = 2000;
 /** A watch that ends sooner than this counts as failed. */
 const soundMs = 1000;
 
@@ -115,13 +117,14 @@ const failure = z.object({ code: z.number().default(0), message: z.string().defa
 /** `since`: monotonic, so that setting the wall clock does not change ages; undefined: never in step. */
 type State = { readonly kind: 'in-step' } | { readonly kind: 'behind'; readonly since: number | undefined };
 
-/** The server no longer has the version from which the watch would continue: list the objects again. */
+/** The server no longer has the version from which the watch would continue. */
 class Expired extends Error {}
 
 /**
- * Lists the objects of one kind and watches them from there on, until closed. A watch that ends continues where it was.
- * If the server no longer has that version (410), the objects are listed again first. After a failed attempt it waits,
- * longer each time.
+ * Lists the objects of one kind and watches them from there on, until closed. A watch that ends when it was asked to
+ * continues where it was. After any other end the objects are listed again: the server may have been restored from a
+ * backup, and a watch from a version that it does not have yet stays silent. After a failed attempt it waits, longer each
+ * time.
  */
 export function followCollection<Item>(options: CollectionOptions<Item>): Collection<Item> {
   const { client, kind, clock, read, onChange } = options;
@@ -175,12 +178,15 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     onChange();
   }
 
-  async function watch(): Promise<void> {
+  /** Resolves when the server ends the watch: whether at the time that it was asked for. */
+  async function watch(): Promise<boolean> {
+    const begun = clock.elapsed();
+    const seconds = Math.round(watchSeconds * (1 + options.random()));
     const query = new URLSearchParams({
       watch: 'true',
       allowWatchBookmarks: 'true',
       resourceVersion: version ?? '',
-      timeoutSeconds: String(Math.round(watchSeconds * (1 + options.random()))),
+      timeoutSeconds: String(seconds),
       ...selected,
     });
     await client.watch(`${kind.path}?${query.toString()}`, {
@@ -193,6 +199,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
       },
       onLine: take,
     });
+    return clock.elapsed() - begun >= seconds * 1000 - soonerMs;
   }
 
   async function follow(): Promise<void> {
@@ -200,15 +207,16 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
       const begun = clock.elapsed();
       try {
         if (version === undefined) await list();
-        await watch();
+        const isInTime = await watch();
+        if (!isInTime) version = undefined;
         if (clock.elapsed() - begun < soundMs) throw new Error('the watch ended at once');
         backOff.reset();
       } catch (error) {
         if (over.signal.aborted) return;
+        version = undefined;
         const isExpired = error instanceof Expired || isRefusal(error, 410);
         // If a watch went well for a while, the next one follows at once. Only repeated failures lead to a wait.
         const wasSound = state.kind === 'in-step' && clock.elapsed() - begun >= soundMs;
-        if (isExpired || isRefusal(error, 403, 404)) version = undefined;
         if (isExpired && wasSound) continue;
         if (state.kind === 'in-step') state = { kind: 'behind', since: clock.elapsed() };
         if (wasSound) backOff.reset();

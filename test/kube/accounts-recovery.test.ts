@@ -45,56 +45,64 @@ async function workingKeys(workspace: string): Promise<number> {
   return keys.filter(({ status }) => status !== 'revoked').length;
 }
 
-test('the cluster’s objects of yesterday book no Credit twice and revive no revoked key', async () => {
-  const server: KubeApiServer = await startKubeApiServer();
-  ending.push(server.close);
-  await installCrds(server);
-  const namespace = await makeNamespace(server);
-  const cluster = objectsIn(server, namespace);
-  const closeFirst = await startOn(server.kubeconfig, namespace);
-  await cluster.workspace('team');
-  await cluster.credit('order-8', 'team', { usd: '25', note: 'order 8' });
-  await cluster.apiKey('goes', 'team');
-  await cluster.apiKey('changes', 'team');
-  await expect.poll(() => readyOf(cluster, 'apikeys', 'Ready'), within).toEqual(['changes', 'goes']);
-  await expect.poll(() => readyOf(cluster, 'credits', 'Booked'), within).toEqual(['order-8']);
-  const revoked = await cluster.secretText('goes');
-  const replaced = await cluster.secretText('changes');
-  await closeFirst();
-  await server.backUp();
+test.each([
+  ['stopped meanwhile', true],
+  ['goes on', false],
+])(
+  'the cluster’s objects of yesterday book no Credit twice and revive no revoked key, with a gateway that %s',
+  async (_, hasStopped) => {
+    const server: KubeApiServer = await startKubeApiServer();
+    ending.push(server.close);
+    await installCrds(server);
+    const namespace = await makeNamespace(server);
+    const cluster = objectsIn(server, namespace);
+    const closeFirst = await startOn(server.kubeconfig, namespace);
+    await cluster.workspace('team');
+    await cluster.credit('order-8', 'team', { usd: '25', note: 'order 8' });
+    await cluster.apiKey('goes', 'team');
+    await cluster.apiKey('changes', 'team');
+    await expect.poll(() => readyOf(cluster, 'apikeys', 'Ready'), within).toEqual(['changes', 'goes']);
+    await expect.poll(() => readyOf(cluster, 'credits', 'Booked'), within).toEqual(['order-8']);
+    const revoked = await cluster.secretText('goes');
+    const replaced = await cluster.secretText('changes');
+    await closeFirst();
+    await server.backUp();
 
-  const closeSecond = await startOn(server.kubeconfig, namespace);
-  await cluster.credit('order-9', 'team', { usd: '10', note: 'order 9' });
-  await expect.poll(() => readyOf(cluster, 'credits', 'Booked'), within).toEqual(['order-8', 'order-9']);
-  await cluster.remove('apikeys', 'goes');
-  await expect.poll(() => ledger.stateOf(revoked), within).toBe('revoked');
-  await cluster.remove('secrets', 'changes');
-  await cluster.merge('apikeys', 'changes', { metadata: { annotations: { 'weir.dev/looked-at': 'now' } } });
-  await expect.poll(() => ledger.stateOf(replaced), within).toBe('revoked');
-  await closeSecond();
-  await server.restore();
+    const closeSecond = await startOn(server.kubeconfig, namespace);
+    await cluster.credit('order-9', 'team', { usd: '10', note: 'order 9' });
+    await expect.poll(() => readyOf(cluster, 'credits', 'Booked'), within).toEqual(['order-8', 'order-9']);
+    await cluster.remove('apikeys', 'goes');
+    await expect.poll(() => ledger.stateOf(revoked), within).toBe('revoked');
+    await cluster.remove('secrets', 'changes');
+    await cluster.merge('apikeys', 'changes', { metadata: { annotations: { 'weir.dev/looked-at': 'now' } } });
+    await expect.poll(() => ledger.stateOf(replaced), within).toBe('revoked');
+    if (hasStopped) await closeSecond();
+    else ending.push(closeSecond);
+    await server.restore();
 
-  // The API server answers 429 until it has read its storage.
-  const yesterday = () =>
-    cluster.list('apikeys').then(
-      (all) => all.map(({ metadata }) => metadata.name),
-      () => [],
-    );
-  await expect.poll(yesterday, within).toEqual(['changes', 'goes']);
-  expect(await cluster.secretText('goes')).toBe(revoked);
-  ending.push(await startOn(server.kubeconfig, namespace));
-  // Weir owns both Secrets, so it gives them other keys.
-  await expect.poll(() => cluster.secretText('goes'), within).not.toBe(revoked);
-  await expect.poll(() => cluster.secretText('changes'), within).not.toBe(replaced);
-  for (const text of [revoked, replaced]) expect(await ledger.stateOf(text)).toBe('revoked');
-  for (const name of ['goes', 'changes']) {
-    expect(await ledger.stateOf(await cluster.secretText(name))).toBe('active');
-  }
-  await cluster.credit('order-9', 'team', { usd: '10', note: 'order 9' });
-  await expect.poll(() => readyOf(cluster, 'credits', 'Booked'), within).toEqual(['order-8', 'order-9']);
-  expect(await ledger.balanceOf('team')).toBe(35n * usd);
-  expect(await workingKeys('team')).toBe(2);
-}, 180_000);
+    // The API server answers 429 until it has read its storage.
+    const yesterday = () =>
+      cluster.list('apikeys').then(
+        (all) => all.map(({ metadata }) => metadata.name),
+        () => [],
+      );
+    await expect.poll(yesterday, within).toEqual(['changes', 'goes']);
+    if (hasStopped) expect(await cluster.secretText('goes')).toBe(revoked);
+    if (hasStopped) ending.push(await startOn(server.kubeconfig, namespace));
+    // Weir owns both Secrets, so it gives them other keys.
+    await expect.poll(() => cluster.secretText('goes'), within).not.toBe(revoked);
+    await expect.poll(() => cluster.secretText('changes'), within).not.toBe(replaced);
+    for (const text of [revoked, replaced]) expect(await ledger.stateOf(text)).toBe('revoked');
+    for (const name of ['goes', 'changes']) {
+      expect(await ledger.stateOf(await cluster.secretText(name))).toBe('active');
+    }
+    await cluster.credit('order-9', 'team', { usd: '10', note: 'order 9' });
+    await expect.poll(() => readyOf(cluster, 'credits', 'Booked'), within).toEqual(['order-8', 'order-9']);
+    expect(await ledger.balanceOf('team')).toBe(35n * usd);
+    expect(await workingKeys('team')).toBe(2);
+  },
+  180_000,
+);
 
 /** Alone on two cores, 1,000 are ready after 10 s. Beside other files there is less time for them. */
 const atOnce = 250;
