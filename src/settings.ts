@@ -76,7 +76,7 @@ export const settingsSchema = z.object({
   WEIR_ACCOUNT_NAMESPACES: accountNamespaces
     .optional()
     .describe(
-      'Namespaces whose Workspaces, ApiKeys and Credits are brought into the ledger, with commas between them, besides the namespace of the Backends and Models; none: accounts are made with commands, the admin API and the portal alone. Default: only that namespace.',
+      'Namespaces whose Workspaces, ApiKeys and Credits are brought into the ledger, with commas between them, besides the namespace of the Backends and Models; none: accounts are made with commands, the admin API and the portal alone. Default: only that namespace, or the manifest folder.',
     ),
   WEIR_POD_NAME: z
     .string()

@@ -146,14 +146,25 @@ describe('a backend', () => {
     expect([...backends.keys()]).toEqual(['vllm-b']);
   });
 
-  test('takes no accounts where a gateway serves a folder, and says what to use instead', () => {
+  test.each(['followed', 'refused'] as const)('has nothing of an account, and accepts it (pods: %s)', (pods) => {
     const value = { apiVersion: 'weir.dev/v1alpha1', kind: 'Workspace', metadata: { name: 'team' }, spec: {} };
     const account = { where: 'Workspace/team', value };
-    const message = expect.stringContaining('Use `weir workspace`') as unknown;
-    const { problems, results } = compile([account], { pods: 'refused' });
-    expect(problems).toEqual([{ where: 'Workspace/team', field: 'kind', message }]);
-    expect(results.get(account)?.state).toBe('refused');
-    expect(compile([account]).problems).toEqual([]);
+    const { problems, results } = compile([account], { pods });
+    expect(problems).toEqual([]);
+    expect(results.get(account)?.state).toBe('accepted');
+  });
+
+  test('reports a second account of one kind and name', () => {
+    const account = (where: string, kind: string) => ({
+      ...{ where, value: { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'team' }, spec: {} } },
+    });
+    const credit = {
+      where: 'c',
+      value: { ...account('c', 'Credit').value, spec: { workspace: 'team', usd: '5', note: 'order 8' } },
+    };
+    const { problems } = compile([account('a', 'Workspace'), account('b', 'Workspace'), credit]);
+    const message = 'expected a name of its own, "team" is already taken by a';
+    expect(problems).toEqual([{ where: 'b', field: 'metadata.name', message }]);
   });
 
   test.each([

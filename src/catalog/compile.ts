@@ -69,11 +69,7 @@ export function compile(
   const reads = objects.map(readObject);
   for (const read of reads) collected.report(objectOf(read), read.problems, 'invalid');
 
-  for (const result of reads) {
-    if (!isAccount(result)) continue;
-    if (pods === 'followed') collected.setState(result.read.object, 'accepted');
-    else collected.report(result.read.object, [problemIn(result.read.object, accountInFolder)], 'reference');
-  }
+  acceptAccounts(reads, collected);
   const backends = compileBackends(reads, { collected, previous, pods });
   const { models, aliases } = compileModels(reads, { backends, collected, previous });
   const clusters = clustersOf(backends.usable);
@@ -89,12 +85,19 @@ export function compile(
   };
 }
 
-/** A folder has no Secrets that could be written, and no status that could say what became of a credit. */
-const accountInFolder = {
-  path: ['kind'],
-  message:
-    'expected Backend, Model or Secret: a gateway that serves a folder itself (--manifests) takes no accounts. Use `weir workspace` and `weir key`',
-};
+function acceptAccounts(reads: readonly ReadResult[], { report, setState }: ResultCollector): void {
+  for (const sameKind of Map.groupBy(reads.filter(isAccount), ({ kind }) => kind).values()) {
+    const named = unique(
+      sameKind.map(({ read }) => read),
+      {
+        nameOf: ({ value }) => value.metadata.name,
+        path: ['metadata', 'name'],
+        report: (object, found) => report(object, found, 'name-conflict'),
+      },
+    );
+    for (const { object } of named.values()) setState(object, 'accepted');
+  }
+}
 
 /** Whether an object declares an account. The catalog has nothing of it. */
 export const isAccount = (

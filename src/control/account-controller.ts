@@ -2,9 +2,9 @@
 import { readStatus } from '../catalog/conditions.ts';
 import type { ObjectEvent } from '../core/catalog.ts';
 import { type CancelTimer, type Clock, every } from '../core/clock.ts';
-import { accountKinds, type AccountKind, type DeclaredAccounts } from '../core/declared-account.ts';
-import type { AccountObject, FollowedAccounts } from '../kubernetes/follow-accounts.ts';
-import type { KeySecrets } from '../kubernetes/key-secrets.ts';
+import { accountKinds, type AccountKind, type AccountObject, type DeclaredAccounts } from '../core/declared-account.ts';
+import type { FollowedAccounts } from '../kubernetes/follow-accounts.ts';
+import type { KeySecrets } from '../core/key-secrets.ts';
 import { type Reconciled, type Reconciliation, statusToWrite } from './account-status.ts';
 import type { KeyTexts, ReconcileParts } from './reconcile-parts.ts';
 import { reconcileApiKey } from './reconcile-api-key.ts';

@@ -3,10 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf, readStatus, type Statement } from '../catalog/conditions.ts';
 import type { Condition } from '../catalog/resources/status.ts';
 import type { CatalogProblem, ObjectEvent } from '../core/catalog.ts';
-import type { AccountKind } from '../core/declared-account.ts';
+import type { AccountKind, AccountObject } from '../core/declared-account.ts';
 import { isObject } from '../core/json.ts';
 import type { Money } from '../core/money.ts';
-import type { AccountObject } from '../kubernetes/follow-accounts.ts';
 
 /** The result of one reconciliation of an object. */
 export interface Reconciled {

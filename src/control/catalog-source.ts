@@ -19,8 +19,8 @@ export interface CatalogSource {
   readonly ageMs?: () => number | undefined;
   /** Follows the pods of a Service or an InferencePool. Absent: there is no cluster whose pods could be followed. */
   readonly followPods?: FollowEndpoints<PodsSource>;
-  /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
-  readonly join?: (parts: ReplicaParts) => Replica;
+  /** Joins the replicas that write the status of the cluster's objects, and begins to follow the accounts that objects declare. */
+  readonly join: (parts: ReplicaParts) => Replica;
   /** The Models and Backends as they are declared now, including refused ones. */
   readonly objects: (compilation: Compilation) => readonly KubeObject[];
   /** Call after `Replica.close`. */

@@ -60,7 +60,7 @@ interface CatalogOptions
   readonly statusOf: (model: Model) => ModelStatus;
   /** The price of a web search; undefined if there is no web search. */
   readonly searchPrice: Money | undefined;
-  /** The accounts that objects of a cluster declare. Absent: objects declare none. */
+  /** The accounts that objects declare. Absent: objects declare none. */
   readonly accounts?: AccountsParts | undefined;
   /** Called with every snapshot that requests get, the first one included. */
   readonly onServed: (snapshot: Snapshot) => void;
@@ -104,7 +104,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     isListed: (model) => statusOf(model).listed,
     troubleOf: (cluster) => endpoints.found(cluster)?.trouble,
   };
-  const replica = source.join?.({
+  const replica = source.join({
     observe: async () => observeCatalog(facts, await envoy.look()),
     accounts: options.accounts,
   });
@@ -129,12 +129,12 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     onCompiled: (compiled) => {
       compilation = compiled;
       source.compiled(compiled);
-      replica?.changed();
+      replica.changed();
       onChanged();
     },
     onSwap: (snapshot) => {
       onServed(snapshot);
-      replica?.changed();
+      replica.changed();
       onChanged();
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
@@ -163,8 +163,8 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
       const own = await observeCatalog(facts, seen);
       return { objects: source.objects(last), compilation: last, problems, own };
     },
-    isLeading: () => replica?.isLeading() === true,
-    leave: async () => replica?.close(),
+    isLeading: replica.isLeading,
+    leave: replica.close,
     close: async () => {
       await source.close();
       // Envoy may not answer any more: stop waiting for its confirmation.

@@ -1,5 +1,5 @@
 /** Reads a folder of manifests once and reports what is wrong in it. */
-import { type Compilation, compile, isAccount } from '../catalog/compile.ts';
+import { type Compilation, compile } from '../catalog/compile.ts';
 import { problemIn, readObject } from '../catalog/read-object.ts';
 import type { CatalogProblem } from '../core/catalog.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
@@ -33,18 +33,12 @@ export async function checkManifests(dir: string, pods: PodSupport): Promise<Man
   };
   const notes = objects.flatMap((object) => {
     const read = readObject(object);
-    if (isAccount(read)) return [problemIn(object, accountNote)];
     if (read.kind !== 'Backend') return [];
     const { spec } = read.read.value;
     return podFields.flatMap((field) => (spec[field] === undefined ? [] : [problemIn(object, clusterNote(field))]));
   });
   return { snapshot, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])], notes };
 }
-
-const accountNote: SchemaFault = {
-  path: ['kind'],
-  message: 'for kubectl apply; a gateway that serves this folder itself (--manifests) takes no accounts',
-};
 
 function clusterNote(field: (typeof podFields)[number]): SchemaFault {
   const what = { service: 'a Service', inferencePool: 'an InferencePool' }[field];

@@ -13,11 +13,18 @@ import { createSlices } from '../process/turns.ts';
 import { startThread } from '../process/worker-thread.ts';
 import type { Settings } from '../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
+import { type FolderAccounts, followFolderAccounts } from './folder-accounts.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 
 /** Opens the catalog in the folder that the settings name. */
 export async function openManifestFolder(settings: Settings, options: CatalogSourceOptions): Promise<CatalogSource> {
-  const { log, clock, onChange } = options;
+  const { log, clock } = options;
+  let accounts: FolderAccounts | undefined;
+  const onChange = (reading: CatalogReading): void => {
+    latest = reading;
+    options.onChange(reading);
+    accounts?.changed();
+  };
   const parser = startManifestParser({
     script: new URL('../manifest-worker.ts', import.meta.url),
     startThread,
@@ -45,8 +52,23 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
       log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'a model will leave the catalog'),
     onError: (error) => log.error({ error: messageOf(error) }, 'the announced retirements of models cannot be written'),
   });
+  let latest = first;
   return {
     first,
+    join: ({ accounts: parts }) => {
+      if (parts !== undefined) {
+        accounts = followFolderAccounts({
+          ...{ clock, log, data: settings.WEIR_DATA, accounts: parts },
+          latest: () => latest,
+        });
+      }
+      return {
+        changed: () => undefined,
+        // Nobody writes the status of the catalog's objects.
+        isLeading: () => false,
+        close: async () => accounts?.close(),
+      };
+    },
     previous: undefined,
     known: Promise.resolve(),
     compiled: () => undefined,

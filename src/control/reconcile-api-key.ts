@@ -5,10 +5,9 @@ import type { ApiKeySpec } from '../catalog/resources/accounts.ts';
 import type { BudgetPeriod } from '../core/account.ts';
 import type { ObjectEvent } from '../core/catalog.ts';
 import { Refusal } from '../core/administration.ts';
-import type { DeclaredKey, KeyDeclared, KeyFigures } from '../core/declared-account.ts';
+import type { AccountObject, DeclaredKey, KeyDeclared, KeyFigures } from '../core/declared-account.ts';
 import { formatUsd, parseUsd } from '../core/money.ts';
-import type { AccountObject } from '../kubernetes/follow-accounts.ts';
-import type { KeySecret } from '../kubernetes/key-secrets.ts';
+import type { KeySecret } from '../core/key-secrets.ts';
 import { findPayer, type ReconcileParts } from './reconcile-parts.ts';
 import { normal, notAccepted, invalid, type Reconciled, type Reconciliation, warning } from './account-status.ts';
 

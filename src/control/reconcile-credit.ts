@@ -3,8 +3,7 @@ import { readObject } from '../catalog/read-object.ts';
 import { instantText, type Statement } from '../catalog/conditions.ts';
 import { Refusal } from '../core/administration.ts';
 import { formatUsd, parseUsd } from '../core/money.ts';
-import type { CreditBooked } from '../core/declared-account.ts';
-import type { AccountObject } from '../kubernetes/follow-accounts.ts';
+import type { AccountObject, CreditBooked } from '../core/declared-account.ts';
 import { findPayer, type ReconcileParts } from './reconcile-parts.ts';
 import { normal, invalid, type Reconciled, type Reconciliation, warning } from './account-status.ts';
 

@@ -2,9 +2,9 @@
 import type { Condition } from '../catalog/resources/status.ts';
 import type { Authorship } from '../core/administration.ts';
 import type { Clock } from '../core/clock.ts';
-import type { DeclaredAccounts, Declarer } from '../core/declared-account.ts';
-import type { AccountObject, FollowedAccounts } from '../kubernetes/follow-accounts.ts';
-import type { KeySecrets } from '../kubernetes/key-secrets.ts';
+import type { AccountObject, DeclaredAccounts, Declarer } from '../core/declared-account.ts';
+import type { FollowedAccounts } from '../kubernetes/follow-accounts.ts';
+import type { KeySecrets } from '../core/key-secrets.ts';
 import { notAccepted, type Reconciled } from './account-status.ts';
 
 /** How the texts of keys are made and read. The controller never logs one. */

@@ -3,7 +3,7 @@ import { readObject } from '../catalog/read-object.ts';
 import { longestWorkspaceName } from '../catalog/resources/accounts.ts';
 import { Refusal } from '../core/administration.ts';
 import { parseUsd } from '../core/money.ts';
-import type { AccountObject } from '../kubernetes/follow-accounts.ts';
+import type { AccountObject } from '../core/declared-account.ts';
 import type { ReconcileParts } from './reconcile-parts.ts';
 import { normal, notAccepted, invalid, type Reconciliation, roundedUsd, warning } from './account-status.ts';
 

@@ -1,5 +1,6 @@
 import type { AccountStatus, Workspace } from './account.ts';
 import type { Authorship, Budget, CreditRecord } from './administration.ts';
+import type { KubeObject } from './catalog.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
 
@@ -7,6 +8,11 @@ import type { Money } from './money.ts';
 
 export const accountKinds = ['Workspace', 'ApiKey', 'Credit'] as const;
 export type AccountKind = (typeof accountKinds)[number];
+
+/** A Workspace, an ApiKey or a Credit of a cluster, or of a manifest folder in the form of a cluster's object. */
+export interface AccountObject extends KubeObject<AccountKind> {
+  readonly namespace: string;
+}
 
 /** Identifies an object. Its uid does not count: an object that was restored or made again is the same one. */
 export interface AccountObjectName {

@@ -1,14 +1,8 @@
 import type { Clock } from '../core/clock.ts';
-import type { KubeObject } from '../core/catalog.ts';
-import { type AccountKind, accountKinds } from '../core/declared-account.ts';
+import { type AccountKind, accountKinds, type AccountObject } from '../core/declared-account.ts';
 import { abortedBy, type KubeClient } from './client.ts';
 import { type Collection, followCollection, reportTroubleChanges, type Trouble } from './collection.ts';
 import { placeOf, readKubeObject } from './objects.ts';
-
-/** A Workspace, an ApiKey or a Credit in a cluster. */
-export interface AccountObject extends KubeObject<AccountKind> {
-  readonly namespace: string;
-}
 
 interface FollowAccountsOptions {
   readonly client: Pick<KubeClient, 'objects' | 'watch'>;

@@ -1,29 +1,7 @@
 import * as z from 'zod';
+import type { AccountObject } from '../core/declared-account.ts';
+import type { KeySecrets } from '../core/key-secrets.ts';
 import { isRefusal, type KubeClient, mergePatch } from './client.ts';
-import type { AccountObject } from './follow-accounts.ts';
-
-/** The Secret of an ApiKey, as far as it is known. */
-export interface KeySecret {
-  readonly resourceVersion: string;
-  /** Whether Weir made it for this very object, so that Weir may give it another key. */
-  readonly isOurs: boolean;
-  /** The entry `key`. Undefined: there is none, or it is no text. A secret: never to be logged. */
-  readonly text: string | undefined;
-}
-
-/** The Secrets of ApiKeys at the API server. Reads and writes single Secrets by name, and never lists them. */
-export interface KeySecrets {
-  /** Undefined: there is no such Secret. */
-  readonly read: (object: AccountObject, name: string) => Promise<KeySecret | undefined>;
-  /** Makes the Secret, owned by the object. False: there is one by now. */
-  readonly create: (object: AccountObject, name: string, text: string) => Promise<boolean>;
-  /** Gives the Secret another text. False: it has changed since it was read, or is gone. */
-  readonly replace: (
-    object: AccountObject,
-    secret: { readonly name: string; readonly resourceVersion: string },
-    text: string,
-  ) => Promise<boolean>;
-}
 
 const entry = 'key';
 

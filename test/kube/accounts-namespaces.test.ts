@@ -2,7 +2,7 @@
 /** Accounts of several namespaces, as users who may write in one of them alone. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { makeNamespace } from './support/cluster.ts';
-import { openTestLedger, type TestLedger } from './support/declared-accounts.ts';
+import { openTestLedger, type TestLedger } from '../support/test-ledger.ts';
 import { objectsIn } from './support/objects.ts';
 import { startTestReplica, type TestReplica } from './support/replica.ts';
 import { type KubeAnswer, kubeRequest } from './support/request.ts';

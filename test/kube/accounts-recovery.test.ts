@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
 import { installCrds, makeNamespace } from './support/cluster.ts';
-import { openTestLedger, type TestLedger } from './support/declared-accounts.ts';
+import { openTestLedger, type TestLedger } from '../support/test-ledger.ts';
 import { objectsIn } from './support/objects.ts';
 import { startTestReplica } from './support/replica.ts';
 

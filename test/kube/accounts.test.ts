@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { keyText } from '../../src/store/accounts/key-text.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { makeNamespace } from './support/cluster.ts';
-import { openTestLedger, type TestLedger } from './support/declared-accounts.ts';
+import { openTestLedger, type TestLedger } from '../support/test-ledger.ts';
 import { kubectl } from './support/kubectl.ts';
 import { objectsIn } from './support/objects.ts';
 import { startTestReplica, type TestReplica } from './support/replica.ts';

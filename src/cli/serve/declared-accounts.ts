@@ -1,4 +1,5 @@
 import type { AccountsParts } from '../../control/kube-accounts.ts';
+import { folderNamespace } from '../../manifests/account-objects.ts';
 import type { Settings } from '../../settings.ts';
 import { hashKey, keptPrefix, looksLikeKey, newKey } from '../../store/accounts/key-text.ts';
 import { declared } from '../../store/account-operations.ts';
@@ -11,15 +12,15 @@ const idleMs = 10 * 60_000;
 
 /**
  * Opens the parts of the controller of accounts. The thread for its transactions starts with the first transaction. Undefined:
- * there is no cluster, or its objects declare no accounts.
+ * objects declare no accounts.
  */
 export function openDeclaredAccounts(
   { WEIR_KUBERNETES_NAMESPACE: own, WEIR_ACCOUNT_NAMESPACES: others = [] }: Settings,
   location: DatabaseLocation,
 ): { readonly parts: AccountsParts; readonly close: () => Promise<void> } | undefined {
-  if (own === undefined || others === 'none') return undefined;
+  if (others === 'none') return undefined;
   const { store, close } = openAccountsThread(location, declared, { name: 'weir-accounts', silenceMs, idleMs });
-  const namespaces = [...new Set([own, ...others])];
+  const namespaces = own === undefined ? [folderNamespace] : [...new Set([own, ...others])];
   const keyTexts = { make: newKey, hash: hashKey, prefix: keptPrefix, isWellFormed: looksLikeKey };
   return { parts: { namespaces, store, keyTexts }, close };
 }

@@ -1,0 +1,210 @@
+/** Accounts that the objects of a manifest folder declare: what the ledger and the data folder have of them. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createFakeClock, type FakeClock } from '../../../test/support/fake-clock.ts';
+import { openTestLedger, type TestLedger } from '../../../test/support/test-ledger.ts';
+import type { CatalogReading } from '../../control/follow-catalog.ts';
+import { type FolderAccounts, followFolderAccounts } from '../../control/folder-accounts.ts';
+import { parseManifest } from '../../manifests/parse.ts';
+import { readSettings } from '../../read-settings.ts';
+import { newKey } from '../../store/accounts/key-text.ts';
+import { databaseLocation } from '../../store/databases/database-location.ts';
+import { openDeclaredAccounts } from './declared-accounts.ts';
+
+const usd = 10n ** 12n;
+const dayMs = 86_400_000;
+
+const workspace = 'kind: Workspace\nmetadata: {name: search-team}\nspec: {maxInFlight: 64}';
+const apiKey = 'kind: ApiKey\nmetadata: {name: search-prod}\nspec: {workspace: search-team, secretRef: {name: search-key}}';
+const credit = 'kind: Credit\nmetadata: {name: order-8}\nspec: {workspace: search-team, usd: "25", note: order 8}';
+
+const readingOf = (...documents: readonly string[]): CatalogReading => {
+  const text = documents.map((one) => `apiVersion: weir.dev/v1alpha1\n${one}\n`).join('---\n');
+  const entries = parseManifest('accounts.yaml', text);
+  return {
+    objects: entries.flatMap((entry) => (entry.kind === 'object' ? [entry.object] : [])),
+    problems: entries.flatMap((entry) => (entry.kind === 'broken' ? [entry.problem] : [])),
+  };
+};
+
+let ledger: TestLedger;
+let clock: FakeClock;
+let log: string[];
+const ending: (() => Promise<void>)[] = [];
+
+beforeEach(async () => {
+  ledger = await openTestLedger();
+  ending.push(ledger.close);
+  clock = createFakeClock(Date.now());
+  log = [];
+});
+afterEach(async () => {
+  for (const end of ending.splice(0).toReversed()) await end();
+});
+
+interface TestFolder extends FolderAccounts {
+  readonly read: (reading: CatalogReading) => void;
+}
+
+/** A service with a manifest folder, as far as accounts need it. */
+function serve(first: CatalogReading): TestFolder {
+  const settings = readSettings({ WEIR_DATA: ledger.data });
+  const declared = openDeclaredAccounts(settings, databaseLocation({ data: ledger.data }));
+  if (declared === undefined) throw new Error('objects declare no accounts');
+  let latest = first;
+  const note = (facts: object): number => log.push(Object.values(facts).join(' '));
+  const folder = followFolderAccounts({
+    ...{ data: ledger.data, clock, accounts: declared.parts, latest: () => latest },
+    log: { info: note, warn: note, error: note },
+  });
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= folder.close().then(declared.close));
+  ending.push(close);
+  return {
+    ...folder,
+    close,
+    read: (reading) => {
+      latest = reading;
+      folder.changed();
+    },
+  };
+}
+
+const keyFile = (): string => join(ledger.data, 'account-keys', 'search-key', 'key');
+const keyText = (): string | undefined => (existsSync(keyFile()) ? readFileSync(keyFile(), 'utf8').trim() : undefined);
+const stateOf = (text: string | undefined): Promise<string | undefined> => ledger.stateOf(text);
+
+async function untilLogged(line: RegExp): Promise<void> {
+  await expect.poll(() => log.join('\n')).toMatch(line);
+}
+
+async function serveTeam(): Promise<{ readonly folder: TestFolder; readonly text: string }> {
+  const folder = serve(readingOf(workspace, apiKey, credit));
+  await untilLogged(/ApiKey search-prod Created/);
+  await untilLogged(/Credit order-8 Booked/);
+  return { folder, text: keyText() ?? '' };
+}
+
+test('a Workspace, an ApiKey and a Credit become an account whose key is in a file that only its owner reads', async () => {
+  const { folder, text } = await serveTeam();
+  expect(await stateOf(text)).toBe('active');
+  expect(statSync(keyFile()).mode & 0o077).toBe(0);
+  expect(await ledger.balanceOf('search-team')).toBe(25n * usd);
+  expect(log.join('\n')).not.toContain(text);
+  const [key] = await ledger.accounts.listKeys(await ledger.accounts.findWorkspace('search-team'));
+  const by = { actor: { kind: 'admin-token', name: 'test' }, now: clock.now() } as const;
+  await expect(ledger.accounts.setKeyStatus(key?.id ?? '', 'suspended', by)).rejects.toThrow(
+    /ApiKey "?(manifests\/)?search-prod/,
+  );
+  await folder.close();
+  // Another start finds everything as it is.
+  log.length = 0;
+  const again = serve(readingOf(workspace, apiKey, credit));
+  clock.advance(60_000);
+  await expect.poll(() => existsSync(join(ledger.data, 'accounts.json'))).toBe(true);
+  await again.close();
+  expect(log).toEqual([]);
+  expect(keyText()).toBe(text);
+  expect(await ledger.balanceOf('search-team')).toBe(25n * usd);
+});
+
+test('changes of the folder change the account, a changed Credit no money', async () => {
+  const { folder } = await serveTeam();
+  const suspended = apiKey.replace('spec: {', 'spec: {status: Suspended, ');
+  folder.read(readingOf(workspace, suspended, credit.replace('"25"', '"99"')));
+  await expect.poll(() => stateOf(keyText())).toBe('suspended');
+  await untilLogged(/Credit order-8 BookedOtherwise/);
+  expect(await ledger.balanceOf('search-team')).toBe(25n * usd);
+});
+
+test('an ApiKey that leaves the folder is revoked, and its file goes', async () => {
+  const { folder, text } = await serveTeam();
+  folder.read(readingOf(workspace, credit));
+  await expect.poll(() => stateOf(text)).toBe('revoked');
+  await expect.poll(() => existsSync(keyFile())).toBe(false);
+  folder.read(readingOf(workspace, apiKey, credit));
+  await expect.poll(() => stateOf(keyText())).toBe('active');
+  expect(keyText()).not.toBe(text);
+});
+
+test('an ApiKey that left the folder while nothing ran is revoked at the next start', async () => {
+  const { folder, text } = await serveTeam();
+  await folder.close();
+  expect(await stateOf(text)).toBe('active');
+  serve(readingOf(workspace, credit));
+  await expect.poll(() => stateOf(text)).toBe('revoked');
+});
+
+test.each([
+  ['a file that is broken', readingOf(workspace, credit, 'kind: [')],
+  ['an empty folder', readingOf()],
+])('%s revokes no key', async (_, reading) => {
+  const { folder, text } = await serveTeam();
+  folder.read(reading);
+  const other = apiKey.replaceAll('search-', 'other-').replace('workspace: other-', 'workspace: search-');
+  folder.read(readingOf(workspace, apiKey, credit, other));
+  await untilLogged(/ApiKey other-prod Created/);
+  expect(keyText()).toBe(text);
+  expect(await stateOf(text)).toBe('active');
+});
+
+test('a Workspace that leaves the folder waits for its keys, and comes back with its balance', async () => {
+  const { folder, text } = await serveTeam();
+  const { id } = await ledger.accounts.findWorkspace('search-team');
+  folder.read(readingOf(apiKey));
+  await untilLogged(/Workspace search-team DeletionRefused/);
+  expect(await stateOf(text)).toBe('active');
+  folder.read(readingOf(workspace, apiKey));
+  await expect.poll(() => stateOf(keyText())).toBe('active');
+  expect(await ledger.accounts.findWorkspace('search-team')).toMatchObject({ id, balance: 25n * usd });
+});
+
+test('a Secret of the folder is taken, and Weir writes no file', async () => {
+  const text = newKey();
+  const secret = {
+    where: 'secret.yaml',
+    value: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'search-key' }, stringData: { key: text } },
+  };
+  const { objects, problems } = readingOf(workspace, apiKey);
+  serve({ objects: [...objects, secret], problems });
+  await expect.poll(() => stateOf(text)).toBe('active');
+  expect(existsSync(keyFile())).toBe(false);
+  expect(readFileSync(join(ledger.data, 'accounts.json'), 'utf8')).not.toContain(text);
+});
+
+test('a rotation gives the file another key, and the one before works for the overlap', async () => {
+  const rotating = apiKey.replace('spec: {', 'spec: {rotation: {everyDays: 90, overlapHours: 24}, ');
+  serve(readingOf(workspace, rotating));
+  await untilLogged(/ApiKey search-prod Created/);
+  const before = keyText();
+  clock.jump(91 * dayMs);
+  clock.advance(60_000);
+  await untilLogged(/ApiKey search-prod Rotated/);
+  expect(keyText()).not.toBe(before);
+  expect(await stateOf(before)).toBe('active');
+  expect(await stateOf(keyText())).toBe('active');
+  clock.jump(dayMs);
+  clock.advance(60_000);
+  await expect.poll(() => stateOf(before)).toBe('revoked');
+});
+
+test('of two services with one data folder one acts, and the other follows it', async () => {
+  const { folder, text } = await serveTeam();
+  const second = serve(readingOf(workspace, apiKey, credit));
+  log.length = 0;
+  second.read(readingOf(workspace, credit));
+  clock.advance(2_000);
+  expect(await stateOf(text)).toBe('active');
+  await folder.close();
+  clock.advance(2_000);
+  await expect.poll(() => stateOf(text)).toBe('revoked');
+});
+
+test('a folder without accounts leaves nothing in the data folder', async () => {
+  const folder = serve(readingOf('kind: Model\nmetadata: {name: m}\nspec: {}'));
+  clock.advance(120_000);
+  await folder.close();
+  expect(existsSync(join(ledger.data, 'accounts.json'))).toBe(false);
+  expect(existsSync(join(ledger.data, 'accounts.lock'))).toBe(false);
+});
