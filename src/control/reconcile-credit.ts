@@ -67,7 +67,8 @@ function notBooked({ reason, message }: { readonly reason: string; readonly mess
 
 /** A deleted Credit changes no money, and says so. */
 async function leave(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
-  const credit = await parts.accounts.leaveCredit(object);
+  const { namespace, name } = object;
+  const credit = await parts.accounts.leaveCredit({ namespace, name });
   await parts.release(object);
   const note =
     credit === undefined

@@ -121,10 +121,11 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
       if (isClosed) return Promise.reject(new ThreadEnded('closed', { hadStarted: false, cause: undefined }));
       worker ??= start();
       const id = nextId++;
+      // Throws if the question cannot be copied. Then there is none.
+      worker.postMessage({ id, ask }, transfer);
       const { promise, resolve, reject } = Promise.withResolvers<Reply>();
       questions.set(id, { resolve, reject });
       if (questions.size === 1) watch();
-      worker.postMessage({ id, ask }, transfer);
       return promise;
     },
     post: (message) => worker?.postMessage({ id: undefined, ask: message }),

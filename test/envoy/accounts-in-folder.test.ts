@@ -2,8 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 const dayMs = 86_400_000;
@@ -47,7 +48,7 @@ beforeAll(async () => {
   const catalog = backendManifest('engine', engine) + modelManifest('test/model', ['engine']);
   weir = await startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog, 'team.yaml': team } });
   declareKey('first');
-  await expect.poll(keyText).toMatch(/^sk-weir-/);
+  await vi.waitFor(keyText, { timeout: 20_000, interval: 20 });
 });
 afterAll(async () => {
   await weir?.close();
@@ -86,6 +87,13 @@ test('rotations under load refuse no request, neither of a program that reads th
 });
 
 test('commands refuse to change what the folder declares, and a key that leaves it ends within a second', async () => {
+  const data = ['--data', weir.data];
+  const { stdout } = await runWeir(['key', 'list', '--workspace', 'search-team', '--json', ...data]);
+  const [key] = JSON.parse(stdout) as readonly { readonly id: string }[];
+  const refused = await runWeir(['key', 'suspend', key?.id ?? '', ...data]);
+  expect(refused.code).not.toBe(0);
+  expect(refused.stderr).toContain('ApiKey "search-prod" in namespace "manifests" declares this');
+
   const text = keyText();
   writeFileSync(join(weir.manifests, 'key.yaml'), '# no key any more\n');
   const begun = performance.now();

@@ -16,7 +16,8 @@ const usd = 10n ** 12n;
 const dayMs = 86_400_000;
 
 const workspace = 'kind: Workspace\nmetadata: {name: search-team}\nspec: {maxInFlight: 64}';
-const apiKey = 'kind: ApiKey\nmetadata: {name: search-prod}\nspec: {workspace: search-team, secretRef: {name: search-key}}';
+const apiKey =
+  'kind: ApiKey\nmetadata: {name: search-prod}\nspec: {workspace: search-team, secretRef: {name: search-key}}';
 const credit = 'kind: Credit\nmetadata: {name: order-8}\nspec: {workspace: search-team, usd: "25", note: order 8}';
 
 const readingOf = (...documents: readonly string[]): CatalogReading => {
@@ -154,6 +155,7 @@ test('a Workspace that leaves the folder waits for its keys, and comes back with
   const { id } = await ledger.accounts.findWorkspace('search-team');
   folder.read(readingOf(apiKey));
   await untilLogged(/Workspace search-team DeletionRefused/);
+  await untilLogged(/Credit order-8 StaysBooked/);
   expect(await stateOf(text)).toBe('active');
   folder.read(readingOf(workspace, apiKey));
   await expect.poll(() => stateOf(keyText())).toBe('active');
