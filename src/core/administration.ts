@@ -25,10 +25,15 @@ export interface Authorship {
   readonly now: number;
 }
 
-export type AuditAction =
-  | `workspace.${'create' | 'credit' | 'suspend' | 'resume' | 'limits' | 'labels' | 'erase-name'}`
-  | `key.${'create' | 'suspend' | 'resume' | 'revoke' | 'budget' | 'limits' | 'update' | 'rotate'}`
-  | 'ledger.accept-loss';
+const ofWorkspaces = ['create', 'credit', 'suspend', 'resume', 'limits', 'labels', 'erase-name'] as const;
+const ofKeys = ['create', 'suspend', 'resume', 'revoke', 'budget', 'limits', 'update', 'rotate'] as const;
+
+export const auditActions = [
+  ...ofWorkspaces.map((action) => `workspace.${action}` as const),
+  ...ofKeys.map((action) => `key.${action}` as const),
+  'ledger.accept-loss',
+] as const;
+export type AuditAction = (typeof auditActions)[number];
 
 /** The part of an object that the audit trail shows. Never a secret: neither a key's text nor its hash. */
 export type AuditedObject = Readonly<Record<string, unknown>>;
@@ -52,6 +57,10 @@ export interface AuditEntry extends AuditedChange {
 
 export interface AuditFilter {
   readonly workspaceId?: string | undefined;
+  /** Name of the author. */
+  readonly actorName?: string | undefined;
+  readonly action?: AuditAction | undefined;
+  readonly objectId?: string | undefined;
   /** Only entries from `since` on and before `until`. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;

@@ -1,6 +1,9 @@
 // Numbers, money and moments in the language and the time zone of the reader.
 
 const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
+const rounded = new Intl.NumberFormat(undefined, {
+  ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol', roundingMode: 'floor' },
+});
 const smallMoney = new Intl.NumberFormat(undefined, {
   ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
   ...{ minimumSignificantDigits: 2, maximumSignificantDigits: 3 },
@@ -50,6 +53,11 @@ const exact = (usd: Usd): number | Intl.StringNumericLiteral =>
 export function formatMoney(usd: Usd): string {
   const size = Math.abs(Number(usd));
   return size !== 0 && size < 0.01 ? smallMoney.format(exact(usd)) : money.format(exact(usd));
+}
+
+/** An amount that somebody may spend, never more than it is. */
+export function formatAvailable(usd: string): string {
+  return rounded.format(exact(usd));
 }
 
 /** An amount with all its decimals. */
@@ -108,7 +116,7 @@ export function formatRecent(iso: string): string {
   return recent.format(new Date(iso));
 }
 
-function formatDay(iso: string): string {
+export function formatDay(iso: string): string {
   return day.format(new Date(iso));
 }
 

@@ -1,7 +1,15 @@
+import { Link } from 'wouter';
 import type { AuditEntryObject } from '../../../src/portal/api/audit.ts';
+import { useAddress } from '../data/address.ts';
+import { withQuery } from '../data/api.ts';
 import { useList } from '../data/load-more.ts';
 import { useAskedWorkspace } from '../data/workspaces.ts';
-import { formatPreciseMoment, unknown } from '../format/format.ts';
+import { changeTexts } from '../format/change.ts';
+import { formatPreciseMoment } from '../format/format.ts';
+import { isoOfLocal, localMinute } from '../format/local-minute.ts';
+import { CommittedField } from '../parts/committed-field.tsx';
+import { Download } from '../parts/download.tsx';
+import { Select } from '../parts/fields.tsx';
 import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -15,13 +23,21 @@ const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = 
   controller: 'object',
 };
 
+/** The compiler finds an action that is missing here. */
+const actions: Readonly<Record<AuditEntryObject['action'], true>> = {
+  ...{ 'workspace.create': true, 'workspace.credit': true, 'workspace.suspend': true, 'workspace.resume': true },
+  ...{ 'workspace.limits': true, 'workspace.labels': true, 'workspace.erase-name': true },
+  ...{ 'key.create': true, 'key.update': true, 'key.budget': true, 'key.limits': true, 'key.suspend': true },
+  ...{ 'key.resume': true, 'key.revoke': true, 'key.rotate': true, 'ledger.accept-loss': true },
+};
+
 const columns: readonly Column<AuditEntryObject>[] = [
   { title: 'When', names: true, cell: ({ at }) => <span className="nowrap">{formatPreciseMoment(at)}</span> },
   {
     title: 'Who',
     cell: ({ actor: { kind, name } }) => (
       <span className="cell-name">
-        {name}
+        <Narrowed by="actor" to={name} />
         <span className="small muted">{actorKinds[kind]}</span>
       </span>
     ),
@@ -31,54 +47,97 @@ const columns: readonly Column<AuditEntryObject>[] = [
     title: 'Object',
     cell: ({ object, workspace }) => (
       <span className="cell-name">
-        <code className="nowrap">{object}</code>
+        <code className="nowrap">
+          <Narrowed by="object" to={object} />
+        </code>
         {workspace !== null && <span className="small muted">{workspace}</span>}
       </span>
     ),
   },
-  { title: 'Change', cell: (entry) => <Change of={entry} /> },
+  {
+    title: 'Change',
+    cell: (entry) => (
+      <ul className="change small">
+        {changeTexts(entry).map((text) => (
+          <li key={text}>{text}</li>
+        ))}
+      </ul>
+    ),
+  },
 ];
 
-/** The fields that differ, before and after. */
-function Change({ of: { before, after } }: { readonly of: AuditEntryObject }) {
-  const names = Object.keys(after).filter((name) => before === null || !isSame(before[name], after[name]));
-  return (
-    <ul className="change small">
-      {names.map((name) => (
-        <li key={name}>
-          <span className="muted">{name}:</span> {before !== null && `${shown(before[name])} → `}
-          {shown(after[name])}
-        </li>
-      ))}
-    </ul>
-  );
+/** A value of a row, as a link to the changes that have it. */
+function Narrowed({ by, to }: { readonly by: 'actor' | 'object'; readonly to: string }) {
+  const [selection] = useAddress();
+  return <Link href={withQuery('/audit', { ...selection, [by]: to })}>{to}</Link>;
 }
 
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
-
-function shown(value: unknown): string {
-  if (value === null || value === undefined) return unknown;
-  return typeof value === 'string' ? value : JSON.stringify(value);
+/** What the list is narrowed to. The address has the selection. */
+function AuditFilters() {
+  const [{ actor, action, object, from, to }, change] = useAddress();
+  return (
+    <div className="filters">
+      <WorkspaceSelect all />
+      <CommittedField
+        label="Person, token or object"
+        type="search"
+        value={actor ?? ''}
+        onCommit={(text) => change({ actor: text })}
+      />
+      <Select
+        label="Action"
+        value={action ?? ''}
+        onChange={(value) => change({ action: value })}
+        options={[
+          { value: '', label: 'All actions' },
+          ...Object.keys(actions).map((value) => ({ value, label: value })),
+        ]}
+      />
+      <CommittedField
+        label="Id of a workspace or key"
+        type="search"
+        value={object ?? ''}
+        onCommit={(text) => change({ object: text })}
+      />
+      <CommittedField
+        label="From"
+        type="datetime-local"
+        value={localMinute(from ?? null)}
+        onCommit={(local) => change({ from: local === '' ? undefined : isoOfLocal(local) })}
+      />
+      <CommittedField
+        label="To"
+        type="datetime-local"
+        value={localMinute(to ?? null)}
+        onCommit={(local) => change({ to: local === '' ? undefined : isoOfLocal(local) })}
+      />
+    </div>
+  );
 }
 
 /** All changes of accounts, newest first. */
 export function AuditPage() {
   const workspace = useAskedWorkspace();
+  const [{ actor, action, object, from, to }] = useAddress();
+  const query = { workspace: workspace ?? undefined, actor, action, object, from, to };
+  const isNarrowed = Object.values(query).some((part) => part !== undefined);
   const entries = useList<AuditEntryObject>({
     queryKey: ['audit'],
     path: '/audit',
-    query: { workspace: workspace ?? undefined },
+    query,
     enabled: workspace !== null,
   });
   return (
-    <Page title="Audit log" about="Every change of workspaces, keys and credits.">
-      <div className="filters">
-        <WorkspaceSelect all />
-      </div>
+    <Page
+      title="Audit log"
+      about="Every change of workspaces, keys and credits."
+      actions={workspace !== null && <Download path={withQuery('/audit', query)} file="audit.csv" />}
+    >
+      <AuditFilters />
       <Loaded query={entries}>
         {(list) =>
           list.length === 0 ? (
-            <Empty title="No changes yet" />
+            <Empty title={isNarrowed ? 'No such changes' : 'No changes yet'} />
           ) : (
             <Table label="Audit log" columns={columns} rows={list} rowKey={({ id }) => String(id)} />
           )

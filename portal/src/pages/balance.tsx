@@ -8,13 +8,13 @@ import { useSession } from '../data/session.ts';
 import { useMinute, useUsage } from '../data/usage.ts';
 import { dayMs } from '../data/usage-range.ts';
 import { useChosenWorkspace, useWorkspaceChoices, type WorkspaceChoice } from '../data/workspaces.ts';
-import { formatExactMoney, formatMoment, formatMoney, unknown } from '../format/format.ts';
+import { formatAvailable, formatDay, formatExactMoney, formatMoment, formatMoney, unknown } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { TextField, textOf } from '../parts/fields.tsx';
 import { More } from '../parts/more.tsx';
 import { Card, Figure, Page } from '../parts/page.tsx';
-import { Empty, Loaded, Problem } from '../parts/states.tsx';
+import { Empty, Loaded, Notice, Problem } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 
@@ -52,7 +52,7 @@ export function BalancePage() {
 
 const recentDays = 30;
 
-/** The balance, and how long it lasts at the cost of the last days. */
+/** The balance, what is spent of it in a day, and when it runs out at that rate. */
 function Left({ of }: { readonly of: WorkspaceChoice }) {
   const workspace = useQuery({
     queryKey: ['workspace', of.id],
@@ -66,27 +66,34 @@ function Left({ of }: { readonly of: WorkspaceChoice }) {
     [from, of.id],
   );
   const recent = useUsage(filter);
-  const spent = Number(recent.data?.lines[0]?.cost ?? 0);
+  const perDay = Number(recent.data?.lines[0]?.cost ?? 0) / recentDays;
   return (
     <Loaded query={workspace} lines={3}>
-      {({ balance, name }) => (
-        <div className="figures">
-          <Figure
-            label={`Balance of ${name}`}
-            value={formatMoney(balance)}
-            note={`exactly ${formatExactMoney(balance)}`}
-          />
-          <Figure
-            label={`Spent in ${recentDays} days`}
-            value={recent.data === undefined ? unknown : formatMoney(spent)}
-          />
-          <Figure
-            label="Lasts about"
-            value={spent === 0 ? unknown : daysLeft(Number(balance), spent)}
-            note={`if spending goes on as in the last ${recentDays} days`}
-          />
-        </div>
-      )}
+      {({ balance, credit_limit: limit, name }) => {
+        const left = Number(balance) + Number(limit);
+        return (
+          <>
+            {left <= 0 && (
+              <Notice tone="bad">
+                <p>Nothing is left to spend. Calls with keys of {name} get HTTP 402 until a credit is added.</p>
+              </Notice>
+            )}
+            <div className="figures">
+              <Figure
+                label={`Balance of ${name}`}
+                value={formatAvailable(balance)}
+                note={`exactly ${formatExactMoney(balance)}${Number(limit) > 0 ? `; may go down to −${formatMoney(limit)}` : ''}`}
+              />
+              <Figure
+                label="Spent a day"
+                value={recent.data === undefined ? unknown : formatMoney(perDay)}
+                note={`on average in ${recentDays} days`}
+              />
+              <Figure label="Runs out" {...whenOut(left, perDay, now)} />
+            </div>
+          </>
+        );
+      }}
     </Loaded>
   );
 }
@@ -99,9 +106,16 @@ const inDays = new Intl.NumberFormat(undefined, {
   maximumFractionDigits: 0,
 });
 
-function daysLeft(balance: number, spent: number): string {
-  const days = Math.max(0, (balance / spent) * recentDays);
-  return days > longestDays ? 'over 10 years' : inDays.format(Math.floor(days));
+/** The day on which what is left will be spent, if spending goes on as on average. */
+function whenOut(left: number, perDay: number, now: number): { readonly value: string; readonly note: string } {
+  if (left <= 0) return { value: 'now', note: 'add a credit' };
+  if (perDay === 0) return { value: unknown, note: `nothing was spent in ${recentDays} days` };
+  const days = Math.floor(left / perDay);
+  if (days > longestDays) return { value: 'in over 10 years', note: 'if spending goes on like this' };
+  return {
+    value: formatDay(new Date(now + days * dayMs).toISOString()),
+    note: `in ${inDays.format(days)}, if spending goes on like this`,
+  };
 }
 
 function Credits({ of }: { readonly of: WorkspaceChoice }) {

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { NewWorkspaceObject, WorkspaceObject, WorkspaceChangeObject } from '../../../src/portal/api/workspaces.ts';
 import { ApiError, call, withQuery } from '../data/api.ts';
 import { useWorkspacesQuery } from '../data/workspaces.ts';
-import { formatCount, formatMoney } from '../format/format.ts';
+import { formatAvailable, formatCount } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
 import { Button } from '../parts/button.tsx';
@@ -119,7 +119,7 @@ function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
       title: 'Balance',
       end: true,
       cell: ({ name, balance }) => (
-        <Link href={withQuery('/balance', { workspace: name })}>{formatMoney(balance)}</Link>
+        <Link href={withQuery('/balance', { workspace: name })}>{formatAvailable(balance)}</Link>
       ),
     },
     { title: 'Requests at once', end: true, cell: ({ max_in_flight: most }) => formatCount(most) },

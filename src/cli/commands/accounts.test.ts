@@ -118,6 +118,9 @@ it('a correction needs a note and no more than there is, the books stay right, a
   expect(JSON.stringify(entries)).not.toContain(key);
   expect(await json('audit', '--limit', '1')).toMatchObject([{ action: 'workspace.create', workspace: 'other' }]);
   expect(await json('audit', '--since', '2099-01-01')).toEqual([]);
+  expect(await json('audit', '--action', 'workspace.create', '--workspace', 'other')).toHaveLength(1);
+  expect(await json('audit', '--actor', 'a stranger')).toEqual([]);
+  expect(await json('audit', '--object', 'ws_unknown')).toEqual([]);
   expect(await json('audit', '--until', entries[4]?.at ?? '')).toEqual([]);
   expect((await run('audit', '--workspace', 'acme')).stdout).toMatch(
     new RegExp(`Z +user ${user} +key.suspend +${id} +acme +status active → suspended\n`),

@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
-import type { AuditEntry } from '../../core/administration.ts';
+import { type Command, Option } from 'commander';
+import { type AuditAction, auditActions, type AuditEntry } from '../../core/administration.ts';
 import { shownAuditEntry } from '../../core/shown.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { countOption, momentOption } from './option-values.ts';
@@ -7,6 +7,9 @@ import { textTable } from './tables.ts';
 
 interface AuditOptions {
   readonly workspace?: string;
+  readonly actor?: string;
+  readonly action?: AuditAction;
+  readonly object?: string;
   readonly since?: number;
   readonly until?: number;
   readonly limit: number;
@@ -19,14 +22,17 @@ export function auditCommand(program: Command): void {
       .command('audit')
       .description('who changed which account, when, and how, newest first')
       .option('--workspace <workspace>', 'only changes of this workspace and of its keys, by name or id')
+      .option('--actor <name>', 'only changes by the person, token or object of this name')
+      .addOption(new Option('--action <action>', 'only changes of this kind').choices(auditActions))
+      .option('--object <id>', 'only changes of the workspace or key with this id')
       .option('--since <when>', 'only changes at or after this UTC day or moment', momentOption)
       .option('--until <when>', 'only changes before this UTC day or moment', momentOption)
       .option('--limit <n>', 'at most this many changes', countOption(1), 100),
     'refuse',
-    async (accounts, { workspace, since, until, limit }) => {
+    async (accounts, { workspace, actor: actorName, action, object: objectId, since, until, limit }) => {
       // Throws for a workspace that does not exist, because an empty list would hide a mistyped name.
       const workspaceId = workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id;
-      const entries = await accounts.listAudit({ workspaceId, since, until }, limit);
+      const entries = await accounts.listAudit({ workspaceId, actorName, action, objectId, since, until }, limit);
       return { json: entries.map(shownAuditEntry), text: tableOf(entries) };
     },
   );

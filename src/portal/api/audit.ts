@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actorKinds } from '../../core/administration.ts';
+import { actorKinds, auditActions } from '../../core/administration.ts';
 import { givenMoment, moment, numberCursor, pageOf, pageQuery } from './values.ts';
 
 /** `GET /audit`. */
@@ -8,6 +8,9 @@ export const auditQuery = pageQuery.extend({
     .optional()
     .meta({ description: '`next_cursor` of the page before; without it, the list begins.' }),
   workspace: z.string().optional().meta({ description: 'Only changes of this workspace and its keys, by id or name.' }),
+  actor: z.string().optional().meta({ description: 'Only changes by this person, token or object: its name.' }),
+  action: z.enum(auditActions).optional().meta({ description: 'Only changes of this kind.' }),
+  object: z.string().optional().meta({ description: 'Only changes of the workspace or key with this id.' }),
   from: givenMoment.optional().meta({ description: 'Only changes from this moment on.' }),
   to: givenMoment.optional().meta({ description: 'Only changes before this moment.' }),
 });
@@ -23,7 +26,7 @@ export const auditEntry = z
       kind: z.enum(actorKinds),
       name: z.string().meta({ description: 'Name of the user or of the token.' }),
     }),
-    action: z.string().meta({ example: 'key.create' }),
+    action: z.enum(auditActions).meta({ example: 'key.create' }),
     object: z.string().meta({ description: 'Id of the changed object.' }),
     workspace: z.string().nullable().meta({ description: 'Name of its workspace.' }),
     before: fields.nullable().meta({ description: 'The object before; null when the change made it.' }),

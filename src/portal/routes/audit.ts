@@ -1,8 +1,10 @@
-import { type AuditFilter, cutPage } from '../../core/administration.ts';
+import { z } from 'zod';
+import { type AuditEntry, type AuditFilter, cutPage } from '../../core/administration.ts';
 import { shownAuditEntry } from '../../core/shown.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/audit.ts';
 import { callerOf } from '../authenticate.ts';
+import { type CsvRow, sendCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 import { workspaceAsked } from '../visible.ts';
@@ -14,24 +16,58 @@ export function auditRoutes(app: App, { store }: Portal): void {
     {
       schema: {
         tags: ['audit'],
-        summary: 'Changes of accounts, newest first',
+        summary: 'Changes of accounts, newest first; CSV with `Accept: text/csv`',
+        description: 'CSV has all changes of the filters.',
         querystring: api.auditQuery,
-        response: { 200: api.auditPage, ...errors },
+        response: {
+          200: {
+            description: 'The changes.',
+            content: {
+              'application/json': { schema: api.auditPage },
+              'text/csv': { schema: z.string().meta({ description: 'All changes; before and after as JSON.' }) },
+            },
+          },
+          ...errors,
+        },
       },
     },
-    async (request) => {
-      const { workspace, from, to, limit, cursor } = request.query;
+    async (request, reply) => {
+      const { workspace, actor, action, object, from, to, limit, cursor } = request.query;
       const filter: AuditFilter = {
         workspaceId: await workspaceAsked(store, callerOf(request), workspace),
+        actorName: actor,
+        action,
+        objectId: object,
         since: from,
         until: to,
-        before: cursor,
       };
-      const found = await store.listAudit(filter, limit + 1);
-      return pageAnswer(
-        cutPage(found, limit, ({ id }) => String(id)),
-        (entry) => ({ ...shownAuditEntry(entry), actor: { ...entry.actor } }),
+      if (wantsCsv(request)) return sendCsv(reply, { file: 'audit.csv', columns: csvColumns, rows: csvRows(filter) });
+      const found = await store.listAudit({ ...filter, before: cursor }, limit + 1);
+      return reply.send(
+        pageAnswer(
+          cutPage(found, limit, ({ id }) => String(id)),
+          (entry) => ({ ...shownAuditEntry(entry), actor: { ...entry.actor } }),
+        ),
       );
     },
   );
+
+  async function* csvRows(filter: AuditFilter): AsyncGenerator<readonly CsvRow[]> {
+    let before: number | undefined;
+    do {
+      const page = await store.listAudit({ ...filter, before }, csvPage);
+      yield page.map(csvRow);
+      before = page.length < csvPage ? undefined : page.at(-1)?.id;
+    } while (before !== undefined);
+  }
+}
+
+/** Most entries in one read of an export. */
+const csvPage = 500;
+const csvColumns = ['id', 'at', 'actor_kind', 'actor', 'action', 'object', 'workspace', 'before', 'after'] as const;
+
+function csvRow(entry: AuditEntry): CsvRow {
+  const { id, at, actor, action, object, workspace, before, after } = shownAuditEntry(entry);
+  const was = before === null ? null : JSON.stringify(before);
+  return [id, at, actor.kind, actor.name, action, object, workspace, was, JSON.stringify(after)];
 }

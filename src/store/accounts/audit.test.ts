@@ -138,7 +138,7 @@ describe('the audit trail', () => {
     for (const secret of [text, text.slice('sk-weir-'.length, 30), hashKey(text)]) expect(rows).not.toContain(secret);
   });
 
-  it('is read newest first, by workspace and time, so many entries at most', async () => {
+  it('is read newest first, by workspace, author, action, object and time, so many entries at most', async () => {
     const { queries, workspace } = await sampleDatabase();
     const at = (minutes: number): Authorship => ({ ...sampleAuthor, now: sampleNow + minutes * 60_000 });
     const other = await createWorkspace(queries, { name: 'other', credit: 0n, maxInFlight: 1 }, at(1));
@@ -158,6 +158,13 @@ describe('the audit trail', () => {
       ['workspace.suspend', 2],
     ]);
     expect(await read({ until: at(1).now, workspaceId: workspace.id }, 1)).toEqual([['key.create', 0]]);
+    expect(await read({ action: 'workspace.suspend' })).toEqual([
+      ['workspace.suspend', 3],
+      ['workspace.suspend', 2],
+    ]);
+    expect(await read({ action: 'workspace.suspend', objectId: other.id })).toEqual([['workspace.suspend', 2]]);
+    expect(await read({ actorName: 'a stranger' })).toEqual([]);
+    expect((await read({ actorName: sampleAuthor.actor.name, since: at(1).now })).length).toBe(3);
     const [, third, ...older] = await listAudit(queries, {}, all);
     expect(await listAudit(queries, { before: third?.id }, all)).toEqual(older);
   });

@@ -31,7 +31,7 @@ export async function recordChange(
 /** The newest changes first, at most `limit` of them. */
 export async function listAudit(
   queries: Kysely<Schema>,
-  { workspaceId, since, until, before }: AuditFilter,
+  { workspaceId, actorName, action, objectId, since, until, before }: AuditFilter,
   limit: number,
 ): Promise<readonly AuditEntry[]> {
   let query = queries
@@ -42,6 +42,9 @@ export async function listAudit(
     .orderBy('audit.id', 'desc')
     .limit(limit);
   if (workspaceId !== undefined) query = query.where('audit.workspace_id', '=', workspaceId);
+  if (actorName !== undefined) query = query.where('audit.actor_name', '=', actorName);
+  if (action !== undefined) query = query.where('audit.action', '=', action);
+  if (objectId !== undefined) query = query.where('audit.object_id', '=', objectId);
   if (before !== undefined) query = query.where('audit.id', '<', BigInt(before));
   if (since !== undefined) query = query.where('audit.at', '>=', BigInt(since));
   if (until !== undefined) query = query.where('audit.at', '<', BigInt(until));

@@ -1,0 +1,81 @@
+// Money and its changes: what is left, when it runs out, and who changed what.
+import { readFileSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
+import { chat } from '../support/start.ts';
+import { adminApi } from './support/admin-api.ts';
+import * as tabs from './support/browser.ts';
+
+const gateway = inject('gateway');
+let browser: Browser;
+let key: CreatedKeyObject;
+
+beforeAll(async () => {
+  browser = await tabs.launchBrowser();
+  await adminApi('POST', '/workspaces', { name: 'money-team', credit: '5.999' });
+  await adminApi('POST', '/workspaces', { name: 'no-credit' });
+  key = await adminApi<CreatedKeyObject>('POST', '/workspaces/money-team/keys', { name: 'of the money team' });
+});
+afterAll(() => browser.close());
+
+test('the balance is never rounded up, and says when it runs out', async () => {
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/balance?workspace=money-team');
+  const figure = (name: string) => page.getByLabel(name, { exact: true });
+  await expect.poll(() => figure('Balance of money-team').innerText()).toContain('$5.99');
+  expect(await figure('Balance of money-team').innerText()).toContain('exactly $5.999');
+  expect(await figure('Runs out').innerText()).toContain('nothing was spent in 30 days');
+  const answer = await chat({ ...gateway, key: key.key }, { content: 'What does it cost?' });
+  await answer.text();
+  await page.reload();
+  // A cent in a month: the balance lasts for longer than anybody plans.
+  await expect.poll(() => figure('Runs out').innerText()).toMatch(/in over 10 years|in [\d,]+ days/);
+  await tabs.expectAccessible(page);
+  expectQuiet();
+  await page.context().close();
+});
+
+test('a workspace without credit says what its calls get', async () => {
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/balance?workspace=no-credit', { width: 390 });
+  await expect.poll(() => page.getByRole('alert').innerText()).toContain('Calls with keys of no-credit get HTTP 402');
+  await tabs.expectAccessible(page);
+  expectQuiet();
+  await page.context().close();
+});
+
+test('a change is found by its action, read in words, and downloaded', async () => {
+  await adminApi('PATCH', `/keys/${key.id}`, { budget: { limit: '5', period: 'week' } });
+  await adminApi('PATCH', `/keys/${key.id}`, { budget: null });
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/audit?workspace=money-team');
+  const table = page.getByRole('region', { name: 'Audit log' });
+  const rows = table.getByRole('row');
+  await page.getByLabel('Action').selectOption('key.budget');
+  await expect.poll(() => rows.count()).toBe(3);
+  const shown = await rows.allInnerTexts();
+  expect(shown[1]).toContain('budget none, was $5.00 a week');
+  expect(shown[2]).toContain('budget $5.00 a week, was none');
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download CSV' }).click(),
+  ]);
+  const lines = readFileSync(await download.path(), 'utf8')
+    .trim()
+    .split('\n');
+  expect(lines).toHaveLength(3);
+  expect(lines[0]).toBe('id,at,actor_kind,actor,action,object,workspace,before,after');
+  expect(lines[1]).toContain(`,key.budget,${key.id},money-team,`);
+
+  // The id leads to all changes of the key, and the author to all of theirs.
+  await page.getByLabel('Action').selectOption('All actions');
+  await rows.nth(1).getByRole('link', { name: key.id }).press('Enter');
+  expect(new URL(page.url()).searchParams.get('object')).toBe(key.id);
+  await expect.poll(() => rows.count()).toBe(4);
+  await rows.nth(1).getByRole('link', { name: 'admin token', exact: true }).press('Enter');
+  await expect.poll(() => new URL(page.url()).searchParams.get('actor')).not.toBeNull();
+  await page.getByLabel('Person, token or object').fill('a stranger');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'No such changes' }).waitFor();
+  await tabs.expectAccessible(page);
+  expectQuiet();
+  await page.context().close();
+});
