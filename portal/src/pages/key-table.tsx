@@ -78,8 +78,9 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
     {
       title: 'Limits',
       cell: ({ rate, burst }) => (
-        <span className="nowrap">
-          {formatCount(rate)} a second, {formatCount(burst)} at once
+        <span className="cell-name nowrap">
+          {formatCount(rate)} a second
+          <span className="small muted">{formatCount(burst)} at once</span>
         </span>
       ),
     },
