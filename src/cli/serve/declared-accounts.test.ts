@@ -49,14 +49,14 @@ interface TestFolder extends FolderAccounts {
 }
 
 /** A service with a manifest folder, as far as accounts need it. */
-function serve(first: CatalogReading): TestFolder {
+function serve(first: CatalogReading, now = clock.now): TestFolder {
   const settings = readSettings({ WEIR_DATA: ledger.data });
   const declared = openDeclaredAccounts(settings, databaseLocation({ data: ledger.data }));
   if (declared === undefined) throw new Error('objects declare no accounts');
   let latest = first;
   const note = (facts: object): number => log.push(Object.values(facts).join(' '));
   const folder = followFolderAccounts({
-    ...{ data: ledger.data, clock, accounts: declared.parts, latest: () => latest },
+    ...{ data: ledger.data, clock: { ...clock, now }, accounts: declared.parts, latest: () => latest },
     log: { info: note, warn: note, error: note },
   });
   let closing: Promise<void> | undefined;
@@ -189,6 +189,25 @@ test('a rotation gives the file another key, and the one before works for the ov
   clock.jump(dayMs);
   clock.advance(60_000);
   await expect.poll(() => stateOf(before)).toBe('revoked');
+});
+
+test('a clock that is set forward while a key is looked at, at whatever moment, rotates it once at most', async () => {
+  const rotating = apiKey.replace('spec: {', 'spec: {rotation: {everyDays: 90, overlapHours: 24}, ');
+  for (let moment = 2; moment <= 6; moment += 1) {
+    const name = `key-${moment}`;
+    const reading = readingOf(workspace, rotating.replaceAll('search-prod', name));
+    const first = serve(reading);
+    await untilLogged(new RegExp(`ApiKey ${name} Created`));
+    await first.close();
+    // Each start looks at all objects once.
+    let asked = 0;
+    await serve(reading, () => clock.now() + ((asked += 1) >= moment ? 91 * dayMs : 0)).close();
+    await serve(reading, () => clock.now() + 91 * dayMs).close();
+    expect([moment, log.filter((line) => line.startsWith(`ApiKey ${name} Rotated`))]).toEqual([
+      moment,
+      [expect.any(String)],
+    ]);
+  }
 });
 
 test('of two services with one data folder one acts, and the other follows it', async () => {
