@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ModelObject, ModelListObject, ModelRouteObject } from '../../../src/portal/api/catalog.ts';
+import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
 import { formatCount, formatDecimal, formatMs, formatPricePerMillion, formatShare, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Copy } from '../parts/copy.tsx';
-import { TextField } from '../parts/fields.tsx';
+import { type Option, Select, TextField } from '../parts/fields.tsx';
 import { type Fact, Facts, Page } from '../parts/page.tsx';
 import { Empty, Loaded, Notice, type Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -23,20 +24,47 @@ export function useModels() {
 export function ModelsPage() {
   const models = useModels();
   const [wanted, setWanted] = useState('');
+  const [{ state, takes, sort }, change] = useAddress();
   return (
     <Page title="Models" about="Prices, limits and current state of the models.">
       <div className="filters">
         <TextField label="Find" type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} />
+        <Select
+          label="State"
+          value={state ?? ''}
+          onChange={(value) => change({ state: value })}
+          options={[{ value: '', label: 'All states' }, ...optionsOf(states, ({ word }) => word)]}
+        />
+        <Select
+          label="Takes"
+          value={takes ?? ''}
+          onChange={(value) => change({ takes: value })}
+          options={[{ value: '', label: 'Text or more' }, ...optionsOf(modalityNames, (name) => name).slice(1)]}
+        />
+        <Select
+          label="Sort by"
+          value={sort ?? ''}
+          onChange={(value) => change({ sort: value })}
+          options={[{ value: '', label: 'Name' }, ...optionsOf(orders, ({ label }) => label)]}
+        />
       </div>
       <Loaded query={models}>
         {({ data, services }) => {
           const text = wanted.trim().toLowerCase();
-          const found = data.filter(({ id, aliases }) => [id, ...aliases].some((name) => name.includes(text)));
+          const named = data.filter(({ id, aliases }) => [id, ...aliases].some((name) => name.includes(text)));
+          const found = sorted(
+            named.filter(
+              (model) =>
+                (state === undefined || model.state === state) &&
+                (takes === undefined || model.input_modalities.some((modality) => modality === takes)),
+            ),
+            sort,
+          );
           return (
             <>
               <ServiceProblems services={services} />
               {found.length === 0 ? (
-                <Empty title={data.length === 0 ? 'No models' : 'No model of this name'}>
+                <Empty title={data.length === 0 ? 'No models' : 'No such model'}>
                   {data.length === 0 && <p>The catalog is empty, or no service reports it.</p>}
                 </Empty>
               ) : (
@@ -61,6 +89,27 @@ const states: Readonly<Record<ModelObject['state'], { readonly word: string; rea
 };
 
 const modalityNames = { text: 'Text', image: 'Images' } as const;
+
+/** Orders of the list: by a number of a model, the smallest first. A model without one comes last. */
+const orders: Readonly<
+  Record<string, { readonly label: string; readonly of: (model: ModelObject) => number | undefined }>
+> = {
+  prompt: { label: 'Price of prompts', of: ({ pricing }) => numberOf(pricing?.prompt) },
+  output: { label: 'Price of output', of: ({ pricing }) => numberOf(pricing?.completion) },
+  context: { label: 'Largest context', of: ({ context_length: tokens }) => (tokens === null ? undefined : -tokens) },
+};
+
+const numberOf = (usd: string | undefined): number | undefined => (usd === undefined ? undefined : Number(usd));
+
+function sorted(models: readonly ModelObject[], by: string | undefined): readonly ModelObject[] {
+  const order = by === undefined ? undefined : orders[by];
+  if (order === undefined) return models;
+  return models.toSorted((one, other) => (order.of(one) ?? Infinity) - (order.of(other) ?? Infinity) || 0);
+}
+
+function optionsOf<Named>(of: Readonly<Record<string, Named>>, labelOf: (named: Named) => string): readonly Option[] {
+  return Object.entries(of).map(([value, named]) => ({ value, label: labelOf(named) }));
+}
 
 function ModelCard({ model }: { readonly model: ModelObject }) {
   const { word, tone } = states[model.state];
@@ -91,9 +140,9 @@ function ModelCard({ model }: { readonly model: ModelObject }) {
           },
           { name: 'Takes', value: model.input_modalities.map((modality) => modalityNames[modality]).join(', ') },
           { name: 'Reasoning', value: reasoningOf(model) },
-          { name: 'Time to first token', value: orUnknown(model.first_token_ms_p50, formatMs) },
-          { name: 'Output tokens a second', value: orUnknown(model.tokens_per_second_p50, formatDecimal) },
-          { name: 'Availability', value: orUnknown(model.availability, formatShare) },
+          { name: 'Time to first token', value: measured(model.first_token_ms_p50, formatMs) },
+          { name: 'Output tokens a second', value: measured(model.tokens_per_second_p50, formatDecimal) },
+          { name: 'Availability', value: measured(model.availability, formatShare) },
         ]}
       />
       {model.routes !== null && model.routes.length > 0 && (
@@ -109,6 +158,10 @@ function ModelCard({ model }: { readonly model: ModelObject }) {
     </article>
   );
 }
+
+/** A figure that has a value only after some requests. */
+const measured = (value: number | null, format: (value: number) => string): string =>
+  value === null ? 'too few requests yet' : format(value);
 
 const orUnknown = (value: number | null, format: (value: number) => string): string =>
   value === null ? unknown : format(value);
