@@ -5,7 +5,7 @@ import { isAccount } from '../catalog/compile.ts';
 import { readObject } from '../catalog/read-object.ts';
 import { secretValue } from '../catalog/secrets.ts';
 import type { ObjectEvent } from '../core/catalog.ts';
-import { type CancelTimer, type Clock, every } from '../core/clock.ts';
+import { type Clock, every } from '../core/clock.ts';
 import type { AccountObject } from '../core/declared-account.ts';
 import { messageOf } from '../core/failure.ts';
 import type { KeySecrets } from '../core/key-secrets.ts';
@@ -54,7 +54,6 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
   let leading: Leading | undefined;
   let beginning: Promise<void> | undefined;
   let closed = false;
-  let cancelLook: CancelTimer = () => undefined;
 
   function take(objects: AccountObjects): void {
     const { objects: declared, problems } = latest();
@@ -92,26 +91,38 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
     controller.changed();
   }
 
+  const hasAccounts = (): boolean =>
+    existsSync(file) || latest().objects.some((object) => isAccount(readObject(object)));
+
   function look(): void {
-    if (closed || leading !== undefined || beginning !== undefined) return;
-    if (!existsSync(file) && !latest().objects.some((object) => isAccount(readObject(object)))) return;
+    if (closed || !isNeeded || leading !== undefined || beginning !== undefined) return;
+    const onError = (error: unknown): void =>
+      log.warn({ error: messageOf(error) }, 'the accounts of the manifest folder are not followed');
     try {
       const lock = tryLock(join(data, 'accounts.lock'));
       if (lock === undefined) return;
-      beginning = begin(lock).finally(() => {
-        beginning = undefined;
-      });
+      beginning = begin(lock)
+        .catch((error: unknown) => {
+          lock.release();
+          onError(error);
+        })
+        .finally(() => {
+          beginning = undefined;
+        });
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'the accounts of the manifest folder are not followed');
+      onError(error);
     }
   }
 
-  cancelLook = every(clock, lookForLockMs, look);
+  let isNeeded = hasAccounts();
+  const cancelLook = every(clock, lookForLockMs, look);
   look();
   return {
     changed: () => {
-      if (leading === undefined) look();
-      else {
+      if (leading === undefined) {
+        isNeeded ||= hasAccounts();
+        look();
+      } else {
         take(leading.objects);
         leading.controller.changed();
       }

@@ -20,6 +20,7 @@ import type { CatalogReading } from './follow-catalog.ts';
 export async function openManifestFolder(settings: Settings, options: CatalogSourceOptions): Promise<CatalogSource> {
   const { log, clock } = options;
   let accounts: FolderAccounts | undefined;
+  let latest: CatalogReading | undefined;
   const onChange = (reading: CatalogReading): void => {
     latest = reading;
     options.onChange(reading);
@@ -52,14 +53,13 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
       log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'a model will leave the catalog'),
     onError: (error) => log.error({ error: messageOf(error) }, 'the announced retirements of models cannot be written'),
   });
-  let latest = first;
   return {
     first,
     join: ({ accounts: parts }) => {
       if (parts !== undefined) {
         accounts = followFolderAccounts({
           ...{ clock, log, data: settings.WEIR_DATA, accounts: parts },
-          latest: () => latest,
+          latest: () => latest ?? first,
         });
       }
       return {
