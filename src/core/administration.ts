@@ -6,8 +6,11 @@ import type { Money } from './money.ts';
 
 // The operations of operators, the command line and the portal on accounts and the ledger: their arguments and results.
 
-/** `command-line`: a user of the operating system. `controller`: an object declares it (docs/accounts-in-git.md). */
-export const actorKinds = ['command-line', 'admin-token', 'portal-user', 'controller'] as const;
+/**
+ * `command-line`: a user of the operating system. `controller`: an object declares it (docs/accounts-in-git.md).
+ * `service`: Weir itself, for example when a threshold is reached.
+ */
+export const actorKinds = ['command-line', 'admin-token', 'portal-user', 'controller', 'service'] as const;
 
 /** The author of a change to an account. */
 export interface Actor {
@@ -26,8 +29,8 @@ export interface Authorship {
 }
 
 export type AuditAction =
-  | `workspace.${'create' | 'credit' | 'suspend' | 'resume' | 'limits' | 'labels' | 'erase-name'}`
-  | `key.${'create' | 'suspend' | 'resume' | 'revoke' | 'budget' | 'limits' | 'update' | 'rotate'}`
+  | `workspace.${'create' | 'credit' | 'suspend' | 'resume' | 'limits' | 'labels' | 'erase-name' | 'thresholds' | 'threshold-reached'}`
+  | `key.${'create' | 'suspend' | 'resume' | 'revoke' | 'budget' | 'limits' | 'update' | 'rotate' | 'thresholds' | 'threshold-reached'}`
   | 'ledger.accept-loss';
 
 /** The part of an object that the audit trail shows. Never a secret: neither a key's text nor its hash. */

@@ -13,6 +13,7 @@ const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = 
   'admin-token': 'admin token',
   'portal-user': 'portal',
   controller: 'object',
+  service: 'Weir',
 };
 
 const columns: readonly Column<AuditEntryObject>[] = [
