@@ -92,7 +92,6 @@ export const reads = {
   declarationsOf: declarations.declarationsOf,
   listAudit: audit.listAudit,
   listAlerts: alerts.listAlerts,
-  ownThresholds: thresholds.ownThresholds,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
 };
