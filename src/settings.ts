@@ -127,6 +127,17 @@ export const settingsSchema = z.object({
     .describe(
       'What becomes of the billing line that coding agents put before their system text: it differs from session to session, and would keep engines from sharing the beginnings of prompts.',
     ),
+  WEIR_WEBHOOK_URL: z
+    .url({ protocol: /^https?$/, error: 'expected an address such as https://hooks.example.com/weir' })
+    .optional()
+    .describe('Receiver of webhooks about thresholds that budgets and balances reach; default: none.'),
+  WEIR_WEBHOOK_SECRET_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Secret that signs webhooks, whsec_ and 24 to 64 bytes in base64, read at each of them; several lines all sign. Needed with WEIR_WEBHOOK_URL.',
+    ),
   WEIR_LOG_LEVEL: logLevelSchema
     .default('info')
     .describe('Least level that is logged; `weir log-level` changes it while the program runs.'),

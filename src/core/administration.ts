@@ -6,8 +6,11 @@ import type { Money } from './money.ts';
 
 // The operations of operators, the command line and the portal on accounts and the ledger: their arguments and results.
 
-/** `command-line`: a user of the operating system. `controller`: an object declares it (docs/accounts-in-git.md). */
-export const actorKinds = ['command-line', 'admin-token', 'portal-user', 'controller'] as const;
+/**
+ * `command-line`: a user of the operating system. `controller`: an object declares it (docs/accounts-in-git.md).
+ * `service`: Weir itself, for example when a threshold is reached.
+ */
+export const actorKinds = ['command-line', 'admin-token', 'portal-user', 'controller', 'service'] as const;
 
 /** The author of a change to an account. */
 export interface Actor {
@@ -25,8 +28,9 @@ export interface Authorship {
   readonly now: number;
 }
 
-const ofWorkspaces = ['create', 'credit', 'suspend', 'resume', 'limits', 'labels', 'erase-name'] as const;
-const ofKeys = ['create', 'suspend', 'resume', 'revoke', 'budget', 'limits', 'update', 'rotate'] as const;
+const ofBoth = ['create', 'suspend', 'resume', 'limits', 'thresholds', 'threshold-reached'] as const;
+const ofWorkspaces = [...ofBoth, 'credit', 'labels', 'erase-name'] as const;
+const ofKeys = [...ofBoth, 'revoke', 'budget', 'update', 'rotate'] as const;
 
 export const auditActions = [
   ...ofWorkspaces.map((action) => `workspace.${action}` as const),

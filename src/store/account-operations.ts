@@ -1,5 +1,7 @@
 import type { Kysely } from 'kysely';
 import * as figures from './accounts/account-figures.ts';
+import * as deliveries from './accounts/alert-deliveries.ts';
+import * as alerts from './accounts/alerts.ts';
 import * as audit from './accounts/audit.ts';
 import * as declarations from './accounts/declarations.ts';
 import * as declaredKeys from './accounts/declared-keys.ts';
@@ -13,6 +15,7 @@ import * as playground from './accounts/playground-keys.ts';
 import * as sessionRows from './accounts/sessions.ts';
 import * as rotation from './accounts/rotate-key.ts';
 import * as secrets from './accounts/shared-secret.ts';
+import * as thresholds from './accounts/thresholds.ts';
 import * as workspaces from './accounts/workspaces.ts';
 import type { Schema } from './databases/schema.ts';
 import * as kept from './ledger/kept-since.ts';
@@ -40,6 +43,8 @@ export const changes = {
   updateKey: keyChanges.updateKey,
   rotateKey: rotation.rotateKey,
   playgroundKey: playground.playgroundKey,
+  setWorkspaceThresholds: thresholds.setWorkspaceThresholds,
+  setKeyThresholds: thresholds.setKeyThresholds,
 };
 
 /** The operations of the controller of accounts: what objects declare. Running services are notified, too. */
@@ -54,6 +59,13 @@ export const declared = {
   leaveKeys: declaredKeys.leaveKeys,
   unlockAbsent: declarations.unlockAbsent,
   accountFigures: figures.accountFigures,
+};
+
+/** The operations of a service on thresholds that are reached, and on their webhooks. They change no account. */
+export const alerting = {
+  recordReached: alerts.recordReached,
+  claimAlert: deliveries.claimAlert,
+  finishAlert: deliveries.finishAlert,
 };
 
 /** No service reads sessions: portals read them for each request. */
@@ -79,6 +91,7 @@ export const reads = {
   findCredential: credentials.findCredential,
   declarationsOf: declarations.declarationsOf,
   listAudit: audit.listAudit,
+  listAlerts: alerts.listAlerts,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
 };
@@ -93,13 +106,13 @@ export const reports = {
   moneyFigures: money.moneyFigures,
 };
 
-const table = { ...changes, ...declared, ...sessions, ...reads, ...reports };
+const table = { ...changes, ...declared, ...alerting, ...sessions, ...reads, ...reports };
 
 export type OperationName = keyof typeof table;
 export type ReportName = keyof typeof reports;
 export type DeclaredName = keyof typeof declared;
-/** The operations of people: all but those of the controller. */
-export type PeoplesName = Exclude<OperationName, DeclaredName>;
+/** The operations of people: all but those of the controller and of services. */
+export type PeoplesName = Exclude<OperationName, DeclaredName | keyof typeof alerting>;
 
 /** The arguments of each operation, without the database. */
 export type OperationArguments = {

@@ -137,6 +137,7 @@ const matrix: Readonly<Record<string, object>> = {
     ...{ replicas: 2, ...stores },
     webSearch: { provider: 'brave', existingSecret: { name: 'brave' }, sealSecret: { name: 'seal' } },
   },
+  webhooks: { webhook: { url: 'https://hooks.example.com/weir', existingSecret: { name: 'hooks' } } },
   'the responses surface': { responses: { enabled: true } },
   'the responses surface, on many pods': {
     ...{ replicas: 2, ...stores },
@@ -300,6 +301,7 @@ const refused: readonly (readonly [object, string])[] = [
     { responses: { enabled: true }, ...stores },
     'webSearch.sealSecret.name: responses.enabled, with pods that share accounts, needs the keys',
   ],
+  [{ webhook: { url: 'https://hooks.example.com' } }, 'webhook.existingSecret.name: expected the Secret'],
   [{ ingress: { enabled: true } }, 'ingress.host: expected the name that callers use'],
   [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs: expected at least one Gateway'],
   [
@@ -630,6 +632,15 @@ describe('the workload', () => {
     expect(told.get('WEIR_SEAL_KEY_FILE')).toBe('/etc/weir/seal/keys');
     const mounts = spec.containers[0]?.volumeMounts?.map(({ mountPath }) => mountPath);
     expect(mounts).toEqual(expect.arrayContaining(['/etc/weir/search', '/etc/weir/seal']));
+  });
+
+  test('knows the receiver of webhooks, and the file of their secret', async () => {
+    const { spec } = podOf(objectsIn(await template(matrix.webhooks)));
+    const told = new Map(spec.containers[0]?.env?.map(({ name, value }) => [name, value]));
+    expect(told.get('WEIR_WEBHOOK_URL')).toBe('https://hooks.example.com/weir');
+    expect(told.get('WEIR_WEBHOOK_SECRET_FILE')).toBe('/etc/weir/webhook/secret');
+    const mounts = spec.containers[0]?.volumeMounts?.map(({ mountPath }) => mountPath);
+    expect(mounts).toContain('/etc/weir/webhook');
   });
 
   test('gets no variables of Services, nor does any other pod of the chart', async () => {

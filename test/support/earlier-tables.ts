@@ -5,7 +5,19 @@ import type { Schema } from '../../src/store/databases/schema.ts';
 /** Tables in the order in which they can be dropped. */
 const tables = [
   ...['usage_hours', 'usage_days', 'requests', 'ledger_routes', 'ledger_models', 'ledger_keys', 'ledger_state'],
-  ...['declarations', 'audit', 'sessions', 'reservations', 'secrets', 'spending', 'credits', 'keys', 'workspaces'],
+  ...[
+    'alerts',
+    'thresholds',
+    'declarations',
+    'audit',
+    'sessions',
+    'reservations',
+    'secrets',
+    'spending',
+    'credits',
+    'keys',
+    'workspaces',
+  ],
   ...['kysely_migration', 'kysely_migration_lock'],
 ];
 

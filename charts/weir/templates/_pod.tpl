@@ -221,6 +221,10 @@ spec:
         {{- if .sealSecret.name }}
         - {name: WEIR_SEAL_KEY_FILE, value: /etc/weir/seal/keys}
         {{- end }}{{ end }}
+        {{- with .Values.webhook }}{{ if .url }}
+        - {name: WEIR_WEBHOOK_URL, value: {{ .url | quote }}}
+        - {name: WEIR_WEBHOOK_SECRET_FILE, value: /etc/weir/webhook/secret}
+        {{- end }}{{ end }}
         {{- if include "weir.hasTokenizers" . }}
         - {name: WEIR_TOKENIZERS, value: /tokenizers}
         {{- end }}
@@ -296,6 +300,9 @@ spec:
         {{- if .sealSecret.name }}
         - {name: seal-keys, mountPath: /etc/weir/seal, readOnly: true}
         {{- end }}{{ end }}
+        {{- with .Values.webhook }}{{ if .url }}
+        - {name: webhook-secret, mountPath: /etc/weir/webhook, readOnly: true}
+        {{- end }}{{ end }}
         {{- with .Values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -325,6 +332,12 @@ spec:
     {{- with .Values.envoy.caBundle }}{{ if .configMap }}
     - name: ca-bundle
       configMap: {name: {{ .configMap }}, items: [{key: {{ .key | quote }}, path: ca-certificates.crt}]}
+    {{- end }}{{ end }}
+    {{- with .Values.webhook }}{{ if .url }}
+    - name: webhook-secret
+      secret:
+        secretName: {{ required "webhook.existingSecret.name: expected the Secret that signs webhooks." .existingSecret.name }}
+        items: [{key: {{ .existingSecret.key | quote }}, path: secret}]
     {{- end }}{{ end }}
     {{- with .Values.tokenizers.volume }}
     - name: tokenizers

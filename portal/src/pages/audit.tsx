@@ -21,12 +21,15 @@ const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = 
   'admin-token': 'admin token',
   'portal-user': 'portal',
   controller: 'object',
+  service: 'Weir',
 };
 
 /** The compiler finds an action that is missing here. */
 const actions: Readonly<Record<AuditEntryObject['action'], true>> = {
   ...{ 'workspace.create': true, 'workspace.credit': true, 'workspace.suspend': true, 'workspace.resume': true },
   ...{ 'workspace.limits': true, 'workspace.labels': true, 'workspace.erase-name': true },
+  ...{ 'workspace.thresholds': true, 'workspace.threshold-reached': true },
+  ...{ 'key.thresholds': true, 'key.threshold-reached': true },
   ...{ 'key.create': true, 'key.update': true, 'key.budget': true, 'key.limits': true, 'key.suspend': true },
   ...{ 'key.resume': true, 'key.revoke': true, 'key.rotate': true, 'ledger.accept-loss': true },
 };

@@ -130,3 +130,26 @@ it('a correction needs a note and no more than there is, the books stay right, a
     expect.stringContaining('no workspace named "nobody"'),
   ]);
 });
+
+it('thresholds of a key and of a workspace are set, emptied and removed, and bad ones are refused', async () => {
+  const { run, json, refusal } = commandsOn(temporaryFolder());
+  await json('workspace', 'create', 'acme', '--credit', '5');
+  const { id } = await json<KeyJson>('key', 'create', '--workspace', 'acme');
+  expect(await json('key', 'thresholds', id, '95, 50,50')).toEqual({ thresholds: [50, 95] });
+  expect((await run('workspace', 'thresholds', 'acme', 'none')).stdout).toBe('Alerts at no threshold.\n');
+  expect((await run('workspace', 'thresholds', 'acme', 'default')).stdout).toBe(
+    'Alerts at 50 %, 80 %, 95 %, the default.\n',
+  );
+  const [code, message] = await refusal('key', 'thresholds', id, '0,50');
+  expect([code, message]).toEqual([2, expect.stringContaining('at most 10 whole percentages from 1 to 100')]);
+  expect(await refusal('workspace', 'thresholds', 'other', '50')).toEqual([
+    1,
+    expect.stringContaining('There is no workspace named "other".'),
+  ]);
+  const trail = await json<{ readonly action: string; readonly before: unknown; readonly after: unknown }[]>('audit');
+  expect(trail.slice(0, 3)).toMatchObject([
+    { action: 'workspace.thresholds', before: { thresholds: [] }, after: { thresholds: 'default' } },
+    { action: 'workspace.thresholds', before: { thresholds: 'default' }, after: { thresholds: [] } },
+    { action: 'key.thresholds', before: { thresholds: 'default' }, after: { thresholds: [50, 95] } },
+  ]);
+});

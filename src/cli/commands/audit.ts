@@ -43,6 +43,7 @@ const actors = {
   'admin-token': 'token',
   'portal-user': 'portal',
   controller: 'object',
+  service: 'service',
 } as const;
 
 function tableOf(entries: readonly AuditEntry[]): string {

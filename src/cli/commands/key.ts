@@ -8,6 +8,7 @@ import { accountsCommand, byOperator } from './accounts-command.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
 import { absent, countOption, modelsOption, momentOption, optionOr, periodOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
+import { thresholdsCommand } from './thresholds.ts';
 
 interface BudgetOptions {
   readonly budget?: Money;
@@ -132,6 +133,12 @@ export function keyCommand(program: Command): void {
     });
   accountsCommand<BudgetOptions>(budget, 'refuse', async (accounts, options, [id = '']) =>
     answer(await accounts.setKeyBudget(id, budgetOf(budget, options), byOperator())),
+  );
+
+  thresholdsCommand(
+    group,
+    { about: 'a budget', argument: ['<id>', 'id of the key'] },
+    (accounts, object, { thresholds, by }) => accounts.setKeyThresholds(object, thresholds, by),
   );
 }
 

@@ -8,6 +8,7 @@ import { shownWorkspace } from '../../core/shown.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
 import { countOption, creditOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
+import { thresholdsCommand } from './thresholds.ts';
 
 interface LimitOptions {
   readonly maxInFlight?: number;
@@ -77,6 +78,12 @@ export function workspaceCommand(program: Command): void {
     });
   accountsCommand<LimitOptions>(limits, 'refuse', async (accounts, { maxInFlight, creditLimit }, [workspace = '']) =>
     answer(await accounts.setWorkspaceLimits(workspace, { maxInFlight, creditLimit }, byOperator())),
+  );
+
+  thresholdsCommand(
+    group,
+    { about: 'a balance', argument: ['<workspace>', 'name or id'] },
+    (accounts, object, { thresholds, by }) => accounts.setWorkspaceThresholds(object, thresholds, by),
   );
 
   const statuses = [

@@ -4,6 +4,7 @@ import { type Settings, settingsSchema } from '../../settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
+import { openAlerts } from './open-alerts.ts';
 import { startService } from './service.ts';
 
 /** Runs `weir serve` until it is asked to stop. Resolves with the exit code. */
@@ -13,7 +14,12 @@ export function run(argv: readonly string[]): Promise<number> {
     () => settingsFrom(argv),
     async (settings, surroundings) => {
       makeDataFolder(settings.WEIR_DATA);
-      return startService(settings, surroundings);
+      const alerts = await openAlerts(settings, surroundings.programLog);
+      const service = await startService(settings, surroundings);
+      const close = async (): Promise<void> => {
+        await Promise.all([alerts.close(), service.close()]);
+      };
+      return { ...service, close };
     },
   );
 }

@@ -69,7 +69,16 @@ export async function addLockedCredit(
     if (balance < reserved) throw beyondBooks(workspace, { amount, reserved });
   }
   const after = { ...workspace, balance };
-  await transaction.updateTable('workspaces').set({ balance }).where('id', '=', workspace.id).execute();
+  await transaction
+    .updateTable('workspaces')
+    .set((columns) => ({
+      balance,
+      // With a credit, the share that is used begins at zero. A correction leaves what was spent as it is.
+      alert_base: amount > 0n ? balance : columns('alert_base', '+', amount),
+      alert_period: columns('alert_period', '+', amount > 0n ? 1n : 0n),
+    }))
+    .where('id', '=', workspace.id)
+    .execute();
   const row = { workspaceId: workspace.id, amount, note, idempotencyKey, now: by.now };
   const credit = await insertCredit(transaction, row);
   const about = { credit: formatUsd(amount), note: note ?? null };

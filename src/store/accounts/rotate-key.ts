@@ -5,6 +5,7 @@ import { refuseDeclared } from './declarations.ts';
 import { newKey } from './key-text.ts';
 import { findKey, keyColumns, recordKey } from './keys.ts';
 import { limitSessionsOf } from './sessions.ts';
+import { copyThresholds } from './thresholds.ts';
 import { newId } from './workspaces.ts';
 
 export interface RotatedKey {
@@ -43,6 +44,7 @@ export async function rotateKey(
       .insertInto('keys')
       .values({ ...columns, workspace_id: workspaceId, status: before.status })
       .execute();
+    await copyThresholds(transaction, { from: id, to: columns.id });
     const key = await findKey(transaction, columns.id);
     await recordKey(transaction, { action: 'key.create', before: undefined, after: key }, by);
 

@@ -54,6 +54,7 @@ export async function insertWorkspace(
     created_at: BigInt(by.now),
     credit_limit: creditLimit,
     labels: null,
+    ...{ alert_base: credit, alert_period: 1n },
   } as const;
   const { numInsertedOrUpdatedRows: inserted } = await transaction
     .insertInto('workspaces')

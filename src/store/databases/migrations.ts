@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
+import { addAlerts } from './alert-tables.ts';
 import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations } from './declaration-tables.ts';
 import { createLedger } from './ledger-tables.ts';
@@ -78,6 +79,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003-playground-keys': { up: addPlaygroundKeys },
   '0004-accounts-in-git': { up: (database) => addDeclarations(database, amountBound) },
   '0005-audit-of-object': { up: addAuditOfObject },
+  '0006-alerts': { up: addAlerts },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

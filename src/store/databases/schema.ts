@@ -1,4 +1,5 @@
 import type { AccountStatus, BudgetPeriod, KeyStatus } from '../../core/account.ts';
+import type { DeliveryState } from '../../core/alert.ts';
 import type { AccountKind } from '../../core/declared-account.ts';
 import type { Money } from '../../core/money.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
@@ -19,6 +20,8 @@ export interface Schema {
   readonly spending: SpendingTable;
   readonly secrets: SecretTable;
   readonly audit: AuditTable;
+  readonly thresholds: ThresholdTable;
+  readonly alerts: AlertTable;
   readonly sessions: SessionTable;
   readonly reservations: ReservationTable;
   /** The table `requests`, with only its packed columns. Ids are read and compared with `sql-dialect.ts`. */
@@ -45,6 +48,10 @@ interface WorkspaceTable {
   readonly credit_limit: Generated<bigint>;
   /** A JSON object of texts; null where there are none. */
   readonly labels: ColumnType<string | null, string | null | undefined, string | null>;
+  /** The balance right after the last credit, less the corrections since. */
+  readonly alert_base: Generated<bigint>;
+  /** Counts the credits. With each of them the thresholds of the balance begin anew. */
+  readonly alert_period: Generated<bigint>;
 }
 
 /**
@@ -99,6 +106,34 @@ interface CreditTable {
   readonly note: string | null;
   /** Unique in a workspace; null where none was given. */
   readonly idempotency_key: string | null;
+}
+
+/** The thresholds of a workspace or a key that has some of its own: percentages with a comma between them. */
+interface ThresholdTable {
+  readonly object_id: string;
+  readonly percents: string;
+}
+
+/** A threshold that was reached, and the delivery of its webhook. */
+interface AlertTable {
+  readonly id: string;
+  /** Id of the key or the workspace. */
+  readonly object_id: string;
+  readonly workspace_id: string;
+  /** `month:1782864000000`: kind and start of a budget's period. `credit:7`: the period of a balance. */
+  readonly period: string;
+  readonly percent: bigint;
+  /** USD. */
+  readonly used: string;
+  readonly allowance: string;
+  readonly at: bigint;
+  /** The body of the webhook. */
+  readonly body: string;
+  readonly state: DeliveryState;
+  readonly tries: bigint;
+  readonly next_try_at: bigint;
+  /** Why the last try failed. */
+  readonly problem: string | null;
 }
 
 /** Who is signed in to the portal: see `Session`. Ids of workspaces have a comma between them. */

@@ -1,0 +1,41 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Authorship } from '../../core/administration.ts';
+import { defaultThresholds, readThresholds, type Thresholds, thresholdsForm } from '../../core/alert.ts';
+import type { Accounts } from '../../store/open-accounts.ts';
+import { accountsCommand, byOperator } from './accounts-command.ts';
+
+type SetThresholds = (
+  accounts: Accounts,
+  object: string,
+  given: { readonly thresholds: Thresholds | undefined; readonly by: Authorship },
+) => Promise<Thresholds | undefined>;
+
+/** Adds `thresholds` to the commands on workspaces or keys. `argument`: the name of what it changes, and its description. */
+export function thresholdsCommand(
+  group: Command,
+  { about, argument }: { readonly about: string; readonly argument: readonly [name: string, description: string] },
+  set: SetThresholds,
+): void {
+  const command = group
+    .command('thresholds')
+    .description(`set the percentages of ${about} at which there is an alert`)
+    .argument(...argument)
+    .argument('<percents>', 'such as 50,80,95; none, or default', thresholdsArgument);
+  accountsCommand(command, 'refuse', async (accounts, _, [object = '', percents = '']) => {
+    const thresholds = await set(accounts, object, { thresholds: thresholdsArgument(percents), by: byOperator() });
+    return { json: { thresholds: thresholds ?? null }, text: textOf(thresholds) };
+  });
+}
+
+/** Undefined: the default. */
+function thresholdsArgument(text: string): Thresholds | undefined {
+  if (text === 'default') return undefined;
+  const thresholds = readThresholds(text);
+  if (thresholds !== undefined) return thresholds;
+  throw new InvalidArgumentError(`It must be ${thresholdsForm}, with commas between them, or none, or default.`);
+}
+
+function textOf(thresholds: Thresholds | undefined): string {
+  const percents = (thresholds ?? defaultThresholds).map((percent) => `${percent} %`).join(', ');
+  return `Alerts at ${percents === '' ? 'no threshold' : percents}${thresholds === undefined ? ', the default' : ''}.`;
+}

@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { startAlerts } from '../../control/send-alerts.ts';
+import { messageOf } from '../../core/failure.ts';
+import { createWebhookSender, readWebhookSecrets } from '../../egress/send-webhook.ts';
+import { backgroundClock } from '../../process/clock.ts';
+import type { Settings } from '../../settings.ts';
+import { alerting } from '../../store/account-operations.ts';
+import { databaseLocation } from '../../store/databases/database-location.ts';
+import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
+import { openAccountsThread } from '../accounts-thread.ts';
+import type { ProgramSurroundings } from '../run-program.ts';
+
+const silenceMs = 60_000;
+const idleMs = 10 * 60_000;
+
+/**
+ * Looks for thresholds that budgets and balances have reached, and sends the webhooks, for as long as the service runs.
+ * Rejects if the settings of the webhook cannot be used.
+ */
+export async function openAlerts(
+  settings: Settings,
+  { log }: ProgramSurroundings['programLog'],
+): Promise<{ readonly close: () => Promise<void> }> {
+  const { WEIR_WEBHOOK_URL: url, WEIR_WEBHOOK_SECRET_FILE: file, WEIR_DATABASE_URL: database } = settings;
+  const sender = url === undefined ? undefined : createWebhookSender(await checkedTarget(url, file));
+  const location = databaseLocation(database === undefined ? { data: settings.WEIR_DATA } : { url: database });
+  const { store, close } = openAccountsThread(location, alerting, { name: 'weir-alerts', silenceMs, idleMs });
+  const partLog = limitRepeats(log, backgroundClock);
+  const alerts = startAlerts({
+    store,
+    clock: backgroundClock,
+    send: sender?.send,
+    log: (...record) => partLog.warn(...record),
+  });
+  return {
+    close: async () => {
+      await alerts.close();
+      await close();
+      await sender?.close();
+    },
+  };
+}
+
+async function checkedTarget(url: string, file: string | undefined) {
+  if (file === undefined) throw new Error('WEIR_WEBHOOK_SECRET_FILE: needed with WEIR_WEBHOOK_URL');
+  const readSecrets = (): Promise<string> => readFile(file, 'utf8');
+  try {
+    readWebhookSecrets(await readSecrets());
+  } catch (cause) {
+    throw new Error(`WEIR_WEBHOOK_SECRET_FILE: ${file}: ${messageOf(cause)}`, { cause });
+  }
+  return { url, readSecrets, clock: backgroundClock };
+}

@@ -1,0 +1,76 @@
+import type { Money } from './money.ts';
+
+// Alerts: a budget or a balance has reached a threshold (docs/alerts.md).
+
+/** Percent of a budget, or of what a balance was after its last credit. */
+export type Thresholds = readonly number[];
+
+export const defaultThresholds: Thresholds = [50, 80, 95];
+
+const mostThresholds = 10;
+export const thresholdsForm = `at most ${mostThresholds} whole percentages from 1 to 100`;
+
+/** In rising order, each once. Undefined: not of this form. */
+export function checkThresholds(percents: readonly number[]): Thresholds | undefined {
+  const isPercent = (value: number): boolean => Number.isInteger(value) && value >= 1 && value <= 100;
+  if (percents.length > mostThresholds || !percents.every(isPercent)) return undefined;
+  return [...new Set(percents)].toSorted((one, other) => one - other);
+}
+
+/** Reads `50,80,95`, or `none`. Undefined: not of this form. */
+export function readThresholds(text: string): Thresholds | undefined {
+  if (text === 'none') return [];
+  const parts = text.split(',').map((part) => part.trim());
+  return parts.every((part) => /^\d{1,3}$/.test(part)) ? checkThresholds(parts.map(Number)) : undefined;
+}
+
+/** The thresholds that are reached when so much of the limit is used. The limit is above zero. */
+export function reachedThresholds(thresholds: Thresholds, used: Money, limit: Money): Thresholds {
+  return thresholds.filter((percent) => used * 100n >= limit * BigInt(percent));
+}
+
+export const deliveryStates = ['none', 'waiting', 'delivered', 'failed'] as const;
+/** `none`: no webhook was set when the threshold was reached. `failed`: the receiver accepted no try within a day. */
+export type DeliveryState = (typeof deliveryStates)[number];
+
+export interface AlertRecord {
+  /** The id of the webhook, too. */
+  readonly id: string;
+  readonly kind: 'budget' | 'balance';
+  readonly workspaceId: string;
+  /** The key with the budget. Undefined for a balance. */
+  readonly keyId: string | undefined;
+  readonly percent: number;
+  /** In USD, as of the moment at which it was found. */
+  readonly used: string;
+  readonly limit: string;
+  readonly at: number;
+  readonly delivery: DeliveryState;
+}
+
+/** An alert that this process delivers, until the lease is over. */
+export interface ClaimedAlert {
+  readonly id: string;
+  /** JSON, the same at each try. */
+  readonly body: string;
+  /** How often the delivery was tried, this try included. */
+  readonly tries: number;
+}
+
+/** `problem`: why the receiver did not accept it. Undefined: it did. */
+export interface DeliveryResult {
+  readonly id: string;
+  readonly tries: number;
+  readonly problem: string | undefined;
+}
+
+const hourMs = 3_600_000;
+const firstPauseMs = 5_000;
+const longestPauseMs = hourMs / 2;
+const deliveredWithinMs = 24 * hourMs;
+
+/** When a delivery that has failed is tried again. Undefined: it is given up. */
+export function nextTryAt({ tries, at, now }: { readonly tries: number; readonly at: number; readonly now: number }) {
+  const next = now + Math.min(firstPauseMs * 2 ** Math.min(tries - 1, 30), longestPauseMs);
+  return next <= at + deliveredWithinMs ? next : undefined;
+}

@@ -1,0 +1,67 @@
+import type { Kysely } from 'kysely';
+import { type ClaimedAlert, type DeliveryResult, nextTryAt } from '../../core/alert.ts';
+import { toOneLine } from '../../core/one-line.ts';
+import type { Schema } from '../databases/schema.ts';
+
+const longestProblem = 300;
+
+/**
+ * Claims an alert whose delivery is due, for `leaseMs`. Other processes do not claim it meanwhile; if this one ends
+ * before it has reported the result, the alert is due again after the lease. Undefined: none is due.
+ */
+export async function claimAlert(
+  queries: Kysely<Schema>,
+  { leaseMs }: { readonly leaseMs: number },
+  now: number,
+): Promise<ClaimedAlert | undefined> {
+  for (;;) {
+    const due = await queries
+      .selectFrom('alerts')
+      .select(['id', 'body', 'tries'])
+      .where('state', '=', 'waiting')
+      .where('next_try_at', '<=', BigInt(now))
+      .orderBy('next_try_at')
+      .limit(1)
+      .executeTakeFirst();
+    if (due === undefined) return undefined;
+    const tries = due.tries + 1n;
+    const { numUpdatedRows: claimed } = await queries
+      .updateTable('alerts')
+      .set({ tries, next_try_at: BigInt(now + leaseMs) })
+      .where('id', '=', due.id)
+      .where('tries', '=', due.tries)
+      .where('state', '=', 'waiting')
+      .executeTakeFirst();
+    // Otherwise another process has claimed it in between.
+    if (claimed === 1n) return { id: due.id, body: due.body, tries: Number(tries) };
+  }
+}
+
+/**
+ * Stores the result of a delivery: delivered, to be tried again later, or given up after a day. A failure does not count if
+ * the lease was over and another process has claimed the alert since.
+ */
+export async function finishAlert(
+  queries: Kysely<Schema>,
+  { id, tries, problem }: DeliveryResult,
+  now: number,
+): Promise<void> {
+  if (problem === undefined) {
+    await queries.updateTable('alerts').set({ state: 'delivered', problem: null }).where('id', '=', id).execute();
+    return;
+  }
+  await queries.transaction().execute(async (transaction) => {
+    const row = await transaction.selectFrom('alerts').select('at').where('id', '=', id).executeTakeFirstOrThrow();
+    const next = nextTryAt({ tries, at: Number(row.at), now });
+    await transaction
+      .updateTable('alerts')
+      .set({
+        problem: toOneLine(problem, longestProblem),
+        ...(next === undefined ? { state: 'failed' } : { next_try_at: BigInt(next) }),
+      })
+      .where('id', '=', id)
+      .where('tries', '=', BigInt(tries))
+      .where('state', '=', 'waiting')
+      .execute();
+  });
+}

@@ -1,0 +1,258 @@
+// @suite both-databases
+import { sql } from 'kysely';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { parseUsd } from '../../core/money.ts';
+import { openDatabase } from '../databases/open-database.ts';
+import { claimAlert, finishAlert } from './alert-deliveries.ts';
+import { listAlerts, recordReached } from './alerts.ts';
+import { listAudit } from './audit.ts';
+import { setKeyBudget, setKeyStatus } from './change-keys.ts';
+import { addCredit } from './credits.ts';
+import { rotateKey } from './rotate-key.ts';
+import { ownThresholds, setKeyThresholds, setWorkspaceThresholds } from './thresholds.ts';
+import { setWorkspaceLimits } from './workspaces.ts';
+
+const dayMs = 86_400_000;
+const deliver = { deliver: true };
+
+function usd(text: string): bigint {
+  const amount = parseUsd(text);
+  if (amount === undefined) throw new Error(`${text} is no amount`);
+  return amount;
+}
+
+/** A workspace with $10, whose key has a budget of $4 a day. */
+async function sample() {
+  const made = await sampleDatabase('10');
+  const { queries, ids, key, settle } = made;
+  await setKeyBudget(queries, key.id, { limit: usd('4'), period: 'day' }, sampleAuthor);
+  let requests = 0;
+  return {
+    ...made,
+    spend: async (cost: string, startedAt = sampleNow + 1000) => {
+      requests += 1;
+      await settle([sampleOutcome({ ...ids, requestId: `req-${requests}`, cost: usd(cost), startedAt })]);
+    },
+    look: (now = sampleNow + 60_000) => recordReached(queries, deliver, now),
+    /** Which thresholds were reached, in any order of one look. */
+    reached: async () =>
+      (await listAlerts(queries, ids.workspaceId, 99)).map(({ kind, percent }) => `${kind} ${percent}`).toSorted(),
+  };
+}
+
+describe('a threshold', () => {
+  it('is recorded once, with an entry of the audit trail and a message', async () => {
+    const { queries, ids, spend, look, reached } = await sample();
+    await spend('1.999999999999');
+    expect(await look()).toBe(0);
+    await spend('0.000000000001');
+    expect(await look()).toBe(1);
+    expect(await look()).toBe(0);
+    expect(await reached()).toEqual(['budget 50']);
+    const [alert] = await listAlerts(queries, ids.workspaceId, 9);
+    const [entry] = await listAudit(queries, {}, 1);
+    expect(entry).toMatchObject({
+      actor: { kind: 'service', name: 'thresholds' },
+      action: 'key.threshold-reached',
+      objectId: ids.keyId,
+      workspaceName: 'acme',
+      before: undefined,
+      after: { percent: 50, used: '2', limit: '4', alert: alert?.id },
+    });
+    const claimed = await claimAlert(queries, { leaseMs: 1000 }, sampleNow + 60_000);
+    expect(claimed).toMatchObject({ id: alert?.id, tries: 1 });
+    expect(JSON.parse(claimed?.body ?? '')).toEqual({
+      type: 'budget.threshold_reached',
+      timestamp: '2026-07-01T00:01:00.000Z',
+      data: {
+        alert_id: alert?.id,
+        workspace_id: ids.workspaceId,
+        workspace: 'acme',
+        key_id: ids.keyId,
+        key_name: null,
+        period: 'day',
+        period_start: '2026-07-01T00:00:00.000Z',
+        threshold_percent: 50,
+        used_usd: '2',
+        limit_usd: '4',
+      },
+    });
+  });
+
+  it('is recorded with all below it when spending jumps', async () => {
+    const { spend, look, reached } = await sample();
+    await spend('9.5');
+    expect(await look()).toBe(6);
+    expect(await reached()).toEqual(['balance 50', 'balance 80', 'balance 95', 'budget 50', 'budget 80', 'budget 95']);
+  });
+
+  it('leaves nothing when its transaction breaks off, and is recorded by the next look', async () => {
+    const { queries, spend, look, reached } = await sample();
+    await spend('2');
+    await sql`alter table audit rename to audit_gone`.execute(queries);
+    await expect(look()).rejects.toThrow('audit');
+    expect(await reached()).toEqual([]);
+    await sql`alter table audit_gone rename to audit`.execute(queries);
+    expect(await look()).toBe(1);
+  });
+
+  it('is without a message where no webhook is set', async () => {
+    const { queries, ids, spend } = await sample();
+    await spend('2');
+    await recordReached(queries, { deliver: false }, sampleNow + 60_000);
+    expect(await listAlerts(queries, ids.workspaceId, 9)).toMatchObject([{ delivery: 'none' }]);
+    expect(await claimAlert(queries, { leaseMs: 1000 }, sampleNow + dayMs)).toBeUndefined();
+  });
+});
+
+describe('the thresholds of a budget', () => {
+  it('begin anew with each period', async () => {
+    const { spend, look, reached } = await sample();
+    await spend('2');
+    await look();
+    await spend('2', sampleNow + dayMs + 1000);
+    expect(await look(sampleNow + dayMs + 60_000)).toBe(1);
+    expect(await reached()).toEqual(['budget 50', 'budget 50']);
+  });
+
+  it('are reached by a request that is settled right after the end of its period', async () => {
+    const { spend, look } = await sample();
+    await spend('2', sampleNow + dayMs - 1);
+    expect(await look(sampleNow + dayMs + 5 * 60_000)).toBe(1);
+  });
+
+  it('are not reached twice when the budget is raised within a period', async () => {
+    const { queries, ids, spend, look } = await sample();
+    await spend('2');
+    expect(await look()).toBe(1);
+    await setKeyBudget(queries, ids.keyId, { limit: usd('6'), period: 'day' }, sampleAuthor);
+    expect(await look()).toBe(0);
+    await spend('1');
+    expect(await look()).toBe(0);
+    await spend('1.8');
+    expect(await look()).toBe(1);
+  });
+
+  it('are those of the key, also of the key that replaces it', async () => {
+    const { queries, ids, spend, look, reached } = await sample();
+    await setKeyThresholds(queries, ids.keyId, [100, 10, 10], sampleAuthor);
+    const { key } = await rotateKey(queries, ids.keyId, { overlapMs: 1000 }, sampleAuthor);
+    expect((await ownThresholds(queries)).get(key.id)).toEqual([10, 100]);
+    await spend('3.9');
+    await look();
+    expect(await reached()).toEqual(['budget 10']);
+    await setKeyThresholds(queries, ids.keyId, undefined, sampleAuthor);
+    await look();
+    expect(await reached()).toEqual(['budget 10', 'budget 50', 'budget 80', 'budget 95']);
+  });
+
+  it('are none for a revoked key, and where none are wanted', async () => {
+    const { queries, ids, spend, look } = await sample();
+    await spend('3.9');
+    await setKeyThresholds(queries, ids.keyId, [], sampleAuthor);
+    expect(await look()).toBe(0);
+    await setKeyThresholds(queries, ids.keyId, undefined, sampleAuthor);
+    await setKeyStatus(queries, ids.keyId, 'revoked', sampleAuthor);
+    expect(await look()).toBe(0);
+  });
+
+  it.each([[[0]], [[101]], [[1.5]], [Array.from({ length: 11 }, (_, index) => index + 1)]])(
+    'refuse %j',
+    async (percents) => {
+      const { queries, ids } = await sample();
+      await expect(setKeyThresholds(queries, ids.keyId, percents, sampleAuthor)).rejects.toThrow(
+        'Thresholds are at most',
+      );
+    },
+  );
+});
+
+describe('the thresholds of a balance', () => {
+  it('count from the balance after the last credit, and begin anew with a credit', async () => {
+    const { queries, ids, spend, look, reached } = await sample();
+    await setKeyThresholds(queries, ids.keyId, [], sampleAuthor);
+    await spend('5');
+    expect(await look()).toBe(1);
+    // 5 + 3 = 8: half of that is 4.
+    await addCredit(queries, 'acme', { amount: usd('3'), note: undefined }, sampleAuthor);
+    await spend('3.9');
+    expect(await look()).toBe(0);
+    await spend('0.1');
+    expect(await look()).toBe(1);
+    expect(await reached()).toEqual(['balance 50', 'balance 50']);
+  });
+
+  it('do not count a correction as spent', async () => {
+    const { queries, ids, spend, look } = await sample();
+    await setKeyThresholds(queries, ids.keyId, [], sampleAuthor);
+    await addCredit(queries, 'acme', { amount: -usd('6'), note: 'refund' }, sampleAuthor);
+    expect(await look()).toBe(0);
+    await spend('2');
+    expect(await look()).toBe(1);
+  });
+
+  it('count the credit limit as a part of what can be spent', async () => {
+    const { queries, ids, spend, look } = await sample();
+    await setKeyThresholds(queries, ids.keyId, [], sampleAuthor);
+    await setWorkspaceThresholds(queries, 'acme', [60], sampleAuthor);
+    await setWorkspaceLimits(queries, 'acme', { creditLimit: usd('10') }, sampleAuthor);
+    await spend('11');
+    expect(await look()).toBe(0);
+    await spend('1');
+    expect(await look()).toBe(1);
+  });
+});
+
+describe('a message', () => {
+  async function waiting() {
+    const { queries, location, ids, spend, look } = await sample();
+    await spend('2');
+    await look(sampleNow);
+    const state = async () => (await listAlerts(queries, ids.workspaceId, 9)).map(({ delivery }) => delivery);
+    const other = await openDatabase(location, { missing: 'refuse', user: 'operator' });
+    onTestFinished(() => other.close());
+    return { queries, other: other.queries, state };
+  }
+  const lease = { leaseMs: 60_000 };
+
+  it('is claimed by one process at a time, and again with the same id after the lease', async () => {
+    const { queries, other } = await waiting();
+    const claims = await Promise.all(
+      [queries, other, queries, other].map((each) => claimAlert(each, lease, sampleNow)),
+    );
+    const [first, ...more] = claims.filter((claim) => claim !== undefined);
+    expect([first?.tries, more]).toEqual([1, []]);
+    expect(await claimAlert(other, lease, sampleNow + 59_999)).toBeUndefined();
+    expect(await claimAlert(other, lease, sampleNow + 60_000)).toEqual({ ...first, tries: 2 });
+  });
+
+  it('is tried for a day, with growing pauses, and then given up', async () => {
+    const { queries, state } = await waiting();
+    const at: number[] = [];
+    const dueAt = async () =>
+      Number((await queries.selectFrom('alerts').select('next_try_at').executeTakeFirstOrThrow()).next_try_at);
+    for (let now = sampleNow; ; now = await dueAt()) {
+      const claim = await claimAlert(queries, lease, now);
+      if (claim === undefined) break;
+      at.push((now - sampleNow) / 1000);
+      await finishAlert(queries, { id: claim.id, tries: claim.tries, problem: 'the receiver answered 500' }, now);
+    }
+    expect(at.slice(0, 6)).toEqual([0, 5, 15, 35, 75, 155]);
+    expect(at.at(-1)).toBeGreaterThan(23 * 3600);
+    expect(at.at(-1)).toBeLessThanOrEqual(24 * 3600);
+    expect(await state()).toEqual(['failed']);
+  });
+
+  it('stays delivered when a process whose lease was over reports a failure', async () => {
+    const { queries, other, state } = await waiting();
+    const slow = await claimAlert(queries, lease, sampleNow);
+    const second = await claimAlert(other, lease, sampleNow + 60_000);
+    if (slow === undefined || second === undefined) throw new Error('nothing was claimed');
+    await finishAlert(other, { ...second, problem: undefined }, sampleNow + 61_000);
+    await finishAlert(queries, { ...slow, problem: 'no answer within 15 s' }, sampleNow + 62_000);
+    expect(await state()).toEqual(['delivered']);
+    expect(await claimAlert(queries, lease, sampleNow + dayMs)).toBeUndefined();
+  });
+});
