@@ -167,10 +167,11 @@ async function openKubeCatalog(
         ? undefined
         : { objects: newest.objects, compilation: lastCompilation },
     close: async () => {
-      cancelNotice();
       cancelConfirm();
       await pods.close();
       await follower.close();
+      // A reading that came until now has set the timer again.
+      cancelNotice();
       cancelSave?.();
       if (cancelSave !== undefined) save();
       await saving;
