@@ -25,6 +25,8 @@ export const accessTable = {
   'PATCH /api/v1/workspaces/:id': 'admins',
   'GET /api/v1/workspaces/:id/credits': 'members',
   'POST /api/v1/workspaces/:id/credits': 'admins',
+  'GET /api/v1/workspaces/:id/alerts': 'members',
+  'POST /api/v1/workspaces/:id/thresholds': 'admins',
   'GET /api/v1/workspaces/:id/keys': 'members',
   'POST /api/v1/workspaces/:id/keys': 'members',
   'GET /api/v1/keys/:id': 'signed-in',

@@ -19,6 +19,7 @@ import type { Portal } from './portal.ts';
 import { answerError, asInvalid, asPortalError, noSuchPath, PortalError } from './portal-error.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { catalogRoutes } from './routes/catalog.ts';
+import { alertRoutes } from './routes/alerts.ts';
 import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
 import { keyRoutes } from './routes/keys.ts';
@@ -106,7 +107,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     const app = typed(api);
     app.get('/api/openapi.json', { schema: { hide: true } }, describe);
     for (const routes of [
-      ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, keyRoutes, usageRoutes],
+      ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, alertRoutes, keyRoutes, usageRoutes],
       ...[requestRoutes, catalogRoutes, problemRoutes, auditRoutes],
     ]) {
       routes(app, portal);

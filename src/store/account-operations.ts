@@ -92,6 +92,7 @@ export const reads = {
   declarationsOf: declarations.declarationsOf,
   listAudit: audit.listAudit,
   listAlerts: alerts.listAlerts,
+  ownThresholds: thresholds.ownThresholds,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
 };

@@ -43,6 +43,22 @@ test('a workspace without credit says what its calls get', async () => {
   await page.context().close();
 });
 
+test('an admin sets at which percentages of the balance there is an alert', async () => {
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/balance?workspace=money-team', { expected: [400] });
+  await expect.poll(() => page.getByText('There is an alert when').innerText()).toContain('50 %, 80 %, or 95 %');
+  await page.getByRole('button', { name: 'Change thresholds' }).press('Enter');
+  const field = page.getByLabel('Percentages of the balance');
+  await field.fill('90, many');
+  await page.keyboard.press('Enter');
+  await page.getByText(/percents/).waitFor();
+  await field.fill('90, 25');
+  await tabs.expectAccessible(page);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.getByText('There is an alert when').innerText()).toContain('25 % or 90 %');
+  expectQuiet();
+  await page.context().close();
+});
+
 test('a change is found by its action, read in words, and downloaded', async () => {
   await adminApi('PATCH', `/keys/${key.id}`, { budget: { limit: '5', period: 'week' } });
   await adminApi('PATCH', `/keys/${key.id}`, { budget: null });

@@ -17,6 +17,7 @@ import { Card, Figure, Page } from '../parts/page.tsx';
 import { Empty, Loaded, Notice, Problem } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
+import { Alerts } from './alerts.tsx';
 
 /** The balance of a workspace, and its credits. */
 export function BalancePage() {
@@ -44,6 +45,7 @@ export function BalancePage() {
         </Empty>
       )}
       {workspace !== undefined && <Left key={workspace.id} of={workspace} />}
+      {workspace !== undefined && <Alerts key={`alerts ${workspace.id}`} of={workspace} />}
       {workspace !== undefined && <Credits key={`credits ${workspace.id}`} of={workspace} />}
       {workspace !== undefined && isAdding && <AddCredit of={workspace} onClose={() => setAdding(false)} />}
     </Page>

@@ -1,0 +1,126 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import type { AlertListObject, AlertObject } from '../../../src/portal/api/alerts.ts';
+import { ApiError, call } from '../data/api.ts';
+import { useSession } from '../data/session.ts';
+import type { WorkspaceChoice } from '../data/workspaces.ts';
+import { formatExactMoney, formatMoment } from '../format/format.ts';
+import { Button } from '../parts/button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { TextField, textOf } from '../parts/fields.tsx';
+import { Card } from '../parts/page.tsx';
+import { Loaded, Problem } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+
+const deliveries: Readonly<Record<AlertObject['delivery'], string>> = {
+  none: 'No webhook is set',
+  waiting: 'Webhook is being sent',
+  delivered: 'Webhook delivered',
+  failed: 'Webhook not accepted within a day',
+};
+
+const columns: readonly Column<AlertObject>[] = [
+  { title: 'When', names: true, cell: ({ at }) => <span className="nowrap">{formatMoment(at)}</span> },
+  {
+    title: 'Of',
+    cell: ({ kind, key, key_name: name }) => (kind === 'balance' ? 'Balance' : `Budget of ${name ?? key ?? ''}`),
+  },
+  { title: 'Reached', end: true, cell: ({ percent }) => `${percent} %` },
+  {
+    title: 'Used',
+    end: true,
+    cell: ({ used, limit }) => `${formatExactMoney(used)} of ${formatExactMoney(limit)}`,
+  },
+  { title: 'Webhook', cell: ({ delivery }) => deliveries[delivery] },
+];
+
+/** Thresholds of a workspace's balance, and the alerts of its balance and of the budgets of its keys. */
+export function Alerts({ of }: { readonly of: WorkspaceChoice }) {
+  const session = useSession();
+  const [isChanging, setChanging] = useState(false);
+  const alerts = useQuery({
+    queryKey: ['alerts', of.id],
+    queryFn: () => call<AlertListObject>(`/workspaces/${of.id}/alerts`),
+  });
+  return (
+    <Card title="Alerts">
+      <Loaded query={alerts}>
+        {({ thresholds, data }) => (
+          <>
+            <p className="muted">
+              {thresholds.length === 0
+                ? 'There are no alerts about the balance.'
+                : `There is an alert when ${percentsOf(thresholds)} of the balance after the last credit is used.`}
+            </p>
+            {session.role === 'admin' && (
+              <div className="actions">
+                <Button size="small" onPress={() => setChanging(true)}>
+                  Change thresholds
+                </Button>
+              </div>
+            )}
+            {data.length === 0 ? (
+              <p className="muted">No threshold was reached yet.</p>
+            ) : (
+              <Table label="Alerts" columns={columns} rows={data} rowKey={({ id }) => id} />
+            )}
+            {isChanging && <Change of={of} now={thresholds} onClose={() => setChanging(false)} />}
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+const percentsOf = (thresholds: readonly number[]): string =>
+  new Intl.ListFormat('en', { type: 'disjunction' }).format(thresholds.map((percent) => `${percent} %`));
+
+interface ChangeProps {
+  readonly of: WorkspaceChoice;
+  readonly now: readonly number[];
+  readonly onClose: () => void;
+}
+
+function Change({ of, now, onClose }: ChangeProps) {
+  const client = useQueryClient();
+  const change = useMutation({
+    mutationFn: (percents: readonly number[]) =>
+      call(`/workspaces/${of.id}/thresholds`, { method: 'POST', body: { percents } }),
+    onSuccess: async () => {
+      onClose();
+      await client.invalidateQueries({ queryKey: ['alerts', of.id] });
+    },
+  });
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const parts = textOf(new FormData(event.currentTarget), 'percents').split(',');
+    change.mutate(
+      parts
+        .map((part) => part.trim())
+        .filter(Boolean)
+        .map(Number),
+    );
+  };
+  const isField = change.error instanceof ApiError && change.error.status === 400;
+  return (
+    <Dialog title={`Thresholds of ${of.name}`} isOpen onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        <TextField
+          label="Percentages of the balance"
+          name="percents"
+          defaultValue={now.join(', ')}
+          autoFocus
+          error={isField ? change.error?.message : undefined}
+          hint="Whole percentages from 1 to 100, with commas between them. Empty for no alerts."
+        />
+        {change.error !== null && !isField && <Problem error={change.error} />}
+        <div className="actions">
+          <Button onPress={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" isDisabled={change.isPending}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,39 @@
+// @suite both-databases
+import { expect, it } from 'vitest';
+import { sampleNow } from '../../test/support/sample-database.ts';
+import { call, samplePortal } from '../../test/support/sample-portal.ts';
+import { recordReached } from '../store/accounts/alerts.ts';
+
+const acme = '/api/v1/workspaces/acme';
+
+it('a workspace has alerts at its thresholds, which an admin sets', async () => {
+  const { server, queries, workspace } = await samplePortal();
+  const set = (percents: unknown) => call(server, { method: 'POST', url: `${acme}/thresholds`, payload: { percents } });
+  expect(await set([90, 10, 10])).toMatchObject({ status: 200, body: { thresholds: [10, 90] } });
+  await queries
+    .updateTable('workspaces')
+    .set({ balance: (workspace.balance * 8n) / 10n })
+    .where('id', '=', workspace.id)
+    .execute();
+  expect(await recordReached(queries, { deliver: false }, sampleNow)).toBe(1);
+  const { body } = await call(server, { url: `${acme}/alerts` });
+  expect(body).toMatchObject({
+    thresholds: [10, 90],
+    data: [{ kind: 'balance', key: null, key_name: null, percent: 10, delivery: 'none' }],
+    next_cursor: null,
+  });
+  expect(await set([])).toMatchObject({ body: { thresholds: [] } });
+  expect(await set(null)).toMatchObject({ body: { thresholds: [50, 80, 95] } });
+});
+
+it.each([[[0]], [[101]], [[1.5]], ['50'], [Array.from({ length: 11 }, (_, index) => index + 1)]])(
+  'refuses %j as thresholds',
+  async (percents) => {
+    const { server } = await samplePortal();
+    const answer = await call(server, { method: 'POST', url: `${acme}/thresholds`, payload: { percents } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: { field: expect.stringMatching(/percents|thresholds/) } },
+    });
+  },
+);
