@@ -45,6 +45,9 @@ interface ThreadLimits {
   readonly idleMs: number;
 }
 
+/** Few operations run at a time, and their objects are small. */
+const maxYoungMb = 4;
+
 /**
  * Runs operations of a group in a thread of its own, with its own connection, because SQLite blocks its thread during an
  * operation.
@@ -58,6 +61,7 @@ export function openAccountsThread<Some extends OperationName>(
   const thread = startThread<AccountsAsk, AccountsReply>({
     script: new URL('../accounts-worker.ts', import.meta.url),
     workerData,
+    maxYoungMb,
     ...limits,
   });
   return {

@@ -41,6 +41,8 @@ export interface ThreadOptions {
   /** The thread's environment; that of the process by default. */
   readonly env?: Readonly<Record<string, string>>;
   readonly maxHeapMb?: number;
+  /** Most megabytes of the thread's young generation. Default: that of the process, which is large. */
+  readonly maxYoungMb?: number;
   /**
    * Longest silence of a thread with open questions and a processor. A pattern that never ends cannot be interrupted,
    * but its thread can be ended. If other programs have the processors, the limit is nine times as long, but at most

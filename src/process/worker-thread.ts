@@ -33,7 +33,7 @@ async function ranOf(
  * one. A thread does not keep the process alive.
  */
 export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<Ask, Reply> {
-  const { script, name, workerData, env, maxHeapMb, silenceMs, startMs = silenceMs, idleMs } = options;
+  const { script, name, workerData, env, maxHeapMb, maxYoungMb, silenceMs, startMs = silenceMs, idleMs } = options;
   const questions = new ByNumber<Question<Reply>>();
   const ending = new Set<Promise<unknown>>();
   let nextId = 0;
@@ -47,7 +47,14 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
       workerData,
       ...(name === undefined ? {} : { name }),
       ...(env === undefined ? {} : { env }),
-      ...(maxHeapMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: maxHeapMb } }),
+      ...((maxHeapMb ?? maxYoungMb) === undefined
+        ? {}
+        : {
+            resourceLimits: {
+              ...(maxHeapMb === undefined ? {} : { maxOldGenerationSizeMb: maxHeapMb }),
+              ...(maxYoungMb === undefined ? {} : { maxYoungGenerationSizeMb: maxYoungMb }),
+            },
+          }),
     });
     started.unref();
     started.on('message', (message: ThreadReply<Reply>) => {
