@@ -61,7 +61,7 @@ function nameOf({ period, objectId, percent }: Pick<Usage, 'period' | 'objectId'
   return `${period} ${objectId} ${percent}`;
 }
 
-/** What is gone of the balance that a workspace had right after its last credit, with its credit limit. */
+/** The used part of each workspace's balance. The whole is the balance right after the last credit, with the credit limit. */
 async function balances(queries: Kysely<Schema>): Promise<readonly Usage[]> {
   const rows = await queries
     .selectFrom('workspaces')
@@ -76,7 +76,7 @@ async function balances(queries: Kysely<Schema>): Promise<readonly Usage[]> {
   });
 }
 
-/** What was spent of the budgets of keys, in their current periods, and in those that have just ended. */
+/** The spent part of each key's budget, in the current period and in one that has just ended. */
 async function budgets(queries: Kysely<Schema>, now: number): Promise<readonly Usage[]> {
   const usages: Usage[] = [];
   for (const period of budgetPeriods) {
