@@ -11,6 +11,14 @@ import { reconcileApiKey } from './reconcile-api-key.ts';
 import { reconcileCredit } from './reconcile-credit.ts';
 import { reconcileWorkspace } from './reconcile-workspace.ts';
 
+/** The parts of the controller of accounts that do not depend on where the objects are. */
+export interface AccountsParts {
+  /** Namespaces whose objects declare accounts, with the gateway's own. */
+  readonly namespaces: readonly string[];
+  readonly store: DeclaredAccounts;
+  readonly keyTexts: KeyTexts;
+}
+
 /** The controller's write access to the objects of a namespace. */
 export interface AccountWriter {
   readonly status: (object: AccountObject, status: object) => Promise<void>;

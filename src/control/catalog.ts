@@ -16,7 +16,7 @@ import type { Settings } from '../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import { followCatalog } from './follow-catalog.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
-import type { AccountsParts } from './kube-accounts.ts';
+import type { AccountsParts } from './account-controller.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
 import { type CatalogFacts, observeCatalog, replicaName } from './observe-catalog.ts';
 import { observeEndpoints } from './observe-endpoints.ts';

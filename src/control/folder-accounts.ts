@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAccount } from '../catalog/compile.ts';
 import { readObject } from '../catalog/read-object.ts';
-import { secretValue } from '../catalog/secrets.ts';
+import { type Secrets, secretValue } from '../catalog/secrets.ts';
 import type { ObjectEvent } from '../core/catalog.ts';
 import { type Clock, every } from '../core/clock.ts';
 import type { AccountObject } from '../core/declared-account.ts';
@@ -13,9 +13,8 @@ import { type AccountObjects, folderNamespace, ObjectGone, openAccountObjects } 
 import { createKeyFiles } from '../manifests/key-files.ts';
 import { type Lock, tryLock } from '../process/lock.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
-import { type AccountController, startAccountController } from './account-controller.ts';
+import { type AccountController, type AccountsParts, startAccountController } from './account-controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';
-import type { AccountsParts } from './kube-accounts.ts';
 
 interface FolderAccountsOptions {
   /** The data folder. */
@@ -54,9 +53,13 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
   let leading: Leading | undefined;
   let beginning: Promise<void> | undefined;
   let closed = false;
+  /** The Secrets of the folder. */
+  let secrets: Secrets = new Map();
 
   function take(objects: AccountObjects): void {
-    const { objects: declared, problems } = latest();
+    const reading = latest();
+    const { objects: declared, problems } = reading;
+    secrets = secretsIn(reading);
     // A file that cannot be read, or a folder that is not mounted, must not revoke keys.
     objects.take(declared, { now: clock.now(), isWhole: problems.length === 0 && declared.length > 0 });
   }
@@ -71,7 +74,7 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
       ...{ clock, onError, namespace: folderNamespace, namespaces: accounts.namespaces },
       followed: { objects: objects.objects, find: objects.find, isListed: () => true },
       accounts: accounts.store,
-      secrets: withFolder(keyFiles, latest),
+      secrets: withFolder(keyFiles, () => secrets),
       keyTexts: accounts.keyTexts,
       isLeading: () => leading !== undefined,
       writerOf: () => ({
@@ -140,18 +143,20 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
   };
 }
 
+function secretsIn({ objects }: CatalogReading): Secrets {
+  const found = objects.map(readObject).flatMap((result) => (result.kind === 'Secret' ? [result.read.value] : []));
+  // Of two with one name the first counts, as in the catalog.
+  return new Map(found.toReversed().map((secret) => [secret.metadata.name, secret]));
+}
+
 /** A Secret of the manifest folder is the author's, and is taken before a file that Weir made. */
-function withFolder(files: KeySecrets, latest: () => CatalogReading): KeySecrets {
+function withFolder(files: KeySecrets, inFolder: () => Secrets): KeySecrets {
   return {
     ...files,
     read: async (object, name) => {
-      const secrets = latest().objects.flatMap((one) => {
-        const result = readObject(one);
-        return result.kind === 'Secret' && result.read.value.metadata.name === name ? [result.read.value] : [];
-      });
-      const [secret] = secrets;
-      if (secret === undefined) return files.read(object, name);
-      const found = secretValue(new Map([[name, secret]]), { name, key: 'key' });
+      const secrets = inFolder();
+      if (!secrets.has(name)) return files.read(object, name);
+      const found = secretValue(secrets, { name, key: 'key' });
       return { isOurs: false, text: found.ok ? found.value.trim() : undefined, resourceVersion: '' };
     },
   };

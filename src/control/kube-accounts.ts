@@ -1,23 +1,13 @@
 /** The accounts that objects of a cluster declare: followed in their namespaces, and written by the leader. */
 import type { KubeObject } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import type { DeclaredAccounts } from '../core/declared-account.ts';
 import { isRefusal, type KubeClient, sentenceOf } from '../kubernetes/client.ts';
 import { createEvents, type Events } from '../kubernetes/events.ts';
 import { followAccounts } from '../kubernetes/follow-accounts.ts';
 import { createKeySecrets } from '../kubernetes/key-secrets.ts';
 import { createObjectWriter } from '../kubernetes/objects.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
-import { type AccountController, startAccountController } from './account-controller.ts';
-import type { KeyTexts } from './reconcile-parts.ts';
-
-/** The parts of the controller of accounts that do not depend on the cluster. */
-export interface AccountsParts {
-  /** Namespaces whose objects declare accounts, with the gateway's own. */
-  readonly namespaces: readonly string[];
-  readonly store: DeclaredAccounts;
-  readonly keyTexts: KeyTexts;
-}
+import { type AccountController, type AccountsParts, startAccountController } from './account-controller.ts';
 
 interface KubeAccountsOptions extends AccountsParts {
   readonly client: KubeClient;

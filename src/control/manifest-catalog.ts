@@ -64,7 +64,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
       }
       return {
         changed: () => undefined,
-        // Nobody writes the status of the catalog's objects.
+        // The catalog's objects have no status in a folder.
         isLeading: () => false,
         close: async () => accounts?.close(),
       };

@@ -8,7 +8,8 @@ import type { CancelTimer, Clock } from '../core/clock.ts';
 import type { ObservedCatalog } from '../core/observed-catalog.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
 import { type CompiledObjects, startController } from './controller.ts';
-import { type AccountsParts, openKubeAccounts } from './kube-accounts.ts';
+import type { AccountsParts } from './account-controller.ts';
+import { openKubeAccounts } from './kube-accounts.ts';
 
 /** The facts that a replica reports about itself. */
 export interface ReplicaParts {

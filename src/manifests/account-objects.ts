@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import type { CatalogObject } from '../core/catalog.ts';
 import { accountKinds, type AccountObject } from '../core/declared-account.ts';
 import { isObject } from '../core/json.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** The namespace of all objects of a manifest folder. */
 export const folderNamespace = 'manifests';
@@ -58,13 +59,7 @@ async function write(file: string, objects: readonly AccountObject[]): Promise<v
       ...{ kind, name, uid, generation, finalizers, annotations, deletedAt, status, value },
     }),
   );
-  const draft = `${file}.draft`;
-  {
-    await using handle = await open(draft, 'w', 0o600);
-    await handle.writeFile(JSON.stringify({ version: 1, objects: kept }));
-    await handle.sync();
-  }
-  await rename(draft, file);
+  await replaceFile(file, JSON.stringify({ version: 1, objects: kept }), 0o600);
 }
 
 /** Opens the objects that the file has. `onError`: a reading could not be written to the file. */

@@ -1,6 +1,7 @@
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import type { Announcement } from '../core/catalog.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** Keeps the announced retirements of a manifest folder's models over a restart. */
 interface AnnouncementsFile {
@@ -32,16 +33,7 @@ export function createAnnouncementsFile(file: string): AnnouncementsFile {
         announcedAt,
         announcedFor,
       }));
-      // Several services of one data folder may write at the same moment.
-      const draft = `${file}.draft-${process.pid}`;
-      const handle = await open(draft, 'w');
-      try {
-        await handle.writeFile(JSON.stringify({ version: 1, models }));
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(draft, file);
+      await replaceFile(file, JSON.stringify({ version: 1, models }));
     },
   };
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeySecret, KeySecrets } from '../core/key-secrets.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** The Secrets that Weir makes for the ApiKeys of a manifest folder: a folder each, with the file `key`, as a Secret is mounted. */
 export interface KeyFiles extends KeySecrets {
@@ -61,13 +62,4 @@ async function readText(file: string): Promise<string | undefined> {
   }
 }
 
-/** A reader finds the text before or the whole new one. */
-async function put(file: string, text: string): Promise<void> {
-  const draft = `${file}.draft`;
-  {
-    await using handle = await open(draft, 'w', 0o600);
-    await handle.writeFile(`${text}\n`);
-    await handle.sync();
-  }
-  await rename(draft, file);
-}
+const put = (file: string, text: string): Promise<void> => replaceFile(file, `${text}\n`, 0o600);

@@ -2,12 +2,27 @@ import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
+import { z } from 'zod';
 
 export const contentTypes = { json: 'application/json; charset=utf-8', csv: 'text/csv; charset=utf-8' } as const;
 
 /** Whether the caller wants CSV: the greater weight of `Accept` decides, of equal ones the first. JSON in all other cases. */
 export function wantsCsv(request: FastifyRequest): boolean {
   return new Negotiator(request).mediaType([contentTypes.json, contentTypes.csv]) === contentTypes.csv;
+}
+
+/** The answer of a route that has both types, for its schema. */
+export function jsonOrCsv<Schema extends z.ZodType>(
+  json: Schema,
+  { description, csv }: { readonly description: string; readonly csv: string },
+) {
+  return {
+    description,
+    content: {
+      'application/json': { schema: json },
+      'text/csv': { schema: z.string().meta({ description: csv }) },
+    },
+  };
 }
 
 type Cell = string | number | boolean | null | undefined;

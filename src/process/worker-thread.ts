@@ -47,14 +47,10 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
       workerData,
       ...(name === undefined ? {} : { name }),
       ...(env === undefined ? {} : { env }),
-      ...((maxHeapMb ?? maxYoungMb) === undefined
-        ? {}
-        : {
-            resourceLimits: {
-              ...(maxHeapMb === undefined ? {} : { maxOldGenerationSizeMb: maxHeapMb }),
-              ...(maxYoungMb === undefined ? {} : { maxYoungGenerationSizeMb: maxYoungMb }),
-            },
-          }),
+      resourceLimits: {
+        ...(maxHeapMb !== undefined && { maxOldGenerationSizeMb: maxHeapMb }),
+        ...(maxYoungMb !== undefined && { maxYoungGenerationSizeMb: maxYoungMb }),
+      },
     });
     started.unref();
     started.on('message', (message: ThreadReply<Reply>) => {

@@ -1,6 +1,6 @@
 // Changes of accounts in words, from the fields that the audit trail has.
 import type { AuditEntryObject } from '../../../src/portal/api/audit.ts';
-import { formatCount, formatExactMoney, formatMoment } from './format.ts';
+import { formatCount, formatExactMoney, formatMoment, formatPeriod } from './format.ts';
 
 const labels: Readonly<Record<string, string>> = {
   max_in_flight: 'requests at once',
@@ -37,5 +37,5 @@ function textOf(name: string, value: unknown): string {
 
 function budgetText(budget: object): string {
   const { limit, period } = { limit: '0', period: 'total', ...budget };
-  return `${formatExactMoney(limit)} ${period === 'total' ? 'in all' : `a ${period}`}`;
+  return `${formatExactMoney(limit)} ${formatPeriod(period)}`;
 }

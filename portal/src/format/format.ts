@@ -1,4 +1,5 @@
 // Numbers, money and moments in the language and the time zone of the reader.
+import type { KeyObject } from '../../../src/portal/api/keys.ts';
 
 const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
 const rounded = new Intl.NumberFormat(undefined, {
@@ -55,9 +56,19 @@ export function formatMoney(usd: Usd): string {
   return size !== 0 && size < 0.01 ? smallMoney.format(exact(usd)) : money.format(exact(usd));
 }
 
-/** An amount that somebody may spend, never more than it is. */
+/** An amount that is left to spend, rounded down to the cent. */
 export function formatAvailable(usd: string): string {
   return rounded.format(exact(usd));
+}
+
+const periods = {
+  ...{ day: 'a day', week: 'a week', month: 'a month', total: 'in all' },
+} as const satisfies Readonly<Record<NonNullable<KeyObject['budget']>['period'], string>>;
+const periodTexts: ReadonlyMap<string, string> = new Map(Object.entries(periods));
+
+/** The period of a budget, such as `a week`. */
+export function formatPeriod(period: string): string {
+  return periodTexts.get(period) ?? period;
 }
 
 /** An amount with all its decimals. */

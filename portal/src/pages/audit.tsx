@@ -6,7 +6,6 @@ import { useList } from '../data/load-more.ts';
 import { useAskedWorkspace } from '../data/workspaces.ts';
 import { changeTexts } from '../format/change.ts';
 import { formatPreciseMoment } from '../format/format.ts';
-import { isoOfLocal, localMinute } from '../format/local-minute.ts';
 import { CommittedField } from '../parts/committed-field.tsx';
 import { Download } from '../parts/download.tsx';
 import { Select } from '../parts/fields.tsx';
@@ -14,6 +13,7 @@ import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { TimeFields } from '../parts/time-fields.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 
 const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = {
@@ -77,7 +77,7 @@ function Narrowed({ by, to }: { readonly by: 'actor' | 'object'; readonly to: st
 
 /** What the list is narrowed to. The address has the selection. */
 function AuditFilters() {
-  const [{ actor, action, object, from, to }, change] = useAddress();
+  const [{ actor, action, object }, change] = useAddress();
   return (
     <div className="filters">
       <WorkspaceSelect all />
@@ -102,18 +102,7 @@ function AuditFilters() {
         value={object ?? ''}
         onCommit={(text) => change({ object: text })}
       />
-      <CommittedField
-        label="From"
-        type="datetime-local"
-        value={localMinute(from ?? null)}
-        onCommit={(local) => change({ from: local === '' ? undefined : isoOfLocal(local) })}
-      />
-      <CommittedField
-        label="To"
-        type="datetime-local"
-        value={localMinute(to ?? null)}
-        onCommit={(local) => change({ to: local === '' ? undefined : isoOfLocal(local) })}
-      />
+      <TimeFields />
     </div>
   );
 }

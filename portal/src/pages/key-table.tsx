@@ -3,6 +3,7 @@ import {
   formatAgo,
   formatCount,
   formatMoney,
+  formatPeriod,
   formatPreciseMoment,
   formatUntil,
   formatZonedMoment,
@@ -16,8 +17,6 @@ import { type Column, Table } from '../parts/table.tsx';
 
 /** Actions on a key of the table. */
 export type KeyAction = 'edit' | 'rotate' | 'suspend' | 'resume' | 'revoke';
-
-const periods = { day: 'a day', week: 'a week', month: 'a month', total: 'in all' } as const;
 
 /** The shown state of a key. An expired key is not active. */
 function stateOf({ status, expires_at }: KeyObject): { readonly word: string; readonly tone: Tone } {
@@ -33,7 +32,7 @@ export function BudgetBar({ of }: { readonly of: Pick<KeyObject, 'budget' | 'spe
   return (
     <Bar
       share={limit === 0 ? 1 : Number(of.spent) / limit}
-      label={`${formatMoney(of.spent)} of ${formatMoney(of.budget.limit)} ${periods[of.budget.period]}`}
+      label={`${formatMoney(of.spent)} of ${formatMoney(of.budget.limit)} ${formatPeriod(of.budget.period)}`}
     />
   );
 }

@@ -5,15 +5,15 @@ import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
 import { useList } from '../data/load-more.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
-import { isoOfLocal, localMinute } from '../format/local-minute.ts';
 import { CommittedField } from '../parts/committed-field.tsx';
 import { Select } from '../parts/fields.tsx';
+import { TimeFields } from '../parts/time-fields.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { outcomes } from './outcomes.ts';
 
 /** What the list of requests is narrowed to. The address has the selection. */
 export function RequestFilters() {
-  const [{ workspace, key, model, outcome, search, from, to }, change] = useAddress();
+  const [{ workspace, key, model, outcome, search }, change] = useAddress();
   const choices = useWorkspaceChoices();
   const chosen = choices?.find(({ id, name }) => id === workspace || name === workspace) ?? onlyOne(choices);
   const models = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
@@ -56,18 +56,7 @@ export function RequestFilters() {
           ...Object.entries(outcomes).map(([value, { word }]) => ({ value, label: word })),
         ]}
       />
-      <CommittedField
-        label="From"
-        type="datetime-local"
-        value={localMinute(from ?? null)}
-        onCommit={(local) => change({ from: local === '' ? undefined : isoOfLocal(local) })}
-      />
-      <CommittedField
-        label="To"
-        type="datetime-local"
-        value={localMinute(to ?? null)}
-        onCommit={(local) => change({ to: local === '' ? undefined : isoOfLocal(local) })}
-      />
+      <TimeFields />
     </div>
   );
 }

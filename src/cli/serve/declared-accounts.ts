@@ -1,4 +1,4 @@
-import type { AccountsParts } from '../../control/kube-accounts.ts';
+import type { AccountsParts } from '../../control/account-controller.ts';
 import { folderNamespace } from '../../manifests/account-objects.ts';
 import type { Settings } from '../../settings.ts';
 import { hashKey, keptPrefix, looksLikeKey, newKey } from '../../store/accounts/key-text.ts';

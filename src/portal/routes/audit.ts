@@ -1,10 +1,9 @@
-import { z } from 'zod';
 import { type AuditEntry, type AuditFilter, cutPage } from '../../core/administration.ts';
 import { shownAuditEntry } from '../../core/shown.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/audit.ts';
 import { callerOf } from '../authenticate.ts';
-import { type CsvRow, sendCsv, wantsCsv } from '../csv.ts';
+import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 import { workspaceAsked } from '../visible.ts';
@@ -20,13 +19,7 @@ export function auditRoutes(app: App, { store }: Portal): void {
         description: 'CSV has all changes of the filters.',
         querystring: api.auditQuery,
         response: {
-          200: {
-            description: 'The changes.',
-            content: {
-              'application/json': { schema: api.auditPage },
-              'text/csv': { schema: z.string().meta({ description: 'All changes; before and after as JSON.' }) },
-            },
-          },
+          200: jsonOrCsv(api.auditPage, { description: 'The changes.', csv: 'All changes; before and after as JSON.' }),
           ...errors,
         },
       },

@@ -7,7 +7,7 @@ import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/requests.ts';
 import { callerOf } from '../authenticate.ts';
 import { type Caller, maySee } from '../callers.ts';
-import { type CsvRow, sendCsv, wantsCsv } from '../csv.ts';
+import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 import type { App } from '../app.ts';
@@ -61,13 +61,10 @@ export function requestRoutes(app: App, portal: Portal): void {
         description: 'CSV has all requests of the filters. Refused requests are those that the services remember.',
         querystring: api.requestsQuery,
         response: {
-          200: {
+          200: jsonOrCsv(api.requestPage, {
             description: 'The requests.',
-            content: {
-              'application/json': { schema: api.requestPage },
-              'text/csv': { schema: z.string().meta({ description: 'All requests, with the fields of JSON.' }) },
-            },
-          },
+            csv: 'All requests, with the fields of JSON.',
+          }),
           ...errors,
         },
       },

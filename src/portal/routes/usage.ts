@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { KeyLabel, LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownUsage } from '../../core/shown.ts';
@@ -6,7 +6,7 @@ import { errors } from '../answers.ts';
 import * as api from '../api/usage.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
-import { contentTypes, csvText, wantsCsv } from '../csv.ts';
+import { contentTypes, csvText, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 import type { App } from '../app.ts';
@@ -26,13 +26,7 @@ export function usageRoutes(app: App, portal: Portal): void {
           '`Accept` selects the type: the greater weight, of equal ones the first. JSON for `*/*`, for other types, and without the header.',
         querystring: api.usageQuery,
         response: {
-          200: {
-            description: 'The usage.',
-            content: {
-              'application/json': { schema: api.usageReport },
-              'text/csv': { schema: z.string().meta({ description: 'All lines, with the fields of JSON.' }) },
-            },
-          },
+          200: jsonOrCsv(api.usageReport, { description: 'The usage.', csv: 'All lines, with the fields of JSON.' }),
           ...errors,
         },
       },
