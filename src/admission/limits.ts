@@ -1,4 +1,5 @@
 import type { Credential } from '../core/account.ts';
+import { tagsIn, tagText } from '../core/tags.ts';
 import type { Headers } from '../core/headers.ts';
 import { Failure } from '../core/failure.ts';
 import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
@@ -56,30 +57,33 @@ function refusal(by: LimitName, rate: RateStatus, funds: Funds): Failure {
       );
     case 'balance':
     case 'budget':
+    case 'tag-budget':
       return refusalOfMoney(by, funds);
   }
 }
 
-const shortages: Readonly<Record<Shortage, { readonly usedUp: string; readonly reserved: string }>> = {
-  balance: {
-    usedUp: 'Credit balance is too low: the balance of this workspace is used up. Top it up to go on.',
-    reserved:
-      'The requests under way are expected to use up the balance of this workspace. Top it up, or wait until some have ended.',
-  },
-  budget: {
-    usedUp: 'Quota exceeded: the budget of this key is used up for its current period.',
-    reserved:
-      'The requests under way are expected to use up the budget of this key. Raise it, or wait until some have ended.',
-  },
-};
-
 /** The refusal says whether the money is spent, or only reserved by other requests, so that waiting can help. */
 function refusalOfMoney(by: Shortage, funds: Funds): Failure {
-  const isLeft = (funds[by] ?? 0n) > 0n;
-  return new Failure('insufficient_funds', isLeft ? shortages[by].reserved : shortages[by].usedUp, { limit: by });
+  const message = by === 'balance' ? balanceMessage(funds) : budgetMessage(by, funds);
+  return new Failure('insufficient_funds', message, { limit: by });
 }
 
-function askOf(credential: Credential): LimitsAsk {
+function balanceMessage({ balance }: Funds): string {
+  return balance > 0n
+    ? 'The requests under way are expected to use up the balance of this workspace. Top it up, or wait until some have ended.'
+    : 'Credit balance is too low: the balance of this workspace is used up. Top it up to go on.';
+}
+
+function budgetMessage(by: Exclude<Shortage, 'balance'>, { budget = 0n, tags = [] }: Funds): string {
+  const usedUp = by === 'budget' ? budget <= 0n : tags.some(({ left }) => left <= 0n);
+  const those = usedUp ? tags.filter(({ left }) => left <= 0n) : tags;
+  const name = by === 'budget' ? 'this key' : `the tag ${those.map(({ tag }) => tag).join(' or ')}`;
+  return usedUp
+    ? `Quota exceeded: the budget of ${name} is used up for its current period.`
+    : `The requests under way are expected to use up the budget of ${name}. Raise it, or wait until some have ended.`;
+}
+
+function askOf(credential: Credential, tags: string | undefined): LimitsAsk {
   const { key, workspace } = credential;
   return {
     keyId: key.id,
@@ -87,21 +91,25 @@ function askOf(credential: Credential): LimitsAsk {
     rate: key.rate,
     burst: key.burst,
     maxInFlight: workspace.maxInFlight,
-    funds: fundsOf(credential),
+    funds: fundsOf(credential, tags),
   };
 }
 
 /**
- * Admits a request, by its headers alone, if rate, concurrency, balance and budget allow it. Returns the request with a slot;
+ * Admits a request, by its headers alone, if rate, concurrency, balance and budgets allow it. `tags` is the result of `readTags`. Returns the request with a slot;
  * throws `rate_limited` or `insufficient_funds` and takes no slot.
  */
-export async function admit({ credential, latest }: Authenticated, limits: Limits): Promise<Admitted> {
-  const asked = limits.admit(askOf(credential));
+export async function admit(
+  { credential, latest }: Authenticated,
+  limits: Limits,
+  tags?: string | undefined,
+): Promise<Admitted> {
+  const asked = limits.admit(askOf(credential, tags));
   // An answer from memory need not wait for the next turn of the event loop.
   const result = asked instanceof Promise ? await asked : asked;
-  if (result.kind === 'refused') throw refusal(result.by, result.rate, fundsOf(credential));
+  if (result.kind === 'refused') throw refusal(result.by, result.rate, fundsOf(credential, tags));
   const { rate, slot } = result;
-  const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known);
+  const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known, tags);
   const left: FindFunds = () => {
     const known = latest();
     return known instanceof Promise ? known.then(fundsNow, () => undefined) : fundsNow(known);
@@ -109,7 +117,7 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
   return {
     headers: rateHeaders(rate),
     reserve: async (cost) => {
-      const funds = (await left()) ?? fundsOf(credential);
+      const funds = (await left()) ?? fundsOf(credential, tags);
       const short = await slot.reserve(cost, funds);
       if (short !== undefined) throw refusalOfMoney(short, funds);
     },
@@ -118,7 +126,19 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
   };
 }
 
-/** The amounts that a key may still spend: its workspace's balance and credit limit, and the rest of its budget in the current period. */
-export function fundsOf({ key, workspace: { balance, creditLimit = 0n }, spent }: Credential): Funds {
-  return { balance: balance + creditLimit, budget: key.budget && key.budget.limit - spent };
+/**
+ * The amounts that a request may still spend: its workspace's balance and credit limit, and the rest of the budgets of its key and
+ * of its tags in their current periods.
+ */
+export function fundsOf(
+  { key, workspace: { balance, creditLimit = 0n }, spent, tagBudgets }: Credential,
+  tags?: string | undefined,
+): Funds {
+  const funds = { balance: balance + creditLimit, budget: key.budget && key.budget.limit - spent };
+  if (tagBudgets === undefined || tags === undefined) return funds;
+  const own = new Set(tagsIn(tags).map(tagText));
+  const budgeted = tagBudgets.filter(({ tag }) => own.has(tag));
+  return budgeted.length === 0
+    ? funds
+    : { ...funds, tags: budgeted.map(({ tag, limit, spent: used }) => ({ tag, left: limit - used })) };
 }

@@ -37,6 +37,16 @@ export interface Key {
   readonly models?: ModelPatterns | undefined;
 }
 
+/** A budget of a tag: what may be spent in a period on the requests of a workspace that have it. */
+export interface TagBudget {
+  /** `team=search` */
+  readonly tag: string;
+  readonly limit: Money;
+  readonly period: BudgetPeriod;
+  /** Settled in the current period. Like `Credential.spent`, it may lack the last second of other replicas. */
+  readonly spent: Money;
+}
+
 /** The facts that the store has about a presented key. */
 export interface Credential {
   readonly key: Key;
@@ -47,6 +57,8 @@ export interface Credential {
    * be up to a second late. 0 when a period begins, and for a key without a budget.
    */
   readonly spent: Money;
+  /** The budgets of the workspace's tags. Absent: none. */
+  readonly tagBudgets?: readonly TagBudget[] | undefined;
 }
 
 /** When the output of an answer was delivered, for measuring. Times are milliseconds since the request, not rounded. */

@@ -29,7 +29,7 @@ export interface Authorship {
 }
 
 const ofBoth = ['create', 'suspend', 'resume', 'limits', 'thresholds', 'threshold-reached'] as const;
-const ofWorkspaces = [...ofBoth, 'credit', 'labels', 'erase-name'] as const;
+const ofWorkspaces = [...ofBoth, 'credit', 'labels', 'erase-name', 'tag-budget'] as const;
 const ofKeys = [...ofBoth, 'revoke', 'budget', 'update', 'rotate'] as const;
 
 export const auditActions = [
@@ -138,6 +138,14 @@ export interface CreditRecord {
 
 export type Budget = NonNullable<Key['budget']>;
 
+/** The budget of a tag in a workspace, and what was spent of it in its current period. */
+export interface TagBudgetRecord {
+  /** `team=search` */
+  readonly tag: string;
+  readonly budget: Budget;
+  readonly spent: Money;
+}
+
 /** A key as an operator sees it, without its text, which is not stored. */
 export interface KeyRecord extends Key {
   readonly workspaceName: string;
@@ -202,6 +210,8 @@ export interface LedgerFilter {
   readonly keyId?: string | undefined;
   readonly modelId?: string | undefined;
   readonly outcome?: OutcomeKind | undefined;
+  /** The name of the tag by whose values a report groups. Given with the dimension `tag` alone. */
+  readonly tagName?: string | undefined;
   /** Only single requests can be selected by it: rollups do not have it, and the ledger has no index of it. */
   readonly correlationId?: string | undefined;
   /** Started at or after this moment, milliseconds since the Unix epoch. */
@@ -216,7 +226,7 @@ export class DatabaseAway extends Error {
 }
 
 /** The dimensions by which usage can be grouped. */
-export const usageDimensions = ['hour', 'day', 'week', 'model', 'key', 'workspace', 'surface'] as const;
+export const usageDimensions = ['hour', 'day', 'week', 'model', 'key', 'workspace', 'surface', 'tag'] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
 
 /**
@@ -230,6 +240,8 @@ export interface UsageLine {
   readonly key: string | undefined;
   readonly model: string | undefined;
   readonly surface: Surface | undefined;
+  /** A value of the tag. Empty: the requests without the tag. */
+  readonly tag: string | undefined;
   /** UTC day, `2026-07-01`. */
   readonly day: string | undefined;
   /** The Monday with which a week begins, a UTC day. */

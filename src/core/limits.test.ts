@@ -5,7 +5,20 @@ const ask: LimitsAsk = {
   ...{ keyId: 'key-1', workspaceId: 'ws-1', rate: 10, burst: 2, maxInFlight: 4 },
   funds: { balance: 100n, budget: 50n },
 };
-const idle: UnderWay = { fullInMs: 0, inFlight: 0, reserved: 0n, keyReserved: 0n };
+const idle: UnderWay = { fullInMs: 0, inFlight: 0, reserved: 0n, budgetReserved: () => 0n };
+const budgetReserved = (id: string, reserved: bigint) => ({
+  budgetReserved: (asked: string) => (asked === id ? reserved : 0n),
+});
+const tagged = {
+  funds: {
+    balance: 100n,
+    budget: 50n,
+    tags: [
+      { tag: 'app=x', left: 90n },
+      { tag: 'team=y', left: 10n },
+    ],
+  },
+};
 const unlimited = { balance: 100n };
 
 it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refusedBy>]>([
@@ -21,10 +34,13 @@ it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refuse
   ['no balance', { funds: { balance: 0n } }, {}, 'balance'],
   ['a balance below nothing', { funds: { balance: -1n } }, {}, 'balance'],
   ['the last unit of a balance', { funds: { balance: 1n } }, {}, undefined],
-  ['a budget that is not used up yet', {}, { keyReserved: 49n }, undefined],
-  ['a budget that those under way use up', {}, { keyReserved: 50n }, 'budget'],
+  ['a budget that is not used up yet', {}, budgetReserved('key:key-1', 49n), undefined],
+  ['a budget that those under way use up', {}, budgetReserved('key:key-1', 50n), 'budget'],
   ['a budget that is overspent', { funds: { balance: 100n, budget: -1n } }, {}, 'budget'],
-  ['no budget at all', { funds: unlimited }, { keyReserved: 99n }, undefined],
+  ['no budget at all', { funds: unlimited }, budgetReserved('key:key-1', 99n), undefined],
+  ['budgets of tags that are not used up yet', tagged, budgetReserved('tag:ws-1:team=y', 9n), undefined],
+  ['a budget of a tag that those under way use up', tagged, budgetReserved('tag:ws-1:team=y', 10n), 'tag-budget'],
+  ['the tag of another workspace that is used up', tagged, budgetReserved('tag:ws-2:team=y', 99n), undefined],
   ['neither token nor place', {}, { fullInMs: 200, inFlight: 4 }, 'rate'],
   ['neither place nor money', { funds: { balance: 0n } }, { inFlight: 4 }, 'concurrency'],
   ['neither balance nor budget', { funds: { balance: 0n, budget: 0n } }, {}, 'balance'],

@@ -6,6 +6,36 @@ export interface Funds {
   readonly balance: Money;
   /** The amount that is left of the key's budget in its period. Undefined: the key has no budget. */
   readonly budget?: Money | undefined;
+  /** The same of those of the request's tags that have a budget. Absent: none has. */
+  readonly tags?: readonly TagFunds[] | undefined;
+}
+
+export interface TagFunds {
+  /** `team=search` */
+  readonly tag: string;
+  readonly left: Money;
+}
+
+/** A budget that a request counts against, as the limits know it. */
+export interface BudgetFunds {
+  /** `key:ID` or `tag:WORKSPACE:team=search`, unique. */
+  readonly id: string;
+  readonly shortage: Exclude<Shortage, 'balance'>;
+  /** Undefined: the key has no budget at present. */
+  readonly left: Money | undefined;
+}
+
+/** The budgets of a request: the key's, then those of its tags. */
+export function budgetsOf(
+  { keyId, workspaceId }: Pick<LimitsAsk, 'keyId' | 'workspaceId'>,
+  funds: Funds,
+): readonly BudgetFunds[] {
+  const ofKey = { id: `key:${keyId}`, shortage: 'budget', left: funds.budget } as const;
+  if (funds.tags === undefined) return [ofKey];
+  const ofTags = funds.tags.map(
+    ({ tag, left }) => ({ id: `tag:${workspaceId}:${tag}`, shortage: 'tag-budget', left }) as const,
+  );
+  return [ofKey, ...ofTags];
 }
 
 /** The limits that one request is checked against. */
@@ -27,12 +57,12 @@ export interface UnderWay {
   /** Requests of the workspace in progress, and the amount reserved for them: their expected cost. */
   readonly inFlight: number;
   readonly reserved: Money;
-  /** The amount reserved for the key's requests under way. */
-  readonly keyReserved: Money;
+  /** The amount reserved for the requests under way of a budget, by its id. */
+  readonly budgetReserved: (id: string) => Money;
 }
 
-/** Which fund is exhausted. */
-export const shortages = ['balance', 'budget'] as const;
+/** Which fund is exhausted. `budget`: that of the key. */
+export const shortages = ['balance', 'budget', 'tag-budget'] as const;
 export type Shortage = (typeof shortages)[number];
 
 export const limitNames = ['rate', 'concurrency', ...shortages] as const;
@@ -42,20 +72,21 @@ export type LimitName = (typeof limitNames)[number];
 export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
   if (!hasToken(load.fullInMs, ask)) return 'rate';
   if (load.inFlight >= ask.maxInFlight) return 'concurrency';
-  return shortOf(ask.funds, load);
+  return shortOf(ask, ask.funds, load);
 }
 
 /**
- * The fund that the reservations exhaust; undefined when both funds have something left. The remaining amount need not
+ * The fund that the reservations exhaust; undefined when all funds have something left. The remaining amount need not
  * be enough for one more request. So an account can be overspent by its last answer, and by the amounts by which other
  * answers exceed their expected cost.
  */
 export function shortOf(
-  { balance, budget }: Funds,
-  { reserved, keyReserved }: Pick<UnderWay, 'reserved' | 'keyReserved'>,
+  ask: Pick<LimitsAsk, 'keyId' | 'workspaceId'>,
+  funds: Funds,
+  { reserved, budgetReserved }: Pick<UnderWay, 'reserved' | 'budgetReserved'>,
 ): Shortage | undefined {
-  if (balance <= reserved) return 'balance';
-  return budget !== undefined && budget <= keyReserved ? 'budget' : undefined;
+  if (funds.balance <= reserved) return 'balance';
+  return budgetsOf(ask, funds).find(({ id, left }) => left !== undefined && left <= budgetReserved(id))?.shortage;
 }
 
 /** The place of an admitted request among those under way, with its reservation. */

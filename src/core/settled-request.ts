@@ -120,6 +120,15 @@ const table = {
   startedAt: { name: 'started_at', kind: 'moment', stored: 'packed' },
   firstTokenMs: { name: 'first_token_ms', kind: 'count', optional: true, stored: { column: 'integer' } },
   durationMs: { name: 'duration_ms', kind: 'count', stored: { column: 'integer' } },
+  /** The tags of the request, as `readTags` of `tags.ts` returns them. */
+  tags: {
+    name: 'tags',
+    kind: 'text',
+    optional: true,
+    stored: 'packed',
+    about: 'The tags of the request (`x-weir-tags`), with commas.',
+    example: 'app=crawler,team=search',
+  },
 } as const satisfies Readonly<Record<string, FieldSpec>> & Readonly<Record<`usage.${keyof Usage}`, FieldSpec>>;
 
 export type SettledTable = typeof table;

@@ -1,5 +1,5 @@
 import type { Workspace } from './account.ts';
-import type { AuditEntry, CreditRecord, KeyRecord, UsageLine } from './administration.ts';
+import type { AuditEntry, Budget, CreditRecord, KeyRecord, TagBudgetRecord, UsageLine } from './administration.ts';
 import type { Declaration } from './declared-account.ts';
 import { formatUsd } from './money.ts';
 
@@ -21,6 +21,14 @@ export function shownCredit({ id, amount, note, createdAt }: CreditRecord) {
   return { id, amount: formatUsd(amount), note: note ?? null, created_at: isoOf(createdAt) };
 }
 
+export function shownBudget({ limit, period }: Budget) {
+  return { limit: formatUsd(limit), period };
+}
+
+export function shownTagBudget({ tag, budget, spent }: TagBudgetRecord) {
+  return { tag, budget: shownBudget(budget), spent: formatUsd(spent) };
+}
+
 /** The settings of a key, in the form that the audit trail also has. */
 export function shownKeySettings({
   name,
@@ -34,7 +42,7 @@ export function shownKeySettings({
   return {
     name: name ?? null,
     status,
-    budget: budget ? { limit: formatUsd(budget.limit), period: budget.period } : null,
+    budget: budget ? shownBudget(budget) : null,
     rate,
     burst,
     expires_at: isoOrNull(expiresAt),
@@ -69,9 +77,9 @@ export function shownAuditEntry({ id, at, actor, action, objectId, workspaceName
 
 /** Dimensions that were not requested are undefined, so that JSON leaves them out. */
 export function shownUsage(line: UsageLine) {
-  const { workspace, key, model, surface, week, day, hour } = line;
+  const { workspace, key, model, surface, tag, week, day, hour } = line;
   return {
-    ...{ workspace, key, model, surface, week, day, hour },
+    ...{ workspace, key, model, surface, tag, week, day, hour },
     requests: line.requests,
     prompt_tokens: line.promptTokens,
     completion_tokens: line.completionTokens,

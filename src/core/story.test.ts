@@ -39,7 +39,9 @@ describe('a story', () => {
       '.attempts[].fault.envoy_flags',
       '.searches[].provider',
       '.bill.cost',
-      ...['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'cost'].map((name) => `.settled.${name}`),
+      ...['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'cost', 'tags'].map(
+        (name) => `.settled.${name}`,
+      ),
     ]);
   });
 

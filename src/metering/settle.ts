@@ -19,6 +19,8 @@ interface SettlementOptions {
   readonly surface: Surface;
   readonly correlationId: string;
   readonly credential: Credential;
+  /** The result of `readTags`. */
+  readonly tags?: string | undefined;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
   /** The counters of the model's own tokenizer, for counts that no engine reports. Undefined: the model has no tokenizer. */
@@ -79,7 +81,7 @@ export function createSettlement(
   options: SettlementOptions,
   { store, clock, answerLengths }: SettlementServices,
 ): Settlement {
-  const { requestId, surface, correlationId, credential, prepared, plan, startedAt, begun } = options;
+  const { requestId, surface, correlationId, credential, tags, prepared, plan, startedAt, begun } = options;
   const { searchPrice, counters, accrue } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
   const meter = createMeter(estimatePrompt(prepared.shape, plan.model), counters);
@@ -127,6 +129,7 @@ export function createSettlement(
         routes: attempts === 0 ? undefined : routes,
         firstTokenMs,
         durationMs: Math.round(clock.elapsed() - begun),
+        tags,
         output,
         refusedFor,
       };

@@ -158,6 +158,7 @@ export function refusedRequest(failure: RecentFailure, { reason, keys, nameOf }:
     key_name: (keyId === undefined ? undefined : keys.get(keyId)) ?? null,
     model: failure.modelId ?? null,
     route: null,
+    tags: null,
     surface: failure.surface,
     stream: failure.isStream,
     outcome: failure.outcome,

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import {
   type AdmitResult,
+  budgetsOf,
   type FindFunds,
   type Funds,
   type Limits,
@@ -27,7 +28,8 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
     admit: (ask) => {
       const fullInMs = buckets.fullInMs(ask.keyId, ask);
       const { inFlight, reserved } = tallies.ofWorkspace(ask.workspaceId);
-      const by = refusedBy(ask, { fullInMs, inFlight, reserved, keyReserved: tallies.ofKey(ask.keyId).reserved });
+      const budgetReserved = (id: string): Money => tallies.ofBudget(id).reserved;
+      const by = refusedBy(ask, { fullInMs, inFlight, reserved, budgetReserved });
       if (by !== undefined) return { kind: 'refused', by, rate: rateStatus(fullInMs, ask) };
       const rate = rateStatus(buckets.take(ask.keyId, ask), ask);
       return { kind: 'admitted', rate, slot: tallies.open(ask) };
@@ -37,7 +39,7 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
   };
 }
 
-/** Requests of a workspace or of a key in progress in this process, and the amount reserved for them. */
+/** Requests of a workspace or of a budget in progress in this process, and the amount reserved for them. */
 interface Tally {
   readonly inFlight: number;
   readonly reserved: Money;
@@ -48,11 +50,12 @@ export type TallyChange = 'released' | 'adjusted';
 
 export interface Tallies {
   readonly ofWorkspace: (id: string) => Tally;
-  readonly ofKey: (id: string) => Tally;
+  /** By the id of `budgetsOf`. A key has a tally also without a budget, because it may get one meanwhile. */
+  readonly ofBudget: (id: string) => Tally;
   /** Workspaces with requests under way. */
   readonly workspaces: () => Iterable<string>;
-  /** Keys with requests under way. */
-  readonly keys: () => Iterable<string>;
+  /** Ids of budgets, and of keys without one, with requests under way. */
+  readonly budgets: () => Iterable<string>;
   /** The amounts reserved for requests in progress, by workspace. Workspaces without a reservation are left out. */
   readonly reserved: () => ReadonlyMap<string, Money>;
   /** Begins a request. */
@@ -67,12 +70,12 @@ export interface LocalSlot extends Slot {
 
 const nothing: Tally = { inFlight: 0, reserved: 0n };
 
-/** Counts the requests under way. Keys and workspaces without any are forgotten. */
+/** Counts the requests under way. Workspaces and budgets without any are forgotten. */
 export function createTallies(
   onChange: (ask: LimitsAsk, change: TallyChange, left: Parameters<LocalSlot['release']>[0]) => void = () => undefined,
 ): Tallies {
   const workspaces = new Map<string, Tally>();
-  const keys = new Map<string, Tally>();
+  const budgets = new Map<string, Tally>();
 
   function add(to: Map<string, Tally>, id: string, { inFlight, reserved }: Tally): void {
     const before = to.get(id) ?? nothing;
@@ -82,12 +85,12 @@ export function createTallies(
   }
 
   const ofWorkspace = (id: string): Tally => workspaces.get(id) ?? nothing;
-  const ofKey = (id: string): Tally => keys.get(id) ?? nothing;
+  const ofBudget = (id: string): Tally => budgets.get(id) ?? nothing;
   return {
     ofWorkspace,
-    ofKey,
+    ofBudget,
     workspaces: () => workspaces.keys(),
-    keys: () => keys.keys(),
+    budgets: () => budgets.keys(),
     reserved: () => {
       const holding = [...workspaces].filter(([, { reserved }]) => reserved > 0n);
       return new Map(holding.map(([id, { reserved }]) => [id, reserved]));
@@ -95,9 +98,10 @@ export function createTallies(
     open: (ask) => {
       let held: Money = 0n;
       let isOpen = true;
+      const counted = budgetsOf(ask, ask.funds);
       const change = (by: Tally): void => {
         add(workspaces, ask.workspaceId, by);
-        add(keys, ask.keyId, by);
+        for (const { id } of counted) add(budgets, id, by);
       };
       change({ inFlight: 1, reserved: 0n });
       const adjust = (cost: Money): void => {
@@ -109,8 +113,8 @@ export function createTallies(
       return {
         adjust,
         reserve: (cost, funds) => {
-          const [{ reserved }, { reserved: keyReserved }] = [ofWorkspace(ask.workspaceId), ofKey(ask.keyId)];
-          const short = shortOf(funds, { reserved, keyReserved });
+          const { reserved } = ofWorkspace(ask.workspaceId);
+          const short = shortOf(ask, funds, { reserved, budgetReserved: (id) => ofBudget(id).reserved });
           if (short === undefined) adjust(cost);
           return short;
         },

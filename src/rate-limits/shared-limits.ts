@@ -1,5 +1,6 @@
 import {
   type AdmitResult,
+  budgetsOf,
   type FindFunds,
   type Funds,
   type LimitName,
@@ -7,6 +8,7 @@ import {
   type Limits,
   type LimitsAsk,
   type Shortage,
+  shortages,
   type Slot,
 } from '../core/limits.ts';
 import type { Clock } from '../core/clock.ts';
@@ -40,18 +42,23 @@ const reportEveryMs = 100;
 const refusals: ReadonlySet<unknown> = new Set<LimitName>(limitNames);
 const isRefusal = (result: unknown): result is LimitName => refusals.has(result);
 
-const isShortage = (result: unknown): result is Shortage => result === 'balance' || result === 'budget';
+const shortResults: ReadonlySet<unknown> = new Set<Shortage>(shortages);
+const isShortage = (result: unknown): result is Shortage => shortResults.has(result);
 
 /** Whether some of the funds would be left if the workspace had as many requests like this one under way as its limit allows. */
-function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
-  const most = cost * BigInt(maxInFlight);
-  return most < funds.balance && (funds.budget === undefined || most < funds.budget);
+function isPlenty(ask: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
+  const most = cost * BigInt(ask.maxInFlight);
+  return most < funds.balance && budgetsOf(ask, funds).every(({ left }) => left === undefined || most < left);
 }
 
 /** A replica's share of the funds, for replicas that do not know one another's reservations. A share of more than 0 is never 0. */
-function shareOf({ balance, budget }: Funds, replicas: number): Funds {
+function shareOf({ balance, budget, tags }: Funds, replicas: number): Funds {
   const divided = (funds: Money): Money => (funds <= 0n ? funds : (funds - 1n) / BigInt(replicas) + 1n);
-  return { balance: divided(balance), budget: budget === undefined ? undefined : divided(budget) };
+  return {
+    balance: divided(balance),
+    budget: budget === undefined ? undefined : divided(budget),
+    tags: tags?.map(({ tag, left }) => ({ tag, left: divided(left) })),
+  };
 }
 
 /** A request that is about to be dispatched. */
@@ -61,7 +68,7 @@ interface Reservation {
   readonly funds: Funds;
 }
 
-/** A report that the server has not received yet, for one workspace or key. `left`: the rest of the funds, or empty. */
+/** A report that the server has not received yet, for one workspace or budget. `left`: the rest of the funds, or empty. */
 interface Report {
   readonly left: string;
 }
@@ -78,11 +85,11 @@ export function createSharedLimits(
   const here = createMemoryLimits(clock, tallies);
   /** Requests under way that the server counts, by workspace. */
   const counted = new Map<string, number>();
-  /** Which workspaces and keys have to be reported to the server. */
+  /** Which workspaces and budgets have to be reported to the server. */
   const workspaces = new Map<string, Report>();
-  const keys = new Map<string, Report>();
-  /** Keys of which the server may hold an amount. A key can get its budget, or lose it, while a request of it is under way. */
-  const keysAtServer = new Set<string>();
+  const budgets = new Map<string, Report>();
+  /** Budgets of which the server may hold an amount. A key or a tag can get its budget, or lose it, while a request of it is under way. */
+  const budgetsAtServer = new Set<string>();
   /** Whether the next reports are the first ones under a new name. */
   let isNewName = false;
   let nextReport: 'none' | 'later' | 'soon' = 'none';
@@ -91,9 +98,12 @@ export function createSharedLimits(
     // While the server is down, nothing is reported. When it is up again, everything is reported.
     if (!link.isUp()) return;
     const found = left?.();
-    const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
-    owe(workspaces, ask.workspaceId, balance);
-    if (ask.funds.budget !== undefined || keysAtServer.has(ask.keyId)) owe(keys, ask.keyId, budget);
+    const known = found instanceof Promise ? undefined : found;
+    owe(workspaces, ask.workspaceId, known?.balance);
+    const rests = new Map((known === undefined ? [] : budgetsOf(ask, known)).map(({ id, left: rest }) => [id, rest]));
+    for (const { id, left: atFirst } of budgetsOf(ask, ask.funds)) {
+      if (atFirst !== undefined || budgetsAtServer.has(id)) owe(budgets, id, rests.get(id));
+    }
     scheduleReport(change);
   }
 
@@ -119,10 +129,10 @@ export function createSharedLimits(
     const sent: Promise<unknown>[] = [];
     const isAnew = isNewName ? '1' : '';
     isNewName = false;
-    const send = (kind: 'ws' | 'key', id: string, more: number, reserved: bigint, left: string): void => {
+    const send = (hash: string, more: number, reserved: bigint, left: string): void => {
       const reply = link.run(
         reportScript,
-        [link.key(`${kind}:${id}`)],
+        [link.key(hash)],
         [link.name(), String(more), String(reserved), left, isAnew],
       );
       reply.catch(link.drop);
@@ -130,18 +140,18 @@ export function createSharedLimits(
     };
     for (const [id, { left }] of workspaces) {
       const { inFlight, reserved } = tallies.ofWorkspace(id);
-      send('ws', id, inFlight - (counted.get(id) ?? 0), reserved, left);
+      send(`ws:${id}`, inFlight - (counted.get(id) ?? 0), reserved, left);
       if (inFlight === 0) counted.delete(id);
       else counted.set(id, inFlight);
     }
-    for (const [id, { left }] of keys) {
-      const { reserved } = tallies.ofKey(id);
-      send('key', id, 0, reserved, left);
-      if (reserved === 0n) keysAtServer.delete(id);
-      else keysAtServer.add(id);
+    for (const [id, { left }] of budgets) {
+      const { reserved } = tallies.ofBudget(id);
+      send(id, 0, reserved, left);
+      if (reserved === 0n) budgetsAtServer.delete(id);
+      else budgetsAtServer.add(id);
     }
     workspaces.clear();
-    keys.clear();
+    budgets.clear();
     return Promise.all(sent);
   }
 
@@ -168,13 +178,13 @@ export function createSharedLimits(
     // The server must know which requests have ended before it counts.
     if (workspaces.has(workspaceId)) reportNow();
     const name = link.name();
+    const asked = budgetsOf(ask, funds);
     const reply = link.run(
       admitScript,
-      [`rate:${keyId}`, `ws:${workspaceId}`, `key:${keyId}`, 'replicas'].map(link.key),
-      [
-        ...[name, rate, burst, maxInFlight, funds.balance, funds.budget ?? ''].map(String),
-        timeMs === undefined ? '' : String(timeMs()),
-      ],
+      [`rate:${keyId}`, `ws:${workspaceId}`, 'replicas', ...asked.map(({ id }) => id)].map(link.key),
+      [name, rate, burst, maxInFlight, funds.balance, timeMs?.() ?? '', ...asked.map(({ left }) => left ?? '')].map(
+        String,
+      ),
     );
     const answer = await link.inTime(reply);
     const { result, fullInMs } = read(answer.kind === 'reply' ? answer.value : undefined);
@@ -239,20 +249,21 @@ export function createSharedLimits(
   }
 
   async function reserveShared(ask: LimitsAsk, { local, cost, funds }: Reservation): Promise<Shortage | undefined> {
-    const { keyId, workspaceId } = ask;
-    // The amounts reserved for the workspace and for the key, each without and with this request.
-    const reserved = [tallies.ofWorkspace(workspaceId), tallies.ofKey(keyId)].flatMap((tally) => [
-      tally.reserved,
-      tally.reserved + cost,
-    ]);
+    const { workspaceId } = ask;
+    const asked = budgetsOf(ask, funds);
+    // What is left, and the amounts reserved without and with this request: of the workspace, and of each budget.
+    const reserved = [
+      { left: funds.balance, tally: tallies.ofWorkspace(workspaceId) },
+      ...asked.map(({ id, left }) => ({ left: left ?? '', tally: tallies.ofBudget(id) })),
+    ].flatMap(({ left, tally }) => [left, tally.reserved, tally.reserved + cost]);
     // The cost is reserved here before the server is asked, so that every later report includes this cost.
     const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
-    if (funds.budget !== undefined) keysAtServer.add(keyId);
+    for (const { id, left } of asked) if (left !== undefined) budgetsAtServer.add(id);
     const reply = link.run(
       reserveScript,
-      [`ws:${workspaceId}`, `key:${keyId}`, 'replicas'].map(link.key),
-      [link.name(), funds.balance, funds.budget ?? '', ...reserved].map(String),
+      ['replicas', `ws:${workspaceId}`, ...asked.map(({ id }) => id)].map(link.key),
+      [link.name(), ...reserved].map(String),
     );
     const answer = await link.inTime(reply);
     const result = answer.kind === 'reply' ? answer.value : undefined;
@@ -277,7 +288,7 @@ export function createSharedLimits(
     isNewName = true;
     counted.clear();
     for (const id of tallies.workspaces()) owe(workspaces, id, undefined);
-    for (const id of tallies.keys()) owe(keys, id, undefined);
+    for (const id of tallies.budgets()) owe(budgets, id, undefined);
     reportNow();
   }
 

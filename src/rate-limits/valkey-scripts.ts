@@ -25,7 +25,7 @@ end
 `;
 
 /**
- * A hash of a workspace or a key has the requests under way. Each replica has its number of requests in \`n:REPLICA\`, and their
+ * A hash of a workspace, a key or a tag with a budget has the requests under way. Each replica has its number of requests in \`n:REPLICA\`, and their
  * reserved amount in \`a:REPLICA\`. The last settlement was \`at\` this time, and this much was \`left\` to spend. The hash expires
  * after the longest silence that a request may have.
  *
@@ -102,16 +102,16 @@ end
  * Admits one request. If a limit refuses it, returns the limit and takes nothing. The same decision, in the same order, as
  * \`refusedBy\` of core/limits.ts. Amounts are floats here: exact up to 9,000 USD, and to a billionth of a dollar beyond.
  *
- * KEYS: bucket of the key, workspace, key, replicas.
- * ARGV: replica, rate, burst, most in flight, balance, budget or empty, time or empty.
+ * KEYS: bucket of the key, workspace, replicas, and each budget: the key's, then those of tags.
+ * ARGV: replica, rate, burst, most in flight, balance, time or empty, and the rest of each budget or empty.
  * Returns the result and the milliseconds until the bucket is full.
  */
 export const admitScript = script(`${clock}${underWay}
 local replica, rate, burst, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local now = time(ARGV[7])
+local now = time(ARGV[6])
 local full_in = math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0) - now)
 local function keep(ms)
-  redis.call('SET', KEYS[1], string.format('%.17g', now + ms), 'PX', ARGV[7] == '' and math.ceil(ms) + 1 or ${keepMs})
+  redis.call('SET', KEYS[1], string.format('%.17g', now + ms), 'PX', ARGV[6] == '' and math.ceil(ms) + 1 or ${keepMs})
 end
 -- The bucket had another size before, or the clock was set back: it takes no longer to fill than an empty bucket.
 if full_in > burst * 1000 / rate then
@@ -121,12 +121,14 @@ end
 local function answer(result) return {result, string.format('%.17g', full_in)} end
 
 if burst - full_in * rate / 1000 + 1e-4 < 1 then return answer('rate') end
-local places, reserved, left = under_way(KEYS[2], replica, KEYS[4], now)
+local places, reserved, left = under_way(KEYS[2], replica, KEYS[3], now)
 if places >= most then return answer('concurrency') end
 if math.min(tonumber(ARGV[5]), left) <= reserved then return answer('balance') end
-if ARGV[6] ~= '' then
-  local _, key_reserved, key_left = under_way(KEYS[3], replica, KEYS[4], now)
-  if math.min(tonumber(ARGV[6]), key_left) <= key_reserved then return answer('budget') end
+for i = 4, #KEYS do
+  if ARGV[i + 3] ~= '' then
+    local _, others, rest = under_way(KEYS[i], replica, KEYS[3], now)
+    if math.min(tonumber(ARGV[i + 3]), rest) <= others then return answer(i == 4 and 'budget' or 'tag-budget') end
+  end
 end
 
 full_in = full_in + 1000 / rate
@@ -141,30 +143,32 @@ return answer('admitted')
  * Reserves the expected cost of a request that is about to be dispatched. If a fund is exhausted, returns the fund and reserves
  * nothing. The same decision as \`shortOf\` of core/limits.ts, over all replicas.
  *
- * KEYS: workspace, key, replicas.
- * ARGV: replica, balance, budget or empty, the amount reserved for the workspace's other requests on this replica, the same with
- * this request, and both amounts for the key.
+ * KEYS: replicas, workspace, and each budget: the key's, then those of tags.
+ * ARGV: replica, and for the workspace and each budget: what is left or empty, the amount reserved for its other requests on this
+ * replica, and the same with this request.
  */
 export const reserveScript = script(`${clock}${change}${underWay}
 local replica, now = ARGV[1], time('')
 local function short(hash, others, funds)
   change(hash, replica, 0, others)
   redis.call('PEXPIRE', hash, ${keepMs})
-  local _, reserved, left = under_way(hash, replica, KEYS[3], now)
+  local _, reserved, left = under_way(hash, replica, KEYS[1], now)
   return math.min(tonumber(funds), left) <= reserved
 end
 
-if short(KEYS[1], ARGV[4], ARGV[2]) then return 'balance' end
-if ARGV[3] ~= '' then
-  if short(KEYS[2], ARGV[6], ARGV[3]) then return 'budget' end
-  change(KEYS[2], replica, 0, ARGV[7])
+local names = {nil, 'balance', 'budget'}
+for i = 2, #KEYS do
+  local funds = ARGV[3 * i - 4]
+  if funds ~= '' and short(KEYS[i], ARGV[3 * i - 3], funds) then return names[i] or 'tag-budget' end
 end
-change(KEYS[1], replica, 0, ARGV[5])
+for i = 2, #KEYS do
+  if ARGV[3 * i - 4] ~= '' then change(KEYS[i], replica, 0, ARGV[3 * i - 2]) end
+end
 return 'reserved'
 `);
 
 /**
- * Stores a replica's report of the requests and amounts that it has under way for a workspace or a key.
+ * Stores a replica's report of the requests and amounts that it has under way for a workspace or a budget.
  *
  * KEYS: the hash. ARGV: replica, change of the number of requests, reserved amount, rest of the funds or empty, \`1\` under a new
  * name, so that reports under the old name no longer count.

@@ -33,6 +33,8 @@ export interface AdmittedRequest extends ArrivedRequest {
   /** The result of `originOf`. */
   readonly origin: string | undefined;
   readonly credential: Credential;
+  /** The result of `readTags`. */
+  readonly tags: string | undefined;
   readonly admitted: Admitted;
 }
 

@@ -2,6 +2,7 @@
  * One request's life. Read this first: `answer`, `complete` and `completeAdmitted` have one line per stage, in order.
  */
 import type { Exchange } from '../core/exchange.ts';
+import { readTags } from '../core/tags.ts';
 import type { Failure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
@@ -91,10 +92,11 @@ async function complete(request: ArrivedRequest, services: PipelineServices, sta
   const { load, random } = services;
   checkLoad({ head: exchange.head, startedAt, openRequests: state.inFlight }, { ...load, random });
   const { origin, caller } = await identifyCaller(request, services);
-  const admitted = await admit(caller, services.limits);
+  const tags = readTags(exchange.head);
+  const admitted = await admit(caller, services.limits, tags);
   watch.progress({ kind: 'admitted' });
   try {
-    await completeAdmitted({ ...request, origin, credential: caller.credential, admitted }, services);
+    await completeAdmitted({ ...request, origin, credential: caller.credential, tags, admitted }, services);
   } finally {
     await admitted.release();
   }

@@ -15,6 +15,7 @@ import * as playground from './accounts/playground-keys.ts';
 import * as sessionRows from './accounts/sessions.ts';
 import * as rotation from './accounts/rotate-key.ts';
 import * as secrets from './accounts/shared-secret.ts';
+import * as tagBudgets from './accounts/tag-budgets.ts';
 import * as thresholds from './accounts/thresholds.ts';
 import * as workspaces from './accounts/workspaces.ts';
 import type { Schema } from './databases/schema.ts';
@@ -45,6 +46,7 @@ export const changes = {
   playgroundKey: playground.playgroundKey,
   setWorkspaceThresholds: thresholds.setWorkspaceThresholds,
   setKeyThresholds: thresholds.setKeyThresholds,
+  setTagBudget: tagBudgets.setTagBudget,
 };
 
 /** The operations of the controller of accounts: what objects declare. Running services are notified, too. */
@@ -93,6 +95,7 @@ export const reads = {
   listAudit: audit.listAudit,
   listAlerts: alerts.listAlerts,
   ownThresholds: thresholds.ownThresholds,
+  listTagBudgets: tagBudgets.listTagBudgets,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
 };

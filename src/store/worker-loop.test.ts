@@ -119,7 +119,7 @@ describe('the reply to a batch', () => {
     expect(journaledReply(batch)).toMatchObject({
       kind: 'journaled',
       costs: [['ws', 4n]],
-      spendings: [{ keyId: 'k', day: 86_400_000, amount: 4n }],
+      spendings: [{ on: { keyId: 'k' }, day: 86_400_000, amount: 4n }],
       faults: [{ index: 0 }],
     });
   });

@@ -3,7 +3,7 @@ import { checkRequest, type SettledRequest } from '../core/settled-request.ts';
 import type { Reserved } from './accounts/reservation-report.ts';
 import { goneAfterMs } from './accounts/reservations.ts';
 import type { JournalSegment } from './databases/journal/journal.ts';
-import { type RefusedRow, type Settled, spendingOf } from './ledger/settle-batch.ts';
+import { type RefusedRow, type Settled, spendingsOf } from './ledger/settle-batch.ts';
 import type { SettleFault, StoreReply, StoreStatus } from './worker-message.ts';
 
 // The rules of `createWorkerLoop`: functions of their arguments alone.
@@ -136,8 +136,7 @@ export function settledReply(
 export function journaledReply({ rows, faults }: CheckedBatch): StoreReply {
   const costs = new Map<string, bigint>();
   for (const { workspaceId: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
-  const spendings = spendingOf(rows).map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
-  return { kind: 'journaled', costs: [...costs], spendings, faults };
+  return { kind: 'journaled', costs: [...costs], spendings: spendingsOf(rows), faults };
 }
 
 /** The reply when neither the database nor the journal accepts the rows. */

@@ -199,7 +199,12 @@ export async function startReplay(folder: string): Promise<Replay> {
       rows: rows.map(({ requestId, cost }) => `${requestId} ${cost}`).toSorted(),
       costs: workspaces[0]?.costs,
       books: workspaces.map((books) => books.balance - books.expected),
-      differences: [differences.spendingDifferences, differences.dayDifferences, differences.rowDifferences].flat(),
+      differences: [
+        differences.spendingDifferences,
+        differences.dayDifferences,
+        differences.rowDifferences,
+        differences.tagDifferences,
+      ].flat(),
       reserved: service.limits.reserved().get(workspaceId) ?? 0n,
       reported: await reservedFor(queries, workspaceId, clock.now()),
       known: [credential?.workspace.balance, credential?.spent],

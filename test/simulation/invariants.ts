@@ -179,7 +179,12 @@ export function createInvariants(world: World): Invariants {
     }
     for (const { name, balance, expected } of books?.workspaces ?? [])
       if (balance !== expected) violate('money', `${name} has ${balance} in place of ${expected}`);
-    const differences = [books?.spendingDifferences ?? [], books?.dayDifferences ?? [], books?.rowDifferences ?? []];
+    const differences = [
+      books?.spendingDifferences ?? [],
+      books?.dayDifferences ?? [],
+      books?.rowDifferences ?? [],
+      books?.tagDifferences ?? [],
+    ];
     for (const difference of differences.flat().slice(0, 3))
       violate(
         'rollups',

@@ -127,8 +127,8 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
   }
 
   function admit(keys: readonly string[], args: readonly string[]): unknown {
-    const [bucket = '', workspace = '', key = '', replicas = ''] = keys;
-    const [replica = '', rateText, burstText, most, balance, budget = ''] = args;
+    const [bucket = '', workspace = '', replicas = '', ...budgets] = keys;
+    const [replica = '', rateText, burstText, most, balance, , ...rests] = args;
     const [rate, burst] = [Number(rateText), Number(burstText)];
     let fullIn = Math.max(0, (live(strings, bucket) ?? 0) - now());
     const keepBucket = (): void =>
@@ -142,9 +142,12 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
     const { places, reserved, left } = underWay(workspace, replica, replicas);
     if (places >= Number(most)) return answer('concurrency');
     if (Math.min(Number(balance), left) <= reserved) return answer('balance');
-    if (budget !== '') {
-      const ofKey = underWay(key, replica, replicas);
-      if (Math.min(Number(budget), ofKey.left) <= ofKey.reserved) return answer('budget');
+    for (const [index, budget] of budgets.entries()) {
+      if (rests[index] === '') continue;
+      const others = underWay(budget, replica, replicas);
+      if (Math.min(Number(rests[index]), others.left) <= others.reserved) {
+        return answer(index === 0 ? 'budget' : 'tag-budget');
+      }
     }
     fullIn += 1000 / rate;
     keepBucket();
@@ -156,20 +159,25 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
   }
 
   function reserve(keys: readonly string[], args: readonly string[]): unknown {
-    const [workspace = '', key = '', replicas = ''] = keys;
-    const [replica = '', balance, budget = '', others, withThis, keyOthers, keyWithThis] = args;
+    const [replicas = '', ...hashes] = keys;
+    const [replica = '', ...amounts] = args;
     const isShort = (hash: string, reservedByOthers: number, funds: number): boolean => {
       change(hash, replica, 0, reservedByOthers);
       keep(hash);
       const { reserved, left } = underWay(hash, replica, replicas);
       return Math.min(funds, left) <= reserved;
     };
-    if (isShort(workspace, Number(others), Number(balance))) return 'balance';
-    if (budget !== '') {
-      if (isShort(key, Number(keyOthers), Number(budget))) return 'budget';
-      change(key, replica, 0, Number(keyWithThis));
+    const funds = hashes
+      .map((hash, index) => ({ hash, index, given: amounts.slice(3 * index, 3 * index + 3) }))
+      .filter(({ given: [left] }) => left !== '');
+    for (const {
+      hash,
+      index,
+      given: [left, others],
+    } of funds) {
+      if (isShort(hash, Number(others), Number(left))) return ['balance', 'budget'][index] ?? 'tag-budget';
     }
-    change(workspace, replica, 0, Number(withThis));
+    for (const { hash, given } of funds) change(hash, replica, 0, Number(given[2]));
     return 'reserved';
   }
 

@@ -4,7 +4,18 @@ import type { Schema } from '../../src/store/databases/schema.ts';
 
 /** Tables in the order in which they can be dropped. */
 const tables = [
-  ...['usage_hours', 'usage_days', 'requests', 'ledger_routes', 'ledger_models', 'ledger_keys', 'ledger_state'],
+  ...[
+    'tag_budgets',
+    'usage_tags',
+    'ledger_tags',
+    'usage_hours',
+    'usage_days',
+    'requests',
+    'ledger_routes',
+    'ledger_models',
+    'ledger_keys',
+    'ledger_state',
+  ],
   ...[
     'alerts',
     'thresholds',

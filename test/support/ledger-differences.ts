@@ -5,5 +5,11 @@ import { verifyLedger } from '../../src/store/ledger/verify-ledger.ts';
 export async function differencesIn({ queries }: Pick<OpenDatabase, 'queries'>): Promise<readonly unknown[]> {
   const books = await verifyLedger(queries);
   const wrong = books.workspaces.filter(({ balance, expected }) => balance !== expected);
-  return [...wrong, ...books.spendingDifferences, ...books.dayDifferences, ...books.rowDifferences];
+  return [
+    ...wrong,
+    ...books.spendingDifferences,
+    ...books.dayDifferences,
+    ...books.rowDifferences,
+    ...books.tagDifferences,
+  ];
 }

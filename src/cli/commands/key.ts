@@ -1,19 +1,14 @@
 import type { Command } from 'commander';
 import type { KeyDetails, KeyRecord } from '../../core/administration.ts';
 import { shownKey } from '../../core/shown.ts';
-import type { BudgetPeriod, Key, KeyStatus } from '../../core/account.ts';
+import type { KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
-import { formatUsd, type Money } from '../../core/money.ts';
 import { accountsCommand, byOperator } from './accounts-command.ts';
+import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
-import { absent, countOption, modelsOption, momentOption, optionOr, periodOption, usdOption } from './option-values.ts';
+import { absent, countOption, modelsOption, momentOption, optionOr } from './option-values.ts';
 import { textTable } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
-
-interface BudgetOptions {
-  readonly budget?: Money;
-  readonly period?: BudgetPeriod;
-}
 
 interface LimitOptions {
   readonly rate?: number;
@@ -41,7 +36,10 @@ interface UpdateOptions {
 export function keyCommand(program: Command): void {
   const group = program.command('key').description('make keys, limit, suspend and revoke them');
 
-  const create = withBudget(group.command('create').description('make a key; its text is shown this once'))
+  const create = withBudget(
+    group.command('create').description('make a key; its text is shown this once'),
+    'with the key',
+  )
     .requiredOption('--workspace <workspace>', 'name or id of the workspace that pays')
     .option('--rate <n>', 'sustained requests per second', countOption(1), 100)
     .option('--burst <n>', 'requests at once above the rate', countOption(1), 200)
@@ -122,7 +120,7 @@ export function keyCommand(program: Command): void {
     answer(await accounts.updateKey(id, detailsOf(options), byOperator())),
   );
 
-  const budget = withBudget(group.command('budget').description('set the budget of a key, or clear it'))
+  const budget = withBudget(group.command('budget').description('set the budget of a key, or clear it'), 'with the key')
     .argument('<id>', 'id of the key')
     .option('--clear', 'take the budget away')
     .hook('preAction', () => {
@@ -151,24 +149,6 @@ function detailsOf({ name, expires, models }: UpdateOptions): KeyDetails {
   };
 }
 
-/** Adds the options of a budget. An amount without a period, or a period alone, is refused before the accounts are opened. */
-function withBudget(command: Command): Command {
-  return command
-    .hook('preAction', () => void budgetOf(command, command.opts()))
-    .option('--budget <usd>', 'most that may be spent with the key in a period', usdOption)
-    .option(
-      '--period <period>',
-      'when the budget starts anew, in UTC: day, week (Monday), month, or total for never',
-      periodOption,
-    );
-}
-
-function budgetOf(command: Command, { budget, period }: BudgetOptions): Key['budget'] {
-  if (budget === undefined && period === undefined) return undefined;
-  if (budget === undefined || period === undefined) return command.error('error: --budget and --period go together');
-  return { limit: budget, period };
-}
-
 function answer(key: KeyRecord) {
   return { json: shownKey(key), text: tableOf([key]) };
 }
@@ -182,7 +162,7 @@ function tableOf(keys: readonly KeyRecord[]): string {
       workspaceName,
       name ?? '-',
       status,
-      budget ? `${formatUsd(budget.limit)} per ${budget.period}`.replace('per total', 'in total') : '-',
+      budget ? budgetText(budget) : '-',
       `${rate}`,
       `${burst}`,
       models?.join(',') ?? 'all',

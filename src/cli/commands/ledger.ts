@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Books, DayDifference, SpendingDifference, WorkspaceBooks } from '../../store/ledger/verify-ledger.ts';
 import type { RowDifference } from '../../store/ledger/verify-rows.ts';
 import { formatUsd } from '../../core/money.ts';
+import type { TagDifference } from '../../store/ledger/verify-tags.ts';
 import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
 import { exportCommand } from './ledger-export.ts';
 import { textTable } from './tables.ts';
@@ -30,9 +31,10 @@ export function ledgerCommand(program: Command): void {
         };
       }
       const books = await accounts.verifyLedger();
-      const { workspaces, spendingDays, spendingDifferences, dayDifferences, rowDifferences } = books;
+      const { workspaces, spendingDays, spendingDifferences, dayDifferences, rowDifferences, tagDifferences } = books;
       const wrong = workspaces.filter((book) => !agrees(book));
-      const ok = [wrong, spendingDifferences, dayDifferences, rowDifferences].every((found) => found.length === 0);
+      const found = [wrong, spendingDifferences, dayDifferences, rowDifferences, tagDifferences];
+      const ok = found.every(({ length }) => length === 0);
       return {
         json: {
           ok,
@@ -45,6 +47,7 @@ export function ledgerCommand(program: Command): void {
             hours: books.hours,
             differences: rowDifferences.map(({ hour, measures }) => ({ hour: isoOf(hour), measures })),
           },
+          tags: { differences: tagDifferences.map(tagJsonOf) },
         },
         text: [
           ...(damage === undefined ? [] : ['The database file is sound.']),
@@ -60,6 +63,9 @@ export function ledgerCommand(program: Command): void {
           rowDifferences.length === 0
             ? `The requests of ${books.hours} hours are what the rollups say.${keptText(books)}`
             : `The requests of ${rowDifferences.length} hours are not what the rollups say:\n${rowTableOf(rowDifferences)}`,
+          ...(tagDifferences.length === 0
+            ? []
+            : [`The rollups of tags are not what their requests say:\n${tagTableOf(tagDifferences)}`]),
         ].join('\n'),
         exitCode: ok ? 0 : 1,
       };
@@ -135,6 +141,17 @@ function spendingTableOf(differences: readonly SpendingDifference[]): string {
   return textTable(
     ['KEY', 'DAY', '#COUNTED USD', '#EXPECTED USD'],
     differences.map(({ keyId, day, counted, expected }) => [keyId, dayOf(day), ...[counted, expected].map(formatUsd)]),
+  );
+}
+
+function tagJsonOf({ tag, day, counted, expected }: TagDifference) {
+  return { tag, day: dayOf(day), counted: formatUsd(counted), expected: formatUsd(expected) };
+}
+
+function tagTableOf(differences: readonly TagDifference[]): string {
+  return textTable(
+    ['TAG', 'DAY', '#COUNTED USD', '#EXPECTED USD'],
+    differences.map(({ tag, day, counted, expected }) => [tag, dayOf(day), ...[counted, expected].map(formatUsd)]),
   );
 }
 

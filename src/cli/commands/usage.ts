@@ -3,6 +3,7 @@ import type { Accounts } from '../../store/open-accounts.ts';
 import { type LedgerFilter, type UsageDimension, type UsageLine, usageDimensions } from '../../core/administration.ts';
 import { shownUsage } from '../../core/shown.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
+import { tagNameOf } from '../../core/tags.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, type Answer } from './accounts-command.ts';
 import { plainValue, requestFields } from '../../core/request-fields.ts';
@@ -16,6 +17,7 @@ interface UsageOptions {
   readonly workspace?: string;
   readonly key?: string;
   readonly model?: string;
+  readonly tag?: string;
   readonly since?: number;
   readonly until?: number;
   readonly requests?: true;
@@ -35,6 +37,7 @@ export function usageCommand(program: Command): void {
     .option('--workspace <workspace>', 'only this workspace, by name or id')
     .option('--key <id>', 'only this key')
     .option('--model <id>', 'only this model')
+    .option('--tag <name>', 'the tag by whose values `--by tag` sums; whole days only', tagNameOption)
     .option('--since <when>', 'only requests started at or after this UTC day or moment', momentOption)
     .option('--until <when>', 'only requests started before this UTC day or moment', momentOption)
     .option('--requests', 'list the requests, newest first, instead of summing them')
@@ -57,13 +60,20 @@ function dimensionsOption(text: string): readonly UsageDimension[] {
   });
 }
 
+function tagNameOption(text: string): string {
+  const name = tagNameOf(text);
+  if (name === undefined) throw new InvalidArgumentError('It must be the name of a tag.');
+  return name;
+}
+
 /** Throws for a workspace or key that does not exist, because an empty report would hide a mistyped name. */
 async function filterOf(accounts: Accounts, options: UsageOptions): Promise<LedgerFilter> {
-  const { workspace, key, model, since, until } = options;
+  const { workspace, key, model, tag: tagName, since, until } = options;
   return {
     workspaceId: workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id,
     keyId: key === undefined ? undefined : (await accounts.findKey(key)).id,
     modelId: model?.toLowerCase(),
+    tagName,
     since,
     until,
   };

@@ -7,6 +7,7 @@ import { formatUsd, type Money } from '../../core/money.ts';
 import { shownWorkspace } from '../../core/shown.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
 import { countOption, creditOption, usdOption } from './option-values.ts';
+import { tagBudgetCommand } from './tag-budget.ts';
 import { textTable } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
 
@@ -85,6 +86,8 @@ export function workspaceCommand(program: Command): void {
     { about: 'a balance', argument: ['<workspace>', 'name or id'] },
     (accounts, object, { thresholds, by }) => accounts.setWorkspaceThresholds(object, thresholds, by),
   );
+
+  tagBudgetCommand(group);
 
   const statuses = [
     ['suspend', 'suspended', 'refuse all requests of a workspace until it is resumed'],

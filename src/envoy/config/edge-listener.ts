@@ -174,14 +174,21 @@ const timeouts: ConfigObject = {
   delayed_close_timeout: '5s',
 };
 
-/** Removes the headers with a meaning inside the gateway from callers' requests. */
+/** A regular expression for the names that begin with a prefix, except for the prefix followed by one word. RE2 has no negation. */
+function prefixedExcept(prefix: string, word: string): string {
+  const others = Array.from(word, (letter, at) => `${word.slice(0, at)}([^${letter}].*)?`);
+  return `(?i)${prefix}(${[...others, `${word}.+`].join('|')})`;
+}
+
+/** Removes the headers with a meaning inside the gateway from callers' requests. `x-weir-tags` is for callers. */
 const dropInternalHeaders: ConfigObject = extension(
   'envoy.http.early_header_mutation.header_mutation',
   'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation',
   {
-    mutations: ['x-weir-', 'x-envoy-'].map((prefix) => ({
-      remove_on_match: { key_matcher: { prefix, ignore_case: true } },
-    })),
+    mutations: [
+      { remove_on_match: { key_matcher: { safe_regex: { regex: prefixedExcept('x-weir-', 'tags') } } } },
+      { remove_on_match: { key_matcher: { prefix: 'x-envoy-', ignore_case: true } } },
+    ],
   },
 );
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { usageDimensions } from '../../core/administration.ts';
 import { surfaces } from '../../core/dialect.ts';
+import { tagNameOf } from '../../core/tags.ts';
 import { givenMoment, keyId, modelId, moment, numberCursor, usd } from './values.ts';
 
 const dimensions = z.array(z.enum(usageDimensions));
@@ -28,6 +29,15 @@ export const usageQuery = z.object({
   workspace: z.string().optional().meta({ description: 'Only this workspace, by id or name.' }),
   key: keyId.optional().meta({ description: 'Only this key.' }),
   model: modelId.optional().meta({ description: 'Only this model.' }),
+  tag: z
+    .string()
+    .refine((text) => tagNameOf(text) !== undefined, 'expected the name of a tag')
+    .optional()
+    .meta({
+      description:
+        'The name of the tag by whose values `by=tag` groups. Tags are counted by days: `from` and `to` are then UTC days, and `by` has no `hour`.',
+      example: 'team',
+    }),
   top: z.coerce
     .number()
     .int()
@@ -35,7 +45,7 @@ export const usageQuery = z.object({
     .max(mostGroups)
     .optional()
     .meta({
-      description: `Lines only for so many models, keys or workspaces, 1 to ${mostGroups}: the most expensive ones of the whole time. The others are one line of each period, with null as model, key or workspace. \`by\` then has one of them, and \`hour\`, \`day\` or \`week\` at most.`,
+      description: `Lines only for so many models, keys, workspaces or values of a tag, 1 to ${mostGroups}: the most expensive ones of the whole time. The others are one line of each period, with null as model, key, workspace or tag. \`by\` then has one of them, and \`hour\`, \`day\` or \`week\` at most.`,
       example: 7,
     }),
   cursor: numberCursor(9).default(0).meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
@@ -51,7 +61,7 @@ export const usageQuery = z.object({
 const count = z.int().min(0);
 
 /**
- * One line of a report. Dimensions outside `by` are null. With `top`, the sum of all others has null in place of the model, key or workspace.
+ * One line of a report. Dimensions outside `by` are null. With `top`, the sum of all others has null in place of the model, key, workspace or tag.
  */
 export const usageLine = z
   .object({
@@ -64,6 +74,10 @@ export const usageLine = z
     key_workspace: z.string().nullable().meta({ description: 'Name of the workspace of the key.' }),
     workspace: z.string().nullable().meta({ description: 'Name of the workspace.' }),
     surface: z.enum(surfaces).nullable(),
+    tag: z
+      .string()
+      .nullable()
+      .meta({ description: 'A value of the tag; empty for requests without it.', example: 'search' }),
     requests: count,
     errors: count.meta({ description: 'Requests that broke off or failed, other than by their caller.' }),
     prompt_tokens: count,

@@ -58,10 +58,11 @@ export function usageRoutes(app: App, portal: Portal): void {
 
   async function filterOf(
     caller: Caller,
-    { from, to, workspace, key, model }: z.output<typeof api.usageQuery>,
+    { from, to, workspace, key, model, tag }: z.output<typeof api.usageQuery>,
   ): Promise<LedgerFilter> {
     const common = {
       modelId: model?.toLowerCase(),
+      tagName: tag,
       since: from,
       until: to,
     };
@@ -84,7 +85,7 @@ export function usageRoutes(app: App, portal: Portal): void {
 }
 
 function shownLine(line: UsageLine, labels: ReadonlyMap<string, KeyLabel>): api.UsageLineObject {
-  const { workspace, key, model, surface, week, day, hour, ...sums } = shownUsage(line);
+  const { workspace, key, model, surface, tag, week, day, hour, ...sums } = shownUsage(line);
   const label = key === undefined ? undefined : labels.get(key);
   return {
     hour: hour ?? null,
@@ -96,6 +97,7 @@ function shownLine(line: UsageLine, labels: ReadonlyMap<string, KeyLabel>): api.
     key_workspace: label?.workspace ?? null,
     workspace: workspace ?? null,
     surface: surface ?? null,
+    tag: tag ?? null,
     ...sums,
     cost: formatUsd(line.cost),
     errors: line.performance?.errors ?? 0,

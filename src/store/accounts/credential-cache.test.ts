@@ -65,7 +65,7 @@ describe('the credential cache', () => {
     const day = midnight - 86_400_000;
     const spend = (amount: bigint, options: { readonly day: number; readonly now: number }) => {
       for (const keyId of ['id-a', 'id-b', 'id-unknown']) {
-        cache.spend({ keyId, amount, day: options.day }, at(2, options.now));
+        cache.spend({ on: { keyId }, amount, day: options.day }, at(2, options.now));
       }
     };
     const spent = (now: number) => ['a', 'b'].map((hash) => cache.get(hash, at(3, now))?.credential?.spent);
@@ -81,8 +81,24 @@ describe('the credential cache', () => {
   it('counts what was spent after midnight, also before the key is asked for again', () => {
     const cache = createCredentialCache(10);
     cache.put('a', credential('a', { budget: daily }), at(1));
-    cache.spend({ keyId: 'id-a', amount: 3n, day: midnight }, at(2, midnight));
+    cache.spend({ on: { keyId: 'id-a' }, amount: 3n, day: midnight }, at(2, midnight));
     expect(cache.get('a', at(3, midnight + 1))?.credential?.spent).toBe(3n);
+  });
+
+  it('adds to what is spent on a tag of its workspace, in the period of the budget', () => {
+    const cache = createCredentialCache(10);
+    const budget = { tag: 'team=search', limit: 9n, period: 'day', spent: 1n } as const;
+    cache.put('a', { ...credential('a'), tagBudgets: [budget] }, at(1));
+    const on = { workspaceId: credential('a').workspace.id, tag: 'team=search' };
+    const day = midnight - 86_400_000;
+    cache.spend({ on, day, amount: 2n }, at(2));
+    cache.spend({ on: { ...on, tag: 'team=other' }, day, amount: 4n }, at(2));
+    cache.spend({ on: { ...on, workspaceId: 'another' }, day, amount: 8n }, at(2));
+    const spent = (now?: number) => cache.get('a', at(3, now))?.credential?.tagBudgets;
+    expect(spent()).toEqual([{ ...budget, spent: 3n }]);
+    expect(spent(midnight)).toEqual([{ ...budget, spent: 0n }]);
+    cache.put('a', credential('a'), at(4, midnight));
+    expect(spent(midnight)).toBeUndefined();
   });
 
   it('counts what is spent with a key that was given a new text, when the old text is forgotten', () => {
@@ -90,7 +106,7 @@ describe('the credential cache', () => {
     for (const hash of ['old', 'new']) cache.put(hash, credential('a', { budget: daily }), at(1));
     cache.put('b', credential('b'), at(1));
     expect(cache.get('old', at(2))).toBeUndefined();
-    cache.spend({ keyId: 'id-a', amount: 5n, day: midnight - 86_400_000 }, at(3));
+    cache.spend({ on: { keyId: 'id-a' }, amount: 5n, day: midnight - 86_400_000 }, at(3));
     expect(cache.get('new', at(4))?.credential?.spent).toBe(12n);
   });
 

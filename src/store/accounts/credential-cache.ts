@@ -1,4 +1,4 @@
-import type { Credential, Key, Workspace } from '../../core/account.ts';
+import type { Credential, Key, TagBudget, Workspace } from '../../core/account.ts';
 import { periodStart } from './budget-period.ts';
 import type { Money } from '../../core/money.ts';
 import type { Spending } from '../ledger/settle-batch.ts';
@@ -35,7 +35,7 @@ export interface CredentialCache {
    * row is settled.
    */
   readonly charge: (workspaceId: string, cost: Money) => void;
-  /** Adds to the remembered spending of a key after a settlement of this process. */
+  /** Adds to the remembered spending of a key or a tag after a settlement of this process. */
   readonly spend: (spending: Spending, at: Moment) => void;
   /** Confirms, as of this moment, everything that is not doubted. */
   readonly confirm: (elapsed: number) => void;
@@ -49,6 +49,13 @@ interface Confirmation {
   confirmedAt: number;
   /** The generation in which the entry was confirmed. Every change by another process begins a new generation. */
   generation: number;
+}
+
+/** A budget's period began at `since`. */
+interface TagEntry {
+  readonly budget: Omit<TagBudget, 'spent'>;
+  spent: Money;
+  since: number;
 }
 
 interface KeyEntry extends Confirmation {
@@ -67,6 +74,8 @@ export function createCredentialCache(limit: number): CredentialCache {
   const keys = new Map<string, KeyEntry>();
   const absent = new Map<string, Confirmation>();
   const workspaces = new Map<string, Workspace>();
+  /** The budgets of tags, by workspace. */
+  const tagBudgets = new Map<string, readonly TagEntry[]>();
   const hashOf = new Map<string, string>();
   const used = new Set<string>();
   let generation = 0;
@@ -82,11 +91,16 @@ export function createCredentialCache(limit: number): CredentialCache {
    * Sets the spent amount to 0 if a new period of the budget has begun. Returns false if the entry's period lies in the
    * future, because the clock was ahead and was set back. Then the spent amount must be read again.
    */
-  function beginPeriod(entry: KeyEntry, now: number): boolean {
-    const { budget } = entry.key;
+  function beginPeriod(entry: KeyEntry | TagEntry, now: number): boolean {
+    const budget = 'key' in entry ? entry.key.budget : entry.budget;
     const since = budget === undefined ? 0 : periodStart(budget.period, now);
     if (since > entry.since) [entry.since, entry.spent] = [since, 0n];
     return since === entry.since;
+  }
+
+  function spendOn(entry: KeyEntry | TagEntry, { day, amount }: Spending, now: number): void {
+    beginPeriod(entry, now);
+    if (day >= entry.since) entry.spent += amount;
   }
 
   return {
@@ -98,10 +112,16 @@ export function createCredentialCache(limit: number): CredentialCache {
       }
       const workspace = workspaces.get(entry.key.workspaceId);
       if (workspace === undefined) return undefined;
-      const isPresent = beginPeriod(entry, now);
+      const ofTags = tagBudgets.get(workspace.id);
+      let isPresent = beginPeriod(entry, now);
+      for (const each of ofTags ?? []) isPresent = beginPeriod(each, now) && isPresent;
       used.add(hash);
       const { confirmedAt: at, isDoubted } = confirmation(entry);
-      const credential = { key: entry.key, workspace, spent: entry.spent };
+      const known = { key: entry.key, workspace, spent: entry.spent };
+      const credential =
+        ofTags === undefined
+          ? known
+          : { ...known, tagBudgets: ofTags.map(({ budget, spent }) => ({ ...budget, spent })) };
       return { credential, confirmedAt: at, isDoubted: isDoubted || !isPresent };
     },
     put: (hash, credential, { now, elapsed }) => {
@@ -118,6 +138,14 @@ export function createCredentialCache(limit: number): CredentialCache {
       if (forgotten !== undefined && hashOf.get(forgotten.key.id) === forgotten.hash) hashOf.delete(forgotten.key.id);
       hashOf.set(key.id, hash);
       remember(workspaces, workspace.id, workspace, limit);
+      if (credential.tagBudgets === undefined) tagBudgets.delete(workspace.id);
+      else
+        remember(
+          tagBudgets,
+          workspace.id,
+          credential.tagBudgets.map((budget) => tagEntry(budget, now)),
+          limit,
+        );
     },
     setBalance: (workspaceId, balance) => {
       const workspace = workspaces.get(workspaceId);
@@ -127,11 +155,15 @@ export function createCredentialCache(limit: number): CredentialCache {
       const workspace = workspaces.get(workspaceId);
       if (workspace) workspaces.set(workspaceId, { ...workspace, balance: workspace.balance - cost });
     },
-    spend: ({ keyId, day, amount }, { now }) => {
-      const entry = keys.get(hashOf.get(keyId) ?? '');
-      if (entry?.key.budget === undefined) return;
-      beginPeriod(entry, now);
-      if (day >= entry.since) entry.spent += amount;
+    spend: (spending, { now }) => {
+      const { on } = spending;
+      if ('tag' in on) {
+        const entry = tagBudgets.get(on.workspaceId)?.find(({ budget }) => budget.tag === on.tag);
+        if (entry !== undefined) spendOn(entry, spending, now);
+        return;
+      }
+      const entry = keys.get(hashOf.get(on.keyId) ?? '');
+      if (entry?.key.budget !== undefined) spendOn(entry, spending, now);
     },
     confirm: (elapsed) => {
       confirmedAt = elapsed;
@@ -151,6 +183,10 @@ export function createCredentialCache(limit: number): CredentialCache {
       return hashes.filter((hash) => keys.has(hash));
     },
   };
+}
+
+function tagEntry({ spent, ...budget }: TagBudget, now: number): TagEntry {
+  return { budget, spent, since: periodStart(budget.period, now) };
 }
 
 /** Adds an entry, and removes and returns the oldest one when there are too many. A Map keeps the order of insertion. */

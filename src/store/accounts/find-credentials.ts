@@ -5,6 +5,7 @@ import { periodStart } from './budget-period.ts';
 import { hashKey, looksLikeKey } from './key-text.ts';
 import { keyOf } from './keys.ts';
 import { byIds } from '../databases/by-ids.ts';
+import { tagBudgetsOf } from './tag-budgets.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { workspaceOf } from './workspaces.ts';
 
@@ -38,11 +39,14 @@ export async function findCredentials(
       const workspaces = new Map(owners.map((owner) => [owner.id, workspaceOf(owner)]));
       const budgeted = keys.filter((key) => key.budget_period !== null).map(({ id }) => id);
       const spent = await spentBy(transaction, budgeted, now);
+      const tagBudgets = await tagBudgetsOf(transaction, [...workspaces.keys()], now);
       return new Map(
         keys.flatMap((row) => {
           const workspace = workspaces.get(row.workspace_id);
           if (workspace === undefined) return [];
-          return [[row.hash, { key: keyOf(row), workspace, spent: spent.get(row.id) ?? 0n }] as const];
+          const ofTags = tagBudgets.get(workspace.id);
+          const credential = { key: keyOf(row), workspace, spent: spent.get(row.id) ?? 0n };
+          return [[row.hash, ofTags === undefined ? credential : { ...credential, tagBudgets: ofTags }] as const];
         }),
       );
     });

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { isSqlite } from './sql-dialect.ts';
-import { histogramMeasures, usageSumColumns } from '../ledger/usage-rollup.ts';
+import { histogramMeasures, keyColumnsOf, usageSumColumns, type UsageTable } from '../ledger/usage-rollup.ts';
 
 /**
  * Makes the tables of the ledger: requests, rollups, and the names that both refer to by number.
@@ -52,24 +52,47 @@ export async function createLedger(database: Kysely<unknown>, amountBound: strin
     correlation_text text not null
   ) ${tail}`);
 
-  for (const table of ['usage_hours', 'usage_days']) {
-    const sums = usageSumColumns.map((column) => `${column} bigint not null`);
-    const buckets = histogramMeasures.map((column) => `${column} ${whole} not null default 0`);
-    // Rows of the current hour are updated all the time. PostgreSQL updates a row in place if its page has room, no
-    // changed column has an index, and dead versions are removed often. At a fill factor of 70 %, 99 % of the updates
-    // were in place (measured).
-    const settings = sqlite
-      ? 'without rowid'
-      : `with (fillfactor = 70, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0)`;
-    await run(`create table ${table} (
-      period integer not null,
-      key integer not null,
-      model integer not null,
-      surface ${small} not null,
-      outcome ${small} not null,
-      ${[...sums, ...buckets].join(',\n')},
-      check (cost between 0 and ${amountBound}),
-      primary key (period, key, model, surface, outcome)
-    ) ${settings}`);
-  }
+  for (const table of ['usage_hours', 'usage_days'] as const) await createRollup(database, table, amountBound);
+}
+
+async function createRollup(database: Kysely<unknown>, table: UsageTable, amountBound: string): Promise<void> {
+  const sqlite = isSqlite(database);
+  const small = sqlite ? 'integer' : 'smallint';
+  const keys = keyColumnsOf[table].map(
+    (column) => `${column} ${column === 'surface' || column === 'outcome' ? small : 'integer'} not null`,
+  );
+  const sums = usageSumColumns.map((column) => `${column} bigint not null`);
+  const buckets = histogramMeasures.map((column) => `${column} integer not null default 0`);
+  // Rows of the current hour are updated all the time. PostgreSQL updates a row in place if its page has room, no
+  // changed column has an index, and dead versions are removed often. At a fill factor of 70 %, 99 % of the updates
+  // were in place (measured).
+  const settings = sqlite
+    ? 'without rowid'
+    : `with (fillfactor = 70, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0)`;
+  const text = `create table ${table} (
+    ${[...keys, ...sums, ...buckets].join(',\n')},
+    check (cost between 0 and ${amountBound}),
+    primary key (${keyColumnsOf[table].join(', ')})
+  ) ${settings}`;
+  await sql.raw(text).execute(database);
+}
+
+/** Adds tags: their names and values, the rollup of each, their budgets, and the column of requests (docs/tags.md). */
+export async function addTags(database: Kysely<unknown>, amountBound: string): Promise<void> {
+  const number = isSqlite(database) ? 'integer primary key' : 'integer generated always as identity primary key';
+  const run = (text: string) => sql.raw(text).execute(database);
+  await run(`create table ledger_tags (
+    number ${number},
+    workspace_id text not null references workspaces (id),
+    name text not null,
+    value text not null,
+    unique (workspace_id, name, value)
+  )`);
+  await createRollup(database, 'usage_tags', amountBound);
+  await run(`create table tag_budgets (
+    tag integer not null primary key references ledger_tags (number),
+    budget_limit bigint not null check (budget_limit between 0 and ${amountBound}),
+    budget_period text not null check (budget_period in ('day', 'week', 'month', 'total'))
+  )`);
+  await run(`alter table requests add column tags text not null default ''`);
 }

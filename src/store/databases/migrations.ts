@@ -3,7 +3,7 @@ import type { Migration } from 'kysely/migration';
 import { addAlerts } from './alert-tables.ts';
 import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations } from './declaration-tables.ts';
-import { createLedger } from './ledger-tables.ts';
+import { addTags, createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 
 /**
@@ -80,6 +80,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004-accounts-in-git': { up: (database) => addDeclarations(database, amountBound) },
   '0005-audit-of-object': { up: addAuditOfObject },
   '0006-alerts': { up: addAlerts },
+  '0007-tags': { up: (database) => addTags(database, amountBound) },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

@@ -31,6 +31,9 @@ export interface Schema {
   readonly ledger_keys: LedgerKeyTable;
   readonly ledger_models: LedgerModelTable;
   readonly ledger_routes: LedgerRouteTable;
+  readonly ledger_tags: LedgerTagTable;
+  readonly usage_tags: UsageRow & { readonly tag: SmallInteger };
+  readonly tag_budgets: TagBudgetTable;
   readonly ledger_state: LedgerStateTable;
 }
 
@@ -215,6 +218,20 @@ interface LedgerRouteTable {
   readonly number: Generated<number | bigint>;
   readonly model: SmallInteger;
   readonly name: string;
+}
+
+/** A tag of a workspace that requests had, or that has a budget. */
+interface LedgerTagTable {
+  readonly number: Generated<number | bigint>;
+  readonly workspace_id: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+interface TagBudgetTable {
+  readonly tag: SmallInteger;
+  readonly budget_limit: bigint;
+  readonly budget_period: BudgetPeriod;
 }
 
 interface LedgerStateTable {

@@ -38,7 +38,7 @@ describe('the numbers of names', () => {
   it('are given once, and the database is not asked for those that are known', async () => {
     const { queries, key, request, asked } = await setUp();
     const names = createLedgerNames(queries);
-    const numbers = { key: 1, model: 1, route: 1 };
+    const numbers = { key: 1, model: 1, route: 1, tags: [] };
     expect(await names.number([request(), request()])).toEqual([numbers, numbers]);
     expect(asked()).toEqual([
       ...[`select ${key}`, `insert ${key}`, `select ${key}`],
@@ -64,8 +64,8 @@ describe('the numbers of names', () => {
     asked();
     const mixed = [request(), request({ keyId: otherKey, modelId: 'n', routeId: 'm@a' })];
     expect(await names.number(mixed)).toEqual([
-      { key: 1, model: 1, route: 1 },
-      { key: 2, model: 2, route: 2 },
+      { key: 1, model: 1, route: 1, tags: [] },
+      { key: 2, model: 2, route: 2, tags: [] },
     ]);
     expect(asked()).toEqual([
       ...[`select ${otherKey}`, `insert ${otherKey}`, `select ${otherKey}`],
@@ -97,7 +97,7 @@ describe('the numbers of names', () => {
     await queries.updateTable('ledger_models').set({ number: 7 }).execute();
     asked();
     names.forget();
-    expect(await names.number([request()])).toEqual([{ key: 1, model: 7, route: 1 }]);
+    expect(await names.number([request()])).toEqual([{ key: 1, model: 7, route: 1, tags: [] }]);
     expect(asked().slice(0, 3)).toEqual([`select ${key}`, 'select m', 'select m@a 7']);
   });
 
@@ -112,7 +112,7 @@ describe('the numbers of names', () => {
     await names.number(ofModels('c'));
     asked();
     const [first] = await names.number(ofModels('a'));
-    expect(first).toEqual({ key: 1, model: 1, route: 1 });
+    expect(first).toEqual({ key: 1, model: 1, route: 1, tags: [] });
     expect(asked()).toEqual(['select a', 'select x 1']);
   });
 });

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Schema } from '../databases/schema.ts';
+import { createTagNumbers } from './ledger-tags.ts';
 import type { NumberedNames } from './stored-request.ts';
 
 export interface LedgerNames {
@@ -25,6 +26,7 @@ export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200
   const keys = new Map<string, { readonly number: number; readonly workspaceId: string }>();
   const models = new Map<string, number>();
   const routes = new Map<string, number>();
+  const tags = createTagNumbers(queries, rememberedNames);
 
   function forgetMany(): void {
     for (const map of [keys, models, routes]) if (map.size > rememberedNames) map.clear();
@@ -102,13 +104,15 @@ export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200
   return {
     forget: () => {
       for (const map of [keys, models, routes]) map.clear();
+      tags.forget();
     },
     number: async (requests) => {
       forgetMany();
       await numberKeys(requests);
       await numberModels(requests);
       await numberRoutes(requests);
-      return requests.map((request) => {
+      const tagged = await tags.number(requests);
+      return requests.map((request, index) => {
         const { keyId, workspaceId } = request;
         const key = keys.get(keyId);
         if (key === undefined) throw new RangeError(`there is no key ${keyId}`);
@@ -116,7 +120,12 @@ export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200
           throw new RangeError(`the key ${keyId} is not of the workspace ${workspaceId}`);
         }
         const route = routeOf(request);
-        return { key: key.number, model: route.model, route: known(routes.get(routeKey(route))) };
+        return {
+          key: key.number,
+          model: route.model,
+          route: known(routes.get(routeKey(route))),
+          tags: tagged[index] ?? [],
+        };
       });
     },
   };

@@ -4,7 +4,15 @@ import type { SettledRequest } from '../../core/settled-request.ts';
 import { firstIdAt, type PackedId } from '../../core/packed-id.ts';
 import type { Schema } from '../databases/schema.ts';
 import { idDigits, idValue } from '../databases/sql-dialect.ts';
-import { correlationDigits, noUuid, type ReadRequest, requestColumns, requestOf, traitsSql } from './stored-request.ts';
+import { tagTexts } from './ledger-tags.ts';
+import {
+  correlationDigits,
+  noUuid,
+  type JoinedRequest,
+  requestColumns,
+  requestOf,
+  traitsSql,
+} from './stored-request.ts';
 import { kindCodes } from './usage-rollup.ts';
 
 /** Moments in milliseconds since the Unix epoch. `from` belongs to the range, `to` does not. */
@@ -66,7 +74,7 @@ export async function readRange(
     type === 'uuid' ? sql`${idDigits(queries, `requests.${name}`)} as ${sql.ref(name)}` : sql.ref(`requests.${name}`),
   );
   const direction = directions[first];
-  const { rows } = await sql<ReadRequest>`
+  const { rows } = await sql<JoinedRequest>`
     select ${sql.join(columns)}, ledger_keys.key_id, ledger_keys.workspace_id,
       ledger_models.name as model_id, ledger_routes.name as route_id
     from (
@@ -77,7 +85,14 @@ export async function readRange(
     join ledger_models on ledger_models.number = ledger_routes.model
     order by requests.id ${direction}
   `.execute(queries);
-  return rows.map(requestOf);
+  const texts = await tagTexts(queries, rows);
+  const textOf = (tags: string): string =>
+    tags
+      .split(',')
+      .flatMap((number) => texts.get(number) ?? [])
+      .toSorted()
+      .join(',');
+  return rows.map((row) => requestOf({ ...row, tag_texts: textOf(row.tags) }));
 }
 
 function upTo(limit: number | undefined): RawBuilder<unknown> {

@@ -11,7 +11,7 @@ import { lockedByAnother } from '../../../test/support/sample-store.ts';
 import { openDatabase } from '../databases/open-database.ts';
 import type { OpenDatabase } from '../databases/database.ts';
 import { setKeptSince } from './kept-since.ts';
-import { settleBatch, settleOrExplain, spendingOf } from './settle-batch.ts';
+import { settleBatch, settleOrExplain, spendingsOf } from './settle-batch.ts';
 
 const hour = 3_600_000;
 const tenUsd = parseUsd('10') ?? 0n;
@@ -157,12 +157,16 @@ describe('settleBatch', () => {
   });
 });
 
-it('the spending of a key is summed by day, with the moment of its latest request', () => {
-  const request = (hours: number, cost: bigint) => ({ keyId: 'k', cost, startedAt: sampleNow + hours * hour });
-  const [day, nextDay] = [BigInt(sampleNow), BigInt(sampleNow + 24 * hour)];
-  expect(spendingOf([request(1, 1n), request(24, 8n), request(5, 2n), request(3, 4n)])).toEqual([
-    { key_id: 'k', day, amount: 7n, last_used_at: BigInt(sampleNow + 5 * hour) },
-    { key_id: 'k', day: nextDay, amount: 8n, last_used_at: nextDay },
+it('the spending of a key is summed by day, and that of each tag is listed', () => {
+  const request = (hours: number, cost: bigint, tags?: string) => ({
+    ...{ workspaceId: 'ws', keyId: 'k', cost, tags, startedAt: sampleNow + hours * hour },
+  });
+  const [day, nextDay] = [sampleNow, sampleNow + 24 * hour];
+  expect(spendingsOf([request(1, 1n), request(24, 8n, 'app=a,team=b'), request(5, 2n), request(3, 4n)])).toEqual([
+    { on: { keyId: 'k' }, day, amount: 7n },
+    { on: { keyId: 'k' }, day: nextDay, amount: 8n },
+    { on: { workspaceId: 'ws', tag: 'app=a' }, day: nextDay, amount: 8n },
+    { on: { workspaceId: 'ws', tag: 'team=b' }, day: nextDay, amount: 8n },
   ]);
 });
 
@@ -260,7 +264,7 @@ describe('settleOrExplain', () => {
     expect(await settleOrExplain(database, rows.with(1, stranger), Date.now())).toMatchObject({
       kind: 'settled',
       balances: [[ids.workspaceId, 9_999_999_999_998n]],
-      spendings: [1, 2].map(() => ({ keyId: ids.keyId, day: sampleNow, amount: 1n })),
+      spendings: [1, 2].map(() => ({ on: { keyId: ids.keyId }, day: sampleNow, amount: 1n })),
       refused: [{ index: 1, message: expect.stringMatching(/not of the workspace ws_nobody/) }],
     });
     expect((await listRequests(queries, {}, 10)).map(({ requestId }) => requestId).toSorted()).toEqual(['a', 'c']);

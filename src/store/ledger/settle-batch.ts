@@ -7,22 +7,26 @@ import type { PackedId } from '../../core/packed-id.ts';
 import type { SpendingTable } from '../databases/schema.ts';
 import type { LedgerEntry } from './stored-request.ts';
 import { messageOf } from '../../core/failure.ts';
+import { tagsIn, tagText } from '../../core/tags.ts';
 import { addToRollups } from './usage-rollup.ts';
 
 /** What a committed settlement has changed. */
 export interface Settled {
   /** The balance of each workspace that paid. */
   readonly balances: readonly (readonly [workspaceId: string, balance: Money])[];
-  /** What was added to the spending of each key, by the day on which its requests started. */
+  /** What was added to the spending of each key and each tag, by the day on which the requests started. */
   readonly spendings: readonly Spending[];
 }
 
 export interface Spending {
-  readonly keyId: string;
+  readonly on: SpendingOn;
   /** First moment of the day. */
   readonly day: number;
   readonly amount: Money;
 }
+
+/** A key, or a tag (`team=search`) in a workspace. */
+export type SpendingOn = { readonly keyId: string } | { readonly workspaceId: string; readonly tag: string };
 
 /** The parts of a database that settling needs. */
 export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
@@ -64,17 +68,15 @@ export async function settleBatch(
         const known = new Set(charged.map(({ id }) => id));
         const missing = costs.find(([id]) => !known.has(id));
         if (missing !== undefined) throw new RangeError(`there is no workspace ${missing[0]} to charge`);
-        const spending = spendingOf(
-          written.map(({ request: { keyId, cost }, counted }) => ({ keyId, cost, startedAt: counted.startedAt })),
-        );
-        await writes.addSpending(connection, spending);
+        const paid = written.map(({ request, counted: { startedAt } }) => ({ ...request, startedAt }));
+        await writes.addSpending(connection, spendingOf(paid));
         await addToRollups(
           written.map((entry) => entry.counted),
           (table, usage) => writes.addUsage(connection, table, usage),
         );
         return {
           balances: charged.map(({ id, balance }) => [id, balance] as const),
-          spendings: spending.map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount })),
+          spendings: spendingsOf(paid),
         };
       });
     });
@@ -96,10 +98,23 @@ function costsOf(entries: readonly LedgerEntry[]): readonly (readonly [string, M
   return [...costs].toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
+type Paid = Pick<SettledRequest, 'workspaceId' | 'keyId' | 'tags' | 'cost' | 'startedAt'>;
+
+/** The amounts that requests add to the spending of keys and of tags, by day. */
+export function spendingsOf(requests: readonly Paid[]): readonly Spending[] {
+  const ofKeys = spendingOf(requests).map(({ key_id: keyId, day, amount }) => ({
+    on: { keyId },
+    day: Number(day),
+    amount,
+  }));
+  const ofTags = requests.flatMap(({ workspaceId, tags, cost, startedAt }) =>
+    tagsIn(tags).map((tag) => ({ on: { workspaceId, tag: tagText(tag) }, day: dayStart(startedAt), amount: cost })),
+  );
+  return [...ofKeys, ...ofTags];
+}
+
 /** The amounts that requests add to the spending of keys, by day. */
-export function spendingOf(
-  requests: readonly { readonly keyId: string; readonly cost: Money; readonly startedAt: number }[],
-): readonly SpendingTable[] {
+function spendingOf(requests: readonly Paid[]): readonly SpendingTable[] {
   const sums = new Map<string, SpendingTable>();
   for (const { keyId, cost, startedAt } of requests) {
     const day = dayStart(startedAt);

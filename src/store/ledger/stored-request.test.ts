@@ -6,7 +6,7 @@ import { countSources } from '../../core/money.ts';
 import { outcomeKinds } from '../../core/settled-request.ts';
 import { entriesOf, type ReadRequest, requestColumnNames, requestOf } from './stored-request.ts';
 
-const names = { key: 1, model: 2, route: 3 };
+const names = { key: 1, model: 2, route: 3, tags: [5, 7] };
 const count = fc.option(fc.nat({ max: 2 ** 31 - 1 }), { nil: undefined });
 const few = fc.nat({ max: 2 ** 15 - 1 });
 
@@ -34,6 +34,7 @@ it('reads every field of a request as it was written', () => {
       routes: fc.option(fc.integer({ min: 1, max: 15 }), { nil: undefined }),
       firstTokenMs: count,
       durationMs: fc.nat({ max: 2 ** 31 - 1 }),
+      tags: fc.constantFrom('app=a,team=b', undefined),
       cost: fc.bigInt({ min: 0n, max: 9n * 10n ** 18n }),
     })
     .map((fields) => sampleOutcome(fields));
@@ -44,7 +45,13 @@ it('reads every field of a request as it was written', () => {
       const { workspaceId, keyId, modelId, routeId = '' } = settled;
       const row = {
         ...Object.fromEntries(requestColumnNames.map((name, index) => [name, entry.values[index]])),
-        ...{ workspace_id: workspaceId, key_id: keyId, model_id: modelId, route_id: routeId },
+        ...{
+          workspace_id: workspaceId,
+          key_id: keyId,
+          model_id: modelId,
+          route_id: routeId,
+          tag_texts: settled.tags ?? '',
+        },
       } as unknown as ReadRequest;
       const read = requestOf(row);
       // An id of the service's own form holds the start.

@@ -8,6 +8,7 @@ import {
   settledRequestOf,
 } from '../../core/settled-request.ts';
 import { type PackedId, packId, startOf, unpackId } from '../../core/packed-id.ts';
+import { numbersText } from './ledger-tags.ts';
 import { codes, type Countable, kindCodes, surfaceCodes } from './usage-rollup.ts';
 
 /** The numbers by which rows and rollups refer to names: `ledger_keys`, `ledger_models` and `ledger_routes`. */
@@ -15,6 +16,8 @@ export interface NumberedNames {
   readonly key: number;
   readonly model: number;
   readonly route: number;
+  /** `ledger_tags`. */
+  readonly tags: readonly number[];
 }
 
 /** The values that are computed from a request before its columns are written. */
@@ -53,6 +56,8 @@ const packedColumns = {
     type: 'text',
     write: ({ correlationId }, { correlation }) => (correlation === noUuid ? correlationId : ''),
   },
+  /** Numbers of its tags, with commas. */
+  tags: { type: 'text', write: (_, { tags }) => numbersText(tags) },
 } as const satisfies Readonly<Record<string, Column>>;
 
 /** The packed columns as they are read. SQLite's driver reads a bigint, PostgreSQL's a number; ids are read as digits. */
@@ -161,7 +166,7 @@ function entryOf(request: SettledRequest, names: NumberedNames): LedgerEntry {
     values: requestColumns.map(({ write }) => write(request, packed)),
     counted: {
       startedAt: startOf(id),
-      ...{ key: names.key, model: names.model },
+      ...{ key: names.key, model: names.model, tags: names.tags },
       surface: surfaceCodes.codeOf(request.surface),
       outcome: kindCodes.codeOf(request.kind),
       sums: [
@@ -187,8 +192,11 @@ interface RequestNames {
   readonly route_id: string;
 }
 
-/** A row of `requests` with the names that it refers to. */
-export type ReadRequest = StoredRequest & RequestNames & Readonly<Record<string, StoredValue>>;
+/** A row of `requests` with the names that it refers to, before the texts of its tags are read. */
+export type JoinedRequest = StoredRequest & RequestNames & Readonly<Record<string, StoredValue>>;
+
+/** A row of `requests` with the names that it refers to, and the texts of its tags with commas. */
+export type ReadRequest = JoinedRequest & { readonly tag_texts: string };
 
 type Reader = (row: ReadRequest) => FieldValue;
 
@@ -201,6 +209,7 @@ const readPacked: Readonly<Record<PackedKey, Reader>> = {
   modelId: ({ model_id: id }) => id,
   routeId: ({ route_id: id }) => (id === '' ? undefined : id),
   startedAt: ({ id }) => startOf(id),
+  tags: ({ tag_texts: texts }) => (texts === '' ? undefined : texts),
 };
 
 const readers = settledFields.map(readerOf);

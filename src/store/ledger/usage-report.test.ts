@@ -185,7 +185,7 @@ describe('usageReport', () => {
     const keys = await usageReport(queries, {}, ['key'], { top: 1 });
     expect(keys.map(({ key, cost }) => [key, cost])).toEqual([[ids.keyId, 2_222n]]);
     for (const by of [[], ['day'], ['model', 'key'], ['workspace', 'key'], ['model', 'surface']] as const) {
-      await expect(report(by, 1)).rejects.toThrow('models, keys or workspaces');
+      await expect(report(by, 1)).rejects.toThrow('models, keys, workspaces or values of a tag');
     }
   });
 

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { OutcomeKind } from '../../core/settled-request.ts';
-import { partsOf, usageOfFilter } from './ledger-filter.ts';
+import { sourcesOf } from './ledger-filter.ts';
 import {
   type LedgerFilter,
   type LinesOfPage,
@@ -26,7 +26,7 @@ export interface UsageReportOptions {
   readonly measures?: UsageMeasures;
   /**
    * Only this many models, keys or workspaces have lines of their own: those with the highest cost over the whole time.
-   * Each period has one more line for the sum of all others; its model, key or workspace is undefined. Needs one of
+   * Values of a tag likewise. Each period has one more line for the sum of all others; its model, key, workspace or value is undefined. Needs one of
    * these dimensions, and allows only `hour`, `day` or `week` beside it.
    */
   readonly top?: number | undefined;
@@ -86,6 +86,7 @@ interface SummedRow {
   readonly key?: string | null;
   readonly model?: string | null;
   readonly surface?: number | bigint;
+  readonly tag?: string | null;
   readonly week?: number | bigint;
   readonly day?: number | bigint;
   readonly hour?: number | bigint;
@@ -116,8 +117,8 @@ function furtherOf(measures: UsageMeasures): readonly string[] {
 }
 
 /**
- * The lines of a source whose columns are `workspace`, `key`, `model`, `surface`, `hour`, `day` and the sums. The lines of the keys of
- * one workspace are added up; otherwise each group is one line of the source already.
+ * The lines of a source whose columns are the dimensions and the sums. The lines of the keys of one workspace, and of the tags with
+ * one value, are added up; otherwise each group is one line of the source already.
  */
 function report(
   source: RawBuilder<unknown>,
@@ -125,7 +126,7 @@ function report(
   { measures, page }: { readonly measures: UsageMeasures; readonly page: LinesOfPage | undefined },
 ) {
   const by = dimensions.map((dimension) => sql.ref(dimension));
-  const isSummed = dimensions.includes('workspace');
+  const isSummed = dimensions.includes('workspace') || dimensions.includes('tag');
   const columns = [...sums, ...furtherOf(measures)].map((sum) =>
     isSummed ? sql`${total(sql.ref(sum))} as ${sql.ref(sum)}` : sql.ref(sum),
   );
@@ -153,21 +154,24 @@ function named(
     ...(byKey ? [sql`key`] : []),
     ...(asked.has('model') ? [sql`model`] : []),
     ...(asked.has('surface') ? [sql`surface`] : []),
+    ...(asked.has('tag') ? [sql`tag`] : []),
     ...(asked.has('week') ? [sql`week`] : []),
     ...(asked.has('day') ? [sql`day`] : []),
     ...(asked.has('hour') ? [sql`hour`] : []),
   ];
   const grouped = columns.length === 0 ? sql`` : sql`group by ${sql.join(columns)}`;
-  const parts = partsOf(filter, asked.has('hour')).map(({ table, from, to }) => {
+  const parts = sourcesOf(filter, dimensions).map(({ table, from, to, tag, condition, times }) => {
     const hour = table === 'usage_hours' ? sql`period` : sql`period * 24`;
     const day = table === 'usage_hours' ? sql`period / 24` : sql`period`;
-    const further =
-      measures === 'sums' ? sql`` : sql`, ${isError} as errors, ${sql.join(buckets.map((name) => sql.ref(name)))}`;
-    const group = (of: 'model' | 'key') => groupColumn(of, top);
-    return sql`select ${group('key')} as key, ${group('model')} as model, surface, ${hour} as hour, ${day} as day,
-        (${day} + ${sql.lit(daysToMonday)}) / 7 as week,
-        ${sql.join(counts.map((count) => sql.ref(count)))}, cost ${further}
-      from ${sql.table(table)} where period >= ${from} and period < ${to} and ${usageOfFilter(filter)}`;
+    const signed = (value: RawBuilder<unknown>) => (times === 1 ? value : sql`-${value}`);
+    const summed = [...counts, 'cost', ...(measures === 'sums' ? [] : buckets)].map(
+      (name) => sql`${signed(sql.ref(name))} as ${sql.ref(name)}`,
+    );
+    if (measures === 'performance') summed.push(sql`${signed(isError)} as errors`);
+    return sql`select ${groupColumn('key', top)} as key, ${groupColumn('model', top)} as model, surface,
+        ${groupColumn('tag', top, tag)} as tag, ${hour} as hour, ${day} as day,
+        (${day} + ${sql.lit(daysToMonday)}) / 7 as week, ${sql.join(summed)}
+      from ${sql.table(table)} where period >= ${from} and period < ${to} and ${condition}`;
   });
   const unit = sql.lit(moneyUnit);
   const numbered = sql`select ${sql.join([
@@ -182,12 +186,14 @@ function named(
       ${asked.has('key') ? sql`ledger_keys.key_id` : none} as key,
       ${asked.has('model') ? sql`ledger_models.name` : none} as model,
       ${asked.has('surface') ? sql`surface` : none} as surface,
+      ${asked.has('tag') ? sql`case when numbered.tag = 0 then '' else ledger_tags.value end` : none} as tag,
       ${asked.has('hour') ? sql`hour` : none} as hour, ${asked.has('week') ? sql`week` : none} as week, ${asked.has('day') ? sql`day` : none} as day,
       ${sql.join([...sums, ...furtherOf(measures)].map((sum) => sql.ref(sum)))}
     from (${numbered}) as numbered
     ${byKey ? sql`${join} ledger_keys on ledger_keys.number = numbered.key` : sql``}
     ${asked.has('workspace') ? sql`${join} workspaces on workspaces.id = ledger_keys.workspace_id` : sql``}
-    ${asked.has('model') ? sql`${join} ledger_models on ledger_models.number = numbered.model` : sql``}`;
+    ${asked.has('model') ? sql`${join} ledger_models on ledger_models.number = numbered.model` : sql``}
+    ${asked.has('tag') ? sql`left join ledger_tags on ledger_tags.number = numbered.tag` : sql``}`;
 }
 
 function lineOf(row: SummedRow, measures: UsageMeasures): UsageLine {
@@ -196,6 +202,7 @@ function lineOf(row: SummedRow, measures: UsageMeasures): UsageLine {
     key: row.key ?? undefined,
     model: row.model ?? undefined,
     surface: row.surface === undefined ? undefined : surfaceCodes.nameOf(Number(row.surface)),
+    tag: row.tag ?? undefined,
     week: row.week === undefined ? undefined : isoOf((Number(row.week) * 7 - daysToMonday) * dayMs).slice(0, 10),
     day: row.day === undefined ? undefined : isoOf(Number(row.day) * dayMs).slice(0, 10),
     hour: row.hour === undefined ? undefined : `${isoOf(Number(row.hour) * hourMs).slice(0, 16)}Z`,

@@ -11,7 +11,7 @@ import {
 } from './usage-rollup.ts';
 
 const plain: Countable = {
-  ...{ startedAt: 0, key: 1, model: 1, surface: 0, outcome: 0 },
+  ...{ startedAt: 0, key: 1, model: 1, surface: 0, outcome: 0, tags: [] },
   ...{ sums: [1n, 2n, 3n, 4n, 5n, 6n], firstTokenMs: undefined, durationMs: 0 },
 };
 
@@ -33,6 +33,15 @@ it('sums requests of one key, model, surface and outcome by hour and by day', ()
     ...{ requests: 2n, prompt_tokens: 2n, completion_tokens: 4n, cached_tokens: 6n, reasoning_tokens: 8n },
     ...{ web_searches: 10n, cost: 12n, duration_le_100: 2n },
   });
+});
+
+it('counts a request once in the rollup of each of its tags', () => {
+  const tagged = [[3, 1], [3], []].map((tags) => ({ ...plain, tags }));
+  const counts = usageOf(tagged, 'usage_tags').map(({ tag, measures }) => [tag, measures[0]]);
+  expect(counts).toEqual([
+    [1, 1n],
+    [3, 2n],
+  ]);
 });
 
 it.each([

@@ -3,14 +3,17 @@ import { outcomeKinds } from '../../core/settled-request.ts';
 
 /**
  * Rollups: what was used in an hour, and in a day, with one key, model, surface and outcome. They are written in the transaction
- * that settles the requests they count, and are kept for good.
+ * that settles the requests they count, and are kept for good. `usage_tags` counts a day of each tag; a request with several
+ * tags is in several of its rows.
  */
-export type UsageTable = 'usage_hours' | 'usage_days';
+export type UsageTable = 'usage_hours' | 'usage_days' | 'usage_tags';
 
 /** Milliseconds of a table's periods. A period is the number of the hour or day since the Unix epoch, in UTC. */
-export const periodMs = { usage_hours: 3_600_000, usage_days: 86_400_000 } as const satisfies Readonly<
-  Record<UsageTable, number>
->;
+export const periodMs = {
+  usage_hours: 3_600_000,
+  usage_days: 86_400_000,
+  usage_tags: 86_400_000,
+} as const satisfies Readonly<Record<UsageTable, number>>;
 
 export const surfaceCodes = codes(surfaces);
 export const kindCodes = codes(outcomeKinds);
@@ -83,8 +86,14 @@ export const histogramMeasures: readonly string[] = [
   ...histogramColumns('duration'),
 ];
 
-/** The columns that identify a rollup. */
+/** The columns that identify a rollup of an hour or a day. */
 export const usageKeyColumns = ['period', 'key', 'model', 'surface', 'outcome'] as const;
+/** The columns that identify a rollup, in the order of its primary key. The days of a tag are together. */
+export const keyColumnsOf = {
+  usage_hours: usageKeyColumns,
+  usage_days: usageKeyColumns,
+  usage_tags: ['tag', ...usageKeyColumns],
+} as const satisfies Readonly<Record<UsageTable, readonly string[]>>;
 /** What a rollup sums: 64-bit columns. */
 export const usageSumColumns = [
   ...(['requests', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens'] as const),
@@ -98,6 +107,8 @@ const durationAt = firstTokenAt + histogramBounds.first_token.length + 1;
 
 /** One row of a rollup, or an addition to it. */
 export interface UsageSums {
+  /** Number of the tag. 0 in rollups that have none. */
+  readonly tag: number;
   readonly period: number;
   readonly key: number;
   readonly model: number;
@@ -114,6 +125,8 @@ export interface Countable {
   readonly model: number;
   readonly surface: number;
   readonly outcome: number;
+  /** Numbers of its tags. */
+  readonly tags: readonly number[];
   /** In the order of `usageSumColumns`, without `requests`. */
   readonly sums: readonly bigint[];
   readonly firstTokenMs: number | undefined;
@@ -127,21 +140,28 @@ export interface Countable {
 export function usageOf(requests: readonly Countable[], table: UsageTable): readonly UsageSums[] {
   const groups = new Map<string, UsageSums & { readonly measures: bigint[] }>();
   for (const request of requests) {
-    const { startedAt, key, model, surface, outcome, sums, firstTokenMs, durationMs } = request;
+    const { startedAt, key, model, surface, outcome } = request;
     const period = Math.floor(startedAt / periodMs[table]);
-    const name = `${period} ${key} ${model} ${surface} ${outcome}`;
-    let group = groups.get(name);
-    if (group === undefined) {
-      group = { period, key, model, surface, outcome, measures: usageMeasures.map(() => 0n) };
-      groups.set(name, group);
+    for (const tag of table === 'usage_tags' ? request.tags : untagged) {
+      const name = `${tag} ${period} ${key} ${model} ${surface} ${outcome}`;
+      let group = groups.get(name);
+      if (group === undefined) {
+        group = { tag, period, key, model, surface, outcome, measures: usageMeasures.map(() => 0n) };
+        groups.set(name, group);
+      }
+      count(group.measures, request);
     }
-    const { measures } = group;
-    add(measures, 0, 1n);
-    for (const [index, sum] of sums.entries()) add(measures, index + 1, sum);
-    if (firstTokenMs !== undefined) add(measures, firstTokenAt + bucketOf('first_token', firstTokenMs), 1n);
-    add(measures, durationAt + bucketOf('duration', durationMs), 1n);
   }
   return [...groups.values()].toSorted(byKey);
+}
+
+const untagged = [0] as const;
+
+function count(measures: bigint[], { sums, firstTokenMs, durationMs }: Countable): void {
+  add(measures, 0, 1n);
+  for (const [index, sum] of sums.entries()) add(measures, index + 1, sum);
+  if (firstTokenMs !== undefined) add(measures, firstTokenAt + bucketOf('first_token', firstTokenMs), 1n);
+  add(measures, durationAt + bucketOf('duration', durationMs), 1n);
 }
 
 /** Adds requests to all rollups. `addTo` adds to one table. All transactions write the tables in the same order, too. */
@@ -151,6 +171,7 @@ export async function addToRollups(
 ): Promise<void> {
   await addTo('usage_hours', usageOf(requests, 'usage_hours'));
   await addTo('usage_days', usageOf(requests, 'usage_days'));
+  await addTo('usage_tags', usageOf(requests, 'usage_tags'));
 }
 
 function add(measures: bigint[], index: number, amount: bigint): void {
@@ -164,6 +185,6 @@ function bucketOf(histogram: StoredHistogram, ms: number): number {
 }
 
 function byKey(one: UsageSums, other: UsageSums): number {
-  for (const column of usageKeyColumns) if (one[column] !== other[column]) return one[column] - other[column];
+  for (const column of keyColumnsOf.usage_tags) if (one[column] !== other[column]) return one[column] - other[column];
   return 0;
 }

@@ -3,6 +3,7 @@ import type { Money } from '../../core/money.ts';
 import { keptSince } from './kept-since.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { usageKeyColumns, usageMeasures } from './usage-rollup.ts';
+import { type TagDifference, verifyTags } from './verify-tags.ts';
 import { differingMeasures, type RowDifference, verifyRows } from './verify-rows.ts';
 
 /** The books of one workspace. They are right when `balance` equals `expected`, which is `credits` less `costs`. */
@@ -46,12 +47,13 @@ export interface Books {
   readonly keptSince: number;
   readonly hours: number;
   readonly rowDifferences: readonly RowDifference[];
+  readonly tagDifferences: readonly TagDifference[];
 }
 
 /**
  * Proves the books as of one moment, also while services run. A balance must be the credits less the costs in the
  * rollups. The amounts that count against budgets must be these costs by day. The rollups of a day must be the sum of
- * its hours, and those of an hour the sum of its kept requests.
+ * its hours, those of an hour the sum of its kept requests, and those of a tag the sum of the kept requests that have it.
  */
 export async function verifyLedger(queries: Kysely<Schema>): Promise<Books> {
   const all = queries.transaction().setAccessMode('read only').setIsolationLevel('repeatable read');
@@ -163,7 +165,10 @@ async function verifyDays(transaction: Kysely<Schema>): Promise<readonly DayDiff
   }));
 }
 
-async function verifyKept(transaction: Kysely<Schema>): Promise<Pick<Books, 'keptSince' | 'hours' | 'rowDifferences'>> {
+async function verifyKept(
+  transaction: Kysely<Schema>,
+): Promise<Pick<Books, 'keptSince' | 'hours' | 'rowDifferences' | 'tagDifferences'>> {
   const kept = await keptSince(transaction);
-  return { keptSince: kept, ...(await verifyRows(transaction, kept)) };
+  const rows = await verifyRows(transaction, kept);
+  return { keptSince: kept, ...rows, tagDifferences: await verifyTags(transaction, kept) };
 }

@@ -4,7 +4,7 @@ import type { LedgerWrites } from '../database.ts';
 import { requestColumnNames, requestColumns } from '../../ledger/stored-request.ts';
 import {
   type UsageSums,
-  usageKeyColumns,
+  keyColumnsOf,
   usageMeasures,
   usageSumColumns,
   type UsageTable,
@@ -49,11 +49,11 @@ function additionTo(table: UsageTable, usage: readonly UsageSums[]): CompiledQue
     return counts.some((count) => count !== 0n) || sumColumns.has(name) ? [{ name, counts }] : [];
   });
   const columns = [
-    ...usageKeyColumns.map((name) => ({ name, values: usage.map((row) => row[name]) })),
+    ...keyColumnsOf[table].map((name) => ({ name, values: usage.map((row) => row[name]) })),
     ...measures.map(({ name, counts }) => ({ name, values: counts })),
   ];
   const names = columns.map(({ name }) => name).join(', ');
-  const key = usageKeyColumns.join(', ');
+  const key = keyColumnsOf[table].join(', ');
   const sums = measures.map(({ name }) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
   const [into, end] = [`insert into ${table} (${names})`, `on conflict (${key}) do update set ${sums}`];
   if (usage.length <= fewRollups) {

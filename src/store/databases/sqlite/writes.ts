@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Money } from '../../../core/money.ts';
 import type { LedgerWrites } from '../database.ts';
 import { type LedgerEntry, requestColumnNames, requestColumns } from '../../ledger/stored-request.ts';
-import { usageKeyColumns, usageMeasures, type UsageTable } from '../../ledger/usage-rollup.ts';
+import { keyColumnsOf, usageMeasures, type UsageTable } from '../../ledger/usage-rollup.ts';
 
 const insert = `insert into requests (${requestColumnNames.join(', ')})
   values (${requestColumns.map(({ type }) => (type === 'uuid' ? 'unhex(?)' : '?')).join(', ')})
@@ -16,13 +16,17 @@ const addSpending = `insert into spending (key_id, day, amount, last_used_at) va
     last_used_at = max(spending.last_used_at, excluded.last_used_at)`;
 
 function addUsage(table: UsageTable): string {
-  const columns = [...usageKeyColumns, ...usageMeasures];
+  const columns = [...keyColumnsOf[table], ...usageMeasures];
   return `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})
-    on conflict (${usageKeyColumns.join(', ')}) do update set
+    on conflict (${keyColumnsOf[table].join(', ')}) do update set
     ${usageMeasures.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`;
 }
 
-const additions = { usage_hours: addUsage('usage_hours'), usage_days: addUsage('usage_days') };
+const additions = {
+  usage_hours: addUsage('usage_hours'),
+  usage_days: addUsage('usage_days'),
+  usage_tags: addUsage('usage_tags'),
+};
 
 /** A statement costs no more than a function call in SQLite: one prepared statement, run row by row, is the fastest form. */
 export const sqliteWrites: LedgerWrites = {
@@ -52,7 +56,7 @@ export const sqliteWrites: LedgerWrites = {
   },
   addUsage: async (connection, table, usage) => {
     for (const row of usage) {
-      const parameters = [...usageKeyColumns.map((name) => row[name]), ...row.measures];
+      const parameters = [...keyColumnsOf[table].map((name) => row[name]), ...row.measures];
       await connection.executeQuery(CompiledQuery.raw(additions[table], parameters));
     }
   },

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import type { TagBudgetRecord } from '../../core/administration.ts';
+import { formatUsd } from '../../core/money.ts';
+import { shownTagBudget } from '../../core/shown.ts';
+import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
+import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
+import { textTable } from './tables.ts';
+
+interface Options extends BudgetOptions {
+  readonly tag?: string;
+  readonly clear?: true;
+}
+
+/** Adds `budget` to the commands on workspaces: the budgets of tags. */
+export function tagBudgetCommand(group: Command): void {
+  const command = withBudget(
+    group.command('budget').description('list the budgets of tags in a workspace; with --tag, set one or clear it'),
+    'on requests with the tag',
+  )
+    .argument('<workspace>', 'name or id')
+    .option('--tag <name=value>', 'the tag, as in the header x-weir-tags')
+    .option('--clear', 'take the budget away')
+    .hook('preAction', () => {
+      const { tag, budget, clear } = command.opts<Options>();
+      if ((tag === undefined) === (budget === undefined && clear === undefined) && (budget === undefined || !clear))
+        return;
+      command.error('error: give --tag with --budget and --period, --tag with --clear, or neither');
+    });
+  accountsCommand<Options>(command, 'refuse', async (accounts, options, [workspace = '']) => {
+    const { tag } = options;
+    if (tag !== undefined) {
+      const budget = budgetOf(command, options);
+      return answer(await accounts.setTagBudget(workspace, { tag, budget }, byOperator()));
+    }
+    const { id } = await accounts.findWorkspace(workspace);
+    return answer(await accounts.listTagBudgets(id, byOperator().now));
+  });
+}
+
+function answer(budgets: readonly TagBudgetRecord[]): Answer {
+  return {
+    json: budgets.map(shownTagBudget),
+    text: textTable(
+      ['TAG', 'BUDGET USD', '#SPENT USD'],
+      budgets.map(({ tag, budget, spent }) => [tag, budgetText(budget), formatUsd(spent)]),
+    ),
+  };
+}

@@ -1,0 +1,67 @@
+import type { RequestHead } from './exchange.ts';
+import { Failure } from './failure.ts';
+
+/** The header in which a caller puts tags on its request: `team=search,app=crawler`. */
+export const tagsHeader = 'x-weir-tags';
+
+/** Most tags of one request. */
+export const mostTags = 4;
+
+/** A name and a value, for the people who pay: usage is summed by it, and it can have a budget. */
+export interface Tag {
+  readonly name: string;
+  readonly value: string;
+}
+
+const nameForm = /^[a-z][a-z0-9_-]{0,31}$/;
+const valueForm = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
+
+export const tagForm =
+  'name=value: the name of 1 to 32 lowercase letters, digits, "_" and "-" from a letter on, the value of 1 to 64 letters, digits and "._:/@-" from a letter or digit on';
+
+/** Reads one tag; undefined if its form is wrong. */
+export function tagOf(text: string): Tag | undefined {
+  const [name = '', value = ''] = text.split(/=(.*)/s, 2);
+  return nameForm.test(name) && valueForm.test(value) ? { name, value } : undefined;
+}
+
+/** The name that a report groups by; undefined if its form is wrong. */
+export function tagNameOf(text: string): string | undefined {
+  return nameForm.test(text) ? text : undefined;
+}
+
+export function tagText({ name, value }: Tag): string {
+  return `${name}=${value}`;
+}
+
+/** The tags in the text of a settled request. */
+export function tagsIn(text: string | undefined): readonly Tag[] {
+  return text === undefined ? [] : text.split(',').flatMap((part) => tagOf(part) ?? []);
+}
+
+/**
+ * Reads the tags of a request: as texts `name=value`, in ascending order, with a comma between them. Undefined: it has
+ * none. Throws `invalid_request` for a tag with a wrong form, for two of one name, and for more than `mostTags`.
+ */
+export function readTags(head: Pick<RequestHead, 'header'>): string | undefined {
+  const header = head.header(tagsHeader);
+  if (header === undefined) return undefined;
+  const parts = header
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  if (parts.length === 0) return undefined;
+  if (parts.length > mostTags) throw refusal(`it has ${parts.length} tags, and at most ${mostTags} are allowed`);
+  const tags = new Map<string, string>();
+  for (const part of parts) {
+    const tag = tagOf(part);
+    if (tag === undefined) throw refusal(`expected up to ${mostTags} tags with commas, each ${tagForm}`);
+    if (tags.has(tag.name)) throw refusal(`the tag "${tag.name}" is there twice`);
+    tags.set(tag.name, tagText(tag));
+  }
+  return [...tags.values()].toSorted().join(',');
+}
+
+function refusal(why: string): Failure {
+  return new Failure('invalid_request', `${tagsHeader}: ${why}.`);
+}

@@ -1,0 +1,158 @@
+import { type Kysely, sql } from 'kysely';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import { type Tag, tagsIn, tagText } from '../../core/tags.ts';
+import { byIds } from '../databases/by-ids.ts';
+import type { Schema } from '../databases/schema.ts';
+
+/**
+ * Most tag names of a workspace, and most values of one name, that requests can add. They bound the rollups. Replicas that add
+ * tags at the same moment can pass a bound by what one commit of each adds.
+ */
+export const tagBounds = { names: 20, values: 500 } as const;
+
+/** The tag that stands for all values, and for all names, beyond the bounds. */
+const other = 'other';
+
+export interface TagNumbers {
+  /** The numbers of each request's tags, in ascending order. New tags are numbered, or counted as `other`. */
+  readonly number: (requests: readonly SettledRequest[]) => Promise<readonly (readonly number[])[]>;
+  readonly forget: () => void;
+}
+
+interface OwnedTag extends Tag {
+  readonly workspaceId: string;
+}
+
+/** Remembers the numbers of tags. When more than `rememberedTags` are known, all are forgotten and read again. */
+export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_000): TagNumbers {
+  const numbers = new Map<string, number>();
+  /** Names that have all their values, by workspace. Nothing but a budget adds a value to them. */
+  const full = new Set<string>();
+
+  function forget(): void {
+    numbers.clear();
+    full.clear();
+  }
+
+  async function read(wanted: readonly OwnedTag[]): Promise<void> {
+    const rows = await byIds(distinct(wanted.map(({ value }) => value)), (values) =>
+      queries
+        .selectFrom('ledger_tags')
+        .selectAll()
+        .where('workspace_id', 'in', distinct(wanted.map(({ workspaceId }) => workspaceId)))
+        .where('name', 'in', distinct(wanted.map(({ name }) => name)))
+        .where('value', 'in', values)
+        .execute(),
+    );
+    for (const { workspace_id: workspaceId, name, value, number } of rows) {
+      numbers.set(keyOf({ workspaceId, name, value }), Number(number));
+    }
+  }
+
+  /** Adds tags that the bounds allow. Returns for each given tag the one that stands for it. */
+  async function addNew(missing: readonly OwnedTag[]): Promise<ReadonlyMap<string, OwnedTag>> {
+    const rooms = await roomsOf(missing);
+    const places = new Map(missing.map((tag) => [keyOf(tag), placeOf(tag, rooms)]));
+    const added = [...new Map([...places.values()].map((tag) => [keyOf(tag), tag])).values()].filter(
+      (tag) => !numbers.has(keyOf(tag)),
+    );
+    if (added.length === 0) return places;
+    await queries
+      .insertInto('ledger_tags')
+      .values(added.map(({ workspaceId, name, value }) => ({ workspace_id: workspaceId, name, value })))
+      .onConflict((conflict) => conflict.columns(['workspace_id', 'name', 'value']).doNothing())
+      .execute();
+    await read(added);
+    return places;
+  }
+
+  /** How many values each name has, by workspace. */
+  async function roomsOf(tags: readonly OwnedTag[]): Promise<Map<string, Map<string, number>>> {
+    const unknown = tags.filter((tag) => !full.has(nameKeyOf(tag)));
+    const rooms = new Map<string, Map<string, number>>();
+    if (unknown.length === 0) return rooms;
+    const rows = await queries
+      .selectFrom('ledger_tags')
+      .select(['workspace_id', 'name', sql<number | bigint>`count(*)`.as('size')])
+      .where('workspace_id', 'in', distinct(unknown.map(({ workspaceId }) => workspaceId)))
+      .groupBy(['workspace_id', 'name'])
+      .execute();
+    for (const { workspace_id: id, name, size } of rows) {
+      const names = rooms.get(id) ?? new Map<string, number>();
+      rooms.set(id, names.set(name, Number(size)));
+    }
+    return rooms;
+  }
+
+  /** The tag itself while the bounds have room for it, else the one that stands for what is beyond them. */
+  function placeOf(tag: OwnedTag, rooms: Map<string, Map<string, number>>): OwnedTag {
+    const { workspaceId, name } = tag;
+    if (full.has(nameKeyOf(tag))) return { ...tag, value: other };
+    const names = rooms.get(workspaceId) ?? new Map<string, number>();
+    rooms.set(workspaceId, names);
+    const size = names.get(name);
+    if (size === undefined && names.size >= tagBounds.names) return { workspaceId, name: other, value: other };
+    // The tag that stands for the others comes beyond the bound.
+    if (tag.value === other) return tag;
+    if ((size ?? 0) >= tagBounds.values) {
+      full.add(nameKeyOf(tag));
+      return { ...tag, value: other };
+    }
+    names.set(name, (size ?? 0) + 1);
+    return tag;
+  }
+
+  return {
+    forget,
+    number: async (requests) => {
+      const tagged = requests.map(({ workspaceId, tags }) => tagsIn(tags).map((tag) => ({ ...tag, workspaceId })));
+      const all = tagged.flat();
+      if (all.length === 0) return tagged.map(() => []);
+      if (numbers.size > rememberedTags) forget();
+      const unknown = () => all.filter((tag) => !numbers.has(keyOf(tag)));
+      if (unknown().length > 0) await read(unknown());
+      const missing = [...new Map(unknown().map((tag) => [keyOf(tag), tag])).values()];
+      // In one order in all replicas, so that their insertions cannot deadlock.
+      const sorted = missing.toSorted((one, other_) => (keyOf(one) < keyOf(other_) ? -1 : 1));
+      const places = sorted.length === 0 ? new Map<string, OwnedTag>() : await addNew(sorted);
+      return tagged.map((tags) => {
+        const found = tags.map((tag) => numbers.get(keyOf(places.get(keyOf(tag)) ?? tag)));
+        return distinctNumbers(found.filter((number) => number !== undefined));
+      });
+    },
+  };
+}
+
+function keyOf({ workspaceId, ...tag }: OwnedTag): string {
+  return `${workspaceId} ${tagText(tag)}`;
+}
+
+function nameKeyOf({ workspaceId, name }: OwnedTag): string {
+  return `${workspaceId} ${name}`;
+}
+
+function distinct(values: readonly string[]): readonly string[] {
+  return [...new Set(values)].toSorted();
+}
+
+function distinctNumbers(numbers: readonly number[]): readonly number[] {
+  return [...new Set(numbers)].toSorted((one, next) => one - next);
+}
+
+/** The form of a request's tags in its row: their numbers, with commas. */
+export function numbersText(numbers: readonly number[]): string {
+  return numbers.join(',');
+}
+
+/** Reads the texts of the tags in rows, by their numbers. */
+export async function tagTexts(
+  queries: Kysely<Schema>,
+  rows: readonly { readonly tags: string }[],
+): Promise<ReadonlyMap<string, string>> {
+  const numbers = distinct(rows.flatMap(({ tags }) => (tags === '' ? [] : tags.split(','))));
+  if (numbers.length === 0) return new Map();
+  const found = await byIds(numbers.map(Number), (some) =>
+    queries.selectFrom('ledger_tags').select(['number', 'name', 'value']).where('number', 'in', some).execute(),
+  );
+  return new Map(found.map(({ number, ...tag }) => [String(number), tagText(tag)]));
+}
