@@ -39,30 +39,42 @@ const longTimes = ['1000000', '2000000'] as const;
 
 type MakeStep = (chance: Chance, tag: string) => Step;
 
+/** The budget of the key, then those of up to two tags. */
+const budgetsOf = (chance: Chance, tag: string): readonly string[] =>
+  ['key', 'tag1', 'tag2'].slice(0, 1 + Math.floor(chance() * 3)).map((name) => `${tag}${name}`);
+const leftOf = (chance: Chance): string => (chance() < 0.5 ? '' : amount(chance, 3_000));
+
 const kinds: readonly [MakeStep, ...MakeStep[]] = [
-  (chance, tag) => ({
-    script: admitScript,
-    keys: [`${tag}bucket`, `${tag}workspace`, `${tag}key`, `${tag}replicas`],
-    args: [
-      pick(replicas, chance),
-      ...[pick(['2', '50'], chance), pick(['3', '100'], chance), pick(['4', '1000'], chance)],
-      ...[amount(chance, 3_000), chance() < 0.5 ? '' : amount(chance, 3_000), ''],
-    ],
-  }),
   (chance, tag) => {
-    const [others, keyOthers, cost] = [chance() * 500, chance() * 500, chance() * 500].map(Math.floor);
+    const budgets = budgetsOf(chance, tag);
+    return {
+      script: admitScript,
+      keys: [`${tag}bucket`, `${tag}workspace`, `${tag}replicas`, ...budgets],
+      args: [
+        pick(replicas, chance),
+        ...[pick(['2', '50'], chance), pick(['3', '100'], chance), pick(['4', '1000'], chance)],
+        ...[amount(chance, 3_000), '', ...budgets.map(() => leftOf(chance))],
+      ],
+    };
+  },
+  (chance, tag) => {
+    const [budgets, cost] = [budgetsOf(chance, tag), Math.floor(chance() * 500)];
+    const reserved = (left: string): readonly string[] => {
+      const others = Math.floor(chance() * 500);
+      return [left, String(others), String(others + cost)];
+    };
     return {
       script: reserveScript,
-      keys: [`${tag}workspace`, `${tag}key`, `${tag}replicas`],
+      keys: [`${tag}replicas`, `${tag}workspace`, ...budgets],
       args: [
-        ...[pick(replicas, chance), amount(chance, 3_000), chance() < 0.5 ? '' : amount(chance, 3_000)],
-        ...[others!, others! + cost!, keyOthers!, keyOthers! + cost!].map(String),
+        ...[pick(replicas, chance), ...reserved(amount(chance, 3_000))],
+        ...budgets.flatMap(() => reserved(leftOf(chance))),
       ],
     };
   },
   (chance, tag) => ({
     script: reportScript,
-    keys: [`${tag}${pick(['workspace', 'key'], chance)}`],
+    keys: [`${tag}${pick(['workspace', 'key', 'tag1'], chance)}`],
     args: [
       ...[pick(replicas, chance), pick(['-1', '0', '1'], chance), chance() < 0.4 ? '0' : amount(chance, 500)],
       ...[chance() < 0.5 ? '' : amount(chance, 3_000), chance() < 0.1 ? '1' : ''],
