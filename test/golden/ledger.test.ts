@@ -35,6 +35,7 @@ const outcomes: readonly Outcome[] = [
     routes: 15,
     firstTokenMs: 0,
     durationMs: 2 ** 31 - 1,
+    tags: 'app=crawler,team=search',
   }),
   sampleOutcome({
     ...ids,
