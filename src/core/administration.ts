@@ -3,6 +3,7 @@ import type { OutcomeKind } from './settled-request.ts';
 import type { Surface } from './dialect.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
+import type { RoleInWorkspace } from './rights.ts';
 
 // The operations of operators, the command line and the portal on accounts and the ledger: their arguments and results.
 
@@ -155,6 +156,8 @@ export interface KeyRecord extends Key {
   readonly prefix: string | undefined;
   /** The portal created the key, and only the portal has its text (`PlaygroundKey`). */
   readonly isOfPlayground: boolean;
+  /** Subject of the person who made the key in the portal, at the identity provider; undefined for other makers. */
+  readonly maker: string | undefined;
   readonly createdAt: number;
   /** Start of the last request that was settled with the key; undefined if there was no request. */
   readonly lastUsedAt: number | undefined;
@@ -174,13 +177,15 @@ export interface NewKey extends KeyDetails {
   readonly budget?: Budget | undefined;
   readonly rate: number;
   readonly burst: number;
+  /** As in `KeyRecord`. */
+  readonly maker?: string | undefined;
 }
 
 /**
  * The facts with which the portal gets the key that calls the gateway for a person. There is one key for each
  * workspace.
  */
-export interface PlaygroundKey extends Omit<NewKey, 'expiresAt'> {
+export interface PlaygroundKey extends Omit<NewKey, 'expiresAt' | 'maker'> {
   /** Id of the workspace that pays. */
   readonly workspace: string;
   /** Identifies the person: the same text over sessions and restarts. */
@@ -277,8 +282,8 @@ export interface Session {
   readonly role: (typeof sessionRoles)[number];
   /** The name that the audit trail and the portal's pages show. */
   readonly name: string;
-  /** For a member, the ids of all workspaces of the member; for a key, the id of its workspace. */
-  readonly workspaces: readonly string[];
+  /** The roles of a member or a key by the ids of workspaces. Empty for an admin. */
+  readonly roles: ReadonlyMap<string, RoleInWorkspace>;
   /** Id of the key with which the session was opened. The session ends with the key. */
   readonly keyId: string | undefined;
   /**

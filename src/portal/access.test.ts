@@ -14,7 +14,7 @@ import { accessTable } from './access.ts';
 import { digestOf, newToken } from './secrets.ts';
 
 type Sample = Awaited<ReturnType<typeof samplePortal>>;
-type Who = 'none' | 'key' | 'other member' | 'member' | 'admin';
+type Who = 'none' | 'key' | 'owner elsewhere' | 'viewer' | 'member' | 'owner' | 'admin';
 
 /** A request of each route that works for an admin, about the workspace "acme". */
 function requestsOf({ workspace, key }: Sample): Readonly<Record<keyof typeof accessTable, InjectOptions>> {
@@ -60,43 +60,48 @@ function requestsOf({ workspace, key }: Sample): Readonly<Record<keyof typeof ac
   };
 }
 
-/** Statuses for nobody, a key, a member of another workspace, a member and an admin. 404: it is not there for them. */
-const expected: Readonly<Record<keyof typeof accessTable, readonly [number, number, number, number, number]>> = {
-  'GET /api/openapi.json': [200, 200, 200, 200, 200],
-  'GET /api/v1/sign-in': [200, 200, 200, 200, 200],
-  'POST /api/v1/session': [201, 201, 201, 201, 201],
+type Statuses = readonly [number, number, number, number, number, number, number];
+
+/**
+ * Statuses for nobody, a key, an owner of another workspace, a viewer, a member, an owner and an admin. 404: it is not
+ * there for them. The key was made by someone else.
+ */
+const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
+  'GET /api/openapi.json': [200, 200, 200, 200, 200, 200, 200],
+  'GET /api/v1/sign-in': [200, 200, 200, 200, 200, 200, 200],
+  'POST /api/v1/session': [201, 201, 201, 201, 201, 201, 201],
   // No provider is set up.
-  'GET /api/v1/oidc/sign-in': [404, 404, 404, 404, 404],
-  'GET /api/v1/oidc/callback': [404, 404, 404, 404, 404],
-  'GET /api/v1/session': [401, 200, 200, 200, 200],
-  'DELETE /api/v1/session': [401, 204, 204, 204, 204],
-  'GET /api/v1/workspaces': [401, 403, 200, 200, 200],
-  'POST /api/v1/workspaces': [401, 403, 403, 403, 201],
-  'GET /api/v1/workspaces/:id': [401, 403, 404, 200, 200],
-  'PATCH /api/v1/workspaces/:id': [401, 403, 403, 403, 200],
-  'GET /api/v1/workspaces/:id/credits': [401, 403, 404, 200, 200],
-  'POST /api/v1/workspaces/:id/credits': [401, 403, 403, 403, 201],
-  'GET /api/v1/workspaces/:id/alerts': [401, 403, 404, 200, 200],
-  'POST /api/v1/workspaces/:id/thresholds': [401, 403, 403, 403, 200],
-  'GET /api/v1/workspaces/:id/keys': [401, 403, 404, 200, 200],
-  'POST /api/v1/workspaces/:id/keys': [401, 403, 404, 201, 201],
-  'GET /api/v1/keys/:id': [401, 200, 404, 200, 200],
-  'PATCH /api/v1/keys/:id': [401, 403, 404, 200, 200],
-  'POST /api/v1/keys/:id/rotate': [401, 403, 404, 201, 201],
-  'POST /api/v1/keys/:id/revoke': [401, 403, 404, 200, 200],
-  'GET /api/v1/usage': [401, 403, 404, 200, 200],
-  'GET /api/v1/requests': [401, 403, 404, 200, 200],
-  'GET /api/v1/requests/:id': [401, 403, 404, 404, 404],
-  'GET /api/v1/models': [401, 403, 200, 200, 200],
-  'GET /api/v1/backends': [401, 403, 403, 403, 200],
-  'GET /api/v1/problems': [401, 403, 403, 403, 200],
-  'GET /api/v1/audit': [401, 403, 404, 200, 200],
-  'GET /api/v1/events': [401, 403, 200, 200, 200],
+  'GET /api/v1/oidc/sign-in': [404, 404, 404, 404, 404, 404, 404],
+  'GET /api/v1/oidc/callback': [404, 404, 404, 404, 404, 404, 404],
+  'GET /api/v1/session': [401, 200, 200, 200, 200, 200, 200],
+  'DELETE /api/v1/session': [401, 204, 204, 204, 204, 204, 204],
+  'GET /api/v1/workspaces': [401, 403, 200, 200, 200, 200, 200],
+  'POST /api/v1/workspaces': [401, 403, 403, 403, 403, 403, 201],
+  'GET /api/v1/workspaces/:id': [401, 403, 404, 200, 200, 200, 200],
+  'PATCH /api/v1/workspaces/:id': [401, 403, 403, 403, 403, 403, 200],
+  'GET /api/v1/workspaces/:id/credits': [401, 403, 404, 200, 200, 200, 200],
+  'POST /api/v1/workspaces/:id/credits': [401, 403, 403, 403, 403, 403, 201],
+  'GET /api/v1/workspaces/:id/alerts': [401, 403, 404, 200, 200, 200, 200],
+  'POST /api/v1/workspaces/:id/thresholds': [401, 403, 403, 403, 403, 403, 200],
+  'GET /api/v1/workspaces/:id/keys': [401, 403, 404, 200, 200, 200, 200],
+  'POST /api/v1/workspaces/:id/keys': [401, 403, 404, 403, 201, 201, 201],
+  'GET /api/v1/keys/:id': [401, 200, 404, 200, 200, 200, 200],
+  'PATCH /api/v1/keys/:id': [401, 403, 404, 403, 403, 200, 200],
+  'POST /api/v1/keys/:id/rotate': [401, 403, 404, 403, 403, 201, 201],
+  'POST /api/v1/keys/:id/revoke': [401, 403, 404, 403, 403, 200, 200],
+  'GET /api/v1/usage': [401, 403, 404, 200, 200, 200, 200],
+  'GET /api/v1/requests': [401, 403, 404, 200, 200, 200, 200],
+  'GET /api/v1/requests/:id': [401, 403, 404, 404, 404, 404, 404],
+  'GET /api/v1/models': [401, 403, 200, 200, 200, 200, 200],
+  'GET /api/v1/backends': [401, 403, 403, 403, 403, 403, 200],
+  'GET /api/v1/problems': [401, 403, 403, 403, 403, 403, 200],
+  'GET /api/v1/audit': [401, 403, 404, 200, 200, 200, 200],
+  'GET /api/v1/events': [401, 403, 200, 200, 200, 200, 200],
   // The gateway of the tests is not there: 502 is as far as it goes.
-  'POST /api/v1/playground/chat': [401, 403, 404, 502, 502],
+  'POST /api/v1/playground/chat': [401, 403, 404, 403, 502, 502, 502],
 };
 
-const people: readonly Who[] = ['none', 'key', 'other member', 'member', 'admin'];
+const people: readonly Who[] = ['none', 'key', 'owner elsewhere', 'viewer', 'member', 'owner', 'admin'];
 
 async function browserOf(sample: Sample, who: Who): Promise<Browser | undefined> {
   switch (who) {
@@ -104,10 +109,12 @@ async function browserOf(sample: Sample, who: Who): Promise<Browser | undefined>
       return undefined;
     case 'key':
       return signIn(sample.server, { key: sample.text });
-    case 'other member':
+    case 'owner elsewhere':
       return memberOf(sample, sample.otherWorkspace.id);
+    case 'viewer':
     case 'member':
-      return memberOf(sample, sample.workspace.id);
+    case 'owner':
+      return memberOf(sample, sample.workspace.id, who);
     case 'admin':
       return signIn(sample.server, { token: adminToken });
   }
@@ -155,7 +162,7 @@ describe('the table of access', () => {
         hash: digestOf(secret),
         role: 'admin' as const,
         name: 'admin token',
-        workspaces: [],
+        roles: new Map(),
         keyId: undefined,
         csrfToken,
       },

@@ -1,14 +1,15 @@
-import type { Role } from './api/session.ts';
+import type { AccessRight } from '../core/rights.ts';
 
-/** Which callers may use a route. The route itself limits the objects: a member sees its workspaces, a key sees itself. */
+/**
+ * Which callers may use a route. A right: callers who have it (`src/core/rights.ts`). The route then checks the right in
+ * the workspace that it is about.
+ */
 type Access =
   /** Without signing in. */
   | 'everyone'
-  /** Admins, members and keys. */
+  /** Each caller, about itself. */
   | 'signed-in'
-  /** Admins, and members for their workspaces. */
-  | 'members'
-  | 'admins';
+  | AccessRight;
 
 /** Every route of the admin API with its access. The portal does not start while a route is missing in this table. */
 export const accessTable = {
@@ -19,29 +20,29 @@ export const accessTable = {
   'GET /api/v1/oidc/callback': 'everyone',
   'GET /api/v1/session': 'signed-in',
   'DELETE /api/v1/session': 'signed-in',
-  'GET /api/v1/workspaces': 'members',
-  'POST /api/v1/workspaces': 'admins',
-  'GET /api/v1/workspaces/:id': 'members',
-  'PATCH /api/v1/workspaces/:id': 'admins',
-  'GET /api/v1/workspaces/:id/credits': 'members',
-  'POST /api/v1/workspaces/:id/credits': 'admins',
-  'GET /api/v1/workspaces/:id/alerts': 'members',
-  'POST /api/v1/workspaces/:id/thresholds': 'admins',
-  'GET /api/v1/workspaces/:id/keys': 'members',
-  'POST /api/v1/workspaces/:id/keys': 'members',
-  'GET /api/v1/keys/:id': 'signed-in',
-  'PATCH /api/v1/keys/:id': 'members',
-  'POST /api/v1/keys/:id/rotate': 'members',
-  'POST /api/v1/keys/:id/revoke': 'members',
-  'GET /api/v1/usage': 'signed-in',
-  'GET /api/v1/requests': 'members',
-  'GET /api/v1/requests/:id': 'members',
-  'GET /api/v1/models': 'members',
-  'GET /api/v1/backends': 'admins',
-  'GET /api/v1/problems': 'admins',
-  'GET /api/v1/audit': 'members',
-  'GET /api/v1/events': 'members',
-  'POST /api/v1/playground/chat': 'members',
+  'GET /api/v1/workspaces': 'workspaces:read',
+  'POST /api/v1/workspaces': 'workspaces:create',
+  'GET /api/v1/workspaces/:id': 'workspaces:read',
+  'PATCH /api/v1/workspaces/:id': 'workspaces:change',
+  'GET /api/v1/workspaces/:id/credits': 'balance:read',
+  'POST /api/v1/workspaces/:id/credits': 'balance:change',
+  'GET /api/v1/workspaces/:id/alerts': 'balance:read',
+  'POST /api/v1/workspaces/:id/thresholds': 'balance:change',
+  'GET /api/v1/workspaces/:id/keys': 'keys:read',
+  'POST /api/v1/workspaces/:id/keys': 'keys:create',
+  'GET /api/v1/keys/:id': 'key:read',
+  'PATCH /api/v1/keys/:id': 'own-keys:change',
+  'POST /api/v1/keys/:id/rotate': 'own-keys:change',
+  'POST /api/v1/keys/:id/revoke': 'own-keys:change',
+  'GET /api/v1/usage': 'usage:read',
+  'GET /api/v1/requests': 'requests:read',
+  'GET /api/v1/requests/:id': 'requests:read',
+  'GET /api/v1/models': 'models:read',
+  'GET /api/v1/backends': 'backends:read',
+  'GET /api/v1/problems': 'problems:read',
+  'GET /api/v1/audit': 'audit:read',
+  'GET /api/v1/events': 'events:read',
+  'POST /api/v1/playground/chat': 'playground:use',
 } as const satisfies Readonly<Record<`${'GET' | 'POST' | 'PATCH' | 'DELETE'} /api/${string}`, Access>>;
 
 const table: ReadonlyMap<string, Access> = new Map(Object.entries(accessTable));
@@ -49,16 +50,4 @@ const table: ReadonlyMap<string, Access> = new Map(Object.entries(accessTable));
 /** The access of a route, such as `GET /api/v1/keys/:id`. Undefined: no such route. */
 export function accessTo(route: string): Access | undefined {
   return table.get(route.replace(/^HEAD /, 'GET '));
-}
-
-/** Whether the role may use the route. */
-export function admits(access: Exclude<Access, 'everyone'>, role: Role): boolean {
-  switch (access) {
-    case 'signed-in':
-      return true;
-    case 'members':
-      return role !== 'key';
-    case 'admins':
-      return role === 'admin';
-  }
 }

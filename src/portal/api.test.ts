@@ -82,8 +82,8 @@ describe('errors', () => {
       [
         { method: 'PATCH', url: `${api}/workspaces/nobody`, payload: { status: 'suspended' } },
         404,
-        undefined,
-        /no workspace named/,
+        'workspace',
+        /no workspace/,
       ],
       [{ url: `${api}/workspaces/nobody` }, 404, 'workspace', /no workspace/],
       [{ url: `${api}/keys/key_none` }, 404, 'key', /no key/],

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameSecret } from '../core/internal-token.ts';
-import { accessTo, admits } from './access.ts';
-import { type Caller, callerOfSession, callerWithToken, isOfToken } from './callers.ts';
+import { allowsSomewhere, refusalText } from '../core/rights.ts';
+import { accessTo } from './access.ts';
+import { type Caller, type Identity, identityOfSession, identityOfToken, isOfToken } from './callers.ts';
 import type { Portal } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 import { digestOf, newToken } from './secrets.ts';
@@ -27,12 +28,13 @@ export async function authenticate(portal: Portal, request: FastifyRequest): Pro
   const access = accessTo(route);
   if (access === undefined) throw new PortalError(404, 'There is no such path. /api/openapi.json lists them all.');
   if (access === 'everyone') return;
-  const caller = await identify(portal, request);
-  if (!admits(access, caller.role)) {
-    throw new PortalError(403, access === 'admins' ? 'Only an admin may do this.' : 'An API key may not do this.');
+  const identity = await identify(portal, request);
+  const right = access === 'signed-in' ? undefined : access;
+  if (right !== undefined && !allowsSomewhere(identity.grant, right)) {
+    throw new PortalError(403, refusalText(identity.grant, right));
   }
-  if (caller.session !== undefined) checkCsrf(request, caller.session);
-  callers.set(request, caller);
+  if (identity.session !== undefined) checkCsrf(request, identity.session);
+  callers.set(request, { ...identity, right });
 }
 
 /** True: the request has the admin token. False: it has no token. Throws for another token, and counts it as a failed sign-in. */
@@ -44,10 +46,10 @@ export function hasAdminToken(portal: Portal, request: FastifyRequest): boolean 
   throw failedSignIn(portal, request, 'This is not the admin token. An API key signs in with POST /api/v1/session.');
 }
 
-async function identify(portal: Portal, request: FastifyRequest): Promise<Caller> {
-  if (hasAdminToken(portal, request)) return callerWithToken;
+async function identify(portal: Portal, request: FastifyRequest): Promise<Identity> {
+  if (hasAdminToken(portal, request)) return identityOfToken;
   const session = await sessionOf(portal, request);
-  if (session !== undefined) return callerOfSession(session);
+  if (session !== undefined) return identityOfSession(session);
   throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');
 }
 
@@ -92,7 +94,7 @@ export async function currentSessions(
 export async function beginSession(
   portal: Portal,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-  person: Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'>,
+  person: Pick<Session, 'role' | 'name' | 'roles' | 'keyId' | 'credential' | 'logOutHint'>,
 ): Promise<Session> {
   const secret = newToken();
   const createdAt = portal.clock.now();

@@ -1,15 +1,22 @@
 import type { Actor, Authorship, Session } from '../core/administration.ts';
+import type { Grant, AccessRight } from '../core/rights.ts';
 
-/** The caller of a request. */
-export interface Caller {
+/** A caller, whatever it does. */
+export interface Identity {
   readonly role: Session['role'];
   readonly name: string;
   readonly actor: Actor;
-  /** Ids of the workspaces of a member or a key. An admin sees all. */
-  readonly workspaces: readonly string[];
+  /** What the caller may do, and in which workspaces. */
+  readonly grant: Grant;
   readonly keyId: string | undefined;
   /** Undefined for a Bearer token. */
   readonly session: Session | undefined;
+}
+
+/** The caller of a request. */
+export interface Caller extends Identity {
+  /** The right that the route takes. Undefined: the request is about the caller alone. */
+  readonly right: AccessRight | undefined;
 }
 
 /** Whether a session began with the admin token. An admin of an identity provider is a person, who may have any name. */
@@ -17,28 +24,30 @@ export function isOfToken({ role, logOutHint }: Session): boolean {
   return role === 'admin' && logOutHint === undefined;
 }
 
-export function callerOfSession(session: Session): Caller {
-  const { role, name, workspaces, keyId } = session;
+export function identityOfSession(session: Session): Identity {
+  const { role, name, roles, keyId } = session;
   const kind = isOfToken(session) ? 'admin-token' : 'portal-user';
-  return { role, name, actor: { kind, name }, workspaces, keyId, session };
+  const grant: Grant = role === 'admin' ? { kind: 'admin' } : { kind: 'roles', roles };
+  return { role, name, actor: { kind, name }, grant, keyId, session };
 }
 
 /** The caller that sends the admin token. */
 export const adminTokenName = 'admin token';
 
-export const callerWithToken: Caller = {
+export const identityOfToken: Identity = {
   role: 'admin',
   name: adminTokenName,
   actor: { kind: 'admin-token', name: adminTokenName },
-  workspaces: [],
+  grant: { kind: 'admin' },
   keyId: undefined,
   session: undefined,
 };
 
-export function authorship(caller: Caller, now: number): Authorship {
+export function authorship(caller: Identity, now: number): Authorship {
   return { actor: caller.actor, now };
 }
 
-export function maySee(caller: Caller, workspaceId: string): boolean {
-  return caller.role === 'admin' || caller.workspaces.includes(workspaceId);
+/** The person of an identity provider, by its subject there; undefined for other callers. */
+export function subjectOf({ session }: Identity): string | undefined {
+  return session === undefined || session.role === 'key' || isOfToken(session) ? undefined : session.credential;
 }

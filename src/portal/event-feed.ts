@@ -45,6 +45,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     const hashes = events.sessions();
     const current = await currentSessions(portal, [...hashes]);
     for (const hash of hashes) if (!current.has(hash)) events.endSession(hash);
+    for (const session of current.values()) events.renewSession(session);
     const changed = (await readBalances()).filter(({ event }) => {
       if (event.name !== 'balance' || balances.get(event.data.workspace_id) === event.data.balance) return false;
       balances.set(event.data.workspace_id, event.data.balance);

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { Session } from '../core/administration.ts';
 import { type Clock, every } from '../core/clock.ts';
 import type { EndedKind, PortalEvent } from './api/events.ts';
 
@@ -10,6 +11,8 @@ export interface Reader {
   readonly person: string;
   /** The part of an event that the reader may see. Undefined: none. */
   readonly allow: (event: PortalEvent, about: EventSubject) => PortalEvent | undefined;
+  /** Takes over the roles that the session has now. */
+  readonly renew: (session: Session) => void;
 }
 
 /** The workspace that an event is about. Undefined: none. */
@@ -29,6 +32,8 @@ export interface EventHub {
   readonly open: (reader: Reader, first: readonly PublishedEvent[]) => Readable;
   /** Sends events to all readers, in this order. */
   readonly publish: (events: readonly PublishedEvent[]) => void;
+  /** Gives the streams of a session the roles that it has now. */
+  readonly renewSession: (session: Session) => void;
   /** Ends the streams of a session. */
   readonly endSession: (hash: string) => void;
   /** The sessions with open streams. */
@@ -118,6 +123,9 @@ export function createEventHub(clock: Clock): EventHub {
     },
     publish: (events) => {
       for (const reader of open) send(reader, events);
+    },
+    renewSession: (session) => {
+      for (const reader of open) if (reader.sessionHash === session.hash) reader.renew(session);
     },
     endSession: (hash) => {
       for (const reader of open) if (reader.sessionHash === hash) end(reader, 'session', 'The session has ended.');

@@ -10,7 +10,12 @@ import { shownRequest } from '../core/request-fields.ts';
 import type { PortalEvent } from './api/events.ts';
 import { createEventHub, type Reader } from './event-hub.ts';
 
-const everything: Reader = { sessionHash: undefined, person: 'tester', allow: (event) => event };
+const everything: Reader = {
+  sessionHash: undefined,
+  person: 'tester',
+  allow: (event) => event,
+  renew: () => undefined,
+};
 const about = { workspaceId: undefined };
 const balance = (amount: string): PortalEvent => ({
   name: 'balance',

@@ -16,6 +16,7 @@ const people = {
   mia: { email: 'mia@example.com', email_verified: true, groups: ['acme', 'elsewhere'] },
   eve: { email: 'ada@example.com', email_verified: false, preferred_username: 'eve', groups: [] },
   olga: { preferred_username: 'olga', groups: ['operators'] },
+  vic: { email: 'vic@example.com', email_verified: true, groups: ['acme:viewer', 'other:member', 'other:viewer'] },
 };
 
 async function begin() {
@@ -109,15 +110,26 @@ describe('sign-in with OpenID Connect', () => {
     expect(entry).toMatchObject({ action: 'workspace.create', actor: { kind: 'portal-user', name } });
   });
 
-  it('makes a member of a person whose group names a workspace', async () => {
+  it('makes an owner of a person whose group names a workspace', async () => {
     const { visit, workspace, otherWorkspace } = await begin();
     expect(await visit.signIn('mia')).toBe('/');
     expect(await visit.session()).toMatchObject({
       role: 'member',
       name: 'mia@example.com',
-      workspaces: [{ id: workspace.id, name: 'acme' }],
+      workspaces: [{ id: workspace.id, name: 'acme', role: 'owner' }],
     });
     expect((await visit.get(`/api/v1/workspaces/${otherWorkspace.id}`)).statusCode).toBe(404);
+  });
+
+  it('gives the role that a group has after the name of the workspace, the strongest of several', async () => {
+    const { visit } = await begin();
+    expect(await visit.signIn('vic')).toBe('/');
+    expect(await visit.session()).toMatchObject({
+      workspaces: [
+        { name: 'acme', role: 'viewer' },
+        { name: 'other', role: 'member' },
+      ],
+    });
   });
 
   it('refuses a person without a workspace, whatever address they claim', async () => {

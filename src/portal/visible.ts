@@ -1,28 +1,59 @@
 import type { Workspace } from '../core/account.ts';
 import type { KeyRecord } from '../core/administration.ts';
-import { type Caller, maySee } from './callers.ts';
+import { allowsIn, type AccessRight, refusalText, seenBy, sees } from '../core/rights.ts';
+import { type Caller, type Identity, subjectOf } from './callers.ts';
 import { PortalError } from './portal-error.ts';
 import type { PortalStore } from './store-port.ts';
 
-// A member or a key gets the same 404 for objects of others as for an unknown id.
+// A caller gets the same 404 for objects of other workspaces as for an unknown id. In a workspace of the caller, a
+// missing right is 403.
 
+/** The workspace that a request is about. The caller has the right of the route there. */
 export async function visibleWorkspace(store: PortalStore, caller: Caller, nameOrId: string): Promise<Workspace> {
   const found = await orNone(store.findWorkspace(nameOrId));
-  if (found === undefined || !maySee(caller, found.id)) {
+  if (found === undefined || !sees(caller.grant, found.id)) {
     throw new PortalError(404, `There is no workspace "${nameOrId}".`, { field: 'workspace' });
   }
+  checkRight(caller, caller.right, found);
   return found;
 }
 
+/** The key that a request is about. The caller has the right of the route in its workspace. */
 export async function visibleKey(store: PortalStore, caller: Caller, id: string): Promise<KeyRecord> {
   const found = await orNone(store.findKey(id));
   const isOwn = caller.role !== 'key' || caller.keyId === id;
   // The key of a playground belongs to the portal. A person has no use for it, and changing it would break the playground.
   const isInternal = found?.isOfPlayground === true && caller.role !== 'admin';
-  if (found === undefined || !isOwn || isInternal || !maySee(caller, found.workspaceId)) {
+  if (found === undefined || !isOwn || isInternal || !sees(caller.grant, found.workspaceId)) {
     throw new PortalError(404, `There is no key with the id "${id}".`, { field: 'key' });
   }
+  checkRight(caller, caller.right, { id: found.workspaceId, name: found.workspaceName });
   return found;
+}
+
+/** The key that a request changes: one that the caller made, or any key where the caller may change those of others. */
+export async function changeableKey(store: PortalStore, caller: Caller, id: string): Promise<KeyRecord> {
+  const found = await visibleKey(store, caller, id);
+  if (!mayChange(caller, found)) {
+    const where = { id: found.workspaceId, name: found.workspaceName };
+    const whose = 'This key was made by someone else.';
+    throw new PortalError(403, `${whose} ${refusalText(caller.grant, 'keys:change', where)}`);
+  }
+  return found;
+}
+
+export function mayChange(caller: Identity, { workspaceId, maker }: Pick<KeyRecord, 'workspaceId' | 'maker'>): boolean {
+  if (allowsIn(caller.grant, 'keys:change', workspaceId)) return true;
+  return maker !== undefined && maker === subjectOf(caller) && allowsIn(caller.grant, 'own-keys:change', workspaceId);
+}
+
+function checkRight(
+  { grant }: Identity,
+  right: AccessRight | undefined,
+  where: { readonly id: string; readonly name: string },
+): void {
+  if (right === undefined || allowsIn(grant, right, where.id)) return;
+  throw new PortalError(403, refusalText(grant, right, where));
 }
 
 async function orNone<Found>(looking: Promise<Found>): Promise<Found | undefined> {
@@ -35,7 +66,7 @@ async function orNone<Found>(looking: Promise<Found>): Promise<Found | undefined
 }
 
 /**
- * The workspace of a list: the named one, if the caller may see it. Without a name, an admin gets all workspaces
+ * The workspace of a list: the named one, if the caller may see it. Without a name, a caller of all workspaces gets all
  * (undefined). A member gets the workspace that the member has; a member of several workspaces must name one.
  */
 export async function workspaceAsked(
@@ -44,8 +75,9 @@ export async function workspaceAsked(
   nameOrId: string | undefined,
 ): Promise<string | undefined> {
   if (nameOrId !== undefined) return (await visibleWorkspace(store, caller, nameOrId)).id;
-  if (caller.role === 'admin') return undefined;
-  const [only, other] = caller.workspaces;
+  const all = seenBy(caller.grant);
+  if (all === undefined) return undefined;
+  const [only, other] = all.filter((id) => caller.right === undefined || allowsIn(caller.grant, caller.right, id));
   if (only !== undefined && other === undefined) return only;
   throw new PortalError(400, 'workspace: expected one of your workspaces.', { field: 'workspace' });
 }

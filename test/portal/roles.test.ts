@@ -58,7 +58,13 @@ async function signInAsMember(context: BrowserContext): Promise<void> {
   const { id } = await accounts.findWorkspace('demo');
   const [secret, now] = [newToken(), Date.now()];
   await accounts.createSession({
-    ...{ hash: digestOf(secret), role: 'member', name: 'mia@example.com', workspaces: [id], keyId: undefined },
+    ...{
+      hash: digestOf(secret),
+      role: 'member',
+      name: 'mia@example.com',
+      roles: new Map([[id, 'owner']]),
+      keyId: undefined,
+    },
     ...{ csrfToken: newToken(), credential: 'subject', logOutHint: undefined },
     ...{ createdAt: now, expiresAt: now + 3_600_000 },
   });

@@ -14,6 +14,7 @@ import type { OidcSignIn } from '../../src/portal/oidc.ts';
 import { digestOf, newToken } from '../../src/portal/secrets.ts';
 import { createProblemList } from '../../src/portal/problem-list.ts';
 import { failureOf } from '../../src/portal/recent-failures.ts';
+import type { WorkspaceRole } from '../../src/core/rights.ts';
 import { createServer } from '../../src/portal/server.ts';
 import type { ServicesListener } from '../../src/portal/service-stream.ts';
 import type { Answers, LiveServices } from '../../src/portal/services.ts';
@@ -134,11 +135,14 @@ export function asBrowser({ cookie, csrf }: Browser): Record<string, string> {
 export async function memberOf(
   { accounts }: Pick<Awaited<ReturnType<typeof samplePortal>>, 'accounts'>,
   workspaceId: string,
+  role: WorkspaceRole | ReadonlyMap<string, WorkspaceRole> = 'owner',
+  subject = 'subject',
 ): Promise<Browser> {
   const [secret, csrfToken] = [newToken(), newToken()];
   await accounts.createSession({
-    ...{ hash: digestOf(secret), role: 'member', name: 'mia', workspaces: [workspaceId], keyId: undefined, csrfToken },
-    ...{ credential: 'subject', logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 3_600_000 },
+    ...{ hash: digestOf(secret), role: 'member', name: 'mia', keyId: undefined, csrfToken },
+    roles: typeof role === 'string' ? new Map([[workspaceId, role]]) : role,
+    ...{ credential: subject, logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 3_600_000 },
   });
   return { cookie: `weir_session=${secret}`, csrf: csrfToken };
 }

@@ -60,6 +60,7 @@ export const key = z
       .nullable()
       .meta({ description: 'Who made it; null: the audit trail does not say.' }),
     declared_by: declaredBy,
+    may_change: z.boolean().meta({ description: 'Whether the caller may change, rotate and revoke it.' }),
   })
   .meta({ id: 'Key', description: 'A credential of a workspace, without its text, which is not stored.' });
 export type KeyObject = z.infer<typeof key>;

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { sessionRoles } from '../../core/administration.ts';
+import { accessRights, workspaceRoles } from '../../core/rights.ts';
 import { keyId, moment, workspaceId } from './values.ts';
 
-/** The rights of a caller. `admin`: all. `member`: their own workspaces. `key`: read the settings and the usage of one API key. */
+/** The kind of a caller. `admin`: all rights. `member`: by its role in each workspace. `key`: an API key, which sees itself. */
 export const role = z.enum(sessionRoles).meta({ id: 'Role', description: 'The role of the caller.' });
 export type Role = z.infer<typeof role>;
 
@@ -34,8 +35,19 @@ export const signIn = z
   .meta({ id: 'SignIn', description: 'The credential to sign in with.' });
 export type SignInObject = z.infer<typeof signIn>;
 
-/** A workspace by its id and its name. */
-export const workspaceName = z.object({ id: workspaceId, name: z.string() }).meta({ id: 'WorkspaceName' });
+/** A workspace of the caller, with what the caller may do in it. */
+export const ownWorkspace = z
+  .object({
+    id: workspaceId,
+    name: z.string(),
+    role: z
+      .enum([...workspaceRoles, 'key'])
+      .nullable()
+      .meta({ description: 'Role in the workspace; null for a service account.', example: 'owner' }),
+    may: z.array(z.enum(accessRights)).meta({ description: 'What the caller may do in it.', example: ['keys:read'] }),
+  })
+  .meta({ id: 'OwnWorkspace' });
+export type OwnWorkspaceObject = z.infer<typeof ownWorkspace>;
 
 /** `POST /session` and `GET /session`: the current session. */
 export const session = z
@@ -43,7 +55,7 @@ export const session = z
     role,
     name: z.string().meta({ description: 'Name of the caller, for the pages and the audit trail.', example: 'admin' }),
     workspaces: z
-      .array(workspaceName)
+      .array(ownWorkspace)
       .meta({ description: 'Workspaces of a member or a key. Empty for an admin, who may see all.' }),
     key_id: keyId.nullable().meta({ description: 'The key that signed in; null for people and the admin token.' }),
     csrf_token: z

@@ -45,9 +45,10 @@ export function alertRoutes(app: App, { store, clock }: Portal): void {
       },
     },
     async (request) => {
-      const by = authorship(callerOf(request), clock.now());
-      const { percents } = request.body;
-      const set = await store.setWorkspaceThresholds(request.params.id, percents ?? undefined, by);
+      const caller = callerOf(request);
+      const { id } = await visibleWorkspace(store, caller, request.params.id);
+      const by = authorship(caller, clock.now());
+      const set = await store.setWorkspaceThresholds(id, request.body.percents ?? undefined, by);
       return { thresholds: [...(set ?? defaultThresholds)] };
     },
   );

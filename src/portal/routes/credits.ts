@@ -58,8 +58,9 @@ export function creditRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const { amount, note } = request.body;
       const wanted = { amount, note, idempotencyKey: request.headers['idempotency-key'] };
-      const by = authorship(callerOf(request), clock.now());
-      const { workspace, credit } = await store.addCredit(request.params.id, wanted, by);
+      const caller = callerOf(request);
+      const { id } = await visibleWorkspace(store, caller, request.params.id);
+      const { workspace, credit } = await store.addCredit(id, wanted, authorship(caller, clock.now()));
       return reply.code(201).send({ credit: shownCredit(credit), workspace: await workspaceObject(store, workspace) });
     },
   );

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { type Problem, problemId } from '../../core/problem.ts';
+import { sees } from '../../core/rights.ts';
 import { errors } from '../answers.ts';
 import { type PortalEvent, portalEvents } from '../api/events.ts';
 import { callerOf } from '../authenticate.ts';
-import { type Caller, maySee } from '../callers.ts';
-import { type EventSubject, oncePerEvent } from '../event-hub.ts';
+import { type Identity, identityOfSession } from '../callers.ts';
+import { type EventSubject, oncePerEvent, type Reader } from '../event-hub.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 
@@ -38,9 +39,13 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
       if (portal.events.readers() >= mostReaders) {
         throw new PortalError(503, 'Too many pages are open. Close some, or try again.', { retryAfterSeconds: 10 });
       }
-      const allow = (event: PortalEvent, about: EventSubject): PortalEvent | undefined => allowed(event, about, caller);
+      let current: Identity = caller;
       const { kind, name } = caller.actor;
-      const reader = { sessionHash: caller.session?.hash, person: `${kind} ${name}`, allow };
+      const reader: Reader = {
+        ...{ sessionHash: caller.session?.hash, person: `${kind} ${name}` },
+        allow: (event, about) => allowed(event, about, current),
+        renew: (session) => void (current = identityOfSession(session)),
+      };
       return reply
         .type('text/event-stream; charset=utf-8')
         .header('x-accel-buffering', 'no')
@@ -50,10 +55,10 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
 }
 
 /** The part of an event that a caller may see. Admins: all. Members: events of their workspaces, without routes, services and backends. */
-function allowed(event: PortalEvent, about: EventSubject, caller: Caller): PortalEvent | undefined {
+function allowed(event: PortalEvent, about: EventSubject, caller: Identity): PortalEvent | undefined {
   const { workspaceId } = about;
   if (caller.role === 'admin') return event;
-  if (workspaceId !== undefined && !maySee(caller, workspaceId)) return undefined;
+  if (workspaceId !== undefined && !sees(caller.grant, workspaceId)) return undefined;
   // A request without an accepted key is of no workspace.
   if (workspaceId === undefined && event.name === 'request') return undefined;
   return forMembers(event, about);

@@ -5,10 +5,10 @@ import { shownDeclaration, shownKey } from '../../core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/keys.ts';
 import { callerOf } from '../authenticate.ts';
-import { authorship } from '../callers.ts';
+import { authorship, type Caller, subjectOf } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
-import { visibleKey, visibleWorkspace } from '../visible.ts';
+import { changeableKey, mayChange, visibleKey, visibleWorkspace } from '../visible.ts';
 
 const tags = ['keys'];
 const hourMs = 3_600_000;
@@ -19,7 +19,7 @@ const params = z.object({ id: z.string().meta({ description: 'Id of the key.' })
 export function keyRoutes(app: App, portal: Portal): void {
   const { store, clock } = portal;
 
-  async function shown(keys: readonly KeyRecord[]): Promise<api.KeyObject[]> {
+  async function shown(keys: readonly KeyRecord[], caller: Caller): Promise<api.KeyObject[]> {
     const ids = keys.map(({ id }) => id);
     const [spent, declared, makers] = await Promise.all([
       store.spentBy(ids, clock.now()),
@@ -31,11 +31,12 @@ export function keyRoutes(app: App, portal: Portal): void {
       spent: formatUsd(spent.get(key.id) ?? 0n),
       made_by: makers.get(key.id) ?? null,
       declared_by: shownDeclaration(declared.get(key.id)),
+      may_change: mayChange(caller, key),
     }));
   }
 
-  async function shownOne(key: KeyRecord): Promise<api.KeyObject> {
-    const [one] = await shown([key]);
+  async function shownOne(key: KeyRecord, caller: Caller): Promise<api.KeyObject> {
+    const [one] = await shown([key], caller);
     if (one === undefined) throw new Error('one key gives one object');
     return one;
   }
@@ -52,10 +53,11 @@ export function keyRoutes(app: App, portal: Portal): void {
       },
     },
     async (request) => {
-      const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
+      const caller = callerOf(request);
+      const { id } = await visibleWorkspace(store, caller, request.params.id);
       const { limit, cursor, search } = request.query;
       const { items, next } = await store.pageOfKeys(id, { limit, cursor, search: search?.trim() || undefined });
-      return { data: await shown(items), next_cursor: next ?? null };
+      return { data: await shown(items, caller), next_cursor: next ?? null };
     },
   );
 
@@ -83,17 +85,21 @@ export function keyRoutes(app: App, portal: Portal): void {
           budget: budget ?? undefined,
           expiresAt: expires ?? undefined,
           models: models ?? undefined,
+          maker: subjectOf(caller),
         },
         authorship(caller, clock.now()),
       );
-      return reply.code(201).send({ ...(await shownOne(key)), key: text });
+      return reply.code(201).send({ ...(await shownOne(key, caller)), key: text });
     },
   );
 
   app.get(
     '/api/v1/keys/:id',
     { schema: { tags, summary: 'One key', params, response: { 200: api.key, ...errors } } },
-    async (request) => shownOne(await visibleKey(store, callerOf(request), request.params.id)),
+    async (request) => {
+      const caller = callerOf(request);
+      return shownOne(await visibleKey(store, caller, request.params.id), caller);
+    },
   );
 
   app.patch(
@@ -101,8 +107,8 @@ export function keyRoutes(app: App, portal: Portal): void {
     { schema: { tags, summary: 'Change a key', params, body: api.keyChange, response: { 200: api.key, ...errors } } },
     async (request) => {
       const caller = callerOf(request);
-      const { id } = await visibleKey(store, caller, request.params.id);
-      return shownOne(await store.changeKey(id, changeOf(request.body), authorship(caller, clock.now())));
+      const { id } = await changeableKey(store, caller, request.params.id);
+      return shownOne(await store.changeKey(id, changeOf(request.body), authorship(caller, clock.now())), caller);
     },
   );
 
@@ -119,10 +125,12 @@ export function keyRoutes(app: App, portal: Portal): void {
     },
     async (request, reply) => {
       const caller = callerOf(request);
-      const { id } = await visibleKey(store, caller, request.params.id);
+      const { id } = await changeableKey(store, caller, request.params.id);
       const overlapMs = request.body.overlap_hours * hourMs;
       const { key, text, earlier } = await store.rotateKey(id, { overlapMs }, authorship(caller, clock.now()));
-      return reply.code(201).send({ ...(await shownOne(key)), key: text, earlier: await shownOne(earlier) });
+      return reply
+        .code(201)
+        .send({ ...(await shownOne(key, caller)), key: text, earlier: await shownOne(earlier, caller) });
     },
   );
 
@@ -131,9 +139,9 @@ export function keyRoutes(app: App, portal: Portal): void {
     { schema: { tags, summary: 'Revoke a key for good', params, response: { 200: api.key, ...errors } } },
     async (request) => {
       const caller = callerOf(request);
-      const { id } = await visibleKey(store, caller, request.params.id);
+      const { id } = await changeableKey(store, caller, request.params.id);
       const revoked = await store.setKeyStatus(id, 'revoked', authorship(caller, clock.now()));
-      return shownOne(revoked);
+      return shownOne(revoked, caller);
     },
   );
 }

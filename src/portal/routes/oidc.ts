@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { type WorkspaceRole, workspaceRoles } from '../../core/rights.ts';
 import { beginSession, isOverTls } from '../authenticate.ts';
 import {
   callbackPath,
@@ -46,8 +47,8 @@ export function oidcRoutes(app: App, portal: Portal): void {
     if (pending === undefined) return reply.redirect(signInPage('refused'));
     try {
       const person = await oidc.finish(new URL(request.url, 'http://portal').search, pending);
-      const workspaces = await workspacesOf(person);
-      if (!person.isAdmin && workspaces.length === 0) {
+      const roles = await rolesOf(person);
+      if (!person.isAdmin && roles.size === 0) {
         portal.log.warn({ name: person.name, groups: person.groups }, 'a person without a workspace tried to sign in');
         return await reply.redirect(signInPage('no-workspace'));
       }
@@ -57,7 +58,7 @@ export function oidcRoutes(app: App, portal: Portal): void {
         {
           role: person.isAdmin ? 'admin' : 'member',
           name: person.name,
-          workspaces: person.isAdmin ? [] : workspaces,
+          roles: person.isAdmin ? new Map() : roles,
           keyId: undefined,
           credential: person.subject,
           logOutHint: person.idToken,
@@ -76,10 +77,15 @@ export function oidcRoutes(app: App, portal: Portal): void {
     }
   });
 
-  /** Ids of the workspaces whose id or name is among a person's groups. */
-  async function workspacesOf({ groups }: Person): Promise<readonly string[]> {
+  /** Roles by the ids of the workspaces that a person's groups name. */
+  async function rolesOf({ groups }: Person): Promise<ReadonlyMap<string, WorkspaceRole>> {
     const all = await portal.store.listWorkspaces();
-    return all.filter(({ id, name }) => groups.includes(id) || groups.includes(name)).map(({ id }) => id);
+    return new Map(
+      all.flatMap((workspace): [string, WorkspaceRole][] => {
+        const role = roleByGroups(workspace, groups);
+        return role === undefined ? [] : [[workspace.id, role]];
+      }),
+    );
   }
 
   function failed(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
@@ -87,6 +93,18 @@ export function oidcRoutes(app: App, portal: Portal): void {
     portal.log.warn({ kind: error.kind, reason: error.message, address: request.ip }, 'a sign-in has failed');
     return reply.redirect(signInPage(error.kind));
   }
+}
+
+/**
+ * The role of groups in a workspace: `acme:viewer` or `ws_…:viewer`. A group with only its name or id makes an owner. No
+ * name of a workspace has a colon.
+ */
+function roleByGroups(
+  { id, name }: { readonly id: string; readonly name: string },
+  groups: readonly string[],
+): WorkspaceRole | undefined {
+  const isIn = (suffix: string): boolean => groups.includes(`${id}${suffix}`) || groups.includes(`${name}${suffix}`);
+  return workspaceRoles.find((role) => isIn(`:${role}`) || (role === 'owner' && isIn('')));
 }
 
 function required({ oidc }: Portal): OidcSignIn {

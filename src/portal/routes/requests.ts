@@ -5,8 +5,9 @@ import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Story } from '../../core/story.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/requests.ts';
+import { sees } from '../../core/rights.ts';
 import { callerOf } from '../authenticate.ts';
-import { type Caller, maySee } from '../callers.ts';
+import type { Caller } from '../callers.ts';
 import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
@@ -119,7 +120,7 @@ export function requestRoutes(app: App, portal: Portal): void {
     const exact = stories.find((story) => story.id === id);
     const settled = await store.findRequest(id);
     const isVisible = (owner: string | null | undefined): boolean =>
-      caller.role === 'admin' || (owner !== undefined && owner !== null && maySee(caller, owner));
+      owner === undefined || owner === null ? caller.grant.kind === 'admin' : sees(caller.grant, owner);
     if (settled !== undefined || exact !== undefined) {
       return isVisible(settled?.workspaceId ?? exact?.workspace) ? { settled, story: exact, matches: [] } : undefined;
     }

@@ -2,14 +2,17 @@ import { z } from 'zod';
 import type { Session } from '../../core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
 import { isSameSecret } from '../../core/internal-token.ts';
+import { allowsIn, accessRights, type RoleInWorkspace, seenBy } from '../../core/rights.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/session.ts';
 import { beginSession, callerOf, failedSignIn, leaveSession } from '../authenticate.ts';
-import { adminTokenName, type Caller } from '../callers.ts';
+import { adminTokenName, type Identity, identityOfSession } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { digestOf } from '../secrets.ts';
 import type { App } from '../app.ts';
 import { signInPath } from './oidc.ts';
+
+const noRoles: ReadonlyMap<string, RoleInWorkspace> = new Map();
 
 /** Signing in, the current session, and signing out. */
 export function sessionRoutes(app: App, portal: Portal): void {
@@ -51,7 +54,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
       if (person === undefined)
         throw failedSignIn(portal, request, 'This is neither the admin token nor a good API key.');
       const session = await beginSession(portal, { request, reply }, person);
-      return reply.code(201).send(await shown(portal, { ...session, session }));
+      return reply.code(201).send(await shown(portal, identityOfSession(session)));
     },
   );
 
@@ -92,8 +95,8 @@ export function sessionRoutes(app: App, portal: Portal): void {
   /** The person of a credential. Undefined: the credential is not valid. */
   async function recognize(
     given: api.SignInObject,
-  ): Promise<Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'> | undefined> {
-    const noPerson = { workspaces: [], keyId: undefined, credential: undefined, logOutHint: undefined };
+  ): Promise<Pick<Session, 'role' | 'name' | 'roles' | 'keyId' | 'credential' | 'logOutHint'> | undefined> {
+    const noPerson = { roles: noRoles, keyId: undefined, credential: undefined, logOutHint: undefined };
     if ('token' in given) {
       if (!isSameSecret(given.token, portal.adminToken)) return undefined;
       return { ...noPerson, role: 'admin', name: adminTokenName, credential: digestOf(portal.adminToken) };
@@ -102,19 +105,24 @@ export function sessionRoutes(app: App, portal: Portal): void {
     const { key, workspace } = (await portal.store.findCredential(given.key, now)) ?? {};
     if (key === undefined || workspace === undefined) return undefined;
     if (key.status !== 'active' || (key.expiresAt ?? Infinity) <= now) return undefined;
-    return { ...noPerson, role: 'key', name: key.id, workspaces: [workspace.id], keyId: key.id };
+    return { ...noPerson, role: 'key', name: key.id, roles: new Map([[workspace.id, 'key']]), keyId: key.id };
   }
 }
 
 async function shown(
   { store, gatewayUrl }: Portal,
-  { role, name, workspaces, keyId, session }: Pick<Caller, 'role' | 'name' | 'workspaces' | 'keyId' | 'session'>,
+  { role, name, grant, keyId, session }: Identity,
 ): Promise<api.SessionObject> {
-  const found = await Promise.all(workspaces.map((id) => store.findWorkspace(id)));
+  const ids = seenBy(grant) ?? [];
+  const found = await Promise.all(ids.map((id) => store.findWorkspace(id)));
   return {
     role,
     name,
-    workspaces: found.map((workspace) => ({ id: workspace.id, name: workspace.name })),
+    workspaces: found.map((workspace) => ({
+      ...{ id: workspace.id, name: workspace.name },
+      role: grant.kind === 'roles' ? (grant.roles.get(workspace.id) ?? null) : null,
+      may: accessRights.filter((right) => allowsIn(grant, right, workspace.id)),
+    })),
     key_id: keyId ?? null,
     csrf_token: session?.csrfToken ?? null,
     expires_at: session === undefined ? null : new Date(session.expiresAt).toISOString(),

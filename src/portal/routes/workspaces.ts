@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { seenBy } from '../../core/rights.ts';
 import { errors } from '../answers.ts';
 import { pageQuery } from '../api/values.ts';
 import * as api from '../api/workspaces.ts';
@@ -27,9 +28,8 @@ export function workspaceRoutes(app: App, portal: Portal): void {
       },
     },
     async (request) => {
-      const { role, workspaces } = callerOf(request);
       const { limit, cursor } = request.query;
-      const page = await store.pageOfWorkspaces({ limit, cursor }, role === 'admin' ? undefined : workspaces);
+      const page = await store.pageOfWorkspaces({ limit, cursor }, seenBy(callerOf(request).grant));
       return { data: await workspaceObjects(store, page.items), next_cursor: page.next ?? null };
     },
   );
@@ -71,11 +71,10 @@ export function workspaceRoutes(app: App, portal: Portal): void {
     },
     async (request) => {
       const { status, max_in_flight: maxInFlight, credit_limit: creditLimit } = request.body;
-      const by = authorship(callerOf(request), clock.now());
-      return workspaceObject(
-        store,
-        await store.changeWorkspace(request.params.id, { status, maxInFlight, creditLimit }, by),
-      );
+      const caller = callerOf(request);
+      const { id } = await visibleWorkspace(store, caller, request.params.id);
+      const by = authorship(caller, clock.now());
+      return workspaceObject(store, await store.changeWorkspace(id, { status, maxInFlight, creditLimit }, by));
     },
   );
 }

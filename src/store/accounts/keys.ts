@@ -52,7 +52,8 @@ export async function insertKey(
 ): Promise<KeyRecord> {
   const id = newId('key');
   const row = {
-    ...{ id, hash, prefix, status, workspace_id: workspaceId, playground_of: null, created_at: BigInt(by.now) },
+    ...{ id, hash, prefix, status, workspace_id: workspaceId, playground_of: null, maker: null },
+    created_at: BigInt(by.now),
     ...budgetColumns(wanted.budget),
     ...{ rate: BigInt(wanted.rate), burst: BigInt(wanted.burst) },
     ...detailColumns(wanted, by),
@@ -82,6 +83,7 @@ export function keyColumns(key: WithText, by: Authorship): Omit<Schema['keys'], 
     created_at: BigInt(by.now),
     ...detailColumns(key, by),
     playground_of: key.playgroundOf,
+    maker: key.maker ?? null,
   };
 }
 
@@ -228,6 +230,7 @@ function recordOf(
     name: row.name ?? undefined,
     prefix: row.prefix ?? undefined,
     isOfPlayground: row.playground_of !== null,
+    maker: row.maker ?? undefined,
     createdAt: Number(row.created_at),
     lastUsedAt: lastUsedAt === null ? undefined : Number(lastUsedAt),
   };

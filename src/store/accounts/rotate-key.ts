@@ -61,8 +61,8 @@ export async function rotateKey(
   });
 }
 
-function settingsOf({ name, budget, rate, burst, expiresAt, models }: KeyRecord) {
-  return { name, budget, rate, burst, expiresAt, models };
+function settingsOf({ name, budget, rate, burst, expiresAt, models, maker }: KeyRecord) {
+  return { name, budget, rate, burst, expiresAt, models, maker };
 }
 
 function refuseUnusable({ id, status, expiresAt, isOfPlayground }: KeyRecord, { now }: Authorship): void {

@@ -8,7 +8,7 @@ import { createSession, endSession, findSessions } from './sessions.ts';
 const hour = 3_600_000;
 
 const sessionOf = (more: Partial<Session>): Session => ({
-  ...{ hash: 'h1', role: 'key', name: 'key', workspaces: [], keyId: undefined, credential: undefined },
+  ...{ hash: 'h1', role: 'key', name: 'key', roles: new Map(), keyId: undefined, credential: undefined },
   ...{ csrfToken: 'c', logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 12 * hour, ...more },
 });
 
@@ -76,9 +76,13 @@ it('is over after a suspension at the same moment, whichever comes first', async
 
 it('is read as it was begun, until it ends or expires', async () => {
   const { queries, key } = await sampleDatabase();
-  const ofKey = sessionOf({ keyId: key.id, workspaces: [key.workspaceId] });
+  const ofKey = sessionOf({ keyId: key.id, roles: new Map([[key.workspaceId, 'key']]) });
   const ofMember = sessionOf({
-    ...{ hash: 'h2', role: 'member', name: 'mia', workspaces: ['ws_1', 'ws_2'], credential: 'oidc mia' },
+    ...{ hash: 'h2', role: 'member', name: 'mia', credential: 'oidc mia' },
+    roles: new Map([
+      ['ws_1', 'owner'],
+      ['ws_2', 'viewer'],
+    ]),
     ...{ csrfToken: 'other', logOutHint: 'hint', createdAt: sampleNow - 1, expiresAt: sampleNow + hour },
   });
   const ofAdmin = sessionOf({ hash: 'h3', role: 'admin', expiresAt: sampleNow + hour });
@@ -105,4 +109,16 @@ it('is deleted once it has expired, when another begins', async () => {
   expect(await kept()).toEqual(['h1', 'h2']);
   await createSession(queries, sessionOf({ hash: 'h3', createdAt: sampleNow + hour }));
   expect(await kept()).toEqual(['h2', 'h3']);
+});
+
+it('of an earlier version has no roles: its members are owners, who can change every key as before', async () => {
+  const { queries } = await sampleDatabase();
+  await createSession(queries, sessionOf({ role: 'member' }));
+  await queries.updateTable('sessions').set({ workspaces: 'ws_1,ws_2' }).execute();
+  expect((await findSessions(queries, ['h1'], sampleNow))[0]?.roles).toEqual(
+    new Map([
+      ['ws_1', 'owner'],
+      ['ws_2', 'owner'],
+    ]),
+  );
 });

@@ -1,6 +1,7 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { Key } from '../../core/account.ts';
 import type { Session } from '../../core/administration.ts';
+import { type RoleInWorkspace, workspaceRoles } from '../../core/rights.ts';
 import type { Schema } from '../databases/schema.ts';
 
 /**
@@ -18,7 +19,7 @@ export async function createSession(queries: Kysely<Schema>, wanted: Session): P
         hash: session.hash,
         role: session.role,
         name: session.name,
-        workspaces: session.workspaces.join(','),
+        workspaces: rolesText(session.roles),
         key_id: session.keyId ?? null,
         credential: session.credential ?? null,
         csrf_token: session.csrfToken,
@@ -110,7 +111,7 @@ function sessionOf(row: Selectable<Schema['sessions']>): Session {
     hash: row.hash,
     role: row.role,
     name: row.name,
-    workspaces: row.workspaces === '' ? [] : row.workspaces.split(','),
+    roles: rolesOf(row),
     keyId: row.key_id ?? undefined,
     credential: row.credential ?? undefined,
     csrfToken: row.csrf_token,
@@ -118,4 +119,20 @@ function sessionOf(row: Selectable<Schema['sessions']>): Session {
     createdAt: Number(row.created_at),
     expiresAt: Number(row.expires_at),
   };
+}
+
+function rolesText(roles: Session['roles']): string {
+  return [...roles].map(([workspace, role]) => `${workspace}:${role}`).join(',');
+}
+
+/** Sessions of earlier versions have no roles: their members could change every key, as owners can. */
+function rolesOf({ role, workspaces }: Pick<Selectable<Schema['sessions']>, 'role' | 'workspaces'>): Session['roles'] {
+  const parts = workspaces === '' ? [] : workspaces.split(',');
+  return new Map(
+    parts.map((part): [string, RoleInWorkspace] => {
+      const [id = '', written] = part.split(':');
+      if (role === 'key') return [id, 'key'];
+      return [id, written === undefined ? 'owner' : (workspaceRoles.find((known) => known === written) ?? 'viewer')];
+    }),
+  );
 }

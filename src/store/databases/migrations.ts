@@ -5,6 +5,7 @@ import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations } from './declaration-tables.ts';
 import { addTags, createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
+import { addTeams } from './team-tables.ts';
 
 /**
  * Whether the tables have the form of this version. Also false if the database cannot be read: the next query then
@@ -81,6 +82,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0005-audit-of-object': { up: addAuditOfObject },
   '0006-alerts': { up: addAlerts },
   '0007-tags': { up: (database) => addTags(database, amountBound) },
+  '0008-teams': { up: addTeams },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

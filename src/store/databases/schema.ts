@@ -97,6 +97,8 @@ interface KeyTable {
   readonly prefix: string | null;
   /** The person for whom the portal calls the gateway with this key. Null: a person has the text of the key. */
   readonly playground_of: string | null;
+  /** Subject of the person who made the key in the portal; null for other makers. */
+  readonly maker: string | null;
 }
 
 /** Money added to a workspace, or removed by a correction. Credits and the ledger together prove the balance. */
@@ -139,7 +141,7 @@ interface AlertTable {
   readonly problem: string | null;
 }
 
-/** Who is signed in to the portal: see `Session`. Ids of workspaces have a comma between them. */
+/** Who is signed in to the portal: see `Session`. `workspaces` has ids with roles, `ws_1:owner,ws_2:viewer`. */
 interface SessionTable {
   readonly hash: string;
   readonly role: Session['role'];

@@ -69,7 +69,13 @@ async function signMembersIn(file: string, count: number): Promise<readonly Sign
       const { id } = await accounts.createWorkspace({ name: workspace, credit: 10n ** 12n, maxInFlight: 8 }, by);
       const secret = newToken();
       await accounts.createSession({
-        ...{ hash: digestOf(secret), role: 'member', name: workspace, workspaces: [id], keyId: undefined },
+        ...{
+          hash: digestOf(secret),
+          role: 'member',
+          name: workspace,
+          roles: new Map([[id, 'owner']]),
+          keyId: undefined,
+        },
         ...{ csrfToken: newToken(), credential: workspace, logOutHint: undefined },
         ...{ createdAt: now, expiresAt: now + 12 * 3_600_000 },
       });
