@@ -33,9 +33,12 @@ const ofBoth = ['create', 'suspend', 'resume', 'limits', 'thresholds', 'threshol
 const ofWorkspaces = [...ofBoth, 'credit', 'labels', 'erase-name', 'tag-budget'] as const;
 const ofKeys = [...ofBoth, 'revoke', 'budget', 'update', 'rotate'] as const;
 
+const ofMembers = ['invite', 'role', 'remove'] as const;
+
 export const auditActions = [
   ...ofWorkspaces.map((action) => `workspace.${action}` as const),
   ...ofKeys.map((action) => `key.${action}` as const),
+  ...ofMembers.map((action) => `member.${action}` as const),
   'ledger.accept-loss',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
@@ -282,8 +285,12 @@ export interface Session {
   readonly role: (typeof sessionRoles)[number];
   /** The name that the audit trail and the portal's pages show. */
   readonly name: string;
-  /** The roles of a member or a key by the ids of workspaces. Empty for an admin. */
+  /** The roles of a member or a key by the ids of workspaces, of groups and invitations. Empty for an admin. */
   readonly roles: ReadonlyMap<string, RoleInWorkspace>;
+  /** Those of `roles` that the session began with: by groups of the identity provider, or by the key. */
+  readonly groupRoles: ReadonlyMap<string, RoleInWorkspace>;
+  /** The address that the identity provider has verified, in the form of `memberAddress`. Invitations go by it. */
+  readonly address: string | undefined;
   /** Id of the key with which the session was opened. The session ends with the key. */
   readonly keyId: string | undefined;
   /**
@@ -298,6 +305,9 @@ export interface Session {
   readonly createdAt: number;
   readonly expiresAt: number;
 }
+
+/** A session that begins. Its roles also come from invitations, which are read with it. */
+export type NewSession = Omit<Session, 'roles'>;
 
 type RefusalKind = 'invalid' | 'not-found' | 'conflict';
 

@@ -163,6 +163,6 @@ function neededText(roles: readonly RoleInWorkspace[]): string {
 const byStrength: readonly RoleInWorkspace[] = [...workspaceRoles, 'key'];
 
 /** The strongest of several roles. */
-function strongest(roles: readonly RoleInWorkspace[]): RoleInWorkspace | undefined {
+export function strongest(roles: readonly RoleInWorkspace[]): RoleInWorkspace | undefined {
   return byStrength.find((role) => roles.includes(role));
 }

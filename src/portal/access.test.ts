@@ -17,7 +17,7 @@ type Sample = Awaited<ReturnType<typeof samplePortal>>;
 type Who = 'none' | 'key' | 'owner elsewhere' | 'viewer' | 'member' | 'owner' | 'admin';
 
 /** A request of each route that works for an admin, about the workspace "acme". */
-function requestsOf({ workspace, key }: Sample): Readonly<Record<keyof typeof accessTable, InjectOptions>> {
+function requestsOf({ workspace, key, member }: Sample): Readonly<Record<keyof typeof accessTable, InjectOptions>> {
   const api = '/api/v1';
   const acme = `${api}/workspaces/${workspace.id}`;
   return {
@@ -40,6 +40,14 @@ function requestsOf({ workspace, key }: Sample): Readonly<Record<keyof typeof ac
     },
     'GET /api/v1/workspaces/:id/keys': { url: `${acme}/keys` },
     'POST /api/v1/workspaces/:id/keys': { method: 'POST', url: `${acme}/keys`, payload: {} },
+    'GET /api/v1/workspaces/:id/members': { url: `${acme}/members` },
+    'POST /api/v1/workspaces/:id/members': {
+      ...{ method: 'POST', url: `${acme}/members`, payload: { address: 'new@example.com', role: 'viewer' } },
+    },
+    'PATCH /api/v1/workspaces/:id/members/:member': {
+      ...{ method: 'PATCH', url: `${acme}/members/${member.id}`, payload: { role: 'member' } },
+    },
+    'DELETE /api/v1/workspaces/:id/members/:member': { method: 'DELETE', url: `${acme}/members/${member.id}` },
     'GET /api/v1/keys/:id': { url: `${api}/keys/${key.id}` },
     'PATCH /api/v1/keys/:id': { method: 'PATCH', url: `${api}/keys/${key.id}`, payload: { name: 'new' } },
     'POST /api/v1/keys/:id/rotate': { method: 'POST', url: `${api}/keys/${key.id}/rotate`, payload: {} },
@@ -85,6 +93,10 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'POST /api/v1/workspaces/:id/thresholds': [401, 403, 403, 403, 403, 403, 200],
   'GET /api/v1/workspaces/:id/keys': [401, 403, 404, 200, 200, 200, 200],
   'POST /api/v1/workspaces/:id/keys': [401, 403, 404, 403, 201, 201, 201],
+  'GET /api/v1/workspaces/:id/members': [401, 403, 404, 200, 200, 200, 200],
+  'POST /api/v1/workspaces/:id/members': [401, 403, 404, 403, 403, 201, 201],
+  'PATCH /api/v1/workspaces/:id/members/:member': [401, 403, 404, 403, 403, 200, 200],
+  'DELETE /api/v1/workspaces/:id/members/:member': [401, 403, 404, 403, 403, 204, 204],
   'GET /api/v1/keys/:id': [401, 200, 404, 200, 200, 200, 200],
   'PATCH /api/v1/keys/:id': [401, 403, 404, 403, 403, 200, 200],
   'POST /api/v1/keys/:id/rotate': [401, 403, 404, 403, 403, 201, 201],
@@ -162,7 +174,8 @@ describe('the table of access', () => {
         hash: digestOf(secret),
         role: 'admin' as const,
         name: 'admin token',
-        roles: new Map(),
+        groupRoles: new Map(),
+        address: undefined,
         keyId: undefined,
         csrfToken,
       },

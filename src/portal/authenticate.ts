@@ -6,7 +6,7 @@ import { type Caller, type Identity, identityOfSession, identityOfToken, isOfTok
 import type { Portal } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 import { digestOf, newToken } from './secrets.ts';
-import type { Session } from '../core/administration.ts';
+import type { NewSession, Session } from '../core/administration.ts';
 
 /** How long a session lasts. */
 const sessionMs = 12 * 3_600_000;
@@ -94,11 +94,11 @@ export async function currentSessions(
 export async function beginSession(
   portal: Portal,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-  person: Pick<Session, 'role' | 'name' | 'roles' | 'keyId' | 'credential' | 'logOutHint'>,
+  person: Pick<Session, 'role' | 'name' | 'groupRoles' | 'address' | 'keyId' | 'credential' | 'logOutHint'>,
 ): Promise<Session> {
   const secret = newToken();
   const createdAt = portal.clock.now();
-  const wanted: Session = {
+  const wanted: NewSession = {
     ...person,
     hash: digestOf(secret),
     csrfToken: newToken(),

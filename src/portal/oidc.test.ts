@@ -16,6 +16,8 @@ const people = {
   mia: { email: 'mia@example.com', email_verified: true, groups: ['acme', 'elsewhere'] },
   eve: { email: 'ada@example.com', email_verified: false, preferred_username: 'eve', groups: [] },
   olga: { preferred_username: 'olga', groups: ['operators'] },
+  ivy: { email: 'Ivy@example.com', email_verified: true, groups: [] },
+  ian: { email: 'ivy@example.com', email_verified: false, preferred_username: 'ivy@example.com' },
   vic: { email: 'vic@example.com', email_verified: true, groups: ['acme:viewer', 'other:member', 'other:viewer'] },
 };
 
@@ -130,6 +132,23 @@ describe('sign-in with OpenID Connect', () => {
         { name: 'other', role: 'member' },
       ],
     });
+  });
+
+  it('signs in a person who was invited by the verified address, and nobody who only claims it', async () => {
+    const { visit, accounts, server, provider, workspace } = await begin();
+    expect(await visit.signIn('ivy')).toBe('/?sign_in=no-workspace');
+    const by = { actor: { kind: 'portal-user', name: 'mia' }, now: 0 } as const;
+    const invited = await accounts.inviteMember('other', { address: 'ivy@example.com', role: 'member' }, by);
+    const claimant = createVisit(server, provider);
+    expect(await claimant.signIn('ian')).toBe('/?sign_in=no-workspace');
+    expect(await visit.signIn('ivy')).toBe('/');
+    expect(await visit.session()).toMatchObject({ workspaces: [{ name: 'other', role: 'member' }] });
+    // Another workspace appears in the open session, and the session ends with the last role.
+    const second = await accounts.inviteMember('acme', { address: 'ivy@example.com', role: 'viewer' }, by);
+    expect((await visit.get(`/api/v1/workspaces/${workspace.id}`)).statusCode).toBe(200);
+    await accounts.inviteMember('other', { address: 'mia@example.com', role: 'owner' }, by);
+    for (const one of [invited, second]) await accounts.removeMember(one, by);
+    expect((await visit.get('/api/v1/session')).statusCode).toBe(401);
   });
 
   it('refuses a person without a workspace, whatever address they claim', async () => {

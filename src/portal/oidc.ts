@@ -1,6 +1,7 @@
 import * as client from 'openid-client';
 import { isLoopback } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
+import { memberAddress } from '../core/membership.ts';
 import { toOneLine } from '../core/one-line.ts';
 
 /** The path to which the provider sends the browser back. */
@@ -44,6 +45,8 @@ export interface Person {
   readonly name: string;
   readonly isAdmin: boolean;
   readonly groups: readonly string[];
+  /** The verified address, in the form in which invitations have it; undefined: none is verified. */
+  readonly address: string | undefined;
   /** The ID token, which identifies the session at log-out. */
   readonly idToken: string;
 }
@@ -186,7 +189,14 @@ export function personOf(
   const names = [address, typeof userName === 'string' ? userName : undefined, subject].map((name = '') =>
     toOneLine(name, longestName),
   );
-  return { subject, name: names.find((name) => name !== '') ?? 'unnamed', isAdmin, groups, idToken };
+  return {
+    subject,
+    name: names.find((name) => name !== '') ?? 'unnamed',
+    isAdmin,
+    groups,
+    address: memberAddress(address ?? ''),
+    idToken,
+  };
 }
 
 /** Longest name of a person on pages and in the audit trail, characters. */

@@ -24,6 +24,7 @@ import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { logLevelRoutes } from './routes/log-level.ts';
+import { memberRoutes } from './routes/members.ts';
 import { playgroundRoutes } from './routes/playground.ts';
 import { problemRoutes } from './routes/problems.ts';
 import { oidcRoutes } from './routes/oidc.ts';
@@ -107,7 +108,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     const app = typed(api);
     app.get('/api/openapi.json', { schema: { hide: true } }, describe);
     for (const routes of [
-      ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, alertRoutes, keyRoutes, usageRoutes],
+      ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, alertRoutes, memberRoutes, keyRoutes, usageRoutes],
       ...[requestRoutes, catalogRoutes, problemRoutes, auditRoutes],
     ]) {
       routes(app, portal);

@@ -10,6 +10,7 @@ import * as keyChanges from './accounts/change-keys.ts';
 import * as credits from './accounts/credits.ts';
 import * as credentials from './accounts/find-credentials.ts';
 import * as keys from './accounts/keys.ts';
+import * as members from './accounts/members.ts';
 import * as money from './accounts/money-figures.ts';
 import * as playground from './accounts/playground-keys.ts';
 import * as sessionRows from './accounts/sessions.ts';
@@ -70,11 +71,16 @@ export const alerting = {
   finishAlert: deliveries.finishAlert,
 };
 
-/** No service reads sessions: portals read them for each request. */
+/** No service reads sessions and members: portals read them for each request. */
 export const sessions = {
   createSession: sessionRows.createSession,
   findSessions: sessionRows.findSessions,
   endSession: sessionRows.endSession,
+  inviteMember: members.inviteMember,
+  setMemberRole: members.setMemberRole,
+  removeMember: members.removeMember,
+  listMembers: members.listMembers,
+  invitedRoles: members.invitedRoles,
 };
 
 export const reads = {

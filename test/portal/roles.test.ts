@@ -62,7 +62,7 @@ async function signInAsMember(context: BrowserContext): Promise<void> {
       hash: digestOf(secret),
       role: 'member',
       name: 'mia@example.com',
-      roles: new Map([[id, 'owner']]),
+      ...{ groupRoles: new Map([[id, 'owner']]), address: undefined },
       keyId: undefined,
     },
     ...{ csrfToken: newToken(), credential: 'subject', logOutHint: undefined },

@@ -17,6 +17,7 @@ const tables = [
     'ledger_state',
   ],
   ...[
+    'members',
     'alerts',
     'thresholds',
     'declarations',

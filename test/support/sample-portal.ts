@@ -43,7 +43,7 @@ export interface Browser {
   readonly csrf: string;
 }
 
-/** A portal on a new database with the workspace "acme", its key, and the workspace "other" with one. Closed when the test is over. */
+/** A portal on a new database with the workspace "acme", its key and an invited viewer, and the workspace "other" with a key. Closed when the test is over. */
 export async function samplePortal(
   said: SaidByServices = {},
   options: {
@@ -59,6 +59,7 @@ export async function samplePortal(
   const by = { actor: { kind: 'command-line', name: 'tester' }, now: sampleNow } as const;
   const otherWorkspace = await accounts.createWorkspace({ name: 'other', credit: 5n, maxInFlight: 1 }, by);
   const otherKey = (await accounts.createKey({ workspace: 'other', rate: 1, burst: 1 }, by)).key;
+  const member = await accounts.inviteMember('acme', { address: 'vic@example.com', role: 'viewer' }, by);
   const clock = createFakeClock(sampleNow);
   const followers = new Set<ServicesListener>();
   const services: Pick<LiveServices, 'find' | 'follow'> = {
@@ -104,7 +105,7 @@ export async function samplePortal(
     metrics: new Registry(),
   });
   onTestFinished(() => server.close());
-  return { ...sample, accounts, portal, server, clock, logged, followers, otherWorkspace, otherKey };
+  return { ...sample, accounts, portal, server, clock, logged, followers, otherWorkspace, otherKey, member };
 }
 
 export const withToken = { authorization: `Bearer ${adminToken}` } as const;
@@ -141,7 +142,8 @@ export async function memberOf(
   const [secret, csrfToken] = [newToken(), newToken()];
   await accounts.createSession({
     ...{ hash: digestOf(secret), role: 'member', name: 'mia', keyId: undefined, csrfToken },
-    roles: typeof role === 'string' ? new Map([[workspaceId, role]]) : role,
+    address: undefined,
+    groupRoles: typeof role === 'string' ? new Map([[workspaceId, role]]) : role,
     ...{ credential: subject, logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 3_600_000 },
   });
   return { cookie: `weir_session=${secret}`, csrf: csrfToken };

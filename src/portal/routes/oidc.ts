@@ -48,7 +48,9 @@ export function oidcRoutes(app: App, portal: Portal): void {
     try {
       const person = await oidc.finish(new URL(request.url, 'http://portal').search, pending);
       const roles = await rolesOf(person);
-      if (!person.isAdmin && roles.size === 0) {
+      const { address } = person;
+      const invited = await portal.store.invitedRoles(address);
+      if (!person.isAdmin && roles.size + invited.size === 0) {
         portal.log.warn({ name: person.name, groups: person.groups }, 'a person without a workspace tried to sign in');
         return await reply.redirect(signInPage('no-workspace'));
       }
@@ -58,7 +60,8 @@ export function oidcRoutes(app: App, portal: Portal): void {
         {
           role: person.isAdmin ? 'admin' : 'member',
           name: person.name,
-          roles: person.isAdmin ? new Map() : roles,
+          groupRoles: person.isAdmin ? new Map() : roles,
+          address,
           keyId: undefined,
           credential: person.subject,
           logOutHint: person.idToken,

@@ -95,8 +95,16 @@ export function sessionRoutes(app: App, portal: Portal): void {
   /** The person of a credential. Undefined: the credential is not valid. */
   async function recognize(
     given: api.SignInObject,
-  ): Promise<Pick<Session, 'role' | 'name' | 'roles' | 'keyId' | 'credential' | 'logOutHint'> | undefined> {
-    const noPerson = { roles: noRoles, keyId: undefined, credential: undefined, logOutHint: undefined };
+  ): Promise<
+    Pick<Session, 'role' | 'name' | 'groupRoles' | 'address' | 'keyId' | 'credential' | 'logOutHint'> | undefined
+  > {
+    const noPerson = {
+      groupRoles: noRoles,
+      address: undefined,
+      keyId: undefined,
+      credential: undefined,
+      logOutHint: undefined,
+    };
     if ('token' in given) {
       if (!isSameSecret(given.token, portal.adminToken)) return undefined;
       return { ...noPerson, role: 'admin', name: adminTokenName, credential: digestOf(portal.adminToken) };
@@ -105,7 +113,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
     const { key, workspace } = (await portal.store.findCredential(given.key, now)) ?? {};
     if (key === undefined || workspace === undefined) return undefined;
     if (key.status !== 'active' || (key.expiresAt ?? Infinity) <= now) return undefined;
-    return { ...noPerson, role: 'key', name: key.id, roles: new Map([[workspace.id, 'key']]), keyId: key.id };
+    return { ...noPerson, role: 'key', name: key.id, groupRoles: new Map([[workspace.id, 'key']]), keyId: key.id };
   }
 }
 

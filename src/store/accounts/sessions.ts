@@ -1,14 +1,15 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { Key } from '../../core/account.ts';
-import type { Session } from '../../core/administration.ts';
-import { type RoleInWorkspace, workspaceRoles } from '../../core/rights.ts';
+import type { NewSession, Session } from '../../core/administration.ts';
+import { type RoleInWorkspace, strongest, type WorkspaceRole, workspaceRoles } from '../../core/rights.ts';
 import type { Schema } from '../databases/schema.ts';
+import { invitedRoles, recordSignIn, rolesByAddress } from './members.ts';
 
 /**
  * Begins a session, and deletes expired ones. The session of a key ends with the key's expiry at the latest. Undefined:
  * the key is not active or has expired, and no session was begun.
  */
-export async function createSession(queries: Kysely<Schema>, wanted: Session): Promise<Session | undefined> {
+export async function createSession(queries: Kysely<Schema>, wanted: NewSession): Promise<Session | undefined> {
   return queries.transaction().execute(async (transaction) => {
     const session = await limitedByKey(transaction, wanted);
     if (session === undefined) return undefined;
@@ -19,7 +20,8 @@ export async function createSession(queries: Kysely<Schema>, wanted: Session): P
         hash: session.hash,
         role: session.role,
         name: session.name,
-        workspaces: rolesText(session.roles),
+        workspaces: rolesText(session.groupRoles),
+        address: session.address ?? null,
         key_id: session.keyId ?? null,
         credential: session.credential ?? null,
         csrf_token: session.csrfToken,
@@ -28,7 +30,9 @@ export async function createSession(queries: Kysely<Schema>, wanted: Session): P
         expires_at: BigInt(session.expiresAt),
       })
       .execute();
-    return session;
+    await recordSignIn(transaction, session);
+    const invited = await invitedRoles(transaction, session.address);
+    return { ...session, roles: rolesNow(session, invited) };
   });
 }
 
@@ -37,7 +41,7 @@ export async function createSession(queries: Kysely<Schema>, wanted: Session): P
  * locks the key until the session is written. So a suspension at the same moment comes first and is seen here, or comes
  * later and ends the session.
  */
-async function limitedByKey(transaction: Transaction<Schema>, session: Session): Promise<Session | undefined> {
+async function limitedByKey(transaction: Transaction<Schema>, session: NewSession): Promise<NewSession | undefined> {
   if (session.keyId === undefined) return session;
   const row = await transaction
     .updateTable('keys')
@@ -73,8 +77,9 @@ export async function limitSessionsOf(
 }
 
 /**
- * Finds sessions by the SHA-256 of their secrets. A session is missing if it has expired or was ended, or if its key is
- * not active or has expired. Every request reads its session again, so that a session ends at once everywhere.
+ * Finds sessions by the SHA-256 of their secrets. A session is missing if it has expired or was ended, if its key is not
+ * active or has expired, and if its person has no role any more. Every request reads its session and the invitations of
+ * its person again, so that changes apply at once everywhere.
  */
 export async function findSessions(
   queries: Kysely<Schema>,
@@ -98,7 +103,11 @@ export async function findSessions(
       ]),
     )
     .execute();
-  return rows.map(sessionOf);
+  const invited = await rolesByAddress(
+    queries,
+    rows.flatMap(({ address }) => address ?? []),
+  );
+  return rows.map((row) => sessionOf(row, invited.get(row.address ?? ''))).filter(hasRole);
 }
 
 /** Ends a session. Does nothing if it has ended already. */
@@ -106,12 +115,19 @@ export async function endSession(queries: Kysely<Schema>, hash: string): Promise
   await queries.deleteFrom('sessions').where('hash', '=', hash).execute();
 }
 
-function sessionOf(row: Selectable<Schema['sessions']>): Session {
+const hasRole = ({ role, roles }: Session): boolean => role !== 'member' || roles.size > 0;
+
+function sessionOf(
+  row: Selectable<Schema['sessions']>,
+  invited: ReadonlyMap<string, WorkspaceRole> | undefined,
+): Session {
+  const groupRoles = rolesOf(row);
   return {
     hash: row.hash,
     role: row.role,
     name: row.name,
-    roles: rolesOf(row),
+    ...{ roles: rolesNow({ role: row.role, groupRoles }, invited), groupRoles },
+    address: row.address ?? undefined,
     keyId: row.key_id ?? undefined,
     credential: row.credential ?? undefined,
     csrfToken: row.csrf_token,
@@ -121,7 +137,22 @@ function sessionOf(row: Selectable<Schema['sessions']>): Session {
   };
 }
 
-function rolesText(roles: Session['roles']): string {
+/** The roles of groups and invitations together: in each workspace the stronger one. Only members are invited. */
+function rolesNow(
+  { role: kind, groupRoles }: Pick<Session, 'role' | 'groupRoles'>,
+  invited: ReadonlyMap<string, WorkspaceRole> = new Map(),
+): Session['roles'] {
+  if (kind !== 'member') return groupRoles;
+  const ids = new Set([...groupRoles.keys(), ...invited.keys()]);
+  return new Map(
+    [...ids].flatMap((id): [string, RoleInWorkspace][] => {
+      const role = strongest([groupRoles.get(id), invited.get(id)].filter((known) => known !== undefined));
+      return role === undefined ? [] : [[id, role]];
+    }),
+  );
+}
+
+function rolesText(roles: Session['groupRoles']): string {
   return [...roles].map(([workspace, role]) => `${workspace}:${role}`).join(',');
 }
 

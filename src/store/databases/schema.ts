@@ -1,7 +1,9 @@
 import type { AccountStatus, BudgetPeriod, KeyStatus } from '../../core/account.ts';
 import type { DeliveryState } from '../../core/alert.ts';
 import type { AccountKind } from '../../core/declared-account.ts';
+import type { MemberRecord } from '../../core/membership.ts';
 import type { Money } from '../../core/money.ts';
+import type { WorkspaceRole } from '../../core/rights.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
 import type { Actor, AuditAction, Session } from '../../core/administration.ts';
 import type { StoredRequest } from '../ledger/stored-request.ts';
@@ -23,6 +25,7 @@ export interface Schema {
   readonly thresholds: ThresholdTable;
   readonly alerts: AlertTable;
   readonly sessions: SessionTable;
+  readonly members: MemberTable;
   readonly reservations: ReservationTable;
   /** The table `requests`, with only its packed columns. Ids are read and compared with `sql-dialect.ts`. */
   readonly requests: StoredRequest;
@@ -151,8 +154,24 @@ interface SessionTable {
   readonly credential: string | null;
   readonly csrf_token: string;
   readonly log_out_hint: string | null;
+  readonly address: string | null;
   readonly created_at: bigint;
   readonly expires_at: bigint;
+}
+
+/** A role of a person in a workspace: see `MemberRecord`. */
+interface MemberTable {
+  readonly id: string;
+  readonly workspace_id: string;
+  /** Never null for an invitation. */
+  readonly address: string | null;
+  /** Subject of the person at the identity provider. Never null for a group. */
+  readonly subject: string | null;
+  readonly name: string | null;
+  readonly role: WorkspaceRole;
+  readonly source: MemberRecord['source'];
+  readonly created_at: bigint;
+  readonly last_sign_in_at: bigint | null;
 }
 
 /** The last report of one replica on its requests under way. */

@@ -73,7 +73,7 @@ async function signMembersIn(file: string, count: number): Promise<readonly Sign
           hash: digestOf(secret),
           role: 'member',
           name: workspace,
-          roles: new Map([[id, 'owner']]),
+          ...{ groupRoles: new Map([[id, 'owner']]), address: undefined },
           keyId: undefined,
         },
         ...{ csrfToken: newToken(), credential: workspace, logOutHint: undefined },
