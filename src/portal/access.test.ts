@@ -126,7 +126,7 @@ async function browserOf(sample: Sample, who: Who): Promise<Browser | undefined>
     case 'viewer':
     case 'member':
     case 'owner':
-      return memberOf(sample, sample.workspace.id, who);
+      return memberOf(sample, sample.workspace.id, { role: who });
     case 'admin':
       return signIn(sample.server, { token: adminToken });
   }

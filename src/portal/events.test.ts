@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
-import { adminToken, asBrowser, samplePortal, signIn, withToken } from '../../test/support/sample-portal.ts';
+import { adminToken, asBrowser, memberOf, samplePortal, signIn, withToken } from '../../test/support/sample-portal.ts';
 import { sampleStory } from '../../test/support/sample-story.ts';
 import { shownRequest } from '../core/request-fields.ts';
 import type { PortalEvent } from './api/events.ts';
@@ -132,6 +132,33 @@ describe('GET /events', () => {
     const listed = (await server.inject({ url: '/api/v1/requests', headers: withToken })).json<{ data: unknown[] }>();
     expect(listed.data).toEqual([expect.objectContaining({ workspace: 'acme', routes: 1, cost: '0.0000084' })]);
     expect(seen.events().filter(([name]) => name === 'request')).toEqual([['request', listed.data[0]]]);
+  });
+
+  it('brings no more events of a workspace from which its reader was removed meanwhile', async () => {
+    const sample = await samplePortal();
+    const { accounts, server, clock, otherWorkspace, workspace } = sample;
+    const by = { actor: { kind: 'command-line', name: 'x' }, now: sampleNow } as const;
+    const other = await accounts.inviteMember('other', { address: 'ada@example.com', role: 'owner' }, by);
+    await accounts.inviteMember('other', { address: 'max@example.com', role: 'owner' }, by);
+    const ada = await memberOf(sample, workspace.id, { address: 'ada@example.com' });
+    const seen = await openAs(server, asBrowser(ada));
+    const balancesOf = (id: string): readonly string[] =>
+      seen
+        .events()
+        .flatMap(([name, data]) => (name === 'balance' ? [data as Record<'workspace_id' | 'balance', string>] : []))
+        .flatMap((data) => (data.workspace_id === id ? [data.balance] : []));
+    await expect.poll(() => balancesOf(otherWorkspace.id)).toHaveLength(1);
+    await accounts.removeMember(other, by);
+    // One look of the feed reads the roles before it publishes the balances.
+    await accounts.creditWorkspace('other', { amount: 10n ** 12n, note: undefined }, by);
+    await accounts.creditWorkspace('acme', { amount: 10n ** 12n, note: undefined }, by);
+    await expect
+      .poll(() => {
+        clock.advance(1_000);
+        return balancesOf(workspace.id);
+      })
+      .toContain('11');
+    expect(balancesOf(otherWorkspace.id)).toHaveLength(1);
   });
 
   it('ends at once when the session ends, here and elsewhere', async () => {

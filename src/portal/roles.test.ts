@@ -21,9 +21,9 @@ async function ask(
 
 async function team(sample: Sample) {
   const [ada, mia, vic] = await Promise.all([
-    memberOf(sample, sample.workspace.id, 'owner', 'ada'),
-    memberOf(sample, sample.workspace.id, 'member', 'mia'),
-    memberOf(sample, sample.workspace.id, 'viewer', 'vic'),
+    memberOf(sample, sample.workspace.id, { role: 'owner', subject: 'ada' }),
+    memberOf(sample, sample.workspace.id, { role: 'member', subject: 'mia' }),
+    memberOf(sample, sample.workspace.id, { role: 'viewer', subject: 'vic' }),
   ]);
   return { ada, mia, vic };
 }
@@ -34,7 +34,7 @@ describe('keys of a team', () => {
   it('are changed by the member who made them and by owners, and by no other member', async () => {
     const sample = await samplePortal();
     const { ada, mia } = await team(sample);
-    const other = await memberOf(sample, sample.workspace.id, 'member', 'max');
+    const other = await memberOf(sample, sample.workspace.id, { role: 'member', subject: 'max' });
     const made = await ask(sample, mia, ['POST', '/workspaces/acme/keys', { name: 'notebook' }]);
     expect([made.status, made.body['may_change']]).toEqual([201, true]);
     const path = `/keys/${String(made.body['id'])}`;
@@ -70,11 +70,8 @@ describe('keys of a team', () => {
 
 it('a role of one workspace gives no right in another', async () => {
   const sample = await samplePortal();
-  const roles = new Map([
-    [sample.workspace.id, 'viewer'],
-    [sample.otherWorkspace.id, 'owner'],
-  ] as const);
-  const who = await memberOf(sample, sample.workspace.id, roles);
+  const elsewhere = [[sample.otherWorkspace.id, 'owner']] as const;
+  const who = await memberOf(sample, sample.workspace.id, { role: 'viewer', elsewhere });
   expect((await ask(sample, who, ['POST', '/workspaces/other/keys', {}])).status).toBe(201);
   const refused = await ask(sample, who, ['POST', '/workspaces/acme/keys', {}]);
   expect([refused.status, message(refused.body)]).toMatchObject([

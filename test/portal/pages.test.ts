@@ -60,6 +60,13 @@ const pages: readonly Shown[] = [
     },
   },
   { name: 'playground', path: '/playground', title: 'Playground' },
+  {
+    ...{ name: 'invite-member', path: '/members', title: 'Members' },
+    open: async (page) => {
+      await page.getByRole('button', { name: 'Invite', exact: true }).click();
+      await page.getByLabel('E-mail address').waitFor();
+    },
+  },
   { name: 'audit-log', path: '/audit', title: 'Audit log' },
   { name: 'workspaces', path: '/workspaces', title: 'Workspaces' },
   { name: 'backends', path: '/backends', title: 'Backends' },

@@ -1,11 +1,9 @@
 // @suite long
-import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { digestOf, newToken } from '../../src/portal/secrets.ts';
-import { openAccounts } from '../../src/store/open-accounts.ts';
 import { chat } from '../support/start.ts';
 import * as tabs from './support/browser.ts';
+import { signInAs } from './support/people.ts';
 
 // What a member and an API key see: other pages than an admin, and on the same pages other things.
 
@@ -45,34 +43,17 @@ const pagesOf: Readonly<Record<'member' | 'key', readonly Shown[]>> = {
       },
     },
     { path: '/playground', title: 'Playground' },
+    {
+      path: '/members',
+      title: 'Members',
+      open: (page) => page.getByRole('rowheader', { name: 'mia@example.com' }).waitFor(),
+    },
     { path: '/audit', title: 'Audit log' },
   ],
 };
 
-/** A session as an identity provider would begin it. */
-async function signInAsMember(context: BrowserContext): Promise<void> {
-  const file = join(gateway.data, 'weir.db');
-  await using stack = new AsyncDisposableStack();
-  const accounts = await openAccounts({ kind: 'sqlite', file }, { missing: 'refuse', user: 'operator' });
-  stack.defer(accounts.close);
-  const { id } = await accounts.findWorkspace('demo');
-  const [secret, now] = [newToken(), Date.now()];
-  await accounts.createSession({
-    ...{
-      hash: digestOf(secret),
-      role: 'member',
-      name: 'mia@example.com',
-      ...{ groupRoles: new Map([[id, 'owner']]), address: undefined },
-      keyId: undefined,
-    },
-    ...{ csrfToken: newToken(), credential: 'subject', logOutHint: undefined },
-    ...{ createdAt: now, expiresAt: now + 3_600_000 },
-  });
-  await context.addCookies([{ name: 'weir_session', value: secret, url: gateway.portal }]);
-}
-
 const signIn: Readonly<Record<keyof typeof pagesOf, (context: BrowserContext) => Promise<void>>> = {
-  member: signInAsMember,
+  member: (context) => signInAs(context, { address: 'mia@example.com', groups: { demo: 'owner' } }),
   key: async ({ request }) => {
     const reply = await request.post('/api/v1/session', { data: { key: gateway.key } });
     expect(reply.status()).toBe(201);

@@ -132,18 +132,27 @@ export function asBrowser({ cookie, csrf }: Browser): Record<string, string> {
   return { cookie, 'x-csrf-token': csrf };
 }
 
+interface MemberOptions {
+  readonly role?: WorkspaceRole;
+  /** At the identity provider. */
+  readonly subject?: string;
+  /** A verified address. */
+  readonly address?: string;
+  /** Roles in other workspaces. */
+  readonly elsewhere?: readonly (readonly [string, WorkspaceRole])[];
+}
+
 /** A browser in which a member of a workspace is signed in, as an identity provider would have it. */
 export async function memberOf(
   { accounts }: Pick<Awaited<ReturnType<typeof samplePortal>>, 'accounts'>,
   workspaceId: string,
-  role: WorkspaceRole | ReadonlyMap<string, WorkspaceRole> = 'owner',
-  subject = 'subject',
+  { role = 'owner', subject = 'subject', address, elsewhere = [] }: MemberOptions = {},
 ): Promise<Browser> {
   const [secret, csrfToken] = [newToken(), newToken()];
   await accounts.createSession({
     ...{ hash: digestOf(secret), role: 'member', name: 'mia', keyId: undefined, csrfToken },
-    address: undefined,
-    groupRoles: typeof role === 'string' ? new Map([[workspaceId, role]]) : role,
+    address,
+    groupRoles: new Map([[workspaceId, role], ...elsewhere]),
     ...{ credential: subject, logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 3_600_000 },
   });
   return { cookie: `weir_session=${secret}`, csrf: csrfToken };

@@ -114,9 +114,9 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
   return <Table label="Keys" columns={columns} rows={keys} rowKey={({ id }) => id} />;
 }
 
-/** The actions on a key. A key that an object declares is changed there, so it has none. */
+/** The actions on a key. A key that an object declares is changed there, and one of another person by an owner. */
 function Actions({ of, onChoose }: { readonly of: KeyObject; readonly onChoose: KeyTableProps['onChoose'] }) {
-  if (of.status === 'revoked' || of.declared_by?.locked === true) return null;
+  if (of.status === 'revoked' || of.declared_by?.locked === true || !of.may_change) return null;
   const actions: readonly (readonly [KeyAction, string])[] = [
     ['edit', 'Edit'],
     ['rotate', 'Rotate'],

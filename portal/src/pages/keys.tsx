@@ -4,6 +4,7 @@ import type { CreatedKeyObject, KeyObject, KeyChangeObject, NewKeyObject } from 
 import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
 import { useList } from '../data/load-more.ts';
+import { useMay } from '../data/rights.ts';
 import { useChosenWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
 import { CommittedField } from '../parts/committed-field.tsx';
@@ -30,6 +31,7 @@ export function KeysPage() {
   const choices = useWorkspaceChoices();
   const workspace = useChosenWorkspace();
   const client = useQueryClient();
+  const may = useMay();
   const [open, setOpen] = useState<Open>(nothing);
   const [created, setCreated] = useState<CreatedKeyObject>();
   const path = `/workspaces/${workspace?.id ?? ''}/keys`;
@@ -68,7 +70,11 @@ export function KeysPage() {
     </Button>
   );
   return (
-    <Page title="Keys" about="Applications send a key with each call." actions={button}>
+    <Page
+      title="Keys"
+      about="Applications send a key with each call."
+      actions={may('keys:create') ? button : undefined}
+    >
       <div className="filters">
         <CommittedField
           label="Search keys"

@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Route, Switch } from 'wouter';
-import type { Role } from '../../../src/portal/api/session.ts';
+import type { SessionObject } from '../../../src/portal/api/session.ts';
 import { type FailedSignIn, SessionContext, sessionKey, useSessionQuery } from '../data/session.ts';
 import { type OnDemand, onDemand } from '../parts/on-demand.tsx';
 import { Empty, Problem, Waiting } from '../parts/states.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { Layout } from './layout.tsx';
-import { groups } from './navigation.ts';
+import { groupsOf } from './navigation.ts';
 import { SignInPage } from './sign-in.tsx';
 import { useLiveData } from './live-data.ts';
 
@@ -24,6 +24,7 @@ const pages: Readonly<Record<string, OnDemand<object>>> = {
     () => import('../pages/playground.tsx').then(({ PlaygroundPage }) => PlaygroundPage),
     waiting,
   ),
+  '/members': onDemand(() => import('../pages/members.tsx').then(({ MembersPage }) => MembersPage), waiting),
   '/audit': onDemand(() => import('../pages/audit.tsx').then(({ AuditPage }) => AuditPage), waiting),
   '/workspaces': onDemand(
     () => import('../pages/workspaces.tsx').then(({ WorkspacesPage }) => WorkspacesPage),
@@ -57,20 +58,19 @@ export function App({ failedSignIn }: { readonly failedSignIn: FailedSignIn | un
   return (
     <SessionContext value={session.data}>
       <Layout>
-        <LivePages role={session.data.role} />
+        <LivePages session={session.data} />
       </Layout>
     </SessionContext>
   );
 }
 
-function LivePages({ role }: { readonly role: Role }) {
+function LivePages({ session }: { readonly session: SessionObject }) {
   useLiveData();
   return (
     <ErrorBoundary>
       <Switch>
-        {groups
+        {groupsOf(session)
           .flat()
-          .filter(({ roles }) => roles.includes(role))
           .map(({ path }) => (
             <Route key={path} path={path} component={pages[path] ?? Nothing} />
           ))}

@@ -9,6 +9,8 @@ const paths = {
   requests: 'M4 6h16M4 12h16M4 18h10',
   playground: 'M4 5h16v11H9l-5 4z',
   audit: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',
+  members:
+    'M9 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8M2.5 20c0-3.5 3-5.5 6.5-5.5s6.5 2 6.5 5.5M16 4.5a4 4 0 0 1 0 7M18 14.8c2.2.7 3.5 2.5 3.5 5.2',
   workspaces: 'M4 21V9l6-4v16M10 21V3l10 5v13M3 21h18M14 11h2M14 15h2',
   backends: 'M4 4h16v6H4zM4 14h16v6H4zM8 7h.01M8 17h.01',
   menu: 'M4 7h16M4 12h16M4 17h16',

@@ -1,15 +1,23 @@
 import { useIsFetching } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import type { SessionObject } from '../../../src/portal/api/session.ts';
 import { useSession, useSignOut } from '../data/session.ts';
 import { Button } from '../parts/button.tsx';
 import { Segments } from '../parts/segments.tsx';
 import icon from './icon.svg';
 import { Icon } from './icons.tsx';
-import { groups } from './navigation.ts';
+import { groupsOf } from './navigation.ts';
 import { setTheme, useTheme } from './theme.ts';
 
 const roleNames = { admin: 'Administrator', member: 'Member', key: 'API key' } as const;
+const namesInWorkspace = { owner: 'Owner', member: 'Member', viewer: 'Viewer', key: 'API key' } as const;
+
+/** The role of a session. In a single workspace, the role there. */
+function roleName({ role, workspaces: [only, other] }: SessionObject): string {
+  const inWorkspace = other === undefined ? (only?.role ?? null) : null;
+  return role === 'member' && inWorkspace !== null ? namesInWorkspace[inWorkspace] : roleNames[role];
+}
 
 /** The page with its menu. On a phone the menu is above the page, behind a button. */
 export function Layout({ children }: { readonly children: ReactNode }) {
@@ -68,21 +76,18 @@ function Side({ isOpen }: { readonly isOpen: boolean }) {
     <div className="side" id="menu" data-open={isOpen ? '' : undefined}>
       <Brand />
       <nav className="menu" aria-label="Pages">
-        {groups
-          .map((group) => group.filter(({ roles }) => roles.includes(session.role)))
-          .filter((group) => group.length > 0)
-          .map((group) => (
-            <ul key={group[0]?.path}>
-              {group.map(({ path, title, icon: picture }) => (
-                <li key={path}>
-                  <Link href={path} aria-current={location === path ? 'page' : undefined}>
-                    <Icon name={picture} />
-                    {title}
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          ))}
+        {groupsOf(session).map((group) => (
+          <ul key={group[0]?.path}>
+            {group.map(({ path, title, icon: picture }) => (
+              <li key={path}>
+                <Link href={path} aria-current={location === path ? 'page' : undefined}>
+                  <Icon name={picture} />
+                  {title}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        ))}
       </nav>
       <div className="side-end">
         <Segments
@@ -98,7 +103,7 @@ function Side({ isOpen }: { readonly isOpen: boolean }) {
         <div className="who">
           <div>
             <div className="who-name">{session.name}</div>
-            <div className="small muted">{roleNames[session.role]}</div>
+            <div className="small muted">{roleName(session)}</div>
           </div>
           <Button kind="quiet" icon="leave" aria-label="Sign out" onPress={() => void signOut()} />
         </div>

@@ -1,4 +1,5 @@
-import type { Role } from '../../../src/portal/api/session.ts';
+import type { Role, SessionObject } from '../../../src/portal/api/session.ts';
+import { maySomewhere, type Right } from '../data/rights.ts';
 import type { IconName } from './icons.tsx';
 
 export interface Entry {
@@ -6,14 +7,16 @@ export interface Entry {
   readonly title: string;
   readonly icon: IconName;
   readonly roles: readonly Role[];
+  /** Undefined: any role in a workspace is enough. */
+  readonly right?: Right;
 }
 
 const everybody: readonly Role[] = ['admin', 'member', 'key'];
 const people: readonly Role[] = ['admin', 'member'];
 const admins: readonly Role[] = ['admin'];
 
-/** The pages in the order of the menu, in groups, with the roles that see them. The server checks each request as well. */
-export const groups: readonly (readonly Entry[])[] = [
+/** The pages in the order of the menu, in groups, with what they take. The server checks each request as well. */
+const groups: readonly (readonly Entry[])[] = [
   [
     { path: '/', title: 'Overview', icon: 'overview', roles: everybody },
     { path: '/keys', title: 'Keys', icon: 'keys', roles: people },
@@ -23,11 +26,19 @@ export const groups: readonly (readonly Entry[])[] = [
   [
     { path: '/models', title: 'Models', icon: 'models', roles: people },
     { path: '/requests', title: 'Requests', icon: 'requests', roles: people },
-    { path: '/playground', title: 'Playground', icon: 'playground', roles: people },
+    { path: '/playground', title: 'Playground', icon: 'playground', roles: people, right: 'playground:use' },
   ],
   [
+    { path: '/members', title: 'Members', icon: 'members', roles: people },
     { path: '/audit', title: 'Audit log', icon: 'audit', roles: people },
     { path: '/workspaces', title: 'Workspaces', icon: 'workspaces', roles: admins },
     { path: '/backends', title: 'Backends', icon: 'backends', roles: admins },
   ],
 ];
+
+/** The groups of pages that a session sees. */
+export function groupsOf(session: SessionObject): readonly (readonly Entry[])[] {
+  const isSeen = ({ roles, right }: Entry): boolean =>
+    roles.includes(session.role) && (right === undefined || maySomewhere(session, right));
+  return groups.map((group) => group.filter(isSeen)).filter((group) => group.length > 0);
+}

@@ -5,9 +5,10 @@ export async function adminApi<Answer>(method: string, path: string, body?: obje
   const { portal, token } = inject('gateway');
   const answer = await fetch(`${portal}/api/v1${path}`, {
     method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
     body: body === undefined ? null : JSON.stringify(body),
   });
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-  return (await answer.json()) as Answer;
+  const text = await answer.text();
+  return JSON.parse(text === '' ? 'null' : text) as Answer;
 }
