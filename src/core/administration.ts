@@ -217,7 +217,7 @@ export interface LedgerFilter {
   readonly workspaceId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly modelId?: string | undefined;
-  readonly outcome?: OutcomeKind | undefined;
+  readonly outcomes?: readonly OutcomeKind[] | undefined;
   /** The name of the tag by whose values a report groups. Given with the dimension `tag` alone. */
   readonly tagName?: string | undefined;
   /** Only single requests can be selected by it: rollups do not have it, and the ledger has no index of it. */

@@ -5,6 +5,7 @@ import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { sampleStory } from '../../test/support/sample-story.ts';
 import { firstIdAt, unpackId } from '../core/packed-id.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import type { Story } from '../core/story.ts';
 
 const url = '/api/v1/requests';
@@ -26,7 +27,13 @@ function refusal(id: string, changes: Partial<Story> = {}): Story {
   });
 }
 
-/** Ten settled requests, one a minute, the third failed; between them refused ones. */
+const kinds: ReadonlyMap<number, OutcomeKind> = new Map([
+  [3, 'failed'],
+  [6, 'interrupted'],
+  [8, 'cancelled'],
+]);
+
+/** Ten settled requests, one a minute, some not completed; between them refused ones. */
 const ownId = unpackId(firstIdAt(sampleNow + 5 * minute), 'chat');
 
 async function portalWithBoth() {
@@ -37,7 +44,7 @@ async function portalWithBoth() {
     Array.from({ length: 10 }, (_, index) =>
       sampleOutcome({
         ...{ ...ids, requestId: index === 5 ? ownId : `r${index}`, startedAt: sampleNow + index * minute },
-        kind: index === 3 ? 'failed' : 'completed',
+        kind: kinds.get(index) ?? 'completed',
         correlationId: index === 3 ? '0b7c3c1e-5f07-4a4b-9b2e-1c2d3e4f5a6b' : `trace-${index}`,
       }),
     ),
@@ -89,6 +96,11 @@ describe('the list of requests', () => {
     expect(reasons.get('r9')).toBeNull();
     expect((await pagesOf(server, '&outcome=refused')).map(({ id }) => id)).toEqual(['q3', 'q2', 'q1', 'q4']);
     expect((await pagesOf(server, '&outcome=failed')).map(({ id }) => id)).toEqual(['r3']);
+    // What the errors of usage count: neither cancelled nor refused ones.
+    expect((await pagesOf(server, '&outcome=error')).map(({ id }) => id)).toEqual(['r6', 'r3']);
+    expect((await pagesOf(server, '&outcome=settled')).map(({ id }) => id)).toEqual(
+      all.filter(({ outcome }) => outcome !== 'refused').map(({ id }) => id),
+    );
     const between = `&from=${at(sampleNow + 2 * minute)}&to=${at(sampleNow + 2.6 * minute)}`;
     expect((await pagesOf(server, between)).map(({ id }) => id)).toEqual(['q1', 'r2']);
   });

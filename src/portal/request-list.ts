@@ -9,8 +9,8 @@ import type { Portal } from './portal.ts';
 import type { RecentFailure } from './recent-failures.ts';
 
 /** Which requests of the list are wanted. The caller may see the workspace and the key of the filter. */
-export interface ListFilter extends Omit<LedgerFilter, 'outcome' | 'correlationId'> {
-  readonly outcome: ListedRequestObject['outcome'] | undefined;
+export interface ListFilter extends Omit<LedgerFilter, 'outcomes' | 'correlationId'> {
+  readonly outcomes: readonly ListedRequestObject['outcome'][] | undefined;
   /** An id, or an `x-request-id`. */
   readonly search: string | undefined;
 }
@@ -72,9 +72,10 @@ export function createRequestList({
   }
 
   async function settled(filter: ListFilter, asked: PageRequest): Promise<Page<SettledRequest>> {
-    const { outcome, search, ...rest } = filter;
-    if (outcome === 'refused') return { items: [], next: undefined };
-    const wanted = { ...rest, outcome };
+    const { outcomes, search, ...rest } = filter;
+    const kinds = outcomes?.filter((outcome) => outcome !== 'refused');
+    if (kinds?.length === 0) return { items: [], next: undefined };
+    const wanted = { ...rest, outcomes: kinds };
     if (search === undefined) return store.pageOfRequests(wanted, asked);
     const exact = await store.findRequest(search);
     if (exact !== undefined) {
@@ -117,12 +118,12 @@ function positionOf({
 }
 
 function isWanted(failure: RecentFailure, filter: ListFilter): boolean {
-  const { workspaceId, keyId, modelId, outcome, search, since, until } = filter;
+  const { workspaceId, keyId, modelId, outcomes, search, since, until } = filter;
   return (
     (workspaceId === undefined || failure.workspaceId === workspaceId) &&
     (keyId === undefined || failure.keyId === keyId) &&
     (modelId === undefined || failure.modelId === modelId) &&
-    (outcome === undefined || failure.outcome === outcome) &&
+    (outcomes === undefined || outcomes.includes(failure.outcome)) &&
     (search === undefined || failure.id === search || failure.correlationId === search) &&
     (since === undefined || failure.startedAt >= since) &&
     (until === undefined || failure.startedAt < until)
@@ -130,12 +131,12 @@ function isWanted(failure: RecentFailure, filter: ListFilter): boolean {
 }
 
 function isSettledWanted(request: SettledRequest, filter: LedgerFilter): boolean {
-  const { workspaceId, keyId, modelId, outcome, since, until } = filter;
+  const { workspaceId, keyId, modelId, outcomes, since, until } = filter;
   return (
     (workspaceId === undefined || request.workspaceId === workspaceId) &&
     (keyId === undefined || request.keyId === keyId) &&
     (modelId === undefined || request.modelId === modelId) &&
-    (outcome === undefined || request.kind === outcome) &&
+    (outcomes === undefined || outcomes.includes(request.kind)) &&
     (since === undefined || request.startedAt >= since) &&
     (until === undefined || request.startedAt < until)
   );

@@ -30,8 +30,8 @@ export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elaps
   return {
     usageReport: (filter: LedgerFilter, dimensions: readonly UsageDimension[], options) => {
       forgetOld();
-      const { workspaceId, keyId, modelId, outcome, since, until } = filter;
-      const question = JSON.stringify([workspaceId, keyId, modelId, outcome, since, until, dimensions, options]);
+      const { workspaceId, keyId, modelId, outcomes, since, until } = filter;
+      const question = JSON.stringify([workspaceId, keyId, modelId, outcomes, since, until, dimensions, options]);
       const known = reports.get(question);
       if (known !== undefined) return known.lines;
       const lines = usageReport(filter, dimensions, options);

@@ -27,7 +27,7 @@ interface Shown {
 }
 
 const pages: readonly Shown[] = [
-  { name: 'overview', path: '/', title: 'Overview', open: (page) => page.locator('canvas').first().waitFor() },
+  { name: 'overview', path: '/', title: 'Overview', open: (page) => page.locator('.figures').waitFor() },
   { name: 'keys', path: '/keys', title: 'Keys' },
   {
     ...{ name: 'create-key', path: '/keys', title: 'Keys' },

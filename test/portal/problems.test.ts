@@ -44,6 +44,12 @@ for (const width of [1280, 390] as const) {
     await expectNoOverflow(page);
     await expectAccessible(page);
     await screenshot(page, `overview-problem-${width}`);
+    await problem.getByRole('link', { name: 'Backend/broken' }).press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Backends' }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'broken' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?backend=broken');
+    await page.goBack();
+    await problem.waitFor();
 
     rmSync(manifest);
     await problem.waitFor({ state: 'detached' });

@@ -1,14 +1,14 @@
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 
-export const hourMs = 3_600_000;
+const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
 
 export type Period = 'hour' | 'day' | 'week';
 
 const rollingRanges = ['24h', '7d', '30d', '90d'] as const;
 type RollingRange = (typeof rollingRanges)[number];
-/** The choices of time. Days, weeks and months are those of UTC, like in the rollups. */
-export const ranges = [...rollingRanges, 'month', 'last-month', 'custom'] as const;
+/** The choices of time. Today is the reader's; other days, weeks and months are those of UTC, like in the rollups. */
+export const ranges = ['today', ...rollingRanges, 'month', 'last-month', 'custom'] as const;
 export type Range = (typeof ranges)[number];
 
 const days: Readonly<Record<Exclude<RollingRange, '24h'>, number>> = { '7d': 7, '30d': 30, '90d': 90 };
@@ -17,6 +17,13 @@ const days: Readonly<Record<Exclude<RollingRange, '24h'>, number>> = { '7d': 7, 
 export function beginningOf(range: RollingRange, now: number): string {
   const [count, length] = range === '24h' ? [24, hourMs] : [days[range], dayMs];
   return new Date((Math.floor(now / length) - count + 1) * length).toISOString();
+}
+
+/** The hour in which the reader's day began. */
+function beginningOfToday(moment: number): string {
+  const now = new Date(moment);
+  const start = new Date(now.getFullYear(), now.getMonth(), now.getDate());
+  return new Date(Math.floor(start.getTime() / hourMs) * hourMs).toISOString();
 }
 
 /** A time of whole UTC hours. Without `to` it lasts until now. */
@@ -53,10 +60,16 @@ const iso = (moment: number): string => new Date(moment).toISOString();
 export function timeOf(
   range: Range,
   now: number,
-  { first, last }: { readonly first: string | undefined; readonly last: string | undefined },
+  { first, last }: { readonly first?: string | undefined; readonly last?: string | undefined } = {},
 ): ChosenTime {
   const nextHour = Math.floor(now / hourMs) * hourMs + hourMs;
   switch (range) {
+    case 'today': {
+      const from = beginningOfToday(now);
+      const start = Date.parse(from);
+      const before = { from: iso(start - dayMs), to: iso(nextHour - dayMs) };
+      return { from, to: undefined, before, beforeName: 'the same hours of the day before', period: 'hour' };
+    }
     case '24h':
     case '7d':
     case '30d':

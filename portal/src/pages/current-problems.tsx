@@ -1,3 +1,5 @@
+import { Link } from 'wouter';
+import { withQuery } from '../data/api.ts';
 import { formatMoment } from '../format/format.ts';
 import { Notice } from '../parts/states.tsx';
 import { useHealth } from '../shell/live-data.ts';
@@ -18,13 +20,24 @@ export function CurrentProblems({ isAdmin }: { readonly isAdmin: boolean }) {
     <Notice tone="warn">
       <h2>{problems.length === 1 ? '1 current problem' : `${problems.length} current problems`}</h2>
       <ul className="problems">
-        {problems.map(({ id, object, problem, since, action }) => (
+        {problems.map(({ id, object, model, problem, since, action }) => (
           <li key={id}>
-            <strong>{object}</strong>, since <time dateTime={since}>{formatMoment(since)}</time>: {problem}
+            <strong>
+              <ProblemObject object={object} model={model} />
+            </strong>
+            , since <time dateTime={since}>{formatMoment(since)}</time>: {problem}
             <p className="muted">{action}</p>
           </li>
         ))}
       </ul>
     </Notice>
   );
+}
+
+/** What has the problem, as a link to the page that shows it. Services and the database have no page. */
+function ProblemObject({ object, model }: { readonly object: string; readonly model: string | null }) {
+  const [kind, name = ''] = object.split('/', 2);
+  if (model !== null) return <Link href={withQuery('/models', { find: model })}>{object}</Link>;
+  if (kind === 'Backend') return <Link href={withQuery('/backends', { backend: name })}>{object}</Link>;
+  return kind === 'Model' ? <Link href="/models">{object}</Link> : object;
 }

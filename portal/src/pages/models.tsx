@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import type { ModelObject, ModelListObject, ModelRouteObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
@@ -23,12 +22,16 @@ export function useModels() {
 /** The catalog: prices, limits, how fast each model answers now, and how to call it. */
 export function ModelsPage() {
   const models = useModels();
-  const [wanted, setWanted] = useState('');
-  const [{ state, takes, sort }, change] = useAddress();
+  const [{ find: wanted = '', state, takes, sort }, change] = useAddress();
   return (
     <Page title="Models" about="Prices, limits and current state of the models.">
       <div className="filters">
-        <TextField label="Find" type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} />
+        <TextField
+          label="Find"
+          type="search"
+          value={wanted}
+          onChange={(event) => change({ find: event.target.value })}
+        />
         <Select
           label="State"
           value={state ?? ''}

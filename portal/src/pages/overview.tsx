@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { Link } from 'wouter';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
-import { call } from '../data/api.ts';
+import { call, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useSession } from '../data/session.ts';
 import { useThrottled } from '../data/throttled.ts';
 import { type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
-import { beginningOf, hourMs } from '../data/usage-range.ts';
+import { beginningOf, type Range, timeOf } from '../data/usage-range.ts';
 import { formatCount, formatMoney, formatMs, formatShare, formatZonedMoment, unknown } from '../format/format.ts';
 import { Card, Facts, Figure, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -18,13 +17,6 @@ import { BudgetBar } from './key-table.tsx';
 import { RecentCost } from './recent-cost.tsx';
 
 const refreshMs = 5_000;
-
-/** The hour in which the reader's day or month began. */
-function localBeginningOf(what: 'day' | 'month', moment: number): string {
-  const now = new Date(moment);
-  const start = new Date(now.getFullYear(), now.getMonth(), what === 'day' ? now.getDate() : 1);
-  return new Date(Math.floor(start.getTime() / hourMs) * hourMs).toISOString();
-}
 
 const since = (from: string, workspace: string | undefined | null): UsageFilter => ({
   ...{ from, to: undefined, workspace },
@@ -37,8 +29,8 @@ export function OverviewPage() {
   const session = useSession();
   const now = useMinute();
   const workspace = useAskedWorkspace();
-  const day = localBeginningOf('day', now);
-  const month = localBeginningOf('month', now);
+  const day = timeOf('today', now).from;
+  const month = timeOf('month', now).from;
   const last = beginningOf('24h', now);
   const filters = useMemo(
     () => ({ day: since(day, workspace), month: since(month, workspace), last: since(last, workspace) }),
@@ -52,6 +44,12 @@ export function OverviewPage() {
     void thisMonth.refetch();
   });
   useEvents({ request: refresh });
+  const usageOf = (range: Range): string => withQuery('/usage', { range, workspace: workspace ?? undefined });
+  // An API key has no list of requests.
+  const requestsOf = (outcome: 'error' | 'settled'): string =>
+    session.role === 'key'
+      ? usageOf('today')
+      : withQuery('/requests', { from: day, outcome, workspace: workspace ?? undefined });
   return (
     <Page
       title="Overview"
@@ -67,13 +65,14 @@ export function OverviewPage() {
       <Loaded query={today} lines={3}>
         {({ lines: [line] }) => (
           <div className="figures">
-            <Figure label="Spend today" value={formatMoney(line?.cost ?? 0)} />
+            <Figure label="Spend today" value={formatMoney(line?.cost ?? 0)} href={usageOf('today')} />
             <Figure
               label="Spend this month"
               value={thisMonth.data === undefined ? unknown : formatMoney(thisMonth.data.lines[0]?.cost ?? 0)}
-              note={<Link href="/usage?range=30d">See the usage</Link>}
+              note="of UTC"
+              href={usageOf('month')}
             />
-            <Figure label="Requests today" value={formatCount(line?.requests ?? 0)} />
+            <Figure label="Requests today" value={formatCount(line?.requests ?? 0)} href={requestsOf('settled')} />
             <Figure
               label="Errors today"
               value={formatCount(line?.errors ?? 0)}
@@ -82,18 +81,22 @@ export function OverviewPage() {
                   ? undefined
                   : `${formatShare(line.errors / line.requests)} of all`
               }
+              href={requestsOf('error')}
             />
-            <Figure
-              label="Time to first token"
-              value={
-                line === undefined || line.first_token_p50_ms === null ? unknown : formatMs(line.first_token_p50_ms)
-              }
-              note={
-                line === undefined || line.first_token_p95_ms === null
-                  ? 'median'
-                  : `median; p95 ${formatMs(line.first_token_p95_ms)}`
-              }
-            />
+            {line === undefined || line.first_token_p50_ms === null ? (
+              <Figure label="Time to first token" value={unknown} note="no answer yet today" href={usageOf('today')} />
+            ) : (
+              <Figure
+                label="Time to first token"
+                value={formatMs(line.first_token_p50_ms)}
+                note={
+                  line.first_token_p95_ms === null
+                    ? 'median today'
+                    : `median today; p95 ${formatMs(line.first_token_p95_ms)}`
+                }
+                href={usageOf('today')}
+              />
+            )}
           </div>
         )}
       </Loaded>

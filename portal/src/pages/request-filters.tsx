@@ -53,6 +53,8 @@ export function RequestFilters() {
         onChange={(value) => change({ outcome: value })}
         options={[
           { value: '', label: 'All outcomes' },
+          { value: 'settled', label: 'All but refused' },
+          { value: 'error', label: 'Errors' },
           ...Object.entries(outcomes).map(([value, { word }]) => ({ value, label: word })),
         ]}
       />

@@ -1,5 +1,6 @@
 import { useRef, useState } from 'react';
 import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
+import { errorKinds } from '../../../src/portal/api/outcome-groups.ts';
 import { useAddress } from '../data/address.ts';
 import { withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
@@ -97,6 +98,12 @@ type Filter = Readonly<
   Record<'workspace' | 'key' | 'model' | 'outcome' | 'search' | 'from' | 'to', string | undefined>
 >;
 
+/** Whether a choice of the filters has the outcome. */
+function hasOutcome(choice: string, outcome: ListedRequestObject['outcome']): boolean {
+  if (choice === 'settled') return outcome !== 'refused';
+  return choice === 'error' ? errorKinds.some((kind) => kind === outcome) : choice === outcome;
+}
+
 /** Whether a request matches the filters. */
 function useWanted(filter: Filter): (request: ListedRequestObject) => boolean {
   const { workspace, key, model, outcome, search, from, to } = filter;
@@ -106,7 +113,7 @@ function useWanted(filter: Filter): (request: ListedRequestObject) => boolean {
     (name === undefined || request.workspace === name) &&
     (key === undefined || request.key === key) &&
     (model === undefined || request.model === model) &&
-    (outcome === undefined || request.outcome === outcome) &&
+    (outcome === undefined || hasOutcome(outcome, request.outcome)) &&
     (search === undefined || request.id === search || request.correlation_id === search) &&
     (from === undefined || new Date(request.started_at) >= new Date(from)) &&
     (to === undefined || new Date(request.started_at) < new Date(to));

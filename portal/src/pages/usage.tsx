@@ -25,6 +25,7 @@ import { UsageGroups } from './usage-groups.tsx';
 import { UsageTotals } from './usage-totals.tsx';
 
 const rangeNames: Readonly<Record<Range, string>> = {
+  today: 'Today',
   '24h': '24 hours',
   '7d': '7 days',
   '30d': '30 days',
@@ -52,7 +53,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage"
-      about="Usage and its cost. Days are those of UTC."
+      about="Usage and its cost. Days are those of UTC, but today is yours."
       actions={
         <Download
           path={usagePath({ filter, by: [period, by], top: undefined })}

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect } from 'react';
+import { Link } from 'wouter';
 
 interface PageProps {
   readonly title: string;
@@ -65,19 +66,27 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   );
 }
 
-/** A large number. */
+/** A large number. The whole tile leads to what it counts. */
 export function Figure({
   label,
   value,
   note,
+  href,
 }: {
   readonly label: string;
   readonly value: string;
   readonly note?: ReactNode;
+  readonly href?: string | undefined;
 }) {
   return (
     <section className="card figure" aria-label={label}>
-      <span className="small muted">{label}</span>
+      {href === undefined ? (
+        <span className="small muted">{label}</span>
+      ) : (
+        <Link className="small figure-link" href={href}>
+          {label}
+        </Link>
+      )}
       <span className="value">{value}</span>
       {note !== undefined && <span className="small muted">{note}</span>}
     </section>

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { errorKinds } from '../../core/error-kinds.ts';
 import { shownRequestSchema } from '../../core/request-fields.ts';
 import { outcomeKinds } from '../../core/settled-request.ts';
 import { storySchema } from '../../core/story.ts';
@@ -7,12 +8,26 @@ import { givenMoment, keyId, modelId, pageOf, pageQuery } from './values.ts';
 /** How a request of the list ended. `refused`: before anything was settled, so only the services know it. */
 export const listedOutcomes = [...outcomeKinds, 'refused'] as const;
 
+/** Several outcomes together, which a filter can ask for. */
+const outcomeGroups = ['error', 'settled'] as const;
+
+/** The outcomes that a filter asks for. */
+export function outcomesOf(asked: RequestsQuery['outcome']): readonly (typeof listedOutcomes)[number][] | undefined {
+  if (asked === undefined) return undefined;
+  return asked === 'error' ? errorKinds : asked === 'settled' ? outcomeKinds : [asked];
+}
+
 /** `GET /requests`. */
 export const requestsQuery = pageQuery.extend({
   workspace: z.string().optional().meta({ description: 'Only those of this workspace, by id or name.' }),
   key: keyId.optional().meta({ description: 'Only those with this key.' }),
   model: modelId.optional().meta({ description: 'Only those of this model.' }),
-  outcome: z.enum(listedOutcomes).optional().meta({ description: 'Only those with this outcome.' }),
+  outcome: z
+    .enum([...listedOutcomes, ...outcomeGroups])
+    .optional()
+    .meta({
+      description: `Only those with this outcome. error: ${errorKinds.join(', ')}. settled: all but refused.`,
+    }),
   search: z.string().max(200).optional().meta({
     description:
       'Only the request with this id, or those with this `x-request-id`. The ledger has no index of the latter: without `from`, only the last seven days are searched for it.',

@@ -46,7 +46,7 @@ export function requestRoutes(app: App, portal: Portal): void {
       workspaceId: isOfKey ? undefined : await workspaceAsked(store, caller, workspace),
       keyId,
       modelId: model?.toLowerCase(),
-      outcome,
+      outcomes: api.outcomesOf(outcome),
       search: search?.trim() || undefined,
       since: from,
       until: to,

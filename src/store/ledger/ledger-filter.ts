@@ -6,13 +6,13 @@ const hourMs = periodMs.usage_hours;
 const dayMs = periodMs.usage_days;
 
 /** Conditions on the columns `key`, `model` and `outcome` of a rollup. */
-export function usageOfFilter({ workspaceId, keyId, modelId, outcome }: LedgerFilter): RawBuilder<unknown> {
+export function usageOfFilter({ workspaceId, keyId, modelId, outcomes }: LedgerFilter): RawBuilder<unknown> {
   const conditions = [sql`1 = 1`];
   if (workspaceId !== undefined)
     conditions.push(sql`key in (select number from ledger_keys where workspace_id = ${workspaceId})`);
   if (keyId !== undefined) conditions.push(sql`key = (select number from ledger_keys where key_id = ${keyId})`);
   if (modelId !== undefined) conditions.push(sql`model = (select number from ledger_models where name = ${modelId})`);
-  if (outcome !== undefined) conditions.push(sql`outcome = ${kindCodes.codeOf(outcome)}`);
+  if (outcomes !== undefined) conditions.push(sql`outcome in (${sql.join(outcomes.map(kindCodes.codeOf))})`);
   return sql.join(conditions, sql` and `);
 }
 

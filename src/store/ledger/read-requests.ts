@@ -48,7 +48,7 @@ export async function readRange(
   { filter, from, to, first, limit, after, only }: RangeQuery,
 ): Promise<readonly SettledRequest[]> {
   if (from >= to) return [];
-  const { workspaceId, keyId, modelId, outcome, correlationId } = filter;
+  const { workspaceId, keyId, modelId, outcomes, correlationId } = filter;
   const conditions: RawBuilder<unknown>[] = [
     sql`requests.id >= ${idValue(queries, firstIdAt(from))} and requests.id < ${idValue(queries, firstIdAt(to))}`,
   ];
@@ -59,7 +59,8 @@ export async function readRange(
     conditions.push(sql`route in (select ledger_routes.number from ledger_routes
       join ledger_models on ledger_models.number = ledger_routes.model where ledger_models.name = ${modelId})`);
   }
-  if (outcome !== undefined) conditions.push(sql`${sql.raw(traitsSql.outcome)} = ${kindCodes.codeOf(outcome)}`);
+  if (outcomes !== undefined)
+    conditions.push(sql`${sql.raw(traitsSql.outcome)} in (${sql.join(outcomes.map(kindCodes.codeOf))})`);
   if (correlationId !== undefined) {
     const digits = correlationDigits(correlationId);
     conditions.push(

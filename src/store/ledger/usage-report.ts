@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { OutcomeKind } from '../../core/settled-request.ts';
+import { errorKinds } from '../../core/error-kinds.ts';
 import { sourcesOf } from './ledger-filter.ts';
 import {
   type LedgerFilter,
@@ -108,8 +108,7 @@ const counts = [
 ] as const;
 const sums = [...counts, 'cost_high', 'cost_low'] as const;
 const buckets = histogramColumns('first_token');
-const errors: readonly OutcomeKind[] = ['interrupted', 'incomplete', 'failed', 'service-lost'];
-const isError = sql`case when outcome in (${sql.join(errors.map((kind) => sql.lit(kindCodes.codeOf(kind))))}) then requests else 0 end`;
+const isError = sql`case when outcome in (${sql.join(errorKinds.map((kind) => sql.lit(kindCodes.codeOf(kind))))}) then requests else 0 end`;
 
 /** The sums besides `counts` and the cost. */
 function furtherOf(measures: UsageMeasures): readonly string[] {
