@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CreatedKeyObject, KeyObject } from '../../src/portal/api/keys.ts';
 import type { WorkspaceObject } from '../../src/portal/api/workspaces.ts';
-import { heading, launchBrowser, openSignedIn } from './support/browser.ts';
+import { chooseAction, heading, launchBrowser, openSignedIn } from './support/browser.ts';
 import { adminApi } from './support/admin-api.ts';
 
 let browser: Browser;
@@ -31,7 +31,7 @@ async function openKeys() {
 }
 
 async function edit(page: Page, name: string): Promise<void> {
-  await page.getByRole('button', { name: `Edit ${name}` }).click();
+  await chooseAction(page, name, 'Edit');
   await page.getByLabel('Expires').waitFor();
 }
 async function save(page: Page): Promise<void> {

@@ -31,7 +31,7 @@ test('a key is rotated without a failed call: both work, and the old one expires
   });
   const { page, expectQuiet } = await tabs.openSignedIn(browser, '/keys?workspace=key-team&search=checkout');
   expect(await call(old.key)).toBe(200);
-  await page.getByRole('button', { name: 'Rotate checkout' }).press('Enter');
+  await tabs.chooseAction(page, 'checkout', 'Rotate');
   await page.getByLabel('Hours until this key expires').fill('2');
   await tabs.expectAccessible(page);
   await page.keyboard.press('Enter');
@@ -75,12 +75,32 @@ test('limits are changed alone, and nothing else is sent', async () => {
   page.on('request', (request) => {
     if (request.method() === 'PATCH') sent.push(request.postDataJSON());
   });
-  await page.getByRole('button', { name: 'Edit limited' }).click();
+  await tabs.chooseAction(page, 'limited', 'Edit');
   await page.getByLabel('Requests a second').fill('3');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   expect(sent).toEqual([{ rate: 3 }]);
   expect(await adminApi<KeyObject>('GET', `/keys/${id}`)).toMatchObject({ rate: 3, burst: 200 });
+  expectQuiet();
+  await page.context().close();
+});
+
+test('all columns and actions are in view, 1280 pixels wide', async () => {
+  await adminApi('POST', '/workspaces/key-team/keys', {
+    ...{ name: 'with the widest settings', rate: 1_000, burst: 2_000 },
+    ...{
+      budget: { limit: '1234.5', period: 'month' },
+      expires_at: new Date(Date.now() + 30 * 3_600_000).toISOString(),
+    },
+  });
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/keys?workspace=key-team');
+  const table = page.getByRole('region', { name: 'Keys' });
+  await table.getByText('2,000 at once').waitFor();
+  const hidden = 'document.querySelector(".scroll").scrollWidth - document.querySelector(".scroll").clientWidth';
+  await expect.poll(() => page.evaluate(hidden)).toBe(0);
+  expect(await page.getByText('Scroll sideways to see all columns.').count()).toBe(0);
+  await tabs.expectAccessible(page);
+  await tabs.screenshot(page, 'keys-widest-1280');
   expectQuiet();
   await page.context().close();
 });
@@ -125,6 +145,43 @@ test('a key that an object declares has no actions', async () => {
   await page.reload();
   await page.getByText('Managed by ApiKey team/ci').first().waitFor();
   expect(await rows.getByRole('button').count()).toBe(0);
+  expectQuiet();
+  await page.context().close();
+});
+
+test('the list of requests is narrowed to any of many keys, which is searched by its name, by keyboard', async () => {
+  const made = await adminApi<CreatedKeyObject>('POST', '/workspaces/key-team/keys', { name: 'called once' });
+  expect(await call(made.key)).toBe(200);
+  // Newer keys fill the first page of the list of keys.
+  for (let count = 0; count < 50; count += 1)
+    await adminApi('POST', '/workspaces/key-team/keys', { name: `newer ${count}` });
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/requests?workspace=key-team');
+  const rows = page.getByRole('region', { name: 'Requests' }).getByRole('row');
+  await expect.poll(() => rows.count()).toBeGreaterThan(1);
+  const field = page.getByRole('combobox', { name: 'Key' });
+  await field.focus();
+  await page.getByRole('option', { name: 'Type a part of a name to find more.' }).waitFor();
+  await page.keyboard.type('CALLED');
+  await expect.poll(() => page.getByRole('option').allInnerTexts()).toHaveLength(2);
+  await tabs.expectAccessible(page, tabs.besideSuggestions);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => new URL(page.url()).searchParams.get('key')).toBe(made.id);
+  await expect.poll(() => rows.count()).toBe(2);
+  await expect.poll(() => field.inputValue()).toBe('called once');
+  // The next Tab goes on from here.
+  await expect.poll(() => field.evaluate((own) => own === own.ownerDocument.activeElement)).toBe(true);
+  await page.reload();
+  await expect.poll(() => field.inputValue()).toBe('called once');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await field.focus();
+  await page.getByRole('option', { name: 'newer 49' }).waitFor();
+  await tabs.expectNoOverflow(page);
+  await tabs.expectAccessible(page, tabs.besideSuggestions);
+  await tabs.screenshot(page, 'request-key-390');
+  await page.getByRole('option', { name: 'All keys' }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('key')).toBeNull();
   expectQuiet();
   await page.context().close();
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { chat } from '../support/start.ts';
-import { heading, launchBrowser, openSignedIn, openTab } from './support/browser.ts';
+import { chooseAction, heading, launchBrowser, openSignedIn, openTab } from './support/browser.ts';
 
 const gateway = inject('gateway');
 let browser: Browser;
@@ -27,7 +27,7 @@ test('a key is edited, suspended, resumed and revoked, and the last three ask fi
   const row = page.getByRole('row').filter({ hasText: 'Short-lived' });
   await expect.poll(() => row.innerText()).toMatch(/demo\/chat[^]*Active[^]*\$0\.00 of \$12\.50 a week[^]*Never/);
 
-  await page.getByRole('button', { name: 'Edit Short-lived' }).click();
+  await chooseAction(page, 'Short-lived', 'Edit');
   await page.getByLabel('Budget (USD)').fill('nonsense');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('expected an amount in USD').waitFor();
@@ -40,12 +40,12 @@ test('a key is edited, suspended, resumed and revoked, and the last three ask fi
     ['Resume', 'Active'],
     ['Revoke', 'Revoked'],
   ] as const) {
-    await page.getByRole('button', { name: `${action} Short-lived` }).click();
+    await chooseAction(page, 'Short-lived', action);
     const question = page.getByRole('alertdialog');
     await question.getByRole('button', { name: 'Cancel' }).click();
     await question.waitFor({ state: 'detached' });
     expect(await row.innerText()).not.toContain(state);
-    await page.getByRole('button', { name: `${action} Short-lived` }).click();
+    await chooseAction(page, 'Short-lived', action);
     await question.getByRole('button', { name: action }).click();
     await expect.poll(() => row.innerText()).toContain(state);
   }

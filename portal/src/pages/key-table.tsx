@@ -7,7 +7,6 @@ import {
   formatPreciseMoment,
   formatUntil,
   formatZonedMoment,
-  unknown,
 } from '../format/format.ts';
 import { Badge, Bar } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
@@ -57,15 +56,15 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
     {
       title: 'Name',
       names: true,
-      cell: ({ name, id, models, declared_by }) => (
+      cell: ({ name, id, prefix, models, declared_by }) => (
         <span className="cell-name">
           {name ?? <span className="muted">{id}</span>}
+          {prefix !== null && <code className="small muted nowrap">{prefix}…</code>}
           {models !== null && <span className="small muted">{models.join(', ')}</span>}
           <Declared by={declared_by} />
         </span>
       ),
     },
-    { title: 'Prefix', cell: ({ prefix }) => (prefix === null ? unknown : <code className="nowrap">{prefix}…</code>) },
     {
       title: 'Status',
       cell: (key) => {

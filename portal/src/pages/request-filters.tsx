@@ -1,14 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
-import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
-import { useList } from '../data/load-more.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
 import { CommittedField } from '../parts/committed-field.tsx';
 import { Select } from '../parts/fields.tsx';
 import { TimeFields } from '../parts/time-fields.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
+import { KeyChoice } from './key-choice.tsx';
 import { outcomes } from './outcomes.ts';
 
 /** What the list of requests is narrowed to. The address has the selection. */
@@ -17,10 +16,7 @@ export function RequestFilters() {
   const choices = useWorkspaceChoices();
   const chosen = choices?.find(({ id, name }) => id === workspace || name === workspace) ?? onlyOne(choices);
   const models = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
-  const path = `/workspaces/${chosen?.id ?? ''}/keys`;
-  const keys = useList<KeyObject>({ queryKey: ['keys', chosen?.id], path, enabled: chosen !== undefined });
   const modelIds = (models.data?.data ?? []).map(({ id }) => id);
-  const ofKeys = (keys.data ?? []).map(({ id, name }) => ({ value: id, label: name ?? id }));
   return (
     <div className="filters">
       <CommittedField
@@ -31,12 +27,7 @@ export function RequestFilters() {
       />
       <WorkspaceSelect all />
       {chosen !== undefined && (
-        <Select
-          label="Key"
-          value={key ?? ''}
-          onChange={(value) => change({ key: value })}
-          options={withChosen([{ value: '', label: 'All keys' }, ...ofKeys], key)}
-        />
+        <KeyChoice key={chosen.id} workspaceId={chosen.id} chosen={key} onChange={(id) => change({ key: id })} />
       )}
       <Select
         label="Model"
@@ -67,7 +58,7 @@ function onlyOne<Item>(items: readonly Item[] | undefined): Item | undefined {
   return items?.length === 1 ? items[0] : undefined;
 }
 
-/** Keeps the selection of the address as a choice, also if its key is not on the first page or its model has left the catalog. */
+/** Keeps the selection of the address as a choice, also if its model has left the catalog. */
 function withChosen(
   options: readonly { readonly value: string; readonly label: string }[],
   chosen: string | undefined,

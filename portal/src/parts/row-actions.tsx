@@ -38,8 +38,8 @@ export function RowActions({ of, actions }: RowActionsProps) {
   );
 }
 
-/** The width from which the menu of pages is closed as well. */
-const narrow = matchMedia('(max-width: 820px)');
+/** Up to this width, buttons would cover the columns beside them. */
+const narrow = matchMedia('(max-width: 1500px)');
 
 function subscribe(listener: () => void): () => void {
   narrow.addEventListener('change', listener);
