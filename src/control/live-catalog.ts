@@ -1,9 +1,11 @@
 /** Renders the catalog as this service observes it (`LiveCatalog`), for the portal. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Capabilities } from '../core/capability.ts';
 import type { KubeObject, Model, Route } from '../core/catalog.ts';
 import { isObject } from '../core/json.ts';
 import { type LiveBackend, type LiveModel, type LiveRoute, mostNamedEndpoints } from '../core/live-catalog.ts';
 import { formatUsd } from '../core/money.ts';
+import { parameterNames } from '../core/parameters.ts';
 import type { EndpointCounts, ModelStatus } from '../core/observed-catalog.ts';
 import type { LiveHealth } from '../routing/health/health.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
@@ -18,6 +20,7 @@ interface LiveCatalogOptions {
   readonly statusOf: (model: Model) => ModelStatus;
   readonly health: Pick<LiveHealth, 'status' | 'ejected' | 'firstOutputP95'>;
   readonly endpoints: Pick<EndpointTable, 'of'>;
+  readonly capabilitiesOf: (route: Route) => Capabilities;
 }
 
 /** Objects rendered in one turn of the event loop, which takes some tenths of a millisecond. */
@@ -84,6 +87,7 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
   const serves = compilation.results.get(object.declared)?.state !== 'refused';
   const model = serves ? compilation.snapshot.models.get(id) : undefined;
   const status = model && options.statusOf(model);
+  const capabilities = (model?.routes ?? []).map(options.capabilitiesOf);
   return {
     id,
     aliases: (model?.aliases ?? []).filter((alias) => compilation.snapshot.aliases.get(alias) === id),
@@ -93,6 +97,8 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
     context_length: model?.contextLength ?? null,
     input_modalities: [...(model?.inputModalities ?? [])],
     reasoning: model === undefined ? null : { ...model.reasoning, efforts: [...model.reasoning.efforts] },
+    parameters: parameterNames.filter((name) => capabilities.some(({ parameters }) => parameters.includes(name))),
+    tools: capabilities.some(({ tools }) => tools.stream),
     pricing: model === undefined ? null : pricesOf(model),
     availability: status?.availability ?? null,
     min_availability: model?.serviceLevel?.minAvailability ?? null,

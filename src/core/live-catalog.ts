@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { endpointFaults } from './observed-catalog.ts';
 import { modalities, reasoningModes } from './catalog.ts';
+import { parameterNames } from './parameters.ts';
 
 const count = z.number().int().min(0);
 const ms = z.number().min(0);
@@ -85,6 +86,11 @@ export const liveModelSchema = z
     context_length: count.nullable(),
     input_modalities: z.array(z.enum(modalities)),
     reasoning: z.object({ mode: z.enum(reasoningModes), efforts: z.array(z.string()) }).nullable(),
+    parameters: z
+      .array(z.enum(parameterNames))
+      .default([])
+      .meta({ description: 'optional parameters of requests that one of its routes supports' }),
+    tools: z.boolean().default(false).meta({ description: 'whether one of its routes can call tools, on a stream' }),
     pricing: z
       .object({ prompt: z.string(), completion: z.string(), input_cache_read: z.string() })
       .nullable()

@@ -31,6 +31,7 @@ const model = (changes: Partial<LiveModel> = {}): LiveModel => ({
   reasoning: { mode: 'None', efforts: [] },
   pricing: { prompt: '0.000001', completion: '0.000002', input_cache_read: '0.0000005' },
   ...{ availability: 1, min_availability: null, tokens_per_second_p50: 50, first_token_ms_p50: 100 },
+  ...{ parameters: ['stop'], tools: true },
   routes: [route('available')],
   ...changes,
 });

@@ -148,6 +148,23 @@ it('has one key for a person, however often they sign in, which is not in the li
   expect(revoked.statusCode).toBe(404);
 });
 
+it('sends a key of the caller in place of its own, once, and keeps it nowhere', async () => {
+  const { server, url, seen, text, logged, internal } = await askGood();
+  const send = (key: string) =>
+    server.inject({
+      ...{ method: 'POST', url, payload: body },
+      headers: { ...withToken, 'content-type': 'application/json', 'playground-key': key },
+    });
+  expect((await send(text)).statusCode).toBe(200);
+  // A refused key is not replaced by another one, which would bill somebody else.
+  expect((await send('sk-weir-unknown')).statusCode).toBe(401);
+  expect(seen.map(({ key }) => key)).toEqual([`Bearer ${text}`, 'Bearer sk-weir-unknown']);
+  expect(await internal()).toEqual([]);
+  for (const bad of ['two words', 'ü', 'x'.repeat(201)]) expect((await send(bad)).statusCode).toBe(400);
+  expect(seen).toHaveLength(2);
+  expect(JSON.stringify(logged)).not.toContain('sk-weir');
+});
+
 it('proves to the gateway for which session it calls', async () => {
   const proofs: unknown[] = [];
   const { send, accounts, seen } = await ask((request, response) => {

@@ -84,7 +84,7 @@ test('the playground streams an answer with its tokens and cost, stops on demand
   expect(await fact('Time to first token').innerText()).toMatch(/ms|s$/);
 
   await page.getByLabel('Message').fill('Tell me about weirs in 20000 words.');
-  await page.getByLabel('Message').press('Control+Enter');
+  await page.getByLabel('Message').press('Enter');
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByText('Stopped.').waitFor();
   await page.reload();

@@ -38,17 +38,20 @@ export interface Call {
   readonly accept?: string;
   /** A new text for each action that must happen once: the portal ignores a second request with it. */
   readonly idempotencyKey?: string;
+  /** An API key for the playground in place of the portal's own. */
+  readonly playgroundKey?: string | undefined;
 }
 
 /** Sends a request and returns its answer, of any type. Throws an `ApiError` with the message of the portal. */
 export async function send(
   path: string,
-  { method = 'GET', body, signal, accept = 'application/json', idempotencyKey }: Call = {},
+  { method = 'GET', body, signal, accept = 'application/json', idempotencyKey, playgroundKey }: Call = {},
 ): Promise<Response> {
   const headers = new Headers({ accept });
   if (body !== undefined) headers.set('content-type', 'application/json');
   if (method !== 'GET' && csrfToken !== null) headers.set('x-csrf-token', csrfToken);
   if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey);
+  if (playgroundKey !== undefined) headers.set('playground-key', playgroundKey);
   const response = await fetch(`${apiRoot}${path}`, {
     method,
     headers,

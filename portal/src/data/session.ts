@@ -48,6 +48,11 @@ export function useSession(): SessionObject {
   return session;
 }
 
+/** Where clients call the gateway, with `/v1`. A placeholder where the address is not set. */
+export function useGatewayUrl(): string {
+  return useSession().gateway_url ?? 'https://gateway.example/v1';
+}
+
 export function signIn(given: SignInObject): Promise<SessionObject> {
   return call<SessionObject>('/session', { method: 'POST', body: given }).then(remember);
 }

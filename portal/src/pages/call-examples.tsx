@@ -1,9 +1,5 @@
-import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
-import { useSession } from '../data/session.ts';
-import { Copy } from '../parts/copy.tsx';
-
-/** Placeholder where the address of the gateway is not set. */
-const placeholder = 'https://gateway.example/v1';
+import { useGatewayUrl } from '../data/session.ts';
+import { CodeTabs } from '../parts/code-tabs.tsx';
 
 function examplesOf(model: string, url: string) {
   return [
@@ -42,27 +38,5 @@ console.log(answer.choices[0].message.content);`,
 
 /** How to call a model from a shell and from two languages. */
 export function CallExamples({ model }: { readonly model: string }) {
-  const { gateway_url: url } = useSession();
-  return (
-    <Tabs className="stack-tight">
-      <TabList aria-label={`Languages, ${model}`} className="segments" style={{ width: 'fit-content' }}>
-        {examplesOf(model, url ?? placeholder).map(({ name }) => (
-          <Tab key={name} id={name} className="segment" style={{ display: 'flex', alignItems: 'center' }}>
-            {name}
-          </Tab>
-        ))}
-      </TabList>
-      {examplesOf(model, url ?? placeholder).map(({ name, code }) => (
-        <TabPanel key={name} id={name} className="stack-tight">
-          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- A box that scrolls must be reachable by the keyboard. */}
-          <pre className="code" tabIndex={0} role="region" aria-label={`${name}, ${model}`}>
-            {code}
-          </pre>
-          <div>
-            <Copy text={code} label={`${name} example`} size="small" />
-          </div>
-        </TabPanel>
-      ))}
-    </Tabs>
-  );
+  return <CodeTabs of={model} examples={examplesOf(model, useGatewayUrl())} />;
 }

@@ -1,100 +1,105 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useReducer, useRef, useState } from 'react';
-import { useAddress } from '../data/address.ts';
-import { ask, type ChatAnswer, emptyAnswer } from '../data/chat.ts';
+import { ask } from '../data/chat.ts';
+import {
+  type ChatImage,
+  type ChatRequest,
+  chatRequest,
+  type ChatSettings,
+  type Question,
+} from '../data/chat-request.ts';
 import { useChosenWorkspace } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
-import { Select, TextArea, TextField, textOf } from '../parts/fields.tsx';
+import { TextArea, textOf } from '../parts/fields.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Problem } from '../parts/states.tsx';
-import { WorkspaceSelect } from '../parts/workspace-select.tsx';
-import { useModels } from './models.tsx';
-import { Turn, type TurnState } from './playground-turn.tsx';
+import { PlaygroundCode, type ShownRequests } from './playground-code.tsx';
+import { afterStep, type Conversation, hasCalls, isUnderWay, pastOf } from './playground-conversation.ts';
+import { PlaygroundImages } from './playground-images.tsx';
+import { ModelSelects, useChosenModels } from './playground-models.tsx';
+import {
+  type FieldErrors,
+  featuresOf,
+  PlaygroundKey,
+  PlaygroundSettings,
+  readSettings,
+} from './playground-settings.tsx';
+import { Turn } from './playground-turn.tsx';
 
-type Conversation = readonly TurnState[];
+const imagesOf = (turns: Conversation): readonly ChatImage[] => turns.flatMap(({ question }) => question.images);
 
-type Step =
-  | { readonly kind: 'ask'; readonly question: string }
-  | { readonly kind: 'grow'; readonly answer: ChatAnswer }
-  | { readonly kind: 'end'; readonly end: Exclude<TurnState['end'], 'under-way'> }
-  | { readonly kind: 'clear' };
-
-function after(turns: Conversation, step: Step): Conversation {
-  switch (step.kind) {
-    case 'ask':
-      return [...turns, { question: step.question, answer: emptyAnswer, end: 'under-way' }];
-    case 'grow':
-      return turns.with(-1, { ...lastOf(turns), answer: step.answer });
-    case 'end':
-      return turns.with(-1, { ...lastOf(turns), end: step.end });
-    case 'clear':
-      return [];
-  }
-}
-
-function lastOf(turns: Conversation): TurnState {
-  const last = turns.at(-1);
-  if (last === undefined) throw new Error('a conversation that has not begun cannot go on');
-  return last;
-}
-
-const efforts = ['none', 'minimal', 'low', 'medium', 'high'] as const;
-
-/** Sends questions to a model through the gateway, as a client does. Leaving the page deletes the conversation. */
+/** Sends questions to one or two models through the gateway, as a client does. Leaving the page deletes the conversation. */
 export function PlaygroundPage() {
-  const models = useModels();
+  const { chosen, known, offered, error } = useChosenModels();
+  const features = featuresOf(known);
   const workspace = useChosenWorkspace();
-  const [{ model: wanted }, change] = useAddress();
-  const [turns, step] = useReducer(after, []);
+  const [turns, step] = useReducer(afterStep, []);
+  const [images, setImages] = useState<readonly ChatImage[]>([]);
+  const [errors, setErrors] = useState<FieldErrors>({});
+  const [shown, setShown] = useState<ShownRequests>();
+  const form = useRef<HTMLFormElement>(null);
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
-  const ids = (models.data?.data ?? []).filter(({ listed }) => listed).map(({ id }) => id);
-  // The selected model stays selected when it leaves the list: a question must not go to another model, at another price.
-  const [usual, setUsual] = useState<string>();
-  if (usual === undefined && ids[0] !== undefined) setUsual(ids[0]);
-  const model = wanted ?? usual;
-  const offered = model === undefined || ids.includes(model) ? ids : [...ids, model];
-  const isUnderWay = turns.at(-1)?.end === 'under-way';
+  const isBusy = isUnderWay(turns);
+  const waitsForResults = hasCalls(turns);
 
-  const submit = async (form: HTMLFormElement): Promise<void> => {
-    const fields = new FormData(form);
-    const question = textOf(fields, 'message');
-    if (question === '' || model === undefined || workspace === undefined || isUnderWay) return;
-    const system = textOf(fields, 'system');
+  /** The settings of the form. Undefined: a field is wrong, and says so. */
+  const settingsOf = (fields: FormData): ChatSettings | undefined => {
+    const { settings, errors: found } = { settings: undefined, ...readSettings(fields) };
+    setErrors(found ?? {});
+    return settings;
+  };
+  const requestsOf = (question: Question, before: Conversation, settings: ChatSettings): readonly ChatRequest[] =>
+    chosen.map((model, at) => chatRequest({ model, settings, past: pastOf(before, at), question }));
+  const attached = features.images ? images : [];
+
+  const submit = async (of: HTMLFormElement): Promise<void> => {
+    const fields = new FormData(of);
+    const question = { text: textOf(fields, 'message'), images: attached };
+    if (question.text === '' || chosen.length === 0 || workspace === undefined || isBusy) return;
+    const settings = settingsOf(fields);
+    if (settings === undefined) return;
     const controller = new AbortController();
     running.current = controller;
-    step({ kind: 'ask', question });
-    const field = form.elements.namedItem('message');
-    if (field instanceof HTMLTextAreaElement) field.value = '';
-    try {
-      await ask(
-        {
-          model,
-          temperature: textOf(fields, 'temperature') === '' ? undefined : Number(textOf(fields, 'temperature')),
-          reasoning_effort: textOf(fields, 'effort') === '' ? undefined : textOf(fields, 'effort'),
-          messages: [
-            ...(system === '' ? [] : [{ role: 'system', content: system } as const]),
-            ...turns.flatMap((turn) => [
-              { role: 'user', content: turn.question } as const,
-              { role: 'assistant', content: turn.answer.text } as const,
-            ]),
-            { role: 'user', content: question },
-          ],
-        },
-        {
-          workspace: workspace.id,
-          signal: controller.signal,
-          onAnswer: (answer) => step({ kind: 'grow', answer }),
-        },
-      );
-      step({ kind: 'end', end: 'complete' });
-    } catch (error) {
-      const problem = error instanceof Error ? error : new Error(String(error));
-      step({ kind: 'end', end: controller.signal.aborted ? 'stopped' : problem });
+    step({ kind: 'ask', question, models: chosen });
+    setImages([]);
+    const message = of.elements.namedItem('message');
+    if (message instanceof HTMLTextAreaElement) {
+      message.value = '';
+      message.focus();
     }
+    const options = {
+      ...{ workspace: workspace.id, ownKey: textOf(fields, 'key') || undefined, signal: controller.signal },
+    };
+    const askOne = async (request: ChatRequest, at: number): Promise<void> => {
+      try {
+        await ask(request, { ...options, onAnswer: (answer) => step({ kind: 'grow', at, answer }) });
+        step({ kind: 'end', at, end: 'complete' });
+      } catch (thrown) {
+        const problem = thrown instanceof Error ? thrown : new Error(String(thrown));
+        step({ kind: 'end', at, end: controller.signal.aborted ? 'stopped' : problem });
+      }
+    };
+    await Promise.all(requestsOf(question, turns, settings).map(askOne));
+  };
+
+  /** Shows the question that is being written, or else the last one. */
+  const showCode = (): void => {
+    if (form.current === null || !hasValidNumbers(form.current)) return;
+    const fields = new FormData(form.current);
+    const settings = settingsOf(fields);
+    if (settings === undefined) return;
+    const text = textOf(fields, 'message');
+    const last = text === '' ? turns.at(-1) : undefined;
+    const question = last?.question ?? { text: text || 'Hello!', images: attached };
+    const before = last === undefined ? turns : turns.slice(0, -1);
+    setShown({
+      requests: requestsOf(question, before, settings),
+      images: [...imagesOf(before), ...question.images],
+    });
   };
 
   const clear = (
-    <Button isDisabled={turns.length === 0 || isUnderWay} onPress={() => step({ kind: 'clear' })}>
+    <Button isDisabled={turns.length === 0 || isBusy} onPress={() => step({ kind: 'clear' })}>
       Clear
     </Button>
   );
@@ -104,8 +109,9 @@ export function PlaygroundPage() {
       about="Chats go through the gateway, like those of a client. They are billed and not stored."
       actions={clear}
     >
-      {models.isError && <Problem error={models.error} />}
+      {error !== null && <Problem error={error} />}
       <form
+        ref={form}
         className="playground"
         onSubmit={(event: FormEvent<HTMLFormElement>) => {
           event.preventDefault();
@@ -123,10 +129,26 @@ export function PlaygroundPage() {
           <div className="composer">
             <Card>
               <div className="stack">
-                <TextArea label="Message" name="message" required rows={3} onKeyDown={sendOnEnter} />
+                <TextArea
+                  label={waitsForResults ? 'Result of the calls' : 'Message'}
+                  name="message"
+                  required
+                  rows={3}
+                  onKeyDown={sendOnEnter}
+                />
+                {features.images && (
+                  <PlaygroundImages
+                    images={images}
+                    bytesBefore={imagesOf(turns).reduce((sum, { bytes }) => sum + bytes, 0)}
+                    onChange={setImages}
+                  />
+                )}
                 <div className="actions" style={{ justifyContent: 'flex-end' }}>
-                  <span className="hint">Ctrl + Enter sends</span>
-                  {isUnderWay ? (
+                  <span className="hint">Enter sends, Shift + Enter breaks the line</span>
+                  <Button isDisabled={chosen.length === 0} onPress={showCode}>
+                    Show as code
+                  </Button>
+                  {isBusy ? (
                     <Button key="stop" icon="stop" onPress={() => running.current?.abort()}>
                       Stop
                     </Button>
@@ -136,7 +158,7 @@ export function PlaygroundPage() {
                       type="submit"
                       kind="primary"
                       icon="send"
-                      isDisabled={model === undefined || workspace === undefined}
+                      isDisabled={chosen.length === 0 || workspace === undefined}
                     >
                       Send
                     </Button>
@@ -148,41 +170,26 @@ export function PlaygroundPage() {
         </div>
         <Card title="Settings">
           <div className="stack">
-            <WorkspaceSelect />
-            <Select
-              label="Model"
-              name="model"
-              value={model ?? ''}
-              onChange={(value) => change({ model: value })}
-              options={offered.map((id) => ({ value: id, label: id }))}
-            />
-            <TextArea label="System prompt" name="system" rows={4} />
-            <TextField
-              label="Temperature"
-              name="temperature"
-              type="number"
-              min={0}
-              max={2}
-              step={0.1}
-              placeholder="1"
-            />
-            <Select
-              label="Reasoning effort"
-              name="effort"
-              options={[
-                { value: '', label: 'As the model does' },
-                ...efforts.map((effort) => ({ value: effort, label: effort })),
-              ]}
-            />
+            <ModelSelects chosen={chosen} offered={offered} />
+            <PlaygroundKey />
+            <PlaygroundSettings features={features} errors={errors} />
           </div>
         </Card>
       </form>
+      <PlaygroundCode of={shown} onClose={() => setShown(undefined)} />
     </Page>
   );
 }
 
+/** Whether all numbers are in their range. The browser shows the first that is not. */
+const hasValidNumbers = ({ elements }: HTMLFormElement): boolean =>
+  [...elements].every(
+    (field) => !(field instanceof HTMLInputElement) || field.type !== 'number' || field.reportValidity(),
+  );
+
+/** Enter sends, except while it ends a word of an input method. */
 function sendOnEnter(event: KeyboardEvent<HTMLTextAreaElement>): void {
-  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+  if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
   event.preventDefault();
   event.currentTarget.form?.requestSubmit();
 }

@@ -43,6 +43,7 @@ import type { Cluster, Route, Snapshot } from '../../core/catalog.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
 import { createHedgeBudget } from '../../dispatch/hedge.ts';
+import { capabilitiesOf } from '../../engines/engines.ts';
 import { createStructureRetries } from '../../dispatch/retries.ts';
 import { createPipeline, type Pipeline } from '../../request/pipeline.ts';
 import { prepareHere } from '../../request/prepare.ts';
@@ -215,7 +216,7 @@ export async function startService(
     tracingSettings &&
     (await startTracing(tracingSettings, { socketPath: place.tracesSocket, log: partsLog, settings }));
   const stories = createStories({ process: instance, tellSpans: tracing?.tellSpans });
-  const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
+  const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints, capabilitiesOf };
   const phase = { isReady: false };
   const figures = figuresOf({
     ...{ settings, store, fileCheck, catalog, isServing, measured, link: sharing },

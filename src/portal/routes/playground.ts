@@ -81,13 +81,17 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         ? () => true
         : validatorCompiler({ ...route, schema: z.instanceof(z.ZodType).parse(route.schema) }),
     );
-    scope.post<{ readonly Querystring: z.output<typeof api.playgroundQuery> }>(
+    scope.post<{
+      readonly Querystring: z.output<typeof api.playgroundQuery>;
+      readonly Headers: z.output<typeof api.playgroundHeaders>;
+    }>(
       '/api/v1/playground/chat',
       {
         schema: {
           tags: ['playground'],
           summary: 'A chat completion, paid by a workspace',
           querystring: api.playgroundQuery,
+          headers: api.playgroundHeaders,
           body: api.playgroundBody,
           response: {
             200: {
@@ -108,10 +112,11 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         reply.raw.on('close', () => gone.abort());
         const { gatewayUrl } = portal;
         const body = z.instanceof(Buffer).parse(request.body);
-        const key = await keyFor(caller, id);
+        const given = request.headers['playground-key'];
         const asked = { caller, body, signal: gone.signal };
+        const key = given ?? (await keyFor(caller, id));
         let answer = await send(gatewayUrl, { ...asked, key });
-        if (answer.statusCode === 401) {
+        if (answer.statusCode === 401 && given === undefined) {
           // The key was revoked or has expired, so another key is made. The refused one is never sent again.
           await answer.body.dump();
           answer = await send(gatewayUrl, { ...asked, key: await keyFor(caller, id, key) });

@@ -1,0 +1,118 @@
+import type { ChatRequest } from './chat-request.ts';
+
+interface CodeOptions {
+  /** Where clients call the gateway, with `/v1`. */
+  readonly url: string;
+  /** Names of the files of the images in the request, by their data URLs. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
+/** A request as programs that send it. They read images from files, and the key from the variable WEIR_KEY. */
+export function codeOf(request: ChatRequest, options: CodeOptions) {
+  return [
+    { name: 'curl', code: curlOf(request, options) },
+    { name: 'Python', code: pythonOf(request, options) },
+    { name: 'Node', code: nodeOf(request, options) },
+  ] as const;
+}
+
+const typeOf = (dataUrl: string): string => dataUrl.slice('data:'.length, dataUrl.indexOf(';'));
+const shellText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+function curlOf(request: ChatRequest, { url, files }: CodeOptions): string {
+  const json = JSON.stringify(request, null, 2);
+  const images = [...files].filter(([dataUrl]) => json.includes(dataUrl));
+  // Where the shell puts the images in, it would also put in what follows a `$` elsewhere.
+  const escaped = images.length === 0 ? json : json.replaceAll(/[\\$`]/g, (sign) => `\\${sign}`);
+  const body = images.reduce(
+    (text, [dataUrl, file]) =>
+      text.replaceAll(dataUrl, () => `data:${typeOf(dataUrl)};base64,$(base64 < ${shellText(file)} | tr -d '\\n')`),
+    escaped,
+  );
+  return `curl ${url}/chat/completions \\
+  -H "Authorization: Bearer $WEIR_KEY" \\
+  -H 'Content-Type: application/json' \\
+  --data-binary @- <<${images.length === 0 ? "'JSON'" : 'JSON'}
+${body}
+JSON`;
+}
+
+function pythonOf(request: ChatRequest, { url, files }: CodeOptions): string {
+  let hasImages = false;
+  const write = writer({
+    words: { true: 'True', false: 'False', null: 'None' },
+    indent: '    ',
+    text: (text) => {
+      const file = files.get(text);
+      hasImages ||= file !== undefined;
+      return file === undefined ? JSON.stringify(text) : `image(${JSON.stringify(file)}, "${typeOf(text)}")`;
+    },
+  });
+  const fields = fieldsOf(request).map(([name, value]) => `    ${name}=${write(value, '    ')},`);
+  const helper = `
+def image(path, kind):
+    with open(path, "rb") as file:
+        return f"data:{kind};base64,{base64.b64encode(file.read()).decode()}"
+
+`;
+  return `${hasImages ? 'import base64\n' : ''}import os
+from openai import OpenAI
+${hasImages ? helper : ''}
+client = OpenAI(base_url="${url}", api_key=os.environ["WEIR_KEY"])
+answer = client.chat.completions.create(
+${fields.join('\n')}
+)
+print(answer.choices[0].message${request.tools === undefined ? '.content' : ''})`;
+}
+
+function nodeOf(request: ChatRequest, { url, files }: CodeOptions): string {
+  let hasImages = false;
+  const write = writer({
+    words: { true: 'true', false: 'false', null: 'null' },
+    indent: '  ',
+    text: (text) => {
+      const file = files.get(text);
+      hasImages ||= file !== undefined;
+      return file === undefined ? JSON.stringify(text) : `image(${JSON.stringify(file)}, '${typeOf(text)}')`;
+    },
+  });
+  const fields = fieldsOf(request).map(([name, value]) => `  ${name}: ${write(value, '  ')},`);
+  const helper = "const image = (path, type) => `data:${type};base64,${readFileSync(path, 'base64')}`;\n";
+  return `${hasImages ? "import { readFileSync } from 'node:fs';\n" : ''}import OpenAI from 'openai';
+
+${hasImages ? helper : ''}const client = new OpenAI({ baseURL: '${url}', apiKey: process.env.WEIR_KEY });
+const answer = await client.chat.completions.create({
+${fields.join('\n')}
+});
+console.log(answer.choices[0].message${request.tools === undefined ? '.content' : ''});`;
+}
+
+const fieldsOf = (of: object): readonly (readonly [string, unknown])[] =>
+  Object.entries(of).filter(([, value]) => value !== undefined);
+
+interface Notation {
+  readonly words: Readonly<Record<'true' | 'false' | 'null', string>>;
+  readonly indent: string;
+  readonly text: (text: string) => string;
+}
+
+/** Values up to this length stay on one line. */
+const longestLine = 80;
+
+/** Writes a value of JSON as an expression. Both languages read its texts and numbers; the names of its constants differ. */
+function writer({ words, indent, text }: Notation): (value: unknown, before: string) => string {
+  return function write(value: unknown, before: string): string {
+    if (typeof value === 'string') return text(value);
+    if (typeof value === 'boolean') return words[value ? 'true' : 'false'];
+    if (value === null) return words.null;
+    if (typeof value !== 'object') return JSON.stringify(value);
+    const inner = before + indent;
+    const parts = Array.isArray(value)
+      ? value.map((one) => write(one, inner))
+      : fieldsOf(value).map(([name, one]) => `${JSON.stringify(name)}: ${write(one, inner)}`);
+    const [open, close] = Array.isArray(value) ? '[]' : '{}';
+    const line = `${open}${parts.join(', ')}${close}`;
+    if (line.length <= longestLine && !line.includes('\n')) return line;
+    return `${open}\n${parts.map((part) => `${inner}${part},\n`).join('')}${before}${close}`;
+  };
+}
