@@ -67,8 +67,8 @@ export interface CacheServices {
 
 /**
  * Adds to a plan what concerns the prefix caches of engines: the salt that keeps workspaces apart, and the prompt's blocks, by which an
- * endpoint is picked, also among the endpoints of equal routes. Where no route has several endpoints of its own, there is nothing to pick, and the text is not read, unless the model has an
- * objective for the first token.
+ * endpoint is picked, also among the endpoints of equal routes. One endpoint needs no pick, but what it holds and how fast it is must be
+ * known when a second one joins it.
  */
 export async function planForCaches(
   plan: Plan,
@@ -79,15 +79,16 @@ export async function planForCaches(
   const secret = sharedSecret();
   const sharer = model.cacheSharing === 'All' ? undefined : request.credential.workspace.id;
   const salted = sharer === undefined ? plan : saltedPlan(plan, keyedDigest(secret, `cache of ${sharer}`));
-  const least = model.serviceLevel?.firstTokenMs === undefined ? 2 : 1;
-  const hasPool = plan.routes.some(
-    ({ route }) => !isProvider(route.backend) && health.endpointsLeft({ route, avoid: nowhere }) >= least,
+  const counts = plan.routes.map(({ route }) =>
+    isProvider(route.backend) ? 0 : health.endpointsLeft({ route, avoid: nowhere }),
   );
-  if (!hasPool) return salted;
+  if (counts.every((endpoints) => endpoints === 0)) return salted;
   const blocks = await prepared.blocksFor({ secret, scope: `${sharer ?? ''} ${model.id}` });
   const poolPrompt = poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model)));
   const { stream } = prepared.request;
-  const { affinity, equals = [] } = plan;
+  const { affinity } = plan;
+  const least = model.serviceLevel?.firstTokenMs === undefined ? 2 : 1;
+  const equals = counts.some((endpoints) => endpoints >= least) ? (plan.equals ?? []) : [];
   const equalRoutes = equals.map(({ route }) => route);
   const soonest = equals.length > 0 ? health.soonest(equalRoutes, { stream, poolPrompt, affinity }) : undefined;
   if (soonest === undefined) return { ...salted, poolPrompt };

@@ -28,6 +28,7 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
         { thread: 'requests', busyMs: 500, delayMs: undefined, memory: { heapBytes: 8, externalBytes: 4 } },
       ]),
     problems: () => [],
+    demands: () => [],
     ...changes,
   };
 }

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { followEngineLoads } from '../../control/follow-engine-loads.ts';
-import type { Route } from '../../core/catalog.ts';
+import type { Snapshot } from '../../core/catalog.ts';
 import type { Endpoints } from '../../core/endpoint.ts';
 import { createMetricsReader } from '../../egress/read-metrics.ts';
 import { systemClock } from '../../process/clock.ts';
 import { sharePools } from '../../rate-limits/shared-pools.ts';
 import type { PoolsOfReplica } from '../../routing/health/health.ts';
+import { type BackendDemands, createBackendDemands } from '../../routing/pool/backend-demands.ts';
 import { createPools } from '../../routing/pool/pools.ts';
 import type { Settings } from '../../settings.ts';
 import type { Gates } from './logged-parts.ts';
 
 export interface OpenPools extends PoolsOfReplica {
-  /** Asks the engines of these routes for their load. */
-  readonly follow: (routes: readonly Route[]) => void;
+  /** Asks the engines of a snapshot for their load, and follows the demand for its Backends. */
+  readonly follow: (snapshot: Snapshot) => void;
+  readonly demands: Pick<BackendDemands, 'unavailable' | 'read'>;
   readonly close: () => void;
 }
 
@@ -34,10 +36,15 @@ export function openPools(
     loads: { asked: pools.asked, isUsed: (now, pool) => !isApart() && pools.isUsed(now, pool) },
     reader: createMetricsReader(systemClock),
   });
+  const demands = createBackendDemands({ pools, endpoints, clock: systemClock });
   return {
     pools,
     isApart,
-    follow: loads.follow,
+    demands,
+    follow: (snapshot) => {
+      loads.follow([...snapshot.models.values()].flatMap(({ routes }) => routes));
+      demands.follow(snapshot);
+    },
     close: () => {
       loads.close();
       shared?.close();

@@ -35,6 +35,7 @@ interface MeasuredParts {
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: () => number;
   readonly problems: ServiceFigures['problems'];
+  readonly demands: ServiceFigures['demands'];
   readonly underWay: () => {
     readonly requests: number;
     readonly streams: number;
@@ -74,5 +75,6 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
     threads: parts.threads.read,
     problems: parts.problems,
+    demands: parts.demands,
   };
 }

@@ -201,7 +201,7 @@ export async function startService(
     onServed: (snapshot) => {
       served = snapshot.clusters;
       health.retain(routesOf(snapshot));
-      pools.follow(routesOf(snapshot));
+      pools.follow(snapshot);
       measured.retain(snapshot.models);
       errors.retain(snapshot);
       servedAt = systemClock.now();
@@ -225,6 +225,7 @@ export async function startService(
     // `pipeline` and `extproc` are made below.
     underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
     problems: () => problems.report().problems,
+    demands: pools.demands.read,
   });
   const metrics = createMetrics(figures, { inSlices: createSlices() });
   const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
@@ -262,7 +263,7 @@ export async function startService(
     placement: createSystemPlacement(),
     structures,
     ...{ search, traces: search?.seal, surfaces: servedSurfaces(settings) },
-    telemetry: createTelemetry(log, { clock: systemClock, metrics, measured, errors, stories }),
+    telemetry: createTelemetry(log, { clock: systemClock, metrics, measured, errors, stories, ...pools }),
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
@@ -288,8 +289,7 @@ export async function startService(
   const ops = await startOps({
     host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
-    metrics: metrics.render,
-    clock: systemClock,
+    ...{ metrics: metrics.render, demands: pools.demands.read, clock: systemClock },
     internal: {
       secret: store.secret,
       stories,

@@ -31,6 +31,10 @@ export interface EndpointKnowledge {
   readonly sentByOther: (prompt: PoolPrompt) => number;
   /** The engine is asked for its load. Call the returned function when it has answered. */
   readonly asked: (now: number) => (now: number, load: EngineLoad) => void;
+  /** What this replica's own attempts ask of the endpoint now. */
+  readonly work: (now: number) => OwnWork;
+  /** Undefined: no first token has been measured. */
+  readonly pace: () => PromptPace | undefined;
 }
 
 export interface OutlookOptions {
@@ -42,6 +46,8 @@ export interface OutlookOptions {
 
 /** An attempt, as the knowledge of its endpoint follows it. */
 export interface PoolAttempt {
+  /** Tokens of the prompt that the endpoint computes. */
+  readonly tokens: number;
   /** Expected time for which the endpoint works on the prompt, ms. */
   readonly workMs: number;
   /** True: the first token came much sooner than was known of the endpoint. */
@@ -54,6 +60,22 @@ export interface PoolAttempt {
    */
   readonly completed: (now: number, outputTokens: number | undefined) => boolean;
   readonly failed: (now: number) => void;
+}
+
+/** The work of this replica's own attempts on an endpoint. */
+export interface OwnWork {
+  /** Prompt tokens that wait behind the oldest prompt that is not computed. No other endpoint could do that one sooner. */
+  readonly queuedTokens: number;
+  /** Attempts that have not ended. */
+  readonly underWay: number;
+  /** Expected time to the first token of a usual prompt, also with the work of others, ms. Undefined: none has been measured. */
+  readonly firstMs: number | undefined;
+}
+
+/** How long an endpoint takes until the first token: for nothing at all, and for each token that it computes. */
+export interface PromptPace {
+  readonly leastMs: number;
+  readonly eachMs: number;
 }
 
 /** The knowledge of the answers of all endpoints together. The answers of one endpoint are too few: chance decides too much. */
@@ -87,10 +109,10 @@ interface UnseenPrompt {
 const overdueFactor = 3;
 
 /** The engine of a model of 32 billion weights on two GPUs. It matters only until an endpoint has answered. */
-const assumedPrefill = { samples: 2, amount: 4000, eachMs: 0.1, leastMs: 30, spread: 0.5 };
+export const assumedPrefill = { samples: 2, amount: 4000, eachMs: 0.1, leastMs: 30, spread: 0.5 };
 const assumedGap = { samples: 2, amount: 8, eachMs: 0.2, leastMs: 15, spread: 0.5 };
 const assumedLength = { value: 300, weight: 1 };
-const assumedTokens = { value: 1000, weight: 1 };
+export const assumedTokens = { value: 1000, weight: 1 };
 /** The requests that count for what is usual. */
 const recent = { halfLifeMs: 300_000, mostWeight: 200 };
 
@@ -117,6 +139,8 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
   const unseen: UnseenPrompt[] = [];
   /** Oldest first. */
   const waiting = new Set<WaitingStream>();
+  /** Prompts that are not computed, streams included. Oldest first. */
+  const uncomputed = new Set<UnseenPrompt>();
   const others = new Map<string, EndpointWork>();
   let ofOthers: EndpointWork = { aheadTokens: 0, underWay: 0 };
   const traffic = createOtherTraffic();
@@ -150,7 +174,9 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
     while (unseen[0] !== undefined && unseen[0].until <= now) {
       const prompt = unseen.shift();
       own.aheadTokens -= prompt?.tokens ?? 0;
-      if (prompt !== undefined) prompt.tokens = 0;
+      if (prompt === undefined) return;
+      prompt.tokens = 0;
+      uncomputed.delete(prompt);
     }
   }
 
@@ -216,6 +242,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       const computed = (): void => {
         own.aheadTokens -= mine.tokens;
         mine.tokens = 0;
+        uncomputed.delete(mine);
       };
       const end = (): void => {
         isOver = true;
@@ -225,6 +252,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       };
       if (stream) waiting.add(waits);
       else unseen.push(mine);
+      uncomputed.add(mine);
       let first: { readonly at: number; readonly underWay: number } | undefined;
       let isOver = false;
       /** Learns from a complete answer. True: it shows only now that its first token came much sooner than was known. */
@@ -242,6 +270,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         return prefill.measured(work, Math.max(tookMs - restMs, tookMs / 2));
       };
       return {
+        tokens: ownTokens,
         workMs: ownTokens * prefill.eachMs(),
         first: (now) => {
           if (first !== undefined || isOver || !stream) return false;
@@ -290,6 +319,16 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       isUntried = false;
       return ownTokens * prefill.eachMs();
     },
+    work: (now) => {
+      settleUnseen(now);
+      const [first] = uncomputed;
+      return {
+        queuedTokens: own.aheadTokens - (first?.tokens ?? 0),
+        underWay: own.underWay,
+        firstMs: isMeasured ? firstMsOf(now, aheadTokens(now) + usualTokens.mean(now, assumedTokens)) : undefined,
+      };
+    },
+    pace: () => (isMeasured ? { leastMs: prefill.msFor(0), eachMs: prefill.eachMs() } : undefined),
     asked: (askedAt) => {
       const before = knownRequests(askedAt);
       return (now, load) => {

@@ -1,8 +1,10 @@
+import { createDemand, type PoolDemand } from './demand.ts';
 import {
   createAnswerKnowledge,
   createEndpointKnowledge,
   type EndpointKnowledge,
   type PoolAttempt,
+  type PromptPace,
 } from './endpoint-knowledge.ts';
 import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
@@ -33,6 +35,12 @@ export interface EndpointPool {
   readonly asked: (now: number, name: string) => (now: number, load: EngineLoad) => void;
   /** Whether an attempt has begun lately. */
   readonly isUsed: (now: number) => boolean;
+  /** See `Demand`. `names`: the endpoints that may get requests. */
+  readonly refused: (now: number, share: number) => void;
+  readonly demand: (
+    now: number,
+    options: { readonly objectiveMs: number; readonly names: readonly string[] },
+  ) => PoolDemand;
   /** Forgets the other endpoints. */
   readonly retain: (names: ReadonlySet<string>) => void;
 }
@@ -129,6 +137,7 @@ export interface PoolListener {
 export function createEndpointPool(listener: PoolListener | undefined): EndpointPool {
   const known = new Map<string, PooledEndpoint>();
   const answers = createAnswerKnowledge();
+  const demand = createDemand();
   /** Time of work on prompts of all endpoints. Work counts for less, the longer ago it began. */
   let workMs = 0;
   let asOf = 0;
@@ -182,6 +191,9 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     return { endpoints, busy: workMs / busyMs, slowerEachMs };
   }
 
+  const pacesOf = (names: ReadonlySet<string>): readonly PromptPace[] =>
+    [...known].flatMap(([name, { knowledge }]) => (names.has(name) ? (knowledge.pace() ?? []) : []));
+
   function settle(now: number): void {
     workMs *= Math.exp((asOf - now) / busyMs);
     asOf = now;
@@ -214,6 +226,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       const endpoint = of(name);
       const attempt = endpoint.knowledge.begin(now, prompt, { stream });
       workMs += attempt.workMs;
+      demand.sent(now, attempt.tokens);
       began(endpoint);
       begunAt = now;
       listener?.changed(name, prompt);
@@ -249,7 +262,20 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     },
     asked: (now, name) => of(name).knowledge.asked(now),
     isUsed: (now) => now - begunAt <= usedMs,
+    refused: demand.refused,
+    demand: (now, { objectiveMs, names }) => {
+      const present = new Set(names);
+      const works = [...known].map(([name, { knowledge }]) => ({ name, work: knowledge.work(now) }));
+      demand.learn(pacesOf(present));
+      return demand.read(now, {
+        objectiveMs,
+        works: works.map(({ work }) => work),
+        present: works.flatMap(({ name, work }) => (present.has(name) ? [work] : [])),
+      });
+    },
     retain: (names) => {
+      // The last endpoints may leave, and their pace says how many are needed when requests come again.
+      demand.learn(pacesOf(new Set(known.keys())));
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);
     },
   };

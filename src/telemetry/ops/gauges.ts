@@ -1,9 +1,11 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import type { BackendDemand } from '../../core/backend-demand.ts';
 import type { Load } from '../../core/load.ts';
 import { type Problem, problemKinds } from '../../core/problem.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts';
 import { addTotal, gaugesOf } from './declare.ts';
+import { addDemandMetrics } from './demand-metrics.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
 /** The state of the limits that all replicas share. */
@@ -85,6 +87,7 @@ export interface ServiceFigures {
   readonly threads: () => Promise<readonly ThreadFigures[]>;
   /** What is wrong now, the most urgent first. */
   readonly problems: () => readonly Pick<Problem, 'object' | 'kind'>[];
+  readonly demands: () => readonly BackendDemand[];
 }
 
 /** Adds all metrics whose values are read at each scrape. */
@@ -120,6 +123,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addModelGauges(registry, figures.modelStatuses);
   addEndpointGauge(registry, figures.endpoints);
   addProblemGauges(registry, figures.problems);
+  addDemandMetrics(registry, figures.demands);
   addThreadGauges(registry, figures.threads, () => load().eventLoopDelayMs);
 }
 

@@ -3,6 +3,8 @@ import { internalToken } from '../../core/internal-token.ts';
 import type { LogLevel } from '../../core/log-level.ts';
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
 import { numberedStory, sampleStory } from '../../../test/support/sample-story.ts';
+import { sampleDemand } from '../../../test/support/sample-demand.ts';
+import { demandReportSchema } from '../../core/backend-demand.ts';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { startOps } from './server.ts';
 
@@ -44,6 +46,15 @@ async function get(
 }
 
 describe('the ops server', () => {
+  it('serves the demand for the Backends without a token', async () => {
+    const demand = sampleDemand({ backend: 'vllm-a', work_tokens: 12.5 });
+    const ops = await startOps({ ...options, demands: () => [demand] });
+    const { text, ...answer } = await get(ops.port, '/demand');
+    expect(answer).toEqual({ status: 200, type: 'application/json' });
+    expect(demandReportSchema.parse(JSON.parse(text))).toEqual({ backends: [demand] });
+    await ops.close();
+  });
+
   it('serves metrics, liveness and readiness, and nothing else', async () => {
     let reason: string | undefined = 'for a reason';
     const ops = await startOps({ ...options, unready: () => reason });
@@ -57,6 +68,7 @@ describe('the ops server', () => {
     expect(await get(ops.port, '/metrics', 'application/openmetrics-text;version=1.0.0')).toEqual({
       ...{ status: 200, text: 'openmetrics 1\n', type: 'application/openmetrics-text; version=1.0.0; charset=utf-8' },
     });
+    expect(await get(ops.port, '/demand')).toMatchObject({ status: 404 });
     expect(await get(ops.port, '/')).toMatchObject({ status: 404 });
     await ops.close();
   });

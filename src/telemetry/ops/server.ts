@@ -1,5 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { listenOrElsewhere } from '../../core/address.ts';
+import { type BackendDemand, demandPath } from '../../core/backend-demand.ts';
 import type { Clock } from '../../core/clock.ts';
 import { contentTypes, type ExpositionFormat, formatFor } from './exposition.ts';
 import { createEventStreams } from './event-streams.ts';
@@ -18,6 +19,8 @@ export interface OpsOptions {
   readonly metrics: (format: ExpositionFormat) => Promise<string>;
   /** Why requests cannot be served now; undefined when they can. */
   readonly unready: () => string | undefined;
+  /** Absent: the program has no Backends. */
+  readonly demands?: () => readonly BackendDemand[];
   /** Absent: there is nothing below /internal. */
   readonly internal?: Internal;
   readonly clock: Pick<Clock, 'after'>;
@@ -37,7 +40,7 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
   response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-/** Serves /metrics, /livez and /readyz, and perhaps /internal with the token of the database. Rejects if it cannot listen on the host. */
+/** Serves /metrics, /livez and /readyz, perhaps /demand, and perhaps /internal with the token of the database. Rejects if it cannot listen on the host. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
   const { host = '127.0.0.1' } = options;
   const internal = options.internal && {
@@ -63,6 +66,10 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
         );
         return;
       }
+      case demandPath:
+        if (options.demands === undefined) send(response, 404, 'not found\n');
+        else send(response, 200, JSON.stringify({ backends: options.demands() }), 'application/json');
+        return;
       default:
         if (internal === undefined || !answerInternal(request, response, internal)) {
           send(response, 404, 'not found\n');

@@ -17,6 +17,8 @@ export interface TelemetryParts {
   readonly measured: ModelFacts;
   /** Counts recent failures. */
   readonly errors: ModelFacts & { readonly attempt: (backend: string, end: AttemptEnd) => void };
+  /** Follows how much is asked of engines. */
+  readonly demands: Pick<ModelFacts, 'unavailable'>;
   /** Remembers the records of the requests that ask for an answer. */
   readonly stories: {
     readonly began: (record: RequestRecord) => void;
@@ -34,7 +36,10 @@ interface ModelFacts {
  * Reports requests to operators: in metrics, in the log, in the figures of models, and in stories and spans. Each
  * request has one record. Code that needs several facts of a request reads them there.
  */
-export function createTelemetry(log: Logger, { clock, metrics, measured, errors, stories }: TelemetryParts): Telemetry {
+export function createTelemetry(
+  log: Logger,
+  { clock, metrics, measured, errors, demands, stories }: TelemetryParts,
+): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
   const repeats = createRepeatLimit({ now: () => performance.now() });
@@ -97,6 +102,7 @@ export function createTelemetry(log: Logger, { clock, metrics, measured, errors,
         if (modelId === undefined) return;
         measured.unavailable(modelId);
         errors.unavailable(modelId);
+        demands.unavailable(modelId);
         return;
       case 'won':
         metrics.won(progress.routeId, progress.reason);

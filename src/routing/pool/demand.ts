@@ -1,0 +1,116 @@
+import { createDecayedMean } from '../health/decayed-mean.ts';
+import { assumedPrefill, assumedTokens, type OwnWork, type PromptPace } from './endpoint-knowledge.ts';
+
+/** What the requests of this replica ask of the endpoints of a pool. */
+export interface PoolDemand {
+  /** Prompt tokens that wait, and those that come within the objective if as many come as lately. */
+  readonly workTokens: number;
+  /** The same of requests that were refused. Their prompts count as usual ones. */
+  readonly refusedTokens: number;
+  /** What one endpoint was learned to compute within the objective, tokens. */
+  readonly endpointTokens: number;
+  /** Attempts that have not ended. */
+  readonly underWay: number;
+  /** Refused requests since the start. */
+  readonly refused: number;
+  /** Time since the last request came, ms; 0 while one is under way. Undefined: none has come. */
+  readonly quietMs: number | undefined;
+  /** Expected time to the first token of a usual prompt at the endpoint that answers soonest, ms. Undefined: none has answered. */
+  readonly firstMs: number | undefined;
+}
+
+export interface DemandOptions {
+  /** In which time the first token should come, ms. */
+  readonly objectiveMs: number;
+  /** The work at all endpoints of which the pool knows, also those that are about to go. */
+  readonly works: readonly OwnWork[];
+  /** The work at the endpoints that may get requests. */
+  readonly present: readonly OwnWork[];
+}
+
+/** Follows how much is sent to a pool, and how much is refused. */
+export interface Demand {
+  /** A prompt is sent to an endpoint, which computes so many tokens of it. */
+  readonly sent: (now: number, tokens: number) => void;
+  /** A request was refused. `share`: the part of it that would have come to this pool. */
+  readonly refused: (now: number, share: number) => void;
+  /** Remembers how fast endpoints are, also when they are gone. */
+  readonly learn: (paces: readonly PromptPace[]) => void;
+  readonly read: (now: number, options: DemandOptions) => PoolDemand;
+}
+
+/** How far back the rate of tokens looks, ms. */
+const recentMs = 30_000;
+/** Less than a token is nothing, so that a pool without requests has no demand after some minutes. */
+const leastTokens = 1;
+/**
+ * An engine takes some time for nothing at all. If that is most of the objective or more, further endpoints help little, and this share
+ * of the objective counts as left for tokens.
+ */
+const leastShareLeft = 0.25;
+const usual = { halfLifeMs: 300_000, mostWeight: 200 };
+const assumedPace: PromptPace = { leastMs: assumedPrefill.leastMs, eachMs: assumedPrefill.eachMs };
+
+export function createDemand(): Demand {
+  const sent = createRecentSum();
+  const refusals = createRecentSum();
+  const usualTokens = createDecayedMean(usual);
+  let refused = 0;
+  let lastAt: number | undefined;
+  /** The pace that was learned last. It stays when all endpoints are gone. */
+  let pace = assumedPace;
+
+  function learn(paces: readonly PromptPace[]): void {
+    if (paces.length === 0) return;
+    pace = { leastMs: meanOf(paces.map(({ leastMs }) => leastMs)), eachMs: meanOf(paces.map(({ eachMs }) => eachMs)) };
+  }
+
+  return {
+    learn,
+    sent: (now, tokens) => {
+      sent.add(now, tokens);
+      usualTokens.add(now, tokens);
+      lastAt = now;
+    },
+    refused: (now, share) => {
+      refusals.add(now, share * usualTokens.mean(now, assumedTokens));
+      refused += 1;
+      lastAt = now;
+    },
+    read: (now, { objectiveMs, works, present }) => {
+      const leftMs = Math.max(objectiveMs - pace.leastMs, objectiveMs * leastShareLeft);
+      const within = (sum: number): number => (sum * objectiveMs) / recentMs;
+      const underWay = works.reduce((all, work) => all + work.underWay, 0);
+      const waits = present.flatMap(({ firstMs }) => firstMs ?? []);
+      if (underWay > 0) lastAt = now;
+      return {
+        workTokens: works.reduce((all, { queuedTokens }) => all + queuedTokens, 0) + within(sent.at(now)),
+        refusedTokens: within(refusals.at(now)),
+        endpointTokens: leftMs / pace.eachMs,
+        underWay,
+        refused,
+        quietMs: lastAt === undefined ? undefined : now - lastAt,
+        firstMs: waits.length === 0 ? undefined : Math.min(...waits),
+      };
+    },
+  };
+}
+
+/** A sum in which a value counts for less, the older it is: the values of the last `recentMs`, about. */
+function createRecentSum() {
+  let sum = 0;
+  let asOf = 0;
+  const at = (now: number): number => {
+    sum *= Math.exp((asOf - now) / recentMs);
+    asOf = now;
+    return sum < leastTokens ? 0 : sum;
+  };
+  return {
+    at,
+    add: (now: number, value: number): void => {
+      sum = at(now) + value;
+    },
+  };
+}
+
+const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
