@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { fieldPath } from './core/failure.ts';
 import { didYouMean } from './core/near-name.ts';
 import { type PickerSettings, pickerSettingsSchema } from './picker-settings.ts';
+import { type ScalerSettings, scalerSettingsSchema } from './scaler-settings.ts';
 import {
   type PortalSettings,
   portalSettingsSchema,
@@ -14,7 +15,11 @@ import {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The settings of all programs. Every program accepts them, because a machine or an image may set them for all at once. */
-const knownNames = Object.keys({ ...startSettingsSchema.shape, ...pickerSettingsSchema.shape });
+const knownNames = Object.keys({
+  ...startSettingsSchema.shape,
+  ...pickerSettingsSchema.shape,
+  ...scalerSettingsSchema.shape,
+});
 
 /** Reads the settings of `weir serve`. Throws an Error that names every bad setting. An empty variable counts as unset. */
 export function readSettings(environment: Environment): Settings {
@@ -29,6 +34,11 @@ export function readPortalSettings(environment: Environment): PortalSettings {
 /** Reads the settings of `weir picker` in the same way. */
 export function readPickerSettings(environment: Environment): PickerSettings {
   return read(environment, pickerSettingsSchema);
+}
+
+/** Reads the settings of `weir scaler` in the same way. */
+export function readScalerSettings(environment: Environment): ScalerSettings {
+  return read(environment, scalerSettingsSchema);
 }
 
 /** Reads the settings of `weir start` in the same way. */

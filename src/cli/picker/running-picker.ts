@@ -1,9 +1,7 @@
 /** The endpoint picker: the only place that creates its parts. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { every } from '../../core/clock.ts';
 import { authorityOf, type Endpoint, endpointName, type FoundEndpoints } from '../../core/endpoint.ts';
-import { messageOf } from '../../core/failure.ts';
 import { listenPicker } from '../../extproc/picker-server.ts';
 import { findAccess } from '../../kubernetes/access.ts';
 import { createKubeClient } from '../../kubernetes/client.ts';
@@ -20,6 +18,7 @@ import { createPickerMetrics } from '../../telemetry/ops/picker-metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import type { ProgramLog } from '../program-log.ts';
 import type { RunningProgram } from '../run-program.ts';
+import { readTlsFiles } from '../tls-files.ts';
 
 interface RunningEndpointPicker extends RunningProgram {
   readonly port: number;
@@ -31,7 +30,7 @@ export async function startPicker(
   { programLog: { log } }: { readonly programLog: Pick<ProgramLog, 'log'> },
 ): Promise<RunningEndpointPicker> {
   const source = sourceOf(settings);
-  const tls = tlsOf(settings);
+  const tls = readTlsFiles(settings);
   const name = source.kind === 'pool' ? `${source.namespace}/${source.name}` : 'of the given endpoints';
   const worker = startPrepareWorker({
     script: new URL('../../prepare-worker.ts', import.meta.url),
@@ -112,21 +111,6 @@ function sourceOf({ WEIR_PICKER_POOL: pool, WEIR_PICKER_ENDPOINTS: given }: Pick
     return { name: endpointName(address, port), address, port, authority, zone: undefined };
   });
   return { kind: 'endpoints', endpoints };
-}
-
-function tlsOf({
-  WEIR_TLS_CERTIFICATE_FILE: certificate,
-  WEIR_TLS_KEY_FILE: key,
-}: PickerSettings): { readonly cert: string; readonly key: string } | undefined {
-  if (certificate === undefined && key === undefined) return undefined;
-  if (certificate === undefined || key === undefined) {
-    throw new Error('expected both WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, or neither');
-  }
-  try {
-    return { cert: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') };
-  } catch (error) {
-    throw new Error(`WEIR_TLS_CERTIFICATE_FILE, WEIR_TLS_KEY_FILE: ${messageOf(error)}`, { cause: error });
-  }
 }
 
 interface SourceOptions extends Pick<ProgramLog, 'log'> {

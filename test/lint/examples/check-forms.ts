@@ -24,7 +24,7 @@ export interface FormChecks {
 
 /** The apiVersion of objects that are not ours and stand on the pages. */
 const foreignVersions =
-  /^(?:v1|apps\/v1|rbac\.authorization\.k8s\.io\/v1|inference\.networking\.k8s\.io\/v1|gateway\.envoyproxy\.io\/.*)$/;
+  /^(?:v1|apps\/v1|autoscaling\/v2|keda\.sh\/v1alpha1|rbac\.authorization\.k8s\.io\/v1|inference\.networking\.k8s\.io\/v1|gateway\.envoyproxy\.io\/.*)$/;
 
 export function createFormChecks(root: string): FormChecks {
   const chart = (file: string): string => readFileSync(join(root, 'charts', 'weir', file), 'utf8');

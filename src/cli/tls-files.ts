@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { messageOf } from '../core/failure.ts';
+
+interface TlsSettings {
+  readonly WEIR_TLS_CERTIFICATE_FILE?: string | undefined;
+  readonly WEIR_TLS_KEY_FILE?: string | undefined;
+}
+
+/** Reads the certificate of a program and its key. Undefined: it speaks no TLS. Throws a sentence that names the setting. */
+export function readTlsFiles({
+  WEIR_TLS_CERTIFICATE_FILE: certificate,
+  WEIR_TLS_KEY_FILE: key,
+}: TlsSettings): { readonly cert: string; readonly key: string } | undefined {
+  if (certificate === undefined && key === undefined) return undefined;
+  if (certificate === undefined || key === undefined) {
+    throw new Error('expected both WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, or neither');
+  }
+  try {
+    return { cert: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') };
+  } catch (error) {
+    throw new Error(`WEIR_TLS_CERTIFICATE_FILE, WEIR_TLS_KEY_FILE: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,117 @@
+import { hostInUrl } from '../core/address.ts';
+import { type BackendDemand, demandPath, demandReportSchema } from '../core/backend-demand.ts';
+import type { Clock } from '../core/clock.ts';
+import { messageOf } from '../core/failure.ts';
+
+/** The demand that the services of a gateway report. */
+export interface DemandOfServices {
+  /** How many services there are. */
+  readonly asked: number;
+  /** Of those that answered: at least one. */
+  readonly reports: readonly (readonly BackendDemand[])[];
+}
+
+export interface ServicesDemandOptions {
+  /** Ops ports, `http://host:port`. A host name means each of its addresses. */
+  readonly origins: readonly string[];
+  /** Every address of a host name. */
+  readonly lookUp: (host: string) => Promise<readonly string[]>;
+  readonly clock: Pick<Clock, 'after' | 'elapsed'>;
+  /** Called with each service that does not answer, and the reason. */
+  readonly onProblem: (service: string, problem: string) => void;
+  /** Called with the number of services, and how many of them answered. */
+  readonly onAsked?: (asked: number, answered: number) => void;
+}
+
+/** A headless Service has an address for each pod. */
+const mostServices = 256;
+/** KEDA gives up after three seconds. */
+const timeoutMs = 2_000;
+/** One answer serves all questions of a moment: KEDA asks for each trigger, twice. */
+const rememberedMs = 1_000;
+/** A report of ten thousand Backends has three megabytes. */
+const mostBytes = 16 * 1024 * 1024;
+
+/** Asks all services, at most once a second. Rejects with a sentence if none of them answers. */
+export function createServicesDemand(options: ServicesDemandOptions): () => Promise<DemandOfServices> {
+  const { clock } = options;
+  let last: { readonly at: number; readonly answer: Promise<DemandOfServices> } | undefined;
+  return () => {
+    const now = clock.elapsed();
+    if (last === undefined || now - last.at >= rememberedMs) last = { at: now, answer: askAll(options) };
+    return last.answer;
+  };
+}
+
+async function askAll(options: ServicesDemandOptions): Promise<DemandOfServices> {
+  const { origins, onProblem, onAsked } = options;
+  const problems: string[] = [];
+  const failed = (service: string) => (error: unknown) => {
+    const problem = reasonOf(error);
+    problems.push(`${service}: ${problem}`);
+    onProblem(service, problem);
+    return undefined;
+  };
+  const found = await Promise.all(origins.map((origin) => addressesOf(origin, options).catch(failed(origin))));
+  const services = [...new Set(found.flatMap((addresses) => addresses ?? []))].slice(0, mostServices);
+  const answers = await Promise.all(services.map((service) => ask(service, options).catch(failed(service))));
+  const reports = answers.flatMap((report) => (report === undefined ? [] : [report]));
+  onAsked?.(services.length, reports.length);
+  if (reports.length === 0) throw new Error(`no service of the gateway answers: ${problems.join('; ')}`);
+  return { asked: services.length, reports };
+}
+
+async function addressesOf(origin: string, options: ServicesDemandOptions): Promise<readonly string[]> {
+  const url = new URL(origin);
+  const hosts = await withTimeout(options, () => options.lookUp(url.hostname.replace(/^\[|\]$/g, '')));
+  if (hosts.length === 0) throw new Error('its name has no address');
+  return hosts.map((host) => `http://${hostInUrl(host)}:${url.port || '80'}`);
+}
+
+function ask(service: string, options: ServicesDemandOptions): Promise<readonly BackendDemand[]> {
+  return withTimeout(options, async (signal) => {
+    const response = await fetch(`${service}${demandPath}`, { signal, redirect: 'error' });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(response.status === 404 ? 'its version reports no demand' : `it answers with ${response.status}`);
+    }
+    const read = demandReportSchema.safeParse(JSON.parse(await textOf(response)));
+    if (read.success) return read.data.backends;
+    throw new Error(`its answer is not understood (${read.error.issues[0]?.path.join('.') ?? ''}): another version?`);
+  });
+}
+
+/** Rejects after the time limit, and aborts the signal. */
+async function withTimeout<Result>(
+  { clock }: Pick<ServicesDemandOptions, 'clock'>,
+  run: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const late = new AbortController();
+  const cancel = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs} ms`)));
+  const aborted = new Promise<never>((_, reject) => {
+    late.signal.addEventListener('abort', () => reject(late.signal.reason), { once: true });
+  });
+  try {
+    return await Promise.race([run(late.signal), aborted]);
+  } finally {
+    cancel();
+  }
+}
+
+async function textOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > mostBytes) throw new Error(`its answer is larger than ${mostBytes} bytes`);
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** The message of `fetch` is "fetch failed"; its cause has the reason. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && cause.message !== '' ? cause.message : messageOf(error);
+}
