@@ -11,6 +11,7 @@ import { cacheAware, stickyUntilSaturated } from './published-policies.ts';
 import { replicaTable } from './replicas.ts';
 import { routesTable } from './routes.ts';
 import { type CreatePolicy, type RunResult, runPool } from './run.ts';
+import { scalingTable } from './scaling-table.ts';
 import { quickEngine, type Scenario, scenarios } from './scenarios.ts';
 import { digestOfConversation, leastRequests, roundRobin } from './simple-policies.ts';
 
@@ -21,7 +22,7 @@ The same seeds give the same figures. docs/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
-  --table NAME      only this table: knees, near, capacity, balance, replicas, past, routes or cost
+  --table NAME      only this table: knees, near, capacity, balance, replicas, past, routes, scaling or cost
   --help`;
 
 function kneeTable(): string {
@@ -93,6 +94,7 @@ function main(): void {
     replicas: () => replicaTable(seeds),
     past: () => pastTable(chosen, seeds),
     routes: () => routesTable(chosen, seeds),
+    scaling: () => scalingTable(seeds),
     cost: costTable,
   };
   for (const [name, print] of Object.entries(tables))

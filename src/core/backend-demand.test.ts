@@ -9,7 +9,7 @@ describe('the endpoints that a Backend needs', () => {
     ['by what each service has learned', [{ work_tokens: 10_000 }, { work_tokens: 5000, endpoint_tokens: 5000 }], 2],
     ['as many as the attempts fill, if these are more', [{ work_tokens: 5000, filled_endpoints: 2.5 }], 2.5],
     ['those of refused requests, too', [{ work_tokens: 5000, refused_tokens: 5000 }], 1],
-    ['at most one for refused requests without endpoints', [{ endpoints: 0, refused_tokens: 1e6 }], 1],
+    ['one, at any target, for refused requests without endpoints', [{ endpoints: 0, refused_tokens: 1e6 }], 0.5],
     ['at most twice as many for refused requests', [{ endpoints: 3, work_tokens: 3e4, refused_tokens: 1e6 }], 6],
     ['so also where several services refuse', Array(4).fill({ endpoints: 2, refused_tokens: 1e6 }), 2],
   ])('are %s', (_, demands, needed) => {

@@ -36,15 +36,17 @@ export const demandReportSchema = z.object({ backends: z.array(backendDemandSche
 
 export type BackendDemand = Readonly<z.infer<typeof backendDemandSchema>>;
 
-/**
- * How many endpoints would be busy all the time with the requests of some services to one Backend. Refused requests at most double the
- * endpoints, or call for one: a caller that tries again is refused again, and counts each time.
- */
+/** Refused requests at most double the endpoints, because a caller that tries again is refused again, and counts each time. */
+const mostForRefused = 1;
+/** Where there is no endpoint, this much: one endpoint, whatever share of its time it should be busy. */
+const forRefusedAlone = 0.5;
+
+/** How many endpoints would be busy all the time with the requests of some services to one Backend, the refused ones included. */
 export function neededEndpoints(demands: readonly BackendDemand[]): number {
   const sum = (of: (demand: BackendDemand) => number): number => demands.reduce((all, one) => all + of(one), 0);
-  const present = demands.reduce((most, { endpoints }) => Math.max(most, endpoints), 1);
+  const present = demands.reduce((most, { endpoints }) => Math.max(most, endpoints), 0);
   const served = sum(({ work_tokens: tokens, endpoint_tokens: each }) => tokens / each);
   const filled = sum(({ filled_endpoints: endpoints }) => endpoints);
   const refused = sum(({ refused_tokens: tokens, endpoint_tokens: each }) => tokens / each);
-  return Math.max(served, filled) + Math.min(refused, present);
+  return Math.max(served, filled) + Math.min(refused, present === 0 ? forRefusedAlone : present * mostForRefused);
 }
