@@ -37,6 +37,7 @@ const rights = {
   'balance:read': { roles: people, scope: 'balance:read' },
   /** Credits, corrections and thresholds. */
   'balance:change': { roles: nobody, scope: 'balance:write' },
+  'tag-budgets:change': { roles: owners, scope: 'balance:write' },
   /** The list of the keys of a workspace. */
   'keys:read': { roles: people, scope: 'keys:read' },
   /** One key. */
@@ -50,6 +51,7 @@ const rights = {
   'members:change': { roles: owners, scope: 'members:write' },
   'service-accounts:read': { roles: people, scope: 'service-accounts:read' },
   'usage:read': { roles: peopleAndKeys, scope: 'usage:read' },
+  'tags:read': { roles: people, scope: 'usage:read' },
   'requests:read': { roles: people, scope: 'requests:read' },
   'models:read': { roles: people, scope: 'models:read' },
   'backends:read': { roles: nobody, scope: 'backends:read', isOfGateway: true },

@@ -19,6 +19,7 @@ import type { Portal } from './portal.ts';
 import { answerError, asInvalid, asPortalError, noSuchPath, PortalError } from './portal-error.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { catalogRoutes } from './routes/catalog.ts';
+import { tagRoutes } from './routes/tags.ts';
 import { alertRoutes } from './routes/alerts.ts';
 import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
@@ -108,7 +109,17 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     const app = typed(api);
     app.get('/api/openapi.json', { schema: { hide: true } }, describe);
     for (const routes of [
-      ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, alertRoutes, memberRoutes, keyRoutes, usageRoutes],
+      ...[
+        sessionRoutes,
+        oidcRoutes,
+        workspaceRoutes,
+        creditRoutes,
+        alertRoutes,
+        tagRoutes,
+        memberRoutes,
+        keyRoutes,
+        usageRoutes,
+      ],
       ...[requestRoutes, catalogRoutes, problemRoutes, auditRoutes],
     ]) {
       routes(app, portal);

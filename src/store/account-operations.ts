@@ -102,6 +102,7 @@ export const reads = {
   listAlerts: alerts.listAlerts,
   ownThresholds: thresholds.ownThresholds,
   listTagBudgets: tagBudgets.listTagBudgets,
+  listTagNames: tagBudgets.listTagNames,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
 };

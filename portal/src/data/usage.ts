@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { UsageLineObject, UsageReportObject } from '../../../src/portal/api/usage.ts';
+import type { TagNamesObject } from '../../../src/portal/api/tags.ts';
 import { call, withQuery } from './api.ts';
 import type { Period } from './usage-range.ts';
 
@@ -12,9 +13,11 @@ export interface UsageFilter {
   readonly workspace: string | undefined | null;
   readonly key: string | undefined;
   readonly model: string | undefined;
+  /** The name of the tag by whose values a report groups. */
+  readonly tag?: string | undefined;
 }
 
-export const groupings = ['model', 'key', 'workspace'] as const;
+export const groupings = ['model', 'key', 'workspace', 'tag'] as const;
 export type Grouping = (typeof groupings)[number];
 
 /** The dimensions of a report. */
@@ -63,6 +66,15 @@ export function useUsage(filter: UsageFilter, by: UsageQuestion['by'] = [], top?
   // Starts to load during the first rendering, not after it.
   if (enabled && client.getQueryState(options.queryKey) === undefined) void client.prefetchQuery(options);
   return useQuery({ ...options, placeholderData: keepPreviousData, enabled });
+}
+
+/** The names of the tags of a workspace, or of all. Null: the workspace is not known yet. */
+export function useTagNames(workspace: string | undefined | null, isEnabled: boolean) {
+  const path = withQuery('/tags', { workspace: workspace ?? undefined });
+  const enabled = isEnabled && workspace !== null;
+  return (
+    useQuery({ queryKey: ['tags', workspace], queryFn: () => call<TagNamesObject>(path), enabled }).data?.data ?? []
+  );
 }
 
 const minuteMs = 60_000;

@@ -90,6 +90,7 @@ function axisOf(
 /** The name of a group in tables and charts. */
 export function groupName(line: UsageLineObject, by: Grouping): string {
   if (by === 'key') return line.key_name ?? line.key ?? others;
+  if (by === 'tag' && line.tag === '') return 'Without this tag';
   return line[by] ?? others;
 }
 

@@ -12,6 +12,7 @@ const titles: Readonly<Record<Grouping, { readonly one: string; readonly many: s
   model: { one: 'Model', many: 'Models' },
   key: { one: 'Key', many: 'Keys' },
   workspace: { one: 'Workspace', many: 'Workspaces' },
+  tag: { one: 'Value', many: 'Values' },
 };
 
 const time = (ms: number | null): string => (ms === null ? unknown : formatMs(ms));
@@ -37,7 +38,7 @@ function count(title: string, of: (line: UsageLineObject) => number): Column<Usa
   return { title, end: true, cell: (line) => formatCount(of(line)), sortBy: of };
 }
 
-/** The sums of each model, key or workspace, and the same lines as a file, which has all of them. */
+/** The sums of each model, key, workspace or value of a tag, and the same lines as a file, which has all of them. */
 export function UsageGroups({ usage }: { readonly usage: Usage }) {
   const { asked, lines } = usage;
   const by = groupingOf(usage);
@@ -74,11 +75,11 @@ export function UsageGroups({ usage }: { readonly usage: Usage }) {
   );
 }
 
-/** The name of a group. A workspace leads to its keys, the others to their requests. */
+/** The name of a group. A workspace leads to its keys, a model and a key to their requests. */
 function GroupLink({ of, by }: { readonly of: UsageLineObject; readonly by: Grouping }) {
   const id = of[by];
   const name = groupName(of, by);
-  if (id === null) return name;
+  if (id === null || by === 'tag') return name;
   const path =
     by === 'workspace' ? withQuery('/usage', { workspace: id, by: 'key' }) : withQuery('/requests', { [by]: id });
   return <Link href={path}>{name}</Link>;

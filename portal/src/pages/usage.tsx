@@ -8,6 +8,7 @@ import {
   type UsageFilter,
   useMinute,
   usagePath,
+  useTagNames,
   useUsage,
 } from '../data/usage.ts';
 import { type Range, ranges, timeOf } from '../data/usage-range.ts';
@@ -40,23 +41,32 @@ export function UsagePage() {
   const session = useSession();
   const now = useMinute();
   const workspace = useAskedWorkspace();
-  const [{ range: givenRange, by: givenBy, first, last, key, model }, change] = useAddress();
-  const range = ranges.find((one) => one === givenRange) ?? '7d';
+  const [{ range: givenRange, by: givenBy, first, last, key, model, tag: givenTag }, change] = useAddress();
   const by = groupings.find((one) => one === givenBy) ?? 'model';
+  // Tags are counted by days.
+  const choices = by === 'tag' ? ranges.filter((one) => one !== 'today' && one !== '24h') : ranges;
+  const range = choices.find((one) => one === givenRange) ?? '7d';
   const time = useMemo(() => timeOf(range, now, { first, last }), [range, now, first, last]);
   const { from, to, period } = time;
   const filter = useMemo((): UsageFilter => ({ from, to, workspace, key, model }), [from, to, workspace, key, model]);
   // All reports start to load at once.
   const totals = useUsage(filter, [period]);
-  const grouped = useUsage(filter, [period, by], mostInChart);
-  const groups = useUsage(filter, [by], mostInTable);
+  const tagNames = useTagNames(workspace, session.role !== 'key');
+  const tag = by === 'tag' ? (givenTag ?? tagNames[0]?.name) : undefined;
+  // Until the names of tags are known, no report by tag is read.
+  const byGroup = useMemo(
+    (): UsageFilter => (by === 'tag' && tag === undefined ? { ...filter, workspace: null } : { ...filter, tag }),
+    [by, filter, tag],
+  );
+  const grouped = useUsage(byGroup, [period, by], mostInChart);
+  const groups = useUsage(byGroup, [by], mostInTable);
   return (
     <Page
       title="Usage"
       about="Usage and its cost. Days are those of UTC, but today is yours."
       actions={
         <Download
-          path={usagePath({ filter, by: [period, by], top: undefined })}
+          path={usagePath({ filter: byGroup, by: [period, by], top: undefined })}
           file={`usage-${filter.from.slice(0, 10)}.csv`}
         />
       }
@@ -66,7 +76,7 @@ export function UsagePage() {
           label="Time"
           value={range}
           onChange={(value) => change({ range: value })}
-          options={ranges.map((value) => ({ value, label: rangeNames[value] }))}
+          options={choices.map((value) => ({ value, label: rangeNames[value] }))}
         />
         {range === 'custom' && (
           <>
@@ -92,8 +102,17 @@ export function UsagePage() {
             { value: 'model', label: 'By model' },
             { value: 'key', label: 'By key' },
             ...(session.role === 'admin' ? [{ value: 'workspace' as const, label: 'By workspace' }] : []),
+            ...(tagNames.length > 0 || by === 'tag' ? [{ value: 'tag' as const, label: 'By tag' }] : []),
           ]}
         />
+        {by === 'tag' && (
+          <Select
+            label="Tag"
+            value={tag ?? ''}
+            onChange={(value) => change({ tag: value })}
+            options={tagNames.map(({ name }) => ({ value: name, label: name }))}
+          />
+        )}
         {session.role !== 'key' && <WorkspaceSelect all />}
         <Narrowed keyId={key} model={model} onClear={() => change({ key: undefined, model: undefined })} />
       </div>

@@ -18,6 +18,8 @@ import {
 const period = z.enum(budgetPeriods).meta({
   description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
 });
+export const keyBudget = z.object({ limit: usd, period });
+export const givenBudget = z.strictObject({ limit: givenUsd, period });
 const keyName = z.string().max(100).meta({ description: 'Purpose, one line.', example: 'CI of the web team' });
 const rate = positiveCount.meta({ description: 'Sustained requests per second.', example: 100 });
 const burst = positiveCount.meta({ description: 'Requests at once above the rate.', example: 200 });
@@ -47,7 +49,7 @@ export const key = z
       .nullable()
       .meta({ description: 'First characters of its text; null for keys of older versions.', example: 'sk-weir-3vKq' }),
     status: z.enum(keyStatuses),
-    budget: z.object({ limit: usd, period }).nullable().meta({ description: 'Spending limit of a period.' }),
+    budget: keyBudget.nullable().meta({ description: 'Spending limit of a period.' }),
     spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),
     rate,
     burst,
@@ -75,8 +77,6 @@ export const keysQuery = pageQuery.extend({
 });
 
 export const keyPage = pageOf(key, { id: 'KeyPage', of: 'keys, newest first' });
-
-const givenBudget = z.strictObject({ limit: givenUsd, period });
 
 /** `POST /workspaces/{id}/keys`. */
 export const newKey = z

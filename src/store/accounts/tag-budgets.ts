@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { TagBudget } from '../../core/account.ts';
 import { type Authorship, type Budget, Refusal, type TagBudgetRecord } from '../../core/administration.ts';
 import { shownBudget } from '../../core/shown.ts';
@@ -76,6 +76,20 @@ export async function listTagBudgets(
 ): Promise<readonly TagBudgetRecord[]> {
   const budgets = (await tagBudgetsOf(queries, [workspaceId], now)).get(workspaceId) ?? [];
   return budgets.map(({ tag, limit, period, spent }) => ({ tag, budget: { limit, period }, spent }));
+}
+
+/** The names of tags in a workspace, or in all, and how many values each has. */
+export async function listTagNames(
+  queries: Kysely<Schema>,
+  workspaceId: string | undefined,
+): Promise<readonly { readonly name: string; readonly values: number }[]> {
+  let query = queries
+    .selectFrom('ledger_tags')
+    .select(['name', sql<number | bigint>`count(distinct value)`.as('size')])
+    .groupBy('name')
+    .orderBy('name');
+  if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId);
+  return (await query.execute()).map(({ name, size }) => ({ name, values: Number(size) }));
 }
 
 /** The budgets of tags, by workspace. Workspaces without any are missing. Reads the rollups of the days of each period. */

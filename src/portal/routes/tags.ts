@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { shownTagBudget } from '../../core/shown.ts';
+import { errors } from '../answers.ts';
+import * as api from '../api/tags.ts';
+import type { App } from '../app.ts';
+import { callerOf } from '../authenticate.ts';
+import { authorship } from '../callers.ts';
+import type { Portal } from '../portal.ts';
+import { visibleWorkspace, workspaceAsked } from '../visible.ts';
+
+const tags = ['tags'];
+const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
+
+/** Tags of requests, and their budgets. */
+export function tagRoutes(app: App, { store, clock }: Portal): void {
+  app.get(
+    '/api/v1/tags',
+    {
+      schema: {
+        tags,
+        summary: 'The names of tags',
+        querystring: api.tagNamesQuery,
+        response: { 200: api.tagNames, ...errors },
+      },
+    },
+    async (request) => {
+      const workspaceId = await workspaceAsked(store, callerOf(request), request.query.workspace);
+      return { data: [...(await store.listTagNames(workspaceId))], next_cursor: null };
+    },
+  );
+
+  app.get(
+    '/api/v1/workspaces/:id/tag-budgets',
+    { schema: { tags, summary: 'The budgets of tags', params, response: { 200: api.tagBudgets, ...errors } } },
+    async (request) => {
+      const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
+      return { data: (await store.listTagBudgets(id, clock.now())).map(shownTagBudget), next_cursor: null };
+    },
+  );
+
+  app.post(
+    '/api/v1/workspaces/:id/tag-budgets',
+    {
+      schema: {
+        tags,
+        summary: 'Set the budget of a tag, or take it away',
+        params,
+        body: api.newTagBudget,
+        response: { 200: api.tagBudgets, ...errors },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request);
+      const { id } = await visibleWorkspace(store, caller, request.params.id);
+      const { tag, budget } = request.body;
+      const wanted = { tag, budget: budget ?? undefined };
+      const set = await store.setTagBudget(id, wanted, authorship(caller, clock.now()));
+      return { data: set.map(shownTagBudget), next_cursor: null };
+    },
+  );
+}
