@@ -96,6 +96,7 @@ export function call(
   const headers: Readonly<Record<string, string>> = {
     ...(event.surface === 'messages' ? { 'x-api-key': options.key } : { authorization: `Bearer ${options.key}` }),
     ...{ 'content-type': 'application/json', 'anthropic-version': '2023-06-01', 'x-request-id': `r${event.id}` },
+    ...(event.id % 2 === 0 ? { 'x-weir-tags': `of=${event.id % 3},shard=${event.id % 5}` } : {}),
   };
   const exchange: Exchange = {
     head: {

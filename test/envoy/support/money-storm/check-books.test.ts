@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatUsd } from '../../../../src/core/money.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
-import type { StormRecord } from './storm-caller.ts';
+import { type StormRecord, tagsOf } from './storm-caller.ts';
 import { checkBooks, type StormEvidence } from './check-books.ts';
 import type { StormRequest } from './storm-kinds.ts';
 
@@ -25,7 +25,7 @@ function recordOf(fields: Partial<StormRecord> = {}): StormRecord {
 
 function rowOf(fields: LedgerRow = {}): LedgerRow {
   return {
-    ...{ id: 'chatcmpl-a', correlation_id: 'a', outcome: 'completed', attempts: 1 },
+    ...{ id: 'chatcmpl-a', correlation_id: 'a', outcome: 'completed', attempts: 1, tags: tagsOf(request) },
     ...{ prompt_tokens: 10, completion_tokens: 5, cached_tokens: null, cost: formatUsd(cost) },
     ...fields,
   };
@@ -58,9 +58,14 @@ describe('the check of a storm', () => {
 
   it.each<readonly [string, Partial<StormEvidence>]>([
     ['there is no row', { rows: [] }],
+    ['its row has the tags null', { rows: [rowOf({ tags: null })] }],
     [
       'its key had expired',
-      { records: [recordOf({ request: { ...request, key: 'expiring' } })], rows: [rowOf()], keyExpiresMs: 899 },
+      {
+        records: [recordOf({ request: { ...request, key: 'expiring' } })],
+        rows: [rowOf({ tags: 'key=expiring,stream=true' })],
+        keyExpiresMs: 899,
+      },
     ],
     ['it has 2 rows', { rows: [rowOf(), rowOf({ id: 'chatcmpl-b' })] }],
     ['chatcmpl-a has two rows', { rows: [rowOf(), rowOf()] }],

@@ -1,7 +1,7 @@
 import { costOf, picoUsd, type Prices } from '../cost.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
 import { readStormAnswer, type StormAnswer } from './storm-answer.ts';
-import type { StormRecord } from './storm-caller.ts';
+import { type StormRecord, tagsOf } from './storm-caller.ts';
 
 /** Everything that is known of a storm when it is over. */
 export interface StormEvidence {
@@ -69,6 +69,7 @@ function faultOf(
   const [row] = own;
   const { request, end, status } = record;
   if (end === 'hung') return 'it never ended';
+  if (row !== undefined && row['tags'] !== tagsOf(request)) return `its row has the tags ${String(row['tags'])}`;
   if (hadExpired && status === 200) return 'it was served, and its key had expired';
   const cost = row === undefined ? 0n : picoUsd(row['cost']);
   // Of whom a caller leaves while the prompt is on its way, the engine has no record.

@@ -53,6 +53,11 @@ export interface StormSend {
   readonly address: string;
 }
 
+/** The tags of a request, in the order of the ledger. */
+export function tagsOf({ key, stream }: StormRequest): string {
+  return `key=${key},stream=${stream}`;
+}
+
 /** Makes one request and resolves, whatever becomes of it, to what its caller saw. */
 export async function sendStorm(request: StormRequest, options: StormSend): Promise<StormRecord> {
   const { mark, replica, caller, keys, address } = options;
@@ -62,7 +67,10 @@ export async function sendStorm(request: StormRequest, options: StormSend): Prom
   let end: StormRecord['end'] = 'cut';
   const open = caller.open(bodyOf(request, mark), {
     path: request.surface === 'messages' ? '/v1/messages' : '/v1/chat/completions',
-    headers: { 'x-request-id': mark, 'x-forwarded-for': address, authorization: `Bearer ${keys[request.key]}` },
+    headers: {
+      ...{ 'x-request-id': mark, 'x-forwarded-for': address, authorization: `Bearer ${keys[request.key]}` },
+      'x-weir-tags': tagsOf(request),
+    },
   });
   const leave = (as: 'left' | 'hung'): void => {
     if (end === 'hung') return;
