@@ -23,7 +23,7 @@ describe('roles in a workspace', () => {
       'viewer',
       [
         ...(['workspaces:read', 'balance:read', 'keys:read', 'key:read', 'members:read'] as const),
-        ...(['service-accounts:read', 'usage:read', 'requests:read', 'models:read'] as const),
+        ...(['service-accounts:read', 'usage:read', 'tags:read', 'requests:read', 'models:read'] as const),
         ...(['audit:read', 'events:read'] as const),
       ],
     ],
@@ -38,7 +38,7 @@ describe('roles in a workspace', () => {
 
   it('an owner changes the keys of others and members, besides all that a member may', () => {
     const more = rightsOf('owner').filter((right) => !rightsOf('member').includes(right));
-    expect(more).toEqual(['keys:change', 'members:change']);
+    expect(more).toEqual(['tag-budgets:change', 'keys:change', 'members:change']);
   });
 
   it('hold in their workspace alone', () => {

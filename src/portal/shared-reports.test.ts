@@ -25,15 +25,16 @@ it('reads a report once a second for equal questions, and separately for others'
       shared.usageReport({ modelId: 'b/b', since: 0 }, ['day'], options),
       shared.usageReport({ modelId: 'a/a', since: 0 }, ['hour'], options),
       shared.usageReport({ modelId: 'a/a', since: 0 }, ['day'], { ...options, top: 3 }),
+      shared.usageReport({ modelId: 'a/a', since: 0, tagName: 'team' }, ['day'], options),
     ]);
   await ask();
-  expect(asked).toEqual(['a/a day', 'b/b day', 'a/a hour', 'a/a day']);
+  expect(asked).toEqual(['a/a day', 'b/b day', 'a/a hour', 'a/a day', 'a/a day']);
   clock.advance(999);
   await ask();
-  expect(asked).toHaveLength(4);
+  expect(asked).toHaveLength(5);
   clock.advance(1);
   await ask();
-  expect(asked).toHaveLength(8);
+  expect(asked).toHaveLength(10);
 });
 
 it('reads again after the cache was dropped, and after a failure', async () => {

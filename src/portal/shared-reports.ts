@@ -30,8 +30,11 @@ export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elaps
   return {
     usageReport: (filter: LedgerFilter, dimensions: readonly UsageDimension[], options) => {
       forgetOld();
-      const { workspaceId, keyId, modelId, outcomes, since, until } = filter;
-      const question = JSON.stringify([workspaceId, keyId, modelId, outcomes, since, until, dimensions, options]);
+      // All fields, whatever they are, in one order.
+      const fields = Object.entries(filter)
+        .filter(([, value]) => value !== undefined)
+        .toSorted(([one], [other]) => (one < other ? -1 : 1));
+      const question = JSON.stringify([fields, dimensions, options]);
       const known = reports.get(question);
       if (known !== undefined) return known.lines;
       const lines = usageReport(filter, dimensions, options);

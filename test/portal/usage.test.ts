@@ -88,6 +88,33 @@ test('totals have their change against the time before, and keys have their name
   await page.context().close();
 });
 
+test('the cost of each team is read by tag, with what had no tag, and adds up to the workspace', async () => {
+  await adminApi('POST', '/workspaces', { name: 'tag-team', credit: '5' });
+  const { key } = await adminApi<CreatedKeyObject>('POST', '/workspaces/tag-team/keys', {});
+  for (const tags of ['team=search', 'team=search,app=crawler', 'team=ads', undefined]) {
+    const answer = await chat({ ...gateway, key }, { content: 'How much?', ...(tags !== undefined && { tags }) });
+    expect(answer.status).toBe(200);
+    await answer.text();
+  }
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/usage?range=24h&workspace=tag-team');
+  await page.getByRole('radio', { name: 'By tag' }).check({ force: true });
+  await page.getByLabel('Tag', { exact: true }).selectOption('team');
+  const table = page.getByRole('region', { name: 'Usage by tag' });
+  const names = () => table.getByRole('rowheader').allInnerTexts();
+  await expect.poll(async () => (await names()).toSorted()).toEqual(['Without this tag', 'ads', 'search']);
+  // Tags are counted by days.
+  expect(await page.getByLabel('Time', { exact: true }).inputValue()).toBe('7d');
+  const [head = [], ...lines] = await downloaded(page, 'Download values as CSV');
+  const [value, cost] = [head.indexOf('tag'), head.indexOf('cost')];
+  expect(lines.map((line) => line[value]).toSorted()).toEqual(['', 'ads', 'search']);
+  const sum = lines.reduce((total, line) => total + (parseUsd(line[cost] ?? '') ?? 0n), 0n);
+  const all = await adminApi<UsageReportObject>('GET', '/usage?workspace=tag-team');
+  expect(formatUsd(sum)).toBe(all.data[0]?.cost);
+  await tabs.expectAccessible(page);
+  expectQuiet();
+  await page.context().close();
+});
+
 test('the table is sorted by the keyboard, and says so', async () => {
   const { page, expectQuiet } = await tabs.openSignedIn(browser, '/usage?range=24h&by=workspace');
   const table = page.getByRole('region', { name: 'Usage by workspace' });

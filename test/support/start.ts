@@ -181,12 +181,21 @@ function isRunning(pid: number): boolean {
 /** Asks a chat question. */
 export function chat(
   { baseUrl, key }: Pick<Started, 'baseUrl' | 'key'>,
-  body: { readonly model?: string; readonly content?: string; readonly stream?: boolean },
+  body: {
+    readonly model?: string;
+    readonly content?: string;
+    readonly stream?: boolean;
+    /** Of the request: `team=search`. */
+    readonly tags?: string;
+  },
 ): Promise<Response> {
-  const { model = 'demo/chat', content = 'Hello!', stream = false } = body;
+  const { model = 'demo/chat', content = 'Hello!', stream = false, tags } = body;
   return fetch(`${baseUrl}/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
+    headers: {
+      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
+      ...(tags === undefined ? {} : { 'x-weir-tags': tags }),
+    },
     body: JSON.stringify({ model, stream, messages: [{ role: 'user', content }] }),
   });
 }
