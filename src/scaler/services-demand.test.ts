@@ -92,6 +92,15 @@ describe('the demand of all services', () => {
     );
   });
 
+  it('does not count an address that refuses connections, because no request is served there', async () => {
+    const [good, gone] = await Promise.all([reporting({}), reporting({})]);
+    servers[1]?.close();
+    servers[1]?.closeAllConnections();
+    expect(await read([good, gone])()).toMatchObject({ asked: 1, reports: [[{ backend: 'vllm-a' }]] });
+    expect(problems).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/)]);
+    expect(asked).toEqual([[2, 1]]);
+  });
+
   it('does not wait for a service that is silent', async () => {
     let isAsked = false;
     const silent = await serve(() => {

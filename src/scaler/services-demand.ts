@@ -5,7 +5,7 @@ import { messageOf } from '../core/failure.ts';
 
 /** The demand that the services of a gateway report. */
 export interface DemandOfServices {
-  /** How many services there are. */
+  /** How many services there are. Addresses that refuse connections are none. */
   readonly asked: number;
   /** Of those that answered: at least one. */
   readonly reports: readonly (readonly BackendDemand[])[];
@@ -54,11 +54,25 @@ async function askAll(options: ServicesDemandOptions): Promise<DemandOfServices>
   };
   const found = await Promise.all(origins.map((origin) => addressesOf(origin, options).catch(failed(origin))));
   const services = [...new Set(found.flatMap((addresses) => addresses ?? []))].slice(0, mostServices);
-  const answers = await Promise.all(services.map((service) => ask(service, options).catch(failed(service))));
+  let asked = services.length;
+  const answers = await Promise.all(
+    services.map((service) =>
+      ask(service, options).catch((error: unknown) => {
+        // A service that starts, or starts again and again, serves no requests, and its address is known all the same.
+        if (isRefused(error)) asked -= 1;
+        return failed(service)(error);
+      }),
+    ),
+  );
   const reports = answers.flatMap((report) => (report === undefined ? [] : [report]));
   onAsked?.(services.length, reports.length);
   if (reports.length === 0) throw new Error(`no service of the gateway answers: ${problems.join('; ')}`);
-  return { asked: services.length, reports };
+  return { asked, reports };
+}
+
+function isRefused(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
 }
 
 async function addressesOf(origin: string, options: ServicesDemandOptions): Promise<readonly string[]> {
