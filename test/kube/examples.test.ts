@@ -23,7 +23,7 @@ const blocksOf = (page: string): readonly string[] =>
     .filter((block) => /^apiVersion: weir\.dev\//m.test(block));
 
 const shown = [
-  ...['examples/manifests', 'examples/kubernetes', 'examples/vllm']
+  ...['examples/manifests', 'examples/kubernetes', 'examples/vllm', 'examples/autoscaling']
     .flatMap((folder) => filesIn(folder, '.yaml'))
     .map((path) => ({ where: path, text: readFileSync(join(root, path), 'utf8') })),
   ...['README.md', ...filesIn('docs', '.md')].flatMap((page) =>
@@ -33,7 +33,9 @@ const shown = [
 
 // The examples have kinds of other projects, too.
 beforeAll(() =>
-  installCrds(kubernetes, foreignCrdFolder, ['inferencepools.yaml', 'httproutes.yaml', 'servicemonitors.yaml']),
+  installCrds(kubernetes, foreignCrdFolder, [
+    ...['inferencepools.yaml', 'httproutes.yaml', 'servicemonitors.yaml', 'scaledobjects.yaml'],
+  ]),
 );
 
 test('there are manifests in the examples and in the pages', () => {
