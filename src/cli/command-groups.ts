@@ -49,6 +49,14 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('./commands/key.ts')).keyCommand },
   },
   {
+    name: 'service-account',
+    summary: 'make tokens of scripts for the admin API, revoke them',
+    load: {
+      kind: 'commands',
+      register: async () => (await import('./commands/service-account.ts')).serviceAccountCommand,
+    },
+  },
+  {
     name: 'usage',
     summary: 'what was used and what it cost, from the ledger',
     load: { kind: 'commands', register: async () => (await import('./commands/usage.ts')).usageCommand },

@@ -9,9 +9,16 @@ import type { RoleInWorkspace } from './rights.ts';
 
 /**
  * `command-line`: a user of the operating system. `controller`: an object declares it (docs/accounts-in-git.md).
- * `service`: Weir itself, for example when a threshold is reached.
+ * `service`: Weir itself, for example when a threshold is reached. `service-account`: a script with a token of its own.
  */
-export const actorKinds = ['command-line', 'admin-token', 'portal-user', 'controller', 'service'] as const;
+export const actorKinds = [
+  'command-line',
+  'admin-token',
+  'portal-user',
+  'controller',
+  'service',
+  'service-account',
+] as const;
 
 /** The author of a change to an account. */
 export interface Actor {
@@ -39,6 +46,7 @@ export const auditActions = [
   ...ofWorkspaces.map((action) => `workspace.${action}` as const),
   ...ofKeys.map((action) => `key.${action}` as const),
   ...ofMembers.map((action) => `member.${action}` as const),
+  ...(['service-account.create', 'service-account.revoke'] as const),
   'ledger.accept-loss',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];

@@ -1,4 +1,5 @@
 import type { Workspace } from './account.ts';
+import { type ServiceAccount, stateOfAccount } from './service-account.ts';
 import type { AuditEntry, Budget, CreditRecord, KeyRecord, TagBudgetRecord, UsageLine } from './administration.ts';
 import type { Declaration } from './declared-account.ts';
 import { formatUsd } from './money.ts';
@@ -96,4 +97,16 @@ function isoOf(moment: number): string {
 
 function isoOrNull(moment: number | undefined): string | null {
   return moment === undefined ? null : isoOf(moment);
+}
+
+/** A service account as the commands and the admin API show it. */
+export function shownServiceAccount(account: ServiceAccount, now: number) {
+  const { id, name, prefix, scopes, workspaces, createdAt, expiresAt, lastUsedAt } = account;
+  return {
+    ...{ id, name, prefix, status: stateOfAccount(account, now) },
+    ...{ scopes: [...scopes], workspaces: workspaces === undefined ? null : [...workspaces] },
+    created_at: new Date(createdAt).toISOString(),
+    expires_at: new Date(expiresAt).toISOString(),
+    last_used_at: lastUsedAt === undefined ? null : new Date(lastUsedAt).toISOString(),
+  };
 }

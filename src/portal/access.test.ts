@@ -10,69 +10,12 @@ import {
   signIn,
   withToken,
 } from '../../test/support/sample-portal.ts';
+import { portalRequests } from '../../test/support/portal-requests.ts';
 import { accessTable } from './access.ts';
 import { digestOf, newToken } from './secrets.ts';
 
 type Sample = Awaited<ReturnType<typeof samplePortal>>;
 type Who = 'none' | 'key' | 'owner elsewhere' | 'viewer' | 'member' | 'owner' | 'admin';
-
-/** A request of each route that works for an admin, about the workspace "acme". */
-function requestsOf({ workspace, key, member }: Sample): Readonly<Record<keyof typeof accessTable, InjectOptions>> {
-  const api = '/api/v1';
-  const acme = `${api}/workspaces/${workspace.id}`;
-  return {
-    'GET /api/openapi.json': { url: '/api/openapi.json' },
-    'GET /api/v1/sign-in': { url: `${api}/sign-in` },
-    'POST /api/v1/session': { method: 'POST', url: `${api}/session`, payload: { token: adminToken } },
-    'GET /api/v1/oidc/sign-in': { url: `${api}/oidc/sign-in` },
-    'GET /api/v1/oidc/callback': { url: `${api}/oidc/callback` },
-    'GET /api/v1/session': { url: `${api}/session` },
-    'DELETE /api/v1/session': { method: 'DELETE', url: `${api}/session` },
-    'GET /api/v1/workspaces': { url: `${api}/workspaces` },
-    'POST /api/v1/workspaces': { method: 'POST', url: `${api}/workspaces`, payload: { name: 'new' } },
-    'GET /api/v1/workspaces/:id': { url: acme },
-    'PATCH /api/v1/workspaces/:id': { method: 'PATCH', url: acme, payload: { max_in_flight: 9 } },
-    'GET /api/v1/workspaces/:id/credits': { url: `${acme}/credits` },
-    'POST /api/v1/workspaces/:id/credits': { method: 'POST', url: `${acme}/credits`, payload: { amount: '1' } },
-    'GET /api/v1/workspaces/:id/alerts': { url: `${acme}/alerts` },
-    'POST /api/v1/workspaces/:id/thresholds': {
-      ...{ method: 'POST', url: `${acme}/thresholds`, payload: { percents: [90] } },
-    },
-    'GET /api/v1/workspaces/:id/tag-budgets': { url: `${acme}/tag-budgets` },
-    'POST /api/v1/workspaces/:id/tag-budgets': {
-      ...{ method: 'POST', url: `${acme}/tag-budgets` },
-      payload: { tag: 'team=search', budget: { limit: '5', period: 'month' } },
-    },
-    'GET /api/v1/workspaces/:id/keys': { url: `${acme}/keys` },
-    'POST /api/v1/workspaces/:id/keys': { method: 'POST', url: `${acme}/keys`, payload: {} },
-    'GET /api/v1/workspaces/:id/members': { url: `${acme}/members` },
-    'POST /api/v1/workspaces/:id/members': {
-      ...{ method: 'POST', url: `${acme}/members`, payload: { address: 'new@example.com', role: 'viewer' } },
-    },
-    'PATCH /api/v1/workspaces/:id/members/:member': {
-      ...{ method: 'PATCH', url: `${acme}/members/${member.id}`, payload: { role: 'member' } },
-    },
-    'DELETE /api/v1/workspaces/:id/members/:member': { method: 'DELETE', url: `${acme}/members/${member.id}` },
-    'GET /api/v1/keys/:id': { url: `${api}/keys/${key.id}` },
-    'PATCH /api/v1/keys/:id': { method: 'PATCH', url: `${api}/keys/${key.id}`, payload: { name: 'new' } },
-    'POST /api/v1/keys/:id/rotate': { method: 'POST', url: `${api}/keys/${key.id}/rotate`, payload: {} },
-    'POST /api/v1/keys/:id/revoke': { method: 'POST', url: `${api}/keys/${key.id}/revoke` },
-    'GET /api/v1/usage': { url: `${api}/usage?workspace=acme` },
-    'GET /api/v1/tags': { url: `${api}/tags?workspace=acme` },
-    'GET /api/v1/requests': { url: `${api}/requests?workspace=acme` },
-    'GET /api/v1/requests/:id': { url: `${api}/requests/nothing` },
-    'GET /api/v1/models': { url: `${api}/models` },
-    'GET /api/v1/backends': { url: `${api}/backends` },
-    'GET /api/v1/problems': { url: `${api}/problems` },
-    'GET /api/v1/audit': { url: `${api}/audit?workspace=acme` },
-    'GET /api/v1/events': { url: `${api}/events`, payloadAsStream: true },
-    'POST /api/v1/playground/chat': {
-      method: 'POST',
-      url: `${api}/playground/chat?workspace=${workspace.id}`,
-      payload: { model: 'a/b', messages: [] },
-    },
-  };
-}
 
 type Statuses = readonly [number, number, number, number, number, number, number];
 
@@ -109,6 +52,7 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'PATCH /api/v1/keys/:id': [401, 403, 404, 403, 403, 200, 200],
   'POST /api/v1/keys/:id/rotate': [401, 403, 404, 403, 403, 201, 201],
   'POST /api/v1/keys/:id/revoke': [401, 403, 404, 403, 403, 200, 200],
+  'GET /api/v1/service-accounts': [401, 403, 404, 200, 200, 200, 200],
   'GET /api/v1/usage': [401, 403, 404, 200, 200, 200, 200],
   'GET /api/v1/tags': [401, 403, 404, 200, 200, 200, 200],
   'GET /api/v1/requests': [401, 403, 404, 200, 200, 200, 200],
@@ -153,7 +97,7 @@ describe('the table of access', () => {
     async (who, column) => {
       const sample = await samplePortal();
       const browser = await browserOf(sample, who);
-      const requests = Object.entries(requestsOf(sample));
+      const requests = Object.entries(portalRequests(sample));
       // What ends a session or a key comes last.
       const ordered = requests.toSorted(([one], [other]) => rankOf(one) - rankOf(other));
       const seen: Record<string, number> = {};
@@ -169,7 +113,7 @@ describe('the table of access', () => {
     const { server, accounts } = sample;
     const browser = await signIn(server, { token: adminToken });
     await accounts.endSession(digestOf(browser.cookie.split('=')[1] ?? ''));
-    for (const [route, request] of Object.entries(requestsOf(sample))) {
+    for (const [route, request] of Object.entries(portalRequests(sample))) {
       if (accessTable[route as keyof typeof accessTable] === 'everyone') continue;
       expect(await statusOf(sample, request, asBrowser(browser)), route).toBe(401);
     }
@@ -205,7 +149,7 @@ describe('the table of access', () => {
     const { csrf, cookie } = await signIn(sample.server, { token: adminToken });
     for (const forged of [`weir_session=${newToken()}`, 'weir_session=', cookie.replace('weir_', '__Host-weir_')]) {
       const headers = asBrowser({ cookie: forged, csrf });
-      for (const [route, request] of Object.entries(requestsOf(sample))) {
+      for (const [route, request] of Object.entries(portalRequests(sample))) {
         if (accessTable[route as keyof typeof accessTable] === 'everyone') continue;
         expect(await statusOf(sample, request, headers), route).toBe(401);
       }
@@ -216,7 +160,7 @@ describe('the table of access', () => {
     const sample = await samplePortal();
     const { cookie } = await signIn(sample.server, { token: adminToken });
     const other = await signIn(sample.server, { token: adminToken });
-    for (const [route, request] of Object.entries(requestsOf(sample))) {
+    for (const [route, request] of Object.entries(portalRequests(sample))) {
       const isChange = !route.startsWith('GET ');
       if (!isChange || accessTable[route as keyof typeof accessTable] === 'everyone') continue;
       expect(await statusOf(sample, request, { cookie }), route).toBe(403);

@@ -40,6 +40,7 @@ export const accessTable = {
   'PATCH /api/v1/keys/:id': 'own-keys:change',
   'POST /api/v1/keys/:id/rotate': 'own-keys:change',
   'POST /api/v1/keys/:id/revoke': 'own-keys:change',
+  'GET /api/v1/service-accounts': 'service-accounts:read',
   'GET /api/v1/usage': 'usage:read',
   'GET /api/v1/tags': 'tags:read',
   'GET /api/v1/requests': 'requests:read',

@@ -1,8 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameSecret } from '../core/internal-token.ts';
 import { allowsSomewhere, refusalText } from '../core/rights.ts';
+import { type ServiceAccount, stateOfAccount } from '../core/service-account.ts';
 import { accessTo } from './access.ts';
-import { type Caller, type Identity, identityOfSession, identityOfToken, isOfToken } from './callers.ts';
+import {
+  type Caller,
+  type Identity,
+  identityOfAccount,
+  identityOfSession,
+  identityOfToken,
+  isOfToken,
+} from './callers.ts';
 import type { Portal } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 import { digestOf, newToken } from './secrets.ts';
@@ -39,18 +47,40 @@ export async function authenticate(portal: Portal, request: FastifyRequest): Pro
 
 /** True: the request has the admin token. False: it has no token. Throws for another token, and counts it as a failed sign-in. */
 export function hasAdminToken(portal: Portal, request: FastifyRequest): boolean {
-  const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
+  const token = bearerOf(request);
   if (token === undefined) return false;
   // The token is compared first, so that failures of others behind the same address never block the right token.
   if (isSameSecret(token, portal.adminToken)) return true;
-  throw failedSignIn(portal, request, 'This is not the admin token. An API key signs in with POST /api/v1/session.');
+  throw failedSignIn(
+    portal,
+    request,
+    'This is neither the admin token nor the token of a service account. An API key signs in with POST /api/v1/session.',
+  );
 }
 
 async function identify(portal: Portal, request: FastifyRequest): Promise<Identity> {
+  const token = bearerOf(request);
+  const account = token === undefined ? undefined : await accountOf(portal, request, token);
+  if (account !== undefined) return identityOfAccount(account);
   if (hasAdminToken(portal, request)) return identityOfToken;
   const session = await sessionOf(portal, request);
   if (session !== undefined) return identityOfSession(session);
   throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');
+}
+
+function bearerOf({ headers }: FastifyRequest): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+}
+
+/** The service account of a token. Undefined: it is no such token. Throws for a token that works no more. */
+async function accountOf(portal: Portal, request: FastifyRequest, token: string): Promise<ServiceAccount | undefined> {
+  const now = portal.clock.now();
+  const account = await portal.store.findServiceAccount(token, now);
+  if (account === undefined) return undefined;
+  const state = stateOfAccount(account, now);
+  if (state === 'active') return account;
+  const why = state === 'revoked' ? 'was revoked' : `expired at ${new Date(account.expiresAt).toISOString()}`;
+  throw failedSignIn(portal, request, `The token of the service account "${account.name}" ${why}.`);
 }
 
 /** Counts a failed sign-in. Returns 429 in place of 401 after too many. */

@@ -1,9 +1,10 @@
 import type { Actor, Authorship, Session } from '../core/administration.ts';
 import type { Grant, AccessRight } from '../core/rights.ts';
+import type { ServiceAccount } from '../core/service-account.ts';
 
 /** A caller, whatever it does. */
 export interface Identity {
-  readonly role: Session['role'];
+  readonly role: Session['role'] | 'service-account';
   readonly name: string;
   readonly actor: Actor;
   /** What the caller may do, and in which workspaces. */
@@ -42,6 +43,14 @@ export const identityOfToken: Identity = {
   keyId: undefined,
   session: undefined,
 };
+
+export function identityOfAccount({ name, scopes, workspaces }: ServiceAccount): Identity {
+  return {
+    ...{ role: 'service-account', name, actor: { kind: 'service-account', name } },
+    grant: { kind: 'scopes', scopes, workspaces },
+    ...{ keyId: undefined, session: undefined },
+  };
+}
 
 export function authorship(caller: Identity, now: number): Authorship {
   return { actor: caller.actor, now };

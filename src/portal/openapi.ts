@@ -21,7 +21,7 @@ export async function describeRoutes(server: FastifyInstance, version: string): 
       info: { title: 'Weir admin API', version, description: 'Accounts, usage and models: docs/portal.md.' },
       components: {
         securitySchemes: {
-          adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' },
+          adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token, or that of a service account.' },
           session: { type: 'apiKey', in: 'cookie', name: 'weir_session', description: 'POST /api/v1/session sets it.' },
         },
       },

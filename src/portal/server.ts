@@ -30,6 +30,7 @@ import { playgroundRoutes } from './routes/playground.ts';
 import { problemRoutes } from './routes/problems.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { requestRoutes } from './routes/requests.ts';
+import { serviceAccountRoutes } from './routes/service-accounts.ts';
 import { sessionRoutes } from './routes/session.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { workspaceRoutes } from './routes/workspaces.ts';
@@ -117,6 +118,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
         alertRoutes,
         tagRoutes,
         memberRoutes,
+        serviceAccountRoutes,
         keyRoutes,
         usageRoutes,
       ],

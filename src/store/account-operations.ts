@@ -16,6 +16,7 @@ import * as playground from './accounts/playground-keys.ts';
 import * as sessionRows from './accounts/sessions.ts';
 import * as rotation from './accounts/rotate-key.ts';
 import * as secrets from './accounts/shared-secret.ts';
+import * as serviceAccounts from './accounts/service-accounts.ts';
 import * as tagBudgets from './accounts/tag-budgets.ts';
 import * as thresholds from './accounts/thresholds.ts';
 import * as workspaces from './accounts/workspaces.ts';
@@ -71,7 +72,7 @@ export const alerting = {
   finishAlert: deliveries.finishAlert,
 };
 
-/** No service reads sessions and members: portals read them for each request. */
+/** No service reads sessions, members and service accounts: portals read them for each request. */
 export const sessions = {
   createSession: sessionRows.createSession,
   findSessions: sessionRows.findSessions,
@@ -81,6 +82,10 @@ export const sessions = {
   removeMember: members.removeMember,
   listMembers: members.listMembers,
   invitedRoles: members.invitedRoles,
+  createServiceAccount: serviceAccounts.createServiceAccount,
+  revokeServiceAccount: serviceAccounts.revokeServiceAccount,
+  listServiceAccounts: serviceAccounts.listServiceAccounts,
+  findServiceAccount: serviceAccounts.findServiceAccount,
 };
 
 export const reads = {

@@ -1,9 +1,10 @@
 // A team runs itself: an owner invites people and changes their roles, and a viewer only looks.
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { AuditEntryObject } from '../../src/portal/api/audit.ts';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import type { MemberObject } from '../../src/portal/api/members.ts';
+import { runWeir } from '../support/run-weir.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
 import { signInAs } from './support/people.ts';
@@ -34,6 +35,16 @@ async function newTeam(name: string) {
     return Object.fromEntries(data.map(({ address, role }) => [address?.split('@')[0] ?? '', role]));
   };
   return { name, addressOf, roles };
+}
+
+/** Runs `weir service-account` on the accounts of the gateway. */
+async function weir(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await runWeir([
+    ...['service-account', ...args],
+    ...['--json', '--data', inject('gateway').data],
+  ]);
+  expect([code, stderr]).toEqual([0, '']);
+  return stdout;
 }
 
 /** A tab in which a person is signed in by an invitation. */
@@ -158,6 +169,34 @@ test('whoever is removed is out with the next request', async () => {
   await adminApi('DELETE', `/workspaces/${name}/members/${mia?.id}`);
   await page.reload();
   expect(await tabs.heading(page)).toBe('Sign in');
+  await page.context().close();
+});
+
+test('the service accounts of a workspace are listed with their scopes, end and last use', async () => {
+  const { name, addressOf } = await newTeam('team-scripts');
+  const { page, expectQuiet } = await openAs(addressOf('vic'), '/members');
+  await page.getByText('No script has a token for this workspace.').waitFor();
+  const made = await weir('create', 'chargeback', '--scopes', 'usage:read,keys:write', '--workspaces', name);
+  const { token } = JSON.parse(made) as { readonly token: string };
+  const usage = async (): Promise<readonly [number, string]> => {
+    const answer = await fetch(`${inject('gateway').portal}/api/v1/usage`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    return [answer.status, await answer.text()];
+  };
+  expect((await usage())[0]).toBe(200);
+  await page.reload();
+  const row = page.getByRole('region', { name: 'Service accounts' }).getByRole('row', { name: 'chargeback' });
+  await row.getByText('Active').waitFor();
+  expect(await row.innerText()).toMatch(/usage:read, keys:write\tThis one\t(?!Never)/);
+  expect(await page.content()).not.toContain(token);
+  await tabs.expectAccessible(page);
+  await tabs.screenshot(page, 'members-1280-light');
+  await weir('revoke', 'chargeback');
+  expect(await usage()).toEqual([401, expect.stringContaining('was revoked')]);
+  await page.reload();
+  await row.getByText('Revoked').waitFor();
+  expectQuiet();
   await page.context().close();
 });
 

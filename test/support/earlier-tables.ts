@@ -18,6 +18,7 @@ const tables = [
   ],
   ...[
     'members',
+    'service_accounts',
     'alerts',
     'thresholds',
     'declarations',

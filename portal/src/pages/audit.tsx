@@ -22,6 +22,7 @@ const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = 
   'portal-user': 'portal',
   controller: 'object',
   service: 'Weir',
+  'service-account': 'service account',
 };
 
 /** The compiler finds an action that is missing here. */
@@ -34,6 +35,7 @@ const actions: Readonly<Record<AuditEntryObject['action'], true>> = {
   ...{ 'key.create': true, 'key.update': true, 'key.budget': true, 'key.limits': true, 'key.suspend': true },
   ...{ 'key.resume': true, 'key.revoke': true, 'key.rotate': true, 'ledger.accept-loss': true },
   ...{ 'member.invite': true, 'member.role': true, 'member.remove': true },
+  ...{ 'service-account.create': true, 'service-account.revoke': true },
 };
 
 const columns: readonly Column<AuditEntryObject>[] = [

@@ -11,6 +11,7 @@ import { Card, Facts, Page } from '../parts/page.tsx';
 import { Empty, Loaded, Notice } from '../parts/states.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { ChangeRole, InviteMember, roleWords } from './member-forms.tsx';
+import { ServiceAccounts } from './service-accounts.tsx';
 import { type MemberAction, MemberTable, nameOf } from './member-table.tsx';
 
 type Open =
@@ -54,6 +55,7 @@ export function MembersPage() {
           onInvited={() => setInviting(false)}
         />
       )}
+      {workspace !== undefined && <ServiceAccounts key={`accounts ${workspace.id}`} of={workspace} />}
       <Card title="Roles">
         <Facts facts={roleWords.map(({ word, text }) => ({ name: word, value: text }))} />
       </Card>

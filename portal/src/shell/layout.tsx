@@ -10,7 +10,12 @@ import { Icon } from './icons.tsx';
 import { groupsOf } from './navigation.ts';
 import { setTheme, useTheme } from './theme.ts';
 
-const roleNames = { admin: 'Administrator', member: 'Member', key: 'API key' } as const;
+const roleNames = {
+  admin: 'Administrator',
+  member: 'Member',
+  key: 'API key',
+  'service-account': 'Service account',
+} as const;
 const namesInWorkspace = { owner: 'Owner', member: 'Member', viewer: 'Viewer', key: 'API key' } as const;
 
 /** The role of a session. In a single workspace, the role there. */

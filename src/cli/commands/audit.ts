@@ -44,6 +44,7 @@ const actors = {
   'portal-user': 'portal',
   controller: 'object',
   service: 'service',
+  'service-account': 'script',
 } as const;
 
 function tableOf(entries: readonly AuditEntry[]): string {

@@ -3,8 +3,10 @@ import { sessionRoles } from '../../core/administration.ts';
 import { accessRights, workspaceRoles } from '../../core/rights.ts';
 import { keyId, moment, workspaceId } from './values.ts';
 
-/** The kind of a caller. `admin`: all rights. `member`: by its role in each workspace. `key`: an API key, which sees itself. */
-export const role = z.enum(sessionRoles).meta({ id: 'Role', description: 'The role of the caller.' });
+/** The kind of a caller. `admin`: all rights. `member`: by its role in each workspace. `key`: an API key, which sees itself. `service-account`: by its scopes. */
+export const role = z
+  .enum([...sessionRoles, 'service-account'])
+  .meta({ id: 'Role', description: 'The role of the caller.' });
 export type Role = z.infer<typeof role>;
 
 /** `GET /sign-in`: the ways to sign in. Needs no session. */

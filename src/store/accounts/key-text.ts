@@ -4,9 +4,11 @@ import { crc32 } from 'node:zlib';
 /**
  * The text of a key: `sk-weir-`, 43 base62 digits of 256 random bits, 6 base62 digits of their CRC-32. The checksum
  * shows a mistyped key without a look-up. Secret scanners find a leaked key by the fixed shape
- * `sk-weir-[0-9A-Za-z]{49}`.
+ * `sk-weir-[0-9A-Za-z]{49}`. The token of a service account has the same form with a prefix of its own, as long as that
+ * of a key, so that neither is taken for the other.
  */
 const prefix = 'sk-weir-';
+const tokenPrefix = 'weir-sa-';
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const keyBytes = 32;
 const bodyWidth = 43; // 62^43 is just above 2^256
@@ -19,10 +21,14 @@ for (let value = 0; value < digits.length; value += 1) digitValues[digits.charCo
 
 /** Writes 32 random bytes as the text of a key; throws a RangeError on any other length. */
 export function keyText(random: Uint8Array): string {
+  return textOf(random, prefix);
+}
+
+function textOf(random: Uint8Array, beginning: string): string {
   if (random.length !== keyBytes) throw new RangeError(`A key is made of ${keyBytes} random bytes.`);
   const bits = random.reduce((total, byte) => (total << 8n) | BigInt(byte), 0n);
   const body = base62(bits, bodyWidth);
-  return `${prefix}${body}${base62(BigInt(crc32(body)), checksumWidth)}`;
+  return `${beginning}${body}${base62(BigInt(crc32(body)), checksumWidth)}`;
 }
 
 /**
@@ -30,7 +36,16 @@ export function keyText(random: Uint8Array): string {
  * CRC-32 finds every error within 32 neighbouring bits.
  */
 export function looksLikeKey(text: string): boolean {
-  if (text.length !== textLength || !text.startsWith(prefix)) return false;
+  return hasForm(text, prefix);
+}
+
+/** Like `looksLikeKey`, for the token of a service account. */
+export function looksLikeToken(text: string): boolean {
+  return hasForm(text, tokenPrefix);
+}
+
+function hasForm(text: string, beginning: string): boolean {
+  if (text.length !== textLength || !text.startsWith(beginning)) return false;
   let written = 0;
   for (let index = prefix.length; index < textLength; index += 1) {
     const value = digitValues[text.charCodeAt(index)] ?? -1;
@@ -52,7 +67,7 @@ function base62(value: bigint, width: number): string {
 
 const keptLength = prefix.length + 4;
 
-/** The beginning of a key's text, which is stored so that people recognise their key. It has 24 of the 256 random bits. */
+/** The beginning of the text of a key or a token, which is stored so that people recognise it. It has 24 of the 256 random bits. */
 export function keptPrefix(text: string): string {
   return text.slice(0, keptLength);
 }
@@ -60,6 +75,11 @@ export function keptPrefix(text: string): string {
 /** The text of a new key. It is shown to its owner once; only the hash is ever stored. */
 export function newKey(): string {
   return keyText(randomBytes(keyBytes));
+}
+
+/** The text of the token of a new service account. It is shown once; only the hash is ever stored. */
+export function newToken(): string {
+  return textOf(randomBytes(keyBytes), tokenPrefix);
 }
 
 /** The text of a key, derived from the secret of the database. Every process gets the same text for the same `subject`. */

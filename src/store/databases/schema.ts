@@ -26,6 +26,7 @@ export interface Schema {
   readonly alerts: AlertTable;
   readonly sessions: SessionTable;
   readonly members: MemberTable;
+  readonly service_accounts: ServiceAccountTable;
   readonly reservations: ReservationTable;
   /** The table `requests`, with only its packed columns. Ids are read and compared with `sql-dialect.ts`. */
   readonly requests: StoredRequest;
@@ -172,6 +173,22 @@ interface MemberTable {
   readonly source: MemberRecord['source'];
   readonly created_at: bigint;
   readonly last_sign_in_at: bigint | null;
+}
+
+/** See `ServiceAccount`. Scopes and ids of workspaces have a comma between them. */
+interface ServiceAccountTable {
+  readonly id: string;
+  readonly name: string;
+  /** SHA-256 of the token, lowercase hex. */
+  readonly hash: string;
+  readonly prefix: string;
+  readonly scopes: string;
+  /** Null: all workspaces. */
+  readonly workspaces: string | null;
+  readonly created_at: bigint;
+  readonly expires_at: bigint;
+  readonly revoked_at: bigint | null;
+  readonly last_used_at: bigint | null;
 }
 
 /** The last report of one replica on its requests under way. */

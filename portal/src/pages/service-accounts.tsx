@@ -1,0 +1,81 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ServiceAccountObject } from '../../../src/portal/api/service-accounts.ts';
+import { call, type Page, withQuery } from '../data/api.ts';
+import type { WorkspaceChoice } from '../data/workspaces.ts';
+import { formatAgo, formatPreciseMoment, formatUntil, formatZonedMoment } from '../format/format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Card } from '../parts/page.tsx';
+import { Loaded, type Tone } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+
+const states: Readonly<Record<ServiceAccountObject['status'], { readonly word: string; readonly tone: Tone }>> = {
+  active: { word: 'Active', tone: 'good' },
+  expired: { word: 'Expired', tone: 'warn' },
+  revoked: { word: 'Revoked', tone: 'none' },
+};
+
+const columns: readonly Column<ServiceAccountObject>[] = [
+  {
+    title: 'Name',
+    names: true,
+    cell: ({ name, prefix }) => (
+      <span className="cell-name">
+        {name}
+        <code className="small muted">{prefix}…</code>
+      </span>
+    ),
+  },
+  {
+    title: 'Status',
+    cell: ({ status }) => <Badge tone={states[status].tone}>{states[status].word}</Badge>,
+  },
+  { title: 'Scopes', cell: ({ scopes }) => <code className="small">{scopes.join(', ')}</code> },
+  {
+    title: 'Workspaces',
+    cell: ({ workspaces }) =>
+      workspaces === null ? 'All' : workspaces.length === 1 ? 'This one' : 'This one and others',
+  },
+  {
+    title: 'Last used',
+    cell: ({ last_used_at: at }) =>
+      at === null ? (
+        <span className="muted">Never</span>
+      ) : (
+        <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
+          {formatAgo(at)}
+        </time>
+      ),
+  },
+  {
+    title: 'Expires',
+    cell: ({ expires_at: at }) => (
+      <time className="nowrap" dateTime={at} title={formatZonedMoment(at)}>
+        {formatUntil(at)}
+      </time>
+    ),
+  },
+];
+
+/** The scripts that can call the admin API about a workspace. The command line makes and revokes them. */
+export function ServiceAccounts({ of }: { readonly of: WorkspaceChoice }) {
+  const accounts = useQuery({
+    queryKey: ['service-accounts', of.id],
+    queryFn: () => call<Page<ServiceAccountObject>>(withQuery('/service-accounts', { workspace: of.id })),
+  });
+  return (
+    <Card title="Service accounts">
+      <Loaded query={accounts} lines={2}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <p className="muted">
+              No script has a token for this workspace. An operator makes one with{' '}
+              <code>weir service-account create</code>.
+            </p>
+          ) : (
+            <Table label="Service accounts" columns={columns} rows={data} rowKey={({ id }) => id} />
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
