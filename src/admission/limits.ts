@@ -99,11 +99,7 @@ function askOf(credential: Credential, tags: string | undefined): LimitsAsk {
  * Admits a request, by its headers alone, if rate, concurrency, balance and budgets allow it. `tags` is the result of `readTags`. Returns the request with a slot;
  * throws `rate_limited` or `insufficient_funds` and takes no slot.
  */
-export async function admit(
-  { credential, latest }: Authenticated,
-  limits: Limits,
-  tags?: string | undefined,
-): Promise<Admitted> {
+export async function admit({ credential, latest }: Authenticated, limits: Limits, tags?: string): Promise<Admitted> {
   const asked = limits.admit(askOf(credential, tags));
   // An answer from memory need not wait for the next turn of the event loop.
   const result = asked instanceof Promise ? await asked : asked;
@@ -132,7 +128,7 @@ export async function admit(
  */
 export function fundsOf(
   { key, workspace: { balance, creditLimit = 0n }, spent, tagBudgets }: Credential,
-  tags?: string | undefined,
+  tags?: string,
 ): Funds {
   const funds = { balance: balance + creditLimit, budget: key.budget && key.budget.limit - spent };
   if (tagBudgets === undefined || tags === undefined) return funds;

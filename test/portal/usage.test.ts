@@ -106,7 +106,7 @@ test('the cost of each team is read by tag, with what had no tag, and adds up to
   expect(await page.getByLabel('Time', { exact: true }).inputValue()).toBe('7d');
   const [head = [], ...lines] = await downloaded(page, 'Download values as CSV');
   const [value, cost] = [head.indexOf('tag'), head.indexOf('cost')];
-  expect(lines.map((line) => line[value]).toSorted()).toEqual(['', 'ads', 'search']);
+  expect(lines.map((line) => line[value] ?? '').toSorted()).toEqual(['', 'ads', 'search']);
   const sum = lines.reduce((total, line) => total + (parseUsd(line[cost] ?? '') ?? 0n), 0n);
   const all = await adminApi<UsageReportObject>('GET', '/usage?workspace=tag-team');
   expect(formatUsd(sum)).toBe(all.data[0]?.cost);

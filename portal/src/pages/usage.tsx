@@ -36,6 +36,9 @@ const rangeNames: Readonly<Record<Range, string>> = {
   custom: 'Days …',
 };
 
+/** Tags are counted by days: a report by tag has no such time. */
+const isOfHours = (range: Range): boolean => range === 'today' || range === '24h';
+
 /** Usage and cost, over time and in sum. The address has the selection. */
 export function UsagePage() {
   const session = useSession();
@@ -43,9 +46,8 @@ export function UsagePage() {
   const workspace = useAskedWorkspace();
   const [{ range: givenRange, by: givenBy, first, last, key, model, tag: givenTag }, change] = useAddress();
   const by = groupings.find((one) => one === givenBy) ?? 'model';
-  // Tags are counted by days.
-  const choices = by === 'tag' ? ranges.filter((one) => one !== 'today' && one !== '24h') : ranges;
-  const range = choices.find((one) => one === givenRange) ?? '7d';
+  const asked = ranges.find((one) => one === givenRange) ?? '7d';
+  const range = by === 'tag' && isOfHours(asked) ? '7d' : asked;
   const time = useMemo(() => timeOf(range, now, { first, last }), [range, now, first, last]);
   const { from, to, period } = time;
   const filter = useMemo((): UsageFilter => ({ from, to, workspace, key, model }), [from, to, workspace, key, model]);
@@ -76,7 +78,9 @@ export function UsagePage() {
           label="Time"
           value={range}
           onChange={(value) => change({ range: value })}
-          options={choices.map((value) => ({ value, label: rangeNames[value] }))}
+          options={ranges
+            .filter((value) => by !== 'tag' || !isOfHours(value))
+            .map((value) => ({ value, label: rangeNames[value] }))}
         />
         {range === 'custom' && (
           <>

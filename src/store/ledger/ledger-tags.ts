@@ -139,11 +139,6 @@ function distinctNumbers(numbers: readonly number[]): readonly number[] {
   return [...new Set(numbers)].toSorted((one, next) => one - next);
 }
 
-/** The form of a request's tags in its row: their numbers, with commas. */
-export function numbersText(numbers: readonly number[]): string {
-  return numbers.join(',');
-}
-
 /** Reads the texts of the tags in rows, by their numbers. */
 export async function tagTexts(
   queries: Kysely<Schema>,

@@ -8,7 +8,6 @@ import {
   settledRequestOf,
 } from '../../core/settled-request.ts';
 import { type PackedId, packId, startOf, unpackId } from '../../core/packed-id.ts';
-import { numbersText } from './ledger-tags.ts';
 import { codes, type Countable, kindCodes, surfaceCodes } from './usage-rollup.ts';
 
 /** The numbers by which rows and rollups refer to names: `ledger_keys`, `ledger_models` and `ledger_routes`. */
@@ -57,7 +56,7 @@ const packedColumns = {
     write: ({ correlationId }, { correlation }) => (correlation === noUuid ? correlationId : ''),
   },
   /** Numbers of its tags, with commas. */
-  tags: { type: 'text', write: (_, { tags }) => numbersText(tags) },
+  tags: { type: 'text', write: (_, { tags }) => tags.join(',') },
 } as const satisfies Readonly<Record<string, Column>>;
 
 /** The packed columns as they are read. SQLite's driver reads a bigint, PostgreSQL's a number; ids are read as digits. */

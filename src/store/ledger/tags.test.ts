@@ -138,7 +138,7 @@ describe('distinct tags', () => {
       ['0', 4n],
       ['other', 3n],
     ]);
-    expect((await listRequests(queries, {}, 9)).map(({ tags }) => tags).toSorted()).toEqual([
+    expect((await listRequests(queries, {}, 9)).map(({ tags }) => tags ?? '').toSorted()).toEqual([
       ...['id=0', 'id=other', 'id=other'],
     ]);
     expect((await verifyLedger(queries)).tagDifferences).toEqual([]);
