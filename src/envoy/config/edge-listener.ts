@@ -1,3 +1,4 @@
+import { tagsHeader } from '../../core/tags.ts';
 import { usualSurfaces } from '../../core/api-paths.ts';
 import type { Surface } from '../../core/dialect.ts';
 import type { TraceSampling } from '../../core/trace.ts';
@@ -186,7 +187,11 @@ const dropInternalHeaders: ConfigObject = extension(
   'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation',
   {
     mutations: [
-      { remove_on_match: { key_matcher: { safe_regex: { regex: prefixedExcept('x-weir-', 'tags') } } } },
+      {
+        remove_on_match: {
+          key_matcher: { safe_regex: { regex: prefixedExcept('x-weir-', tagsHeader.slice('x-weir-'.length)) } },
+        },
+      },
       { remove_on_match: { key_matcher: { prefix: 'x-envoy-', ignore_case: true } } },
     ],
   },
