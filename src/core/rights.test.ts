@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
   allowsIn,
@@ -104,4 +105,20 @@ describe('a refusal', () => {
   ])('of %j, %s: names what is needed', (grant, right, where, expected) => {
     expect(refusalText(grant, right, where)).toBe(expected);
   });
+});
+
+it('the page of the portal has the table as it is', () => {
+  const page = readFileSync(new URL('../../docs/portal.md', import.meta.url), 'utf8');
+  const [, section = ''] = page.split('### Roles');
+  const rows = (section.split('\n## ')[0] ?? '').matchAll(/^\| `([\w-]+:\w+)` .*\|$/gm);
+  const scopeOf = (right: AccessRight) =>
+    scopes.find((scope) => allowsSomewhere({ kind: 'scopes', scopes: [scope], workspaces: undefined }, right));
+  const cells = (right: AccessRight): readonly string[] => [
+    ...(['owner', 'member', 'viewer', 'key'] as const).map((role) => (rightsOf(role).includes(right) ? 'yes' : '–')),
+    ...[scopeOf(right)].map((scope) => (scope === undefined ? '–' : `\`${scope}\``)),
+  ];
+  expect([...rows].map(([row]) => row.replaceAll(/ +/g, ' '))).toEqual(
+    accessRights.map((right) => `| \`${right}\` | ${cells(right).join(' | ')} |`),
+  );
+  for (const scope of scopes) expect(page).toContain(`\`${scope}\``);
 });

@@ -126,7 +126,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
-      about="Every change of workspaces, keys and credits."
+      about="Every change of workspaces, keys, credits, members and service accounts."
       actions={workspace !== null && <Download path={withQuery('/audit', query)} file="audit.csv" />}
     >
       <AuditFilters />

@@ -96,7 +96,9 @@ export function KeysPage() {
               <Empty title={search === undefined ? 'No keys yet' : 'No key found'}>
                 <p>
                   {search === undefined
-                    ? 'Create one and give it to your application.'
+                    ? may('keys:create')
+                      ? 'Create one and give it to your application.'
+                      : 'A member of this workspace can create one.'
                     : `No key of this workspace has “${search}” in its name, id or prefix.`}
                 </p>
               </Empty>
