@@ -1,5 +1,8 @@
 import type { Scope } from './rights.ts';
 
+/** The beginning of each token. Other texts are not looked up, so the admin token works while the database is down. */
+export const tokenPrefix = 'weir-sa-';
+
 /** What calls the admin API for a script: a name, and a token with scopes. */
 export interface ServiceAccount {
   readonly id: string;

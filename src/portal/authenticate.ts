@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameSecret } from '../core/internal-token.ts';
 import { allowsSomewhere, refusalText } from '../core/rights.ts';
-import { type ServiceAccount, stateOfAccount } from '../core/service-account.ts';
+import { type ServiceAccount, stateOfAccount, tokenPrefix } from '../core/service-account.ts';
 import { accessTo } from './access.ts';
 import {
   type Caller,
@@ -60,7 +60,7 @@ export function hasAdminToken(portal: Portal, request: FastifyRequest): boolean 
 
 async function identify(portal: Portal, request: FastifyRequest): Promise<Identity> {
   const token = bearerOf(request);
-  const account = token === undefined ? undefined : await accountOf(portal, request, token);
+  const account = token?.startsWith(tokenPrefix) ? await accountOf(portal, request, token) : undefined;
   if (account !== undefined) return identityOfAccount(account);
   if (hasAdminToken(portal, request)) return identityOfToken;
   const session = await sessionOf(portal, request);

@@ -172,6 +172,18 @@ test('whoever is removed is out with the next request', async () => {
   await page.context().close();
 });
 
+test('whoever came by a group is shown so, and is changed at the identity provider alone', async () => {
+  const { name, addressOf } = await newTeam('team-group');
+  const { page, expectQuiet } = await tabs.openTab(browser);
+  await signInAs(page.context(), { address: addressOf('gil'), groups: { [name]: 'owner' } });
+  await page.goto('/members');
+  await rowOf(page, addressOf('gil')).getByText('Group of the identity provider').waitFor();
+  expect(await rowOf(page, addressOf('gil')).getByRole('button').count()).toBe(0);
+  expect(await rowOf(page, addressOf('vic')).getByRole('button').count()).toBe(2);
+  expectQuiet();
+  await page.context().close();
+});
+
 test('the service accounts of a workspace are listed with their scopes, end and last use', async () => {
   const { name, addressOf } = await newTeam('team-scripts');
   const { page, expectQuiet } = await openAs(addressOf('vic'), '/members');

@@ -70,7 +70,7 @@ const providerFailures: Readonly<Record<string, string>> = {
   'keys-changed':
     'The answer of the identity provider could not be checked. Try again. If it fails again, contact an admin.',
   refused: 'The identity provider has not signed you in.',
-  'no-workspace': 'You have no workspace. Ask an admin to add you to one.',
+  'no-workspace': 'You have no workspace. Ask an owner of one, or an admin, to invite you.',
 };
 
 /**

@@ -1,5 +1,6 @@
 import { createHmac, hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { tokenPrefix } from '../../core/service-account.ts';
 
 /**
  * The text of a key: `sk-weir-`, 43 base62 digits of 256 random bits, 6 base62 digits of their CRC-32. The checksum
@@ -8,7 +9,6 @@ import { crc32 } from 'node:zlib';
  * of a key, so that neither is taken for the other.
  */
 const prefix = 'sk-weir-';
-const tokenPrefix = 'weir-sa-';
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const keyBytes = 32;
 const bodyWidth = 43; // 62^43 is just above 2^256
