@@ -150,10 +150,13 @@ function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveR
 function backendOf(
   object: KubeObject,
   view: CatalogView,
-  { now, health, routes }: LiveCatalogOptions & { readonly routes: readonly Route[] },
+  { now, health, routes, endpoints: table }: LiveCatalogOptions & { readonly routes: readonly Route[] },
 ): LiveBackend {
   const backend = view.compilation.backends.get(object.name);
   const endpoints = view.own.backends.get(object.name)?.endpoints;
+  const failing = endpoints?.failing ?? [];
+  const out = new Set(failing.map(({ endpoint }) => endpoint));
+  const serving = backend === undefined || endpoints === undefined ? [] : table.of(backend.cluster.name);
   const [first] = routes;
   return {
     name: object.name,
@@ -162,7 +165,8 @@ function backendOf(
     in_flight: first === undefined ? 0 : health.status(first, plainStream).inFlight,
     capacity: backend?.maxConcurrentRequests ?? null,
     endpoints: endpoints === undefined ? null : countsOf(endpoints),
-    failing: (endpoints?.failing ?? []).slice(0, mostNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
+    failing: failing.slice(0, mostNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
+    serving: serving.flatMap(({ name }) => (out.has(name) ? [] : [name])).slice(0, mostNamedEndpoints),
   };
 }
 

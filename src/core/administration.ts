@@ -48,6 +48,7 @@ export const auditActions = [
   ...ofMembers.map((action) => `member.${action}` as const),
   ...(['service-account.create', 'service-account.revoke'] as const),
   'ledger.accept-loss',
+  'model.price',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

@@ -48,6 +48,10 @@ export const liveBackendSchema = z
     failing: z
       .array(z.object({ endpoint: z.string(), why: z.enum(endpointFaults) }))
       .meta({ description: `up to ${mostNamedEndpoints} endpoints that get no requests` }),
+    serving: z
+      .array(z.string())
+      .default([])
+      .meta({ description: `up to ${mostNamedEndpoints} endpoints that get requests` }),
   })
   .meta({ id: 'LiveBackend' });
 

@@ -46,6 +46,7 @@ export const accessTable = {
   'GET /api/v1/requests': 'requests:read',
   'GET /api/v1/requests/:id': 'requests:read',
   'GET /api/v1/models': 'models:read',
+  'GET /api/v1/models/history': 'models:read',
   'GET /api/v1/backends': 'backends:read',
   'GET /api/v1/problems': 'problems:read',
   'GET /api/v1/audit': 'audit:read',

@@ -23,6 +23,7 @@ import { tagRoutes } from './routes/tags.ts';
 import { alertRoutes } from './routes/alerts.ts';
 import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
+import { modelHistoryRoutes } from './routes/model-history.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { logLevelRoutes } from './routes/log-level.ts';
 import { memberRoutes } from './routes/members.ts';
@@ -122,7 +123,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
         keyRoutes,
         usageRoutes,
       ],
-      ...[requestRoutes, catalogRoutes, problemRoutes, auditRoutes],
+      ...[requestRoutes, catalogRoutes, modelHistoryRoutes, problemRoutes, auditRoutes],
     ]) {
       routes(app, portal);
     }

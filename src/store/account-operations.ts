@@ -11,6 +11,7 @@ import * as credits from './accounts/credits.ts';
 import * as credentials from './accounts/find-credentials.ts';
 import * as keys from './accounts/keys.ts';
 import * as members from './accounts/members.ts';
+import * as prices from './accounts/model-prices.ts';
 import * as money from './accounts/money-figures.ts';
 import * as playground from './accounts/playground-keys.ts';
 import * as sessionRows from './accounts/sessions.ts';
@@ -23,6 +24,7 @@ import * as workspaces from './accounts/workspaces.ts';
 import type { Schema } from './databases/schema.ts';
 import * as kept from './ledger/kept-since.ts';
 import * as requests from './ledger/list-requests.ts';
+import * as history from './ledger/model-history.ts';
 import * as usage from './ledger/usage-report.ts';
 import * as books from './ledger/verify-ledger.ts';
 
@@ -88,6 +90,11 @@ export const sessions = {
   findServiceAccount: serviceAccounts.findServiceAccount,
 };
 
+/** What the portal records of the catalog. Services do not read it. */
+export const records = {
+  recordModelPrices: prices.recordModelPrices,
+};
+
 export const reads = {
   listWorkspaces: workspaces.listWorkspaces,
   pageOfWorkspaces: workspaces.pageOfWorkspaces,
@@ -120,9 +127,10 @@ export const reports = {
   findRequest: requests.findRequest,
   verifyLedger: books.verifyLedger,
   moneyFigures: money.moneyFigures,
+  modelHistory: history.modelHistory,
 };
 
-const table = { ...changes, ...declared, ...alerting, ...sessions, ...reads, ...reports };
+const table = { ...changes, ...declared, ...alerting, ...sessions, ...records, ...reads, ...reports };
 
 export type OperationName = keyof typeof table;
 export type ReportName = keyof typeof reports;

@@ -51,6 +51,7 @@ const pages: readonly Shown[] = [
       await page.getByText('Routes of').first().click();
     },
   },
+  { name: 'model', path: '/models?model=demo/chat', title: 'demo/chat' },
   { name: 'requests', path: '/requests', title: 'Requests' },
   {
     ...{ name: 'request', path: '/requests', title: 'Requests' },

@@ -55,6 +55,7 @@ export function portalRequests({
     'GET /api/v1/requests': { url: `${api}/requests?workspace=acme` },
     'GET /api/v1/requests/:id': { url: `${api}/requests/nothing` },
     'GET /api/v1/models': { url: `${api}/models` },
+    'GET /api/v1/models/history': { url: `${api}/models/history?model=a/b` },
     'GET /api/v1/backends': { url: `${api}/backends` },
     'GET /api/v1/problems': { url: `${api}/problems` },
     'GET /api/v1/audit': { url: `${api}/audit?workspace=acme` },

@@ -33,7 +33,7 @@ const actions: Readonly<Record<AuditEntryObject['action'], true>> = {
   ...{ 'workspace.thresholds': true, 'workspace.threshold-reached': true },
   ...{ 'key.thresholds': true, 'key.threshold-reached': true },
   ...{ 'key.create': true, 'key.update': true, 'key.budget': true, 'key.limits': true, 'key.suspend': true },
-  ...{ 'key.resume': true, 'key.revoke': true, 'key.rotate': true, 'ledger.accept-loss': true },
+  ...{ 'key.resume': true, 'key.revoke': true, 'key.rotate': true, 'ledger.accept-loss': true, 'model.price': true },
   ...{ 'member.invite': true, 'member.role': true, 'member.remove': true },
   ...{ 'service-account.create': true, 'service-account.revoke': true },
 };

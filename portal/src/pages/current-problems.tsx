@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import { withQuery } from '../data/api.ts';
+import { modelPath } from '../data/models.ts';
 import { formatMoment } from '../format/format.ts';
 import { Notice } from '../parts/states.tsx';
 import { useHealth } from '../shell/live-data.ts';
@@ -37,7 +38,7 @@ export function CurrentProblems({ isAdmin }: { readonly isAdmin: boolean }) {
 /** What has the problem, as a link to the page that shows it. Services and the database have no page. */
 function ProblemObject({ object, model }: { readonly object: string; readonly model: string | null }) {
   const [kind, name = ''] = object.split('/', 2);
-  if (model !== null) return <Link href={withQuery('/models', { find: model })}>{object}</Link>;
+  if (model !== null) return <Link href={modelPath(model)}>{object}</Link>;
   if (kind === 'Backend') return <Link href={withQuery('/backends', { backend: name })}>{object}</Link>;
   return kind === 'Model' ? <Link href="/models">{object}</Link> : object;
 }

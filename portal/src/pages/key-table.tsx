@@ -1,18 +1,11 @@
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
-import {
-  formatAgo,
-  formatCount,
-  formatMoney,
-  formatPeriod,
-  formatPreciseMoment,
-  formatUntil,
-  formatZonedMoment,
-} from '../format/format.ts';
-import { Badge, Bar } from '../parts/badge.tsx';
+import { formatAgo, formatCount, formatPreciseMoment, formatUntil, formatZonedMoment } from '../format/format.ts';
+import { Badge } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
 import { RowActions } from '../parts/row-actions.tsx';
 import type { Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { BudgetBar } from './budget-bar.tsx';
 
 /** Actions on a key of the table. */
 export type KeyAction = 'edit' | 'rotate' | 'suspend' | 'resume' | 'revoke';
@@ -22,18 +15,6 @@ function stateOf({ status, expires_at }: KeyObject): { readonly word: string; re
   if (status === 'revoked') return { word: 'Revoked', tone: 'none' };
   if (expires_at !== null && new Date(expires_at).getTime() < Date.now()) return { word: 'Expired', tone: 'warn' };
   return status === 'active' ? { word: 'Active', tone: 'good' } : { word: 'Suspended', tone: 'warn' };
-}
-
-/** The spent part of a key's budget. */
-export function BudgetBar({ of }: { readonly of: Pick<KeyObject, 'budget' | 'spent'> }) {
-  if (of.budget === null) return <span className="muted nowrap">{formatMoney(of.spent)}, no budget</span>;
-  const limit = Number(of.budget.limit);
-  return (
-    <Bar
-      share={limit === 0 ? 1 : Number(of.spent) / limit}
-      label={`${formatMoney(of.spent)} of ${formatMoney(of.budget.limit)} ${formatPeriod(of.budget.period)}`}
-    />
-  );
 }
 
 /** When a key expires: in hours if that is soon. The tooltip has the exact moment with its zone. */

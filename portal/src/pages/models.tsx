@@ -1,26 +1,25 @@
-import { useQuery } from '@tanstack/react-query';
-import type { ModelObject, ModelListObject, ModelRouteObject } from '../../../src/portal/api/catalog.ts';
+import { Link } from 'wouter';
+import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
-import { call } from '../data/api.ts';
-import { formatCount, formatDecimal, formatMs, formatPricePerMillion, formatShare, unknown } from '../format/format.ts';
-import { Badge } from '../parts/badge.tsx';
+import { modelPath, useModels } from '../data/models.ts';
 import { Copy } from '../parts/copy.tsx';
 import { type Option, Select, TextField } from '../parts/fields.tsx';
-import { type Fact, Facts, Page } from '../parts/page.tsx';
-import { Empty, Loaded, Notice, type Tone } from '../parts/states.tsx';
-import { type Column, Table } from '../parts/table.tsx';
+import { Page } from '../parts/page.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { CallExamples } from './call-examples.tsx';
+import { ModelFacts, ModelState, modalityNames, states } from './model-facts.tsx';
+import { RouteTable } from './model-routes.tsx';
+import { ModelPage } from './model.tsx';
 import { ServiceProblems } from './service-problems.tsx';
 
-/** How often live data is read again. */
-const liveMs = 10_000;
-
-export function useModels() {
-  return useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models'), refetchInterval: liveMs });
+/** The catalog, or the model that the address names. */
+export function ModelsPage() {
+  const [{ model }] = useAddress();
+  return model === undefined ? <Catalog /> : <ModelPage key={model} id={model} />;
 }
 
-/** The catalog: prices, limits, how fast each model answers now, and how to call it. */
-export function ModelsPage() {
+/** All models: prices, limits, how fast each answers now, and how to call it. */
+function Catalog() {
   const models = useModels();
   const [{ find: wanted = '', state, takes, sort }, change] = useAddress();
   return (
@@ -85,14 +84,6 @@ export function ModelsPage() {
   );
 }
 
-const states: Readonly<Record<ModelObject['state'], { readonly word: string; readonly tone: Tone }>> = {
-  available: { word: 'Available', tone: 'good' },
-  degraded: { word: 'Degraded', tone: 'warn' },
-  unavailable: { word: 'Unavailable', tone: 'bad' },
-};
-
-const modalityNames = { text: 'Text', image: 'Images' } as const;
-
 /** Orders of the list: by a number of a model, the smallest first. A model without one comes last. */
 const orders: Readonly<
   Record<string, { readonly label: string; readonly of: (model: ModelObject) => number | undefined }>
@@ -115,39 +106,16 @@ function optionsOf<Named>(of: Readonly<Record<string, Named>>, labelOf: (named: 
 }
 
 function ModelCard({ model }: { readonly model: ModelObject }) {
-  const { word, tone } = states[model.state];
   return (
     <article className="card" aria-label={model.id}>
       <div className="model-head">
-        <h2>{model.id}</h2>
+        <h2>
+          <Link href={modelPath(model.id)}>{model.id}</Link>
+        </h2>
         <Copy text={model.id} label={model.id} size="small" />
-        <span className="end chips">
-          {!model.listed && <Badge tone="none">Not listed</Badge>}
-          <Badge tone={tone}>{word}</Badge>
-        </span>
+        <ModelState of={model} />
       </div>
-      {model.reason !== null && (
-        <div className="models-state">
-          <Notice tone={tone}>
-            <p>{model.reason}</p>
-          </Notice>
-        </div>
-      )}
-      <Facts
-        facts={[
-          ...(model.aliases.length === 0 ? [] : [{ name: 'Also called', value: model.aliases.join(', ') }]),
-          ...prices(model),
-          {
-            name: 'Context',
-            value: model.context_length === null ? unknown : `${formatCount(model.context_length)} tokens`,
-          },
-          { name: 'Takes', value: model.input_modalities.map((modality) => modalityNames[modality]).join(', ') },
-          { name: 'Reasoning', value: reasoningOf(model) },
-          { name: 'Time to first token', value: measured(model.first_token_ms_p50, formatMs) },
-          { name: 'Output tokens a second', value: measured(model.tokens_per_second_p50, formatDecimal) },
-          { name: 'Availability', value: measured(model.availability, formatShare) },
-        ]}
-      />
+      <ModelFacts of={model} />
       {model.routes !== null && model.routes.length > 0 && (
         <details style={{ marginTop: 16 }}>
           <summary>Routes of {model.id}</summary>
@@ -159,77 +127,5 @@ function ModelCard({ model }: { readonly model: ModelObject }) {
         <CallExamples model={model.id} />
       </details>
     </article>
-  );
-}
-
-/** A figure that has a value only after some requests. */
-const measured = (value: number | null, format: (value: number) => string): string =>
-  value === null ? 'too few requests yet' : format(value);
-
-const orUnknown = (value: number | null, format: (value: number) => string): string =>
-  value === null ? unknown : format(value);
-
-/** USD per million tokens. A model without a route has no prices. */
-function prices({ pricing }: ModelObject): readonly Fact[] {
-  if (pricing === null) return [];
-  return [
-    { name: 'Prompt, per million tokens', value: formatPricePerMillion(pricing.prompt) },
-    { name: 'from the cache', value: formatPricePerMillion(pricing.input_cache_read) },
-    { name: 'Output, per million tokens', value: formatPricePerMillion(pricing.completion) },
-  ];
-}
-
-function reasoningOf({ reasoning }: ModelObject): string {
-  if (reasoning === null) return unknown;
-  const { mode, efforts } = reasoning;
-  if (mode === 'None') return 'No';
-  const levels = efforts.length === 0 ? '' : `: ${efforts.join(', ')}`;
-  return mode === 'Always' ? `Always${levels}` : `On request${levels}`;
-}
-
-/** Explains a state of a route. */
-const routeStates: Readonly<Record<ModelRouteObject['state'], string>> = {
-  available: 'Available',
-  full: 'Full: all its slots are taken',
-  ejected: 'Ejected: its requests failed',
-  probe: 'Being probed: its requests failed before',
-  'invalid-structure': 'Not asked for structured answers: they were invalid',
-  'structure-probe': 'Being probed for structured answers',
-  'last-resort': 'Last resort: its requests failed, and there is no other',
-};
-
-const routeColumns: readonly Column<ModelRouteObject>[] = [
-  { title: 'Backend', names: true, cell: ({ backend }) => backend },
-  {
-    title: 'State',
-    cell: ({ state, ejected }) => (
-      <>
-        {routeStates[state]}
-        {ejected.length > 0 && <span className="small muted"> Without requests: {ejected.join(', ')}</span>}
-      </>
-    ),
-  },
-  { title: 'Weight', end: true, cell: ({ weight }) => (weight === 0 ? '0, standby' : formatCount(weight)) },
-  { title: 'Success', end: true, cell: ({ success }) => formatShare(success) },
-  { title: 'First output', end: true, cell: ({ first_output_ms: ms }) => orUnknown(ms, formatMs) },
-  { title: 'p95', end: true, cell: ({ first_output_p95_ms: ms }) => orUnknown(ms, formatMs) },
-  {
-    title: 'In flight',
-    end: true,
-    cell: ({ in_flight: now, capacity }) =>
-      capacity === null ? formatCount(now) : `${formatCount(now)} of ${formatCount(capacity)}`,
-  },
-  { title: 'Endpoints', end: true, cell: ({ endpoints }) => formatCount(endpoints) },
-  { title: 'Service', cell: ({ service }) => <code>{service}</code> },
-];
-
-function RouteTable({ id, routes }: { readonly id: string; readonly routes: readonly ModelRouteObject[] }) {
-  return (
-    <Table
-      label={`Routes of ${id}`}
-      columns={routeColumns}
-      rows={routes}
-      rowKey={({ route, service }) => `${route} ${service}`}
-    />
   );
 }

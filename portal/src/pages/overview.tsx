@@ -13,7 +13,7 @@ import { Loaded } from '../parts/states.tsx';
 import { useAskedWorkspace } from '../data/workspaces.ts';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { CurrentProblems } from './current-problems.tsx';
-import { BudgetBar } from './key-table.tsx';
+import { BudgetBar } from './budget-bar.tsx';
 import { RecentCost } from './recent-cost.tsx';
 
 const refreshMs = 5_000;

@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
+import { useModels } from '../data/models.ts';
 import { Select } from '../parts/fields.tsx';
-import { useModels } from './models.tsx';
 
 interface ChosenModels {
   /** One or two ids. Empty while the catalog loads. */

@@ -17,7 +17,7 @@ import { onDemand } from '../parts/on-demand.tsx';
 import { Card } from '../parts/page.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
-const TimeChart = onDemand(
+export const TimeChart = onDemand(
   () => import('../parts/chart.tsx').then((module) => module.TimeChart),
   <div className="chart" />,
 );
@@ -132,8 +132,8 @@ function groupsOf(usage: Usage): readonly Group[] {
     });
 }
 
-const p50 = { name: 'p50', colour: '--quantile-1' } as const;
-const p95 = { name: 'p95', colour: '--quantile-2' } as const;
+export const p50 = { name: 'p50', colour: '--quantile-1' } as const;
+export const p95 = { name: 'p95', colour: '--quantile-2' } as const;
 
 function FirstToken({ totals, now }: Pick<ChartsProps, 'totals' | 'now'>) {
   const { periods, labels } = useMemo(() => axisOf(totals, now), [totals, now]);
@@ -161,7 +161,7 @@ interface ChartCardProps {
 }
 
 /** A chart and its table. The table is rendered when it is opened: 90 days have thousands of cells. */
-function ChartCard({ title, labels, series, format, children }: ChartCardProps) {
+export function ChartCard({ title, labels, series, format, children }: ChartCardProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <Card title={title}>

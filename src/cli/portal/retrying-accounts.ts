@@ -9,6 +9,7 @@ import {
   type PeoplesName,
   reads,
   type ReportName,
+  records,
   sessions,
 } from '../../store/account-operations.ts';
 import type { Accounts } from '../../store/open-accounts.ts';
@@ -65,7 +66,7 @@ export async function openWithRetry(
     }
   }
 
-  const store = operationsOf({ ...changes, ...sessions, ...reads }, async (name, given) => {
+  const store = operationsOf({ ...changes, ...sessions, ...records, ...reads }, async (name, given) => {
     if (accounts === undefined) throw away(new Error('it was away when the portal started'));
     const opened: AccountOperations = accounts;
     try {

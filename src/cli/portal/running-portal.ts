@@ -7,6 +7,7 @@ import { internalToken } from '../../core/internal-token.ts';
 import { addAccountMetrics } from '../../portal/account-metrics.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
+import { followPrices } from '../../portal/follow-prices.ts';
 import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
 import { createOidcSignIn, type OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
@@ -79,6 +80,7 @@ export async function startPortal(
   };
   const feed = createEventFeed(parts);
   stack.defer(feed.close);
+  stack.defer(followPrices(parts));
   // Memory and event-loop delay of this process, with the same names as in the services.
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });

@@ -1,0 +1,144 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import type { BackendListObject, ModelObject } from '../../../src/portal/api/catalog.ts';
+import type { ModelHistoryObject, PricesSinceObject } from '../../../src/portal/api/model-history.ts';
+import { ApiError, call, withQuery } from '../data/api.ts';
+import { useModelHistory, useModels } from '../data/models.ts';
+import { useSession } from '../data/session.ts';
+import { formatMoment, formatPreciseMoment, formatPricePerMillion } from '../format/format.ts';
+import { Copy } from '../parts/copy.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { CallExamples } from './call-examples.tsx';
+import { ModelFacts, ModelState } from './model-facts.tsx';
+import { EndpointTable, RouteTable } from './model-routes.tsx';
+import { ModelSpeed } from './model-speed.tsx';
+
+/** One model: its state, prices and speed over time, and where its requests go. */
+export function ModelPage({ id }: { readonly id: string }) {
+  const session = useSession();
+  const models = useModels();
+  const model = models.data?.data.find((one) => one.id === id || one.aliases.includes(id));
+  const history = useModelHistory(model?.id ?? id);
+  const isUnknown = history.error instanceof ApiError && history.error.status === 404 && model === undefined;
+  return (
+    <Page
+      title={model?.id ?? id}
+      about={
+        <>
+          <Link href="/models">All models</Link>
+          {' · '}
+          <Link href={withQuery('/playground', { model: id })}>Playground</Link>
+          {' · '}
+          <Link href={withQuery('/usage', { model: id, range: '30d' })}>Usage</Link>
+          {' · '}
+          <Link href={withQuery('/requests', { model: id })}>Requests</Link>
+        </>
+      }
+      actions={<Copy text={id} label={id} />}
+    >
+      {isUnknown ? (
+        <Empty title="No such model">
+          <p>The catalog does not have {id}, and no request went to it.</p>
+        </Empty>
+      ) : (
+        <div className="stack">
+          <Loaded query={models}>{() => <Now model={model} />}</Loaded>
+          <Loaded query={history}>
+            {(shown) => (
+              <>
+                <ModelSpeed days={shown.days} />
+                <Prices of={shown.prices} />
+              </>
+            )}
+          </Loaded>
+          {session.role === 'admin' && model !== undefined && (
+            <Routes model={model} traffic={history.data?.traffic ?? null} />
+          )}
+          {model !== undefined && (
+            <Card title="How to call it">
+              <CallExamples model={model.id} />
+            </Card>
+          )}
+        </div>
+      )}
+    </Page>
+  );
+}
+
+function Now({ model }: { readonly model: ModelObject | undefined }) {
+  if (model === undefined) {
+    return (
+      <Card title="Now">
+        <p>The catalog no longer has this model.</p>
+      </Card>
+    );
+  }
+  return (
+    <Card title="Now" aside={<ModelState of={model} />}>
+      <ModelFacts of={model} />
+    </Card>
+  );
+}
+
+const priceColumns: readonly Column<PricesSinceObject>[] = [
+  {
+    title: 'Since',
+    names: true,
+    cell: ({ since }) => (
+      <time className="nowrap" dateTime={since} title={formatPreciseMoment(since)}>
+        {formatMoment(since)}
+      </time>
+    ),
+  },
+  { title: 'Prompt', end: true, cell: ({ prompt }) => formatPricePerMillion(prompt) },
+  { title: 'from the cache', end: true, cell: ({ input_cache_read: cached }) => formatPricePerMillion(cached) },
+  { title: 'Output', end: true, cell: ({ completion }) => formatPricePerMillion(completion) },
+];
+
+function Prices({ of }: { readonly of: readonly PricesSinceObject[] }) {
+  return (
+    <Card title="Prices over time">
+      <p className="small muted">
+        Per million tokens.{' '}
+        {of.length === 0
+          ? 'None is recorded yet: the portal looks once a minute.'
+          : 'Each from the moment at which the portal first saw it.'}
+      </p>
+      {of.length > 0 && (
+        <Table label="Prices over time" columns={priceColumns} rows={of} rowKey={({ since }) => since} />
+      )}
+    </Card>
+  );
+}
+
+interface RoutesProps {
+  readonly model: ModelObject;
+  readonly traffic: ModelHistoryObject['traffic'];
+}
+
+/** Where the requests go, for admins. */
+function Routes({ model: { id, routes }, traffic }: RoutesProps) {
+  const backends = useQuery({ queryKey: ['backends'], queryFn: () => call<BackendListObject>('/backends') });
+  const used = new Set((routes ?? []).map(({ backend }) => backend));
+  if (routes === null || routes.length === 0) {
+    return (
+      <Card title="Routes">
+        <p>No route: nothing serves this model.</p>
+      </Card>
+    );
+  }
+  return (
+    <>
+      <Card title="Routes">
+        <RouteTable id={id} routes={routes} traffic={traffic} />
+      </Card>
+      <Card title="Endpoints">
+        <Loaded query={backends} lines={3}>
+          {({ data }) => <EndpointTable id={id} backends={data.filter(({ name }) => used.has(name))} />}
+        </Loaded>
+      </Card>
+    </>
+  );
+}
