@@ -7,7 +7,7 @@ const everyMs = 60_000;
 /** The first look comes early, because prices may have changed while no portal ran. */
 const firstMs = 2_000;
 
-/** Records the prices of models when they change, once a minute, for as long as the portal runs. */
+/** Records the prices of models when they change, once a minute, for as long as the portal runs. docs/decisions/0094. */
 export function followPrices({
   catalog,
   store,
