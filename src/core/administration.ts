@@ -1,4 +1,5 @@
 import type { AccountStatus, Key } from './account.ts';
+import type { Thresholds } from './alert.ts';
 import type { OutcomeKind } from './settled-request.ts';
 import type { Surface } from './dialect.ts';
 import type { ModelPatterns } from './model-patterns.ts';
@@ -37,9 +38,8 @@ export interface Authorship {
 }
 
 const ofBoth = ['create', 'suspend', 'resume', 'limits', 'thresholds', 'threshold-reached'] as const;
-const ofWorkspaces = [...ofBoth, 'credit', 'labels', 'erase-name', 'tag-budget'] as const;
+const ofWorkspaces = [...ofBoth, 'credit', 'labels', 'erase-name', 'tag-budget', 'tag-threshold-reached'] as const;
 const ofKeys = [...ofBoth, 'revoke', 'budget', 'update', 'rotate'] as const;
-
 const ofMembers = ['invite', 'role', 'remove'] as const;
 
 export const auditActions = [
@@ -157,6 +157,7 @@ export interface TagBudgetRecord {
   readonly tag: string;
   readonly budget: Budget;
   readonly spent: Money;
+  readonly thresholds: Thresholds;
 }
 
 /** A key as an operator sees it, without its text, which is not stored. */

@@ -33,13 +33,18 @@ export const deliveryStates = ['none', 'waiting', 'delivered', 'failed'] as cons
 /** `none`: no webhook was set when the threshold was reached. `failed`: the receiver accepted no try within a day. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** The budget of a key, the balance of a workspace, the budget of a tag. */
+export const alertKinds = ['budget', 'balance', 'tag'] as const;
+
 export interface AlertRecord {
   /** The id of the webhook, too. */
   readonly id: string;
-  readonly kind: 'budget' | 'balance';
+  readonly kind: (typeof alertKinds)[number];
   readonly workspaceId: string;
-  /** The key with the budget. Undefined for a balance. */
+  /** The key with the budget. Undefined for a balance and a tag. */
   readonly keyId: string | undefined;
+  /** `team=search`, of the budget of a tag. */
+  readonly tag: string | undefined;
   readonly percent: number;
   /** In USD, as of the moment at which it was found. */
   readonly used: string;

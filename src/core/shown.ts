@@ -26,8 +26,8 @@ export function shownBudget({ limit, period }: Budget) {
   return { limit: formatUsd(limit), period };
 }
 
-export function shownTagBudget({ tag, budget, spent }: TagBudgetRecord) {
-  return { tag, budget: shownBudget(budget), spent: formatUsd(spent) };
+export function shownTagBudget({ tag, budget, spent, thresholds }: TagBudgetRecord) {
+  return { tag, budget: shownBudget(budget), spent: formatUsd(spent), thresholds: [...thresholds] };
 }
 
 /** The settings of a key, in the form that the audit trail also has. */

@@ -2,6 +2,8 @@
 import { expect, it } from 'vitest';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { call, samplePortal } from '../../test/support/sample-portal.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { parseUsd } from '../core/money.ts';
 import { recordReached } from '../store/accounts/alerts.ts';
 
 const acme = '/api/v1/workspaces/acme';
@@ -24,6 +26,30 @@ it('a workspace has alerts at its thresholds, which an admin sets', async () => 
   });
   expect(await set([])).toMatchObject({ body: { thresholds: [] } });
   expect(await set(null)).toMatchObject({ body: { thresholds: [50, 80, 95] } });
+});
+
+it('the budget of a tag has alerts at its thresholds, which are set with it', async () => {
+  const { server, queries, ids, settle } = await samplePortal();
+  const tag = 'team=search';
+  const set = async (thresholds?: unknown) => {
+    const payload = { tag, budget: { limit: '4', period: 'day' }, thresholds };
+    return call(server, { method: 'POST', url: `${acme}/tag-budgets`, payload });
+  };
+  expect(await set()).toMatchObject({ status: 200, body: { data: [{ tag, thresholds: [50, 80, 95] }] } });
+  expect(await set([30])).toMatchObject({ body: { data: [{ thresholds: [30] }] } });
+  expect(await set([101])).toMatchObject({
+    status: 400,
+    body: { error: { field: expect.stringMatching(/thresholds/) } },
+  });
+  await settle([sampleOutcome({ ...ids, tags: tag, cost: parseUsd('1.5') ?? 0n, startedAt: sampleNow })]);
+  await recordReached(queries, { deliver: false }, sampleNow);
+  const { body } = await call(server, { url: `${acme}/alerts` });
+  expect(body).toMatchObject({
+    data: expect.arrayContaining([
+      expect.objectContaining({ kind: 'tag', tag, key: null, percent: 30, used: '1.5', limit: '4' }),
+    ]),
+  });
+  expect(await set(null)).toMatchObject({ body: { data: [{ thresholds: [50, 80, 95] }] } });
 });
 
 it.each([[[0]], [[101]], [[1.5]], ['50'], [Array.from({ length: 11 }, (_, index) => index + 1)]])(

@@ -23,7 +23,8 @@ const columns: readonly Column<AlertObject>[] = [
   { title: 'When', names: true, cell: ({ at }) => <span className="nowrap">{formatMoment(at)}</span> },
   {
     title: 'Of',
-    cell: ({ kind, key, key_name: name }) => (kind === 'balance' ? 'Balance' : `Budget of ${name ?? key ?? ''}`),
+    cell: ({ kind, key, key_name: name, tag }) =>
+      kind === 'balance' ? 'Balance' : `Budget of ${tag ?? name ?? key ?? ''}`,
   },
   { title: 'Reached', end: true, cell: ({ percent }) => `${percent} %` },
   {
@@ -34,7 +35,7 @@ const columns: readonly Column<AlertObject>[] = [
   { title: 'Webhook', cell: ({ delivery }) => deliveries[delivery] },
 ];
 
-/** Thresholds of a workspace's balance, and the alerts of its balance and of the budgets of its keys. */
+/** Thresholds of a workspace's balance, and the alerts of its balance and of the budgets of its keys and tags. */
 export function Alerts({ of }: { readonly of: WorkspaceChoice }) {
   const session = useSession();
   const [isChanging, setChanging] = useState(false);

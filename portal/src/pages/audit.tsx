@@ -29,7 +29,7 @@ const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = 
 const actions: Readonly<Record<AuditEntryObject['action'], true>> = {
   ...{ 'workspace.create': true, 'workspace.credit': true, 'workspace.suspend': true, 'workspace.resume': true },
   ...{ 'workspace.limits': true, 'workspace.labels': true, 'workspace.erase-name': true },
-  ...{ 'workspace.tag-budget': true },
+  ...{ 'workspace.tag-budget': true, 'workspace.tag-threshold-reached': true },
   ...{ 'workspace.thresholds': true, 'workspace.threshold-reached': true },
   ...{ 'key.thresholds': true, 'key.threshold-reached': true },
   ...{ 'key.create': true, 'key.update': true, 'key.budget': true, 'key.limits': true, 'key.suspend': true },

@@ -131,6 +131,26 @@ it('a correction needs a note and no more than there is, the books stay right, a
   ]);
 });
 
+it('the budget of a tag is set with its thresholds, and refuses thresholds without a budget', async () => {
+  const { run, json, refusal } = commandsOn(temporaryFolder());
+  await json('workspace', 'create', 'acme', '--credit', '5');
+  const tag = ['workspace', 'budget', 'acme', '--tag', 'team=search'];
+  const budget = ['--budget', '50', '--period', 'month'];
+  expect(await json(...tag, ...budget, '--thresholds', '90,10')).toMatchObject([
+    { tag: 'team=search', budget: { limit: '50', period: 'month' }, spent: '0', thresholds: [10, 90] },
+  ]);
+  expect((await run('workspace', 'budget', 'acme')).stdout).toMatch(/ALERTS AT %\n.* 10,90\n/);
+  expect(await json(...tag, ...budget, '--thresholds', 'default')).toMatchObject([{ thresholds: [50, 80, 95] }]);
+  expect(await refusal(...tag, '--thresholds', '90')).toEqual([
+    2,
+    expect.stringContaining('give --thresholds with --tag and --budget'),
+  ]);
+  expect(await refusal(...tag, ...budget, '--thresholds', '0')).toEqual([
+    2,
+    expect.stringContaining('at most 10 whole percentages from 1 to 100'),
+  ]);
+});
+
 it('thresholds of a key and of a workspace are set, emptied and removed, and bad ones are refused', async () => {
   const { run, json, refusal } = commandsOn(temporaryFolder());
   await json('workspace', 'create', 'acme', '--credit', '5');

@@ -22,14 +22,15 @@ export function thresholdsCommand(
     .argument(...argument)
     .argument('<percents>', 'such as 50,80,95; none, or default', thresholdsArgument);
   accountsCommand(command, 'refuse', async (accounts, _, [object = '', percents = '']) => {
-    const thresholds = await set(accounts, object, { thresholds: thresholdsArgument(percents), by: byOperator() });
+    const given = thresholdsArgument(percents);
+    const wanted = given === 'default' ? undefined : given;
+    const thresholds = await set(accounts, object, { thresholds: wanted, by: byOperator() });
     return { json: { thresholds: thresholds ?? null }, text: textOf(thresholds) };
   });
 }
 
-/** Undefined: the default. */
-function thresholdsArgument(text: string): Thresholds | undefined {
-  if (text === 'default') return undefined;
+export function thresholdsArgument(text: string): Thresholds | 'default' {
+  if (text === 'default') return text;
   const thresholds = readThresholds(text);
   if (thresholds !== undefined) return thresholds;
   throw new InvalidArgumentError(`It must be ${thresholdsForm}, with commas between them, or none, or default.`);

@@ -1,16 +1,17 @@
 import { z } from 'zod';
-import { deliveryStates, thresholdsForm } from '../../core/alert.ts';
+import { alertKinds, deliveryStates, thresholdsForm } from '../../core/alert.ts';
 import { keyId, moment, usd } from './values.ts';
 
-const percent = z.int().min(1).max(100);
+export const percent = z.int().min(1).max(100);
 
 /** A threshold that a budget or a balance has reached. */
 const alert = z
   .object({
     id: z.string().meta({ description: 'Id of the webhook, too.', example: 'alert_6b86b273ff34fce19d6b' }),
-    kind: z.enum(['budget', 'balance']),
-    key: keyId.nullable().meta({ description: 'The key with the budget; null for a balance.' }),
+    kind: z.enum(alertKinds).meta({ description: '`budget`: of a key. `tag`: the budget of a tag.' }),
+    key: keyId.nullable().meta({ description: 'The key with the budget; null for a balance and a tag.' }),
     key_name: z.string().nullable(),
+    tag: z.string().nullable().meta({ description: 'The tag with the budget.', example: 'team=search' }),
     percent,
     used: usd,
     limit: usd.meta({ description: 'The budget, or what could be spent right after the last credit.' }),
@@ -29,8 +30,14 @@ export const alertList = z
     data: z.array(alert),
     next_cursor: z.null(),
   })
-  .meta({ id: 'AlertList', description: 'The newest alerts of a workspace and its keys.' });
+  .meta({ id: 'AlertList', description: 'The newest alerts of a workspace, its keys and its tags.' });
 export type AlertListObject = z.infer<typeof alertList>;
+
+/** The thresholds of a budget. */
+export const givenThresholds = z
+  .array(percent)
+  .nullable()
+  .meta({ description: `Of the budget: ${thresholdsForm}; empty for no alerts, null for the default.` });
 
 /** `POST /workspaces/{id}/thresholds`. */
 export const newThresholds = z

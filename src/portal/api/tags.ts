@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { mostTags, tagForm } from '../../core/tags.ts';
+import { givenThresholds, percent } from './alerts.ts';
 import { givenBudget, keyBudget } from './keys.ts';
 import { pageOf, usd } from './values.ts';
 
@@ -26,6 +27,7 @@ const tagBudget = z
     tag,
     budget: keyBudget,
     spent: usd.meta({ description: 'Spent in the current period on requests with the tag.' }),
+    thresholds: z.array(percent).meta({ description: 'Percentages of the budget at which there is an alert.' }),
   })
   .meta({ id: 'TagBudget', description: 'What may be spent in a period on the requests that have a tag.' });
 export type TagBudgetObject = z.infer<typeof tagBudget>;
@@ -35,5 +37,9 @@ export const tagBudgets = pageOf(tagBudget, { id: 'TagBudgetList', of: 'budgets 
 export type TagBudgetsObject = z.infer<typeof tagBudgets>;
 
 export const newTagBudget = z
-  .strictObject({ tag, budget: givenBudget.nullable().meta({ description: 'Null takes the budget away.' }) })
+  .strictObject({
+    tag,
+    budget: givenBudget.nullable().meta({ description: 'Null takes the budget away.' }),
+    thresholds: givenThresholds.optional(),
+  })
   .meta({ id: 'NewTagBudget', description: 'A budget of a tag, or none.' });

@@ -23,8 +23,9 @@ export function alertRoutes(app: App, { store, clock }: Portal): void {
       const names = await store.keyNames(alerts.flatMap(({ keyId }) => keyId ?? []));
       return {
         thresholds: [...(own.get(id) ?? defaultThresholds)],
-        data: alerts.map(({ id: alert, kind, keyId, percent, used, limit, at, delivery }) => ({
+        data: alerts.map(({ id: alert, kind, keyId, tag, percent, used, limit, at, delivery }) => ({
           ...{ id: alert, kind, key: keyId ?? null, percent, used, limit, delivery },
+          tag: tag ?? null,
           key_name: keyId === undefined ? null : (names.get(keyId) ?? null),
           at: new Date(at).toISOString(),
         })),

@@ -52,8 +52,12 @@ export function tagRoutes(app: App, { store, clock }: Portal): void {
     async (request) => {
       const caller = callerOf(request);
       const { id } = await visibleWorkspace(store, caller, request.params.id);
-      const { tag, budget } = request.body;
-      const wanted = { tag, budget: budget ?? undefined };
+      const { tag, budget, thresholds } = request.body;
+      const wanted = {
+        tag,
+        budget: budget ?? undefined,
+        thresholds: thresholds === null ? 'default' : thresholds,
+      } as const;
       const set = await store.setTagBudget(id, wanted, authorship(caller, clock.now()));
       return { data: set.map(shownTagBudget), next_cursor: null };
     },

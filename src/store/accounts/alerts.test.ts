@@ -12,6 +12,7 @@ import { setKeyBudget, setKeyStatus } from './change-keys.ts';
 import { addCredit } from './credits.ts';
 import { rotateKey } from './rotate-key.ts';
 import { ownThresholds, setKeyThresholds, setWorkspaceThresholds } from './thresholds.ts';
+import { setTagBudget } from './tag-budgets.ts';
 import { setWorkspaceLimits } from './workspaces.ts';
 
 const dayMs = 86_400_000;
@@ -31,9 +32,9 @@ async function sample() {
   let requests = 0;
   return {
     ...made,
-    spend: async (cost: string, startedAt = sampleNow + 1000) => {
+    spend: async (cost: string, startedAt = sampleNow + 1000, tags?: string) => {
       requests += 1;
-      await settle([sampleOutcome({ ...ids, requestId: `req-${requests}`, cost: usd(cost), startedAt })]);
+      await settle([sampleOutcome({ ...ids, requestId: `req-${requests}`, cost: usd(cost), startedAt, tags })]);
     },
     look: (now = sampleNow + 60_000) => recordReached(queries, deliver, now),
     /** Which thresholds were reached, in any order of one look. */
@@ -167,6 +168,105 @@ describe('the thresholds of a budget', () => {
       );
     },
   );
+});
+
+describe('the thresholds of the budget of a tag', () => {
+  const tag = 'team=search';
+
+  /** A budget of $4 a day for the tag, and no alerts about the key. */
+  async function tagged(period: 'day' | 'month' = 'day') {
+    const made = await sample();
+    await setKeyThresholds(made.queries, made.ids.keyId, [], sampleAuthor);
+    await setWorkspaceThresholds(made.queries, 'acme', [], sampleAuthor);
+    const set = (given: Partial<Parameters<typeof setTagBudget>[2]>) =>
+      setTagBudget(made.queries, 'acme', { tag, budget: { limit: usd('4'), period }, ...given }, sampleAuthor);
+    await set({});
+    return { ...made, set };
+  }
+
+  it('are reached by requests with the tag, each with an entry of the audit trail and a message', async () => {
+    const { queries, ids, spend, look } = await tagged();
+    await spend('3', sampleNow + 1000, 'team=ads');
+    await spend('1', sampleNow + 1000, 'app=crawler,team=search');
+    await spend('0.999999999999', sampleNow + 1000, tag);
+    expect(await look()).toBe(0);
+    await spend('0.000000000001', sampleNow + 1000, tag);
+    expect(await look()).toBe(1);
+    expect(await look()).toBe(0);
+    const [alert] = await listAlerts(queries, ids.workspaceId, 9);
+    expect(alert).toMatchObject({ kind: 'tag', tag, keyId: undefined, percent: 50, used: '2', limit: '4' });
+    const [entry] = await listAudit(queries, {}, 1);
+    expect(entry).toMatchObject({
+      actor: { kind: 'service', name: 'thresholds' },
+      action: 'workspace.tag-threshold-reached',
+      objectId: ids.workspaceId,
+      after: { tag, percent: 50, used: '2', limit: '4', alert: alert?.id },
+    });
+    const claimed = await claimAlert(queries, { leaseMs: 1000 }, sampleNow + 60_000);
+    expect(JSON.parse(claimed?.body ?? '')).toEqual({
+      type: 'tag.threshold_reached',
+      timestamp: '2026-07-01T00:01:00.000Z',
+      data: {
+        ...{ alert_id: alert?.id, workspace_id: ids.workspaceId, workspace: 'acme', tag },
+        ...{ period: 'day', period_start: '2026-07-01T00:00:00.000Z' },
+        ...{ threshold_percent: 50, used_usd: '2', limit_usd: '4' },
+      },
+    });
+  });
+
+  it('are reached once a period, also by what is settled right after its end', async () => {
+    const { spend, look, set, reached } = await tagged();
+    await spend('2', sampleNow + dayMs - 1, tag);
+    expect(await look(sampleNow + dayMs + 5 * 60_000)).toBe(1);
+    await set({ budget: { limit: usd('3.9'), period: 'day' } });
+    expect(await look(sampleNow + dayMs + 5 * 60_000)).toBe(0);
+    await spend('2', sampleNow + dayMs + 1000, tag);
+    expect(await look(sampleNow + dayMs + 60_000)).toBe(1);
+    expect(await reached()).toEqual(['tag 50', 'tag 50']);
+  });
+
+  it('count all days of a month', async () => {
+    const { spend, look, reached } = await tagged('month');
+    await spend('1', sampleNow, tag);
+    await spend('2.9', sampleNow + 9 * dayMs, tag);
+    expect(await look(sampleNow + 9 * dayMs + 60_000)).toBe(3);
+    expect(await reached()).toEqual(['tag 50', 'tag 80', 'tag 95']);
+  });
+
+  it('are its own if it has some, and go with the budget', async () => {
+    const { queries, spend, look, set, reached } = await tagged();
+    expect(await set({ thresholds: [100, 10] })).toMatchObject([{ tag, thresholds: [10, 100] }]);
+    // Another budget leaves them as they are.
+    expect(await set({ budget: { limit: usd('4.1'), period: 'day' } })).toMatchObject([{ thresholds: [10, 100] }]);
+    await spend('3.9', sampleNow + 1000, tag);
+    await look();
+    expect(await reached()).toEqual(['tag 10']);
+    expect(await set({ thresholds: 'default' })).toMatchObject([{ thresholds: [50, 80, 95] }]);
+    await set({ thresholds: [] });
+    expect(await look()).toBe(0);
+    await set({ budget: undefined });
+    expect(await set({})).toMatchObject([{ thresholds: [50, 80, 95] }]);
+    await look();
+    expect(await reached()).toEqual(['tag 10', 'tag 50', 'tag 80', 'tag 95']);
+    const entries = await listAudit(queries, { action: 'workspace.tag-budget' }, 9);
+    expect(entries.map(({ before, after }) => [before?.['thresholds'], after['thresholds']])).toEqual([
+      ...[
+        [undefined, undefined],
+        [[], 'default'],
+        ['default', []],
+        [[10, 100], 'default'],
+      ],
+      ...[
+        [
+          [10, 100],
+          [10, 100],
+        ],
+        ['default', [10, 100]],
+        [undefined, undefined],
+      ],
+    ]);
+    await expect(set({ thresholds: [0] })).rejects.toThrow('Thresholds are at most');
+  });
 });
 
 describe('the thresholds of a balance', () => {

@@ -1,32 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
-import { budgetPeriods } from '../../core/account.ts';
+import type { AuditAction } from '../../core/administration.ts';
 import { type AlertRecord, defaultThresholds, reachedThresholds } from '../../core/alert.ts';
-import { formatUsd, type Money } from '../../core/money.ts';
-import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { formatUsd } from '../../core/money.ts';
+import type { Schema } from '../databases/schema.ts';
+import { allowancesInUse, type UsedAllowance } from './allowances.ts';
 import { recordChange } from './audit.ts';
-import { periodStart } from './budget-period.ts';
 import { ownThresholds } from './thresholds.ts';
-
-/**
- * How long after the end of a period its last thresholds are still looked for. A look comes some seconds after a
- * settlement, and a settlement after the request that belongs to the period.
- */
-const lateMs = 10 * 60_000;
-
-/** How much of an allowance is used: of a key's budget, or of a workspace's credit. */
-interface Usage {
-  readonly kind: AlertRecord['kind'];
-  readonly objectId: string;
-  readonly workspaceId: string;
-  readonly workspace: string;
-  readonly keyName: string | null;
-  /** Unique in the object: a threshold is reached once in it. */
-  readonly period: string;
-  readonly periodStart: number | undefined;
-  readonly used: Money;
-  readonly limit: Money;
-}
 
 /**
  * Records each threshold that was reached since the last look, once, with its entry in the audit trail and the webhook
@@ -38,7 +18,7 @@ export async function recordReached(
   { deliver }: { /** Whether a webhook is set. */ readonly deliver: boolean },
   now: number,
 ): Promise<number> {
-  const usages = [...(await balances(queries)), ...(await budgets(queries, now))];
+  const usages = await allowancesInUse(queries, now);
   const own = await ownThresholds(queries);
   const reached = usages.flatMap((usage) =>
     reachedThresholds(own.get(usage.objectId) ?? defaultThresholds, usage.used, usage.limit).map((percent) => ({
@@ -48,7 +28,7 @@ export async function recordReached(
   );
   if (reached.length === 0) return 0;
   const known = await recorded(queries, [
-    ...new Set(reached.flatMap(({ kind, period }) => (kind === 'budget' ? period : []))),
+    ...new Set(reached.flatMap(({ kind, period }) => (kind === 'balance' ? [] : period))),
   ]);
   let count = 0;
   for (const threshold of reached) {
@@ -57,65 +37,12 @@ export async function recordReached(
   return count;
 }
 
-function nameOf({ period, objectId, percent }: Pick<Usage, 'period' | 'objectId'> & { readonly percent: number }) {
+function nameOf({
+  period,
+  objectId,
+  percent,
+}: Pick<UsedAllowance, 'period' | 'objectId'> & { readonly percent: number }) {
   return `${period} ${objectId} ${percent}`;
-}
-
-/** The used part of each workspace's balance. The whole is the balance right after the last credit, with the credit limit. */
-async function balances(queries: Kysely<Schema>): Promise<readonly Usage[]> {
-  const rows = await queries
-    .selectFrom('workspaces')
-    .select(['id', 'name', 'balance', 'credit_limit', 'alert_base', 'alert_period'])
-    .whereRef('balance', '<', 'alert_base')
-    .execute();
-  return rows.flatMap(({ id, name, balance, credit_limit: creditLimit, alert_base: base, alert_period: number }) => {
-    const [used, limit] = [base - balance, base + creditLimit];
-    if (limit <= 0n) return [];
-    const of = { objectId: id, workspaceId: id, workspace: name, keyName: null, periodStart: undefined };
-    return [{ ...of, kind: 'balance', period: `credit:${number}`, used, limit } as const];
-  });
-}
-
-/** The spent part of each key's budget, in the current period and in one that has just ended. */
-async function budgets(queries: Kysely<Schema>, now: number): Promise<readonly Usage[]> {
-  const usages: Usage[] = [];
-  for (const period of budgetPeriods) {
-    const start = periodStart(period, now);
-    const earlier = periodStart(period, now - lateMs);
-    const spans =
-      earlier === start
-        ? [{ since: start, until: undefined }]
-        : [
-            { since: earlier, until: start },
-            { since: start, until: undefined },
-          ];
-    for (const { since, until } of spans) {
-      let query = queries
-        .selectFrom('spending')
-        .innerJoin('keys', 'keys.id', 'spending.key_id')
-        .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
-        .where('keys.budget_period', '=', period)
-        .where('keys.budget_limit', '>', 0n)
-        .where('keys.status', '<>', 'revoked')
-        .where('spending.day', '>=', BigInt(since));
-      if (until !== undefined) query = query.where('spending.day', '<', BigInt(until));
-      const rows = await query
-        .groupBy(['keys.id', 'workspaces.id'])
-        .select(['keys.id', 'keys.workspace_id', 'keys.name', 'keys.budget_limit', 'workspaces.name as workspace'])
-        .select(exactSum('spending.amount', 'spent'))
-        .execute();
-      usages.push(
-        ...rows.map((row) => ({
-          kind: 'budget' as const,
-          ...{ objectId: row.id, workspaceId: row.workspace_id, workspace: row.workspace, keyName: row.name },
-          ...{ period: `${period}:${since}`, periodStart: since },
-          used: exactTotal(row.spent_high, row.spent_low),
-          limit: row.budget_limit ?? 0n,
-        })),
-      );
-    }
-  }
-  return usages;
 }
 
 /** The thresholds that are recorded, of these periods of budgets and of the current periods of balances. */
@@ -138,9 +65,15 @@ async function recorded(queries: Kysely<Schema>, periods: readonly string[]): Pr
   return new Set(all.map((row) => nameOf({ ...row, objectId: row.object_id, percent: Number(row.percent) })));
 }
 
+const actions = {
+  budget: 'key.threshold-reached',
+  balance: 'workspace.threshold-reached',
+  tag: 'workspace.tag-threshold-reached',
+} as const satisfies Readonly<Record<AlertRecord['kind'], AuditAction>>;
+
 async function record(
   queries: Kysely<Schema>,
-  threshold: Usage & { readonly percent: number },
+  threshold: UsedAllowance & { readonly percent: number },
   { deliver, now }: { readonly deliver: boolean; readonly now: number },
 ): Promise<boolean> {
   const { kind, objectId, workspaceId, period, percent } = threshold;
@@ -151,6 +84,7 @@ async function record(
       .insertInto('alerts')
       .values({
         ...{ id, object_id: objectId, workspace_id: workspaceId, period, used, allowance: limit },
+        tag: threshold.kind === 'tag' ? threshold.tag : null,
         percent: BigInt(percent),
         at: BigInt(now),
         body: bodyOf(threshold, { id, used, limit, now }),
@@ -162,26 +96,17 @@ async function record(
       .onConflict((conflict) => conflict.columns(['period', 'object_id', 'percent']).doNothing())
       .executeTakeFirst();
     if (inserted !== 1n) return false;
-    const action = kind === 'budget' ? 'key.threshold-reached' : 'workspace.threshold-reached';
-    const after = { percent, used, limit, alert: id };
-    const actor = { kind: 'service', name: 'thresholds' } as const;
-    await recordChange(transaction, { action, objectId, workspaceId, before: undefined, after }, { actor, now });
+    const audited = kind === 'tag' ? workspaceId : objectId;
+    const after = { ...(kind === 'tag' && { tag: threshold.tag }), percent, used, limit, alert: id };
+    const change = { action: actions[kind], objectId: audited, workspaceId, before: undefined, after };
+    await recordChange(transaction, change, { actor: { kind: 'service', name: 'thresholds' }, now });
     return true;
   });
 }
 
 /** The body of the webhook, in the form that Standard Webhooks recommends. It has no secret. */
 function bodyOf(
-  {
-    kind,
-    objectId,
-    workspaceId,
-    workspace,
-    keyName,
-    period,
-    periodStart: start,
-    percent,
-  }: Usage & { readonly percent: number },
+  threshold: UsedAllowance & { readonly percent: number },
   {
     id,
     used,
@@ -189,24 +114,36 @@ function bodyOf(
     now,
   }: { readonly id: string; readonly used: string; readonly limit: string; readonly now: number },
 ): string {
-  const ofBudget = { key_id: objectId, key_name: keyName, period: period.split(':')[0], ...startOf(start) };
+  const { kind, workspaceId, workspace, percent } = threshold;
   return JSON.stringify({
     type: `${kind}.threshold_reached`,
     timestamp: new Date(now).toISOString(),
     data: {
       ...{ alert_id: id, workspace_id: workspaceId, workspace },
-      ...(kind === 'budget' && ofBudget),
+      ...ownFields(threshold),
       ...{ threshold_percent: percent, used_usd: used, limit_usd: limit },
     },
   });
 }
 
-/** A budget in total has no start. */
-function startOf(start: number | undefined) {
-  return start === undefined || start === 0 ? {} : { period_start: new Date(start).toISOString() };
+function ownFields(used: UsedAllowance) {
+  switch (used.kind) {
+    case 'balance':
+      return {};
+    case 'budget':
+      return { key_id: used.objectId, key_name: used.keyName, ...periodFields(used) };
+    case 'tag':
+      return { tag: used.tag, ...periodFields(used) };
+  }
 }
 
-/** The newest alerts of a workspace and its keys. */
+/** A budget in total has no start. */
+function periodFields({ period, periodStart }: { readonly period: string; readonly periodStart: number }) {
+  const start = periodStart === 0 ? {} : { period_start: new Date(periodStart).toISOString() };
+  return { period: period.split(':')[0], ...start };
+}
+
+/** The newest alerts of a workspace, its keys and its tags. */
 export async function listAlerts(
   queries: Kysely<Schema>,
   workspaceId: string,
@@ -221,11 +158,21 @@ export async function listAlerts(
     .limit(limit)
     .execute();
   return rows.map((row) => ({
-    id: row.id,
-    kind: row.object_id === row.workspace_id ? 'balance' : 'budget',
-    workspaceId: row.workspace_id,
-    keyId: row.object_id === row.workspace_id ? undefined : row.object_id,
-    percent: Number(row.percent),
+    ...{ id: row.id, ...allowanceOf(row), workspaceId: row.workspace_id, percent: Number(row.percent) },
     ...{ used: row.used, limit: row.allowance, at: Number(row.at), delivery: row.state },
   }));
+}
+
+function allowanceOf({
+  object_id: objectId,
+  workspace_id: workspaceId,
+  tag,
+}: {
+  readonly object_id: string;
+  readonly workspace_id: string;
+  readonly tag: string | null;
+}): Pick<AlertRecord, 'kind' | 'keyId' | 'tag'> {
+  if (tag !== null) return { kind: 'tag', keyId: undefined, tag };
+  if (objectId === workspaceId) return { kind: 'balance', keyId: undefined, tag: undefined };
+  return { kind: 'budget', keyId: objectId, tag: undefined };
 }

@@ -20,7 +20,7 @@ it('a budget of a tag counts what requests with it cost in the period, also befo
   await spend('none', undefined, 8n);
   const set = await setTagBudget(queries, 'acme', { tag: 'team=search', budget }, sampleAuthor);
   // The sample begins with a month.
-  expect(set).toEqual([{ tag: 'team=search', budget, spent: 2n }]);
+  expect(set).toMatchObject([{ tag: 'team=search', budget, spent: 2n }]);
   await spend('later', 'app=crawler,team=search', 16n, sampleNow + day);
   const credential = await findCredential(queries, text, sampleNow + day);
   expect(credential?.tagBudgets).toEqual([{ tag: 'team=search', ...budget, spent: 18n }]);
@@ -38,7 +38,7 @@ it('is changed and taken away, each with an entry of the audit trail', async () 
     sampleAuthor,
   );
   expect(await listTagBudgets(queries, ids.workspaceId, sampleNow)).toEqual([
-    { tag: 'team=search', budget: { limit: 5n, period: 'day' }, spent: 0n },
+    { tag: 'team=search', budget: { limit: 5n, period: 'day' }, spent: 0n, thresholds: [50, 80, 95] },
   ]);
   expect(await setTagBudget(queries, 'acme', { tag: 'team=search', budget: undefined }, sampleAuthor)).toEqual([]);
   expect((await findCredential(queries, text, sampleNow))?.tagBudgets).toBeUndefined();

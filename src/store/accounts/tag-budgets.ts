@@ -1,24 +1,35 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { TagBudget } from '../../core/account.ts';
 import { type Authorship, type Budget, Refusal, type TagBudgetRecord } from '../../core/administration.ts';
+import { defaultThresholds, type Thresholds } from '../../core/alert.ts';
 import { shownBudget } from '../../core/shown.ts';
 import { tagForm, tagOf, tagText } from '../../core/tags.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
 import { recordChange } from './audit.ts';
 import { periodStart } from './budget-period.ts';
+import { ownThresholds, shownThresholds, storeThresholds, tagObjectId } from './thresholds.ts';
 import { findWorkspace } from './workspaces.ts';
 
 const dayMs = periodMs.usage_tags;
 
 /**
  * Sets the budget of a tag in a workspace, or removes it. It counts all requests of the current period that had the tag.
- * Throws a `Refusal` if there is no such workspace, or if the tag has a wrong form.
+ * Throws a `Refusal` if there is no such workspace, or if the tag or a threshold has a wrong form.
  */
 export async function setTagBudget(
   queries: Kysely<Schema>,
   nameOrId: string,
-  { tag: text, budget }: { readonly tag: string; readonly budget: Budget | undefined },
+  {
+    tag: text,
+    budget,
+    thresholds,
+  }: {
+    readonly tag: string;
+    readonly budget: Budget | undefined;
+    /** Undefined: as they are, at first the default. They go with the budget. */
+    readonly thresholds?: Thresholds | 'default' | undefined;
+  },
   by: Authorship,
 ): Promise<readonly TagBudgetRecord[]> {
   const tag = tagOf(text);
@@ -37,12 +48,16 @@ export async function setTagBudget(
         .execute();
     }
     const was = before && { limit: before.budget_limit, period: before.budget_period };
-    const shown = (of: Budget | undefined) => ({
-      tag: tagText(tag),
-      budget: of === undefined ? null : shownBudget(of),
+    const objectId = tagObjectId(number);
+    const ownBefore = (await ownThresholds(transaction, [objectId])).get(objectId);
+    const wanted = thresholds === 'default' ? undefined : (thresholds ?? ownBefore);
+    const own = await storeThresholds(transaction, objectId, budget && wanted);
+    const shown = (of: Budget | undefined, percents: Thresholds | undefined) => ({
+      ...{ tag: tagText(tag), budget: of === undefined ? null : shownBudget(of) },
+      ...((ownBefore ?? own) !== undefined && shownThresholds(percents)),
     });
     const change = { action: 'workspace.tag-budget', objectId: workspaceId, workspaceId } as const;
-    await recordChange(transaction, { ...change, before: shown(was), after: shown(budget) }, by);
+    await recordChange(transaction, { ...change, before: shown(was, ownBefore), after: shown(budget, own) }, by);
     return listTagBudgets(transaction, workspaceId, by.now);
   });
 }
@@ -74,8 +89,13 @@ export async function listTagBudgets(
   workspaceId: string,
   now: number,
 ): Promise<readonly TagBudgetRecord[]> {
-  const budgets = (await tagBudgetsOf(queries, [workspaceId], now)).get(workspaceId) ?? [];
-  return budgets.map(({ tag, limit, period, spent }) => ({ tag, budget: { limit, period }, spent }));
+  const budgets = await numberedBudgets(queries, [workspaceId], now);
+  const ids = budgets.map(({ number }) => tagObjectId(number));
+  const own = ids.length === 0 ? new Map<string, Thresholds>() : await ownThresholds(queries, ids);
+  return budgets.map(({ number, tag, limit, period, spent }) => ({
+    ...{ tag, budget: { limit, period }, spent },
+    thresholds: own.get(tagObjectId(number)) ?? defaultThresholds,
+  }));
 }
 
 /** The names of tags in a workspace, or in all, and how many values each has. */
@@ -98,6 +118,20 @@ export async function tagBudgetsOf(
   workspaceIds: readonly string[],
   now: number,
 ): Promise<ReadonlyMap<string, readonly TagBudget[]>> {
+  const budgets = new Map<string, TagBudget[]>();
+  for (const { workspaceId, number: _, ...budget } of await numberedBudgets(queries, workspaceIds, now)) {
+    const before = budgets.get(workspaceId);
+    if (before === undefined) budgets.set(workspaceId, [budget]);
+    else before.push(budget);
+  }
+  return budgets;
+}
+
+async function numberedBudgets(
+  queries: Kysely<Schema>,
+  workspaceIds: readonly string[],
+  now: number,
+): Promise<readonly (TagBudget & { readonly workspaceId: string; readonly number: number })[]> {
   const rows = await queries
     .selectFrom('tag_budgets')
     .innerJoin('ledger_tags', 'ledger_tags.number', 'tag_budgets.tag')
@@ -106,13 +140,11 @@ export async function tagBudgetsOf(
     .orderBy('ledger_tags.name')
     .orderBy('ledger_tags.value')
     .execute();
-  const budgets = new Map<string, TagBudget[]>();
-  for (const { workspace_id: id, name, value, number, budget_limit: limit, budget_period: period } of rows) {
-    const spent = await spentOn(queries, Number(number), periodStart(period, now));
-    const before = budgets.get(id);
-    const budget = { tag: tagText({ name, value }), limit, period, spent };
-    if (before === undefined) budgets.set(id, [budget]);
-    else before.push(budget);
+  const budgets: (TagBudget & { readonly workspaceId: string; readonly number: number })[] = [];
+  for (const { workspace_id: workspaceId, budget_limit: limit, budget_period: period, ...row } of rows) {
+    const number = Number(row.number);
+    const spent = await spentOn(queries, number, periodStart(period, now));
+    budgets.push({ workspaceId, number, tag: tagText(row), limit, period, spent });
   }
   return budgets;
 }

@@ -49,11 +49,27 @@ async function change(
   by: Authorship,
 ): Promise<Thresholds | undefined> {
   const { objectId } = about;
+  const before = (await ownThresholds(transaction, [objectId])).get(objectId);
+  const wanted = await storeThresholds(transaction, objectId, percents);
+  await recordChange(transaction, { ...about, before: shownThresholds(before), after: shownThresholds(wanted) }, by);
+  return wanted;
+}
+
+/** As the audit trail shows them. */
+export function shownThresholds(thresholds: Thresholds | undefined) {
+  return { thresholds: thresholds ?? 'default' };
+}
+
+/** Stores the thresholds of an object; undefined: the default again. Throws a `Refusal` if their form is wrong. */
+export async function storeThresholds(
+  transaction: Transaction<Schema>,
+  objectId: string,
+  percents: Thresholds | undefined,
+): Promise<Thresholds | undefined> {
   const wanted = percents && checkThresholds(percents);
   if (percents !== undefined && wanted === undefined) {
     throw new Refusal(`Thresholds are ${thresholdsForm}.`, { field: 'thresholds' });
   }
-  const before = (await ownThresholds(transaction, [objectId])).get(objectId);
   if (wanted === undefined) await transaction.deleteFrom('thresholds').where('object_id', '=', objectId).execute();
   else {
     const row = { percents: wanted.join(',') };
@@ -63,12 +79,15 @@ async function change(
       .onConflict((conflict) => conflict.column('object_id').doUpdateSet(row))
       .execute();
   }
-  const shown = (thresholds: Thresholds | undefined) => ({ thresholds: thresholds ?? 'default' });
-  await recordChange(transaction, { ...about, before: shown(before), after: shown(wanted) }, by);
   return wanted;
 }
 
-/** The thresholds of the workspaces and keys that have some of their own: of these ids, or of all. */
+/** What the thresholds of a tag are stored under. `number`: of the tag. */
+export function tagObjectId(number: number | bigint): string {
+  return `tag_${number}`;
+}
+
+/** The thresholds of the workspaces, keys and tags that have some of their own: of these ids, or of all. */
 export async function ownThresholds(
   queries: Kysely<Schema>,
   ids?: readonly string[],

@@ -3,6 +3,11 @@ import { deliveryStates } from '../../core/alert.ts';
 import { acceptActors } from './audit-table.ts';
 import { isSqlite } from './sql-dialect.ts';
 
+/** Adds the tag of an alert about the budget of a tag. */
+export async function addTagAlerts({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('alerts').addColumn('tag', 'text').execute();
+}
+
 /** Adds thresholds, alerts with their deliveries, and what the share of a balance is counted from (docs/alerts.md). */
 export async function addAlerts(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import { addAlerts } from './alert-tables.ts';
+import { addAlerts, addTagAlerts } from './alert-tables.ts';
 import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations } from './declaration-tables.ts';
 import { addTags, createLedger } from './ledger-tables.ts';
@@ -83,6 +83,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0006-alerts': { up: addAlerts },
   '0007-tags': { up: (database) => addTags(database, amountBound) },
   '0008-teams': { up: addTeams },
+  '0009-alerts-of-tags': { up: addTagAlerts },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

@@ -117,7 +117,7 @@ interface CreditTable {
   readonly idempotency_key: string | null;
 }
 
-/** The thresholds of a workspace or a key that has some of its own: percentages with a comma between them. */
+/** The thresholds of a workspace, a key or a tag that has some of its own: percentages with a comma between them. */
 interface ThresholdTable {
   readonly object_id: string;
   readonly percents: string;
@@ -126,9 +126,11 @@ interface ThresholdTable {
 /** A threshold that was reached, and the delivery of its webhook. */
 interface AlertTable {
   readonly id: string;
-  /** Id of the key or the workspace. */
+  /** Id of the key or the workspace; `tag_` and the number of a tag. */
   readonly object_id: string;
   readonly workspace_id: string;
+  /** `team=search`; null if it is not about the budget of a tag. */
+  readonly tag: string | null;
   /** `month:1782864000000`: kind and start of a budget's period. `credit:7`: the period of a balance. */
   readonly period: string;
   readonly percent: bigint;
