@@ -167,6 +167,7 @@ function wantedOf(object: AccountObject, text: string, { spec, workspaceId, keyT
     name: object.name.slice(0, 100),
     status: status === 'Active' ? 'active' : 'suspended',
     budget: budget && { limit: parseUsd(budget.usd) ?? 0n, period: periods[budget.period] },
+    thresholds: budget?.thresholds,
     ...{ rate: rate.perSecond, burst: rate.burst },
     expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt),
     models: models && [...new Set(models)].toSorted(),

@@ -21,10 +21,10 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
     return notAccepted('Workspace', { reason: 'Invalid', message });
   }
   await parts.hold(object);
-  const { maxInFlight, status, creditLimit, labels } = spec;
+  const { maxInFlight, status, creditLimit, labels, thresholds } = spec;
   const isActive = status === 'Active';
   const wanted = {
-    ...{ ledgerName: parts.ledgerName(object), maxInFlight, labels },
+    ...{ ledgerName: parts.ledgerName(object), maxInFlight, labels, thresholds },
     status: isActive ? 'active' : 'suspended',
     creditLimit: parseUsd(creditLimit) ?? 0n,
   } as const;

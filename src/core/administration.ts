@@ -151,9 +151,8 @@ export interface CreditRecord {
 
 export type Budget = NonNullable<Key['budget']>;
 
-/** The budget of a tag in a workspace, and what was spent of it in its current period. */
+/** The budget of a tag (`team=search`) in a workspace, and what was spent of it in its current period. */
 export interface TagBudgetRecord {
-  /** `team=search` */
   readonly tag: string;
   readonly budget: Budget;
   readonly spent: Money;
@@ -212,12 +211,13 @@ export interface PlaygroundKey extends Omit<NewKey, 'expiresAt' | 'maker'> {
 }
 
 /**
- * A change of a key. Budget, name, expiry and models are removed where the field is present and undefined. Absent
- * fields stay as they are.
+ * A change of a key. Budget, thresholds, name, expiry and models are removed where the field is present and undefined.
+ * Absent fields stay as they are.
  */
 export interface KeyChange extends KeyDetails {
   readonly status?: AccountStatus | undefined;
   readonly budget?: Budget | undefined;
+  readonly thresholds?: Thresholds | undefined;
   readonly rate?: number | undefined;
   readonly burst?: number | undefined;
 }

@@ -7,7 +7,7 @@ export type Thresholds = readonly number[];
 
 export const defaultThresholds: Thresholds = [50, 80, 95];
 
-const mostThresholds = 10;
+export const mostThresholds = 10;
 export const thresholdsForm = `at most ${mostThresholds} whole percentages from 1 to 100`;
 
 /** In rising order, each once. Undefined: not of this form. */

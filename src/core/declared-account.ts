@@ -1,5 +1,6 @@
 import type { AccountStatus, Workspace } from './account.ts';
 import type { Authorship, Budget, CreditRecord } from './administration.ts';
+import type { Thresholds } from './alert.ts';
 import type { KubeObject } from './catalog.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
@@ -40,6 +41,8 @@ export interface DeclaredWorkspace {
   readonly maxInFlight: number;
   readonly creditLimit: Money;
   readonly labels: Readonly<Record<string, string>>;
+  /** Of the balance; undefined: the default. */
+  readonly thresholds: Thresholds | undefined;
 }
 
 export interface DeclaredKey {
@@ -51,6 +54,8 @@ export interface DeclaredKey {
   readonly name: string;
   readonly status: AccountStatus;
   readonly budget: Budget | undefined;
+  /** Of the budget; undefined: the default. */
+  readonly thresholds: Thresholds | undefined;
   readonly rate: number;
   readonly burst: number;
   readonly expiresAt: number | undefined;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { mostThresholds } from '../../core/alert.ts';
 import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
 
 // The specs of `Workspace`, `ApiKey` and `Credit`, the objects that declare accounts.
@@ -30,6 +31,11 @@ const labels = z.record(z.string().max(63), z.string().max(63)).superRefine((giv
   context.addIssue({ code: 'custom', message: `expected at most ${mostLabels} labels` });
 });
 
+const thresholds = z
+  .array(z.int({ error: 'expected a whole percentage from 1 to 100' }).min(1).max(100))
+  .max(mostThresholds)
+  .optional();
+
 /** The `spec` of a Workspace: the account that pays. */
 export const workspaceSpec = z.strictObject({
   maxInFlight: z
@@ -46,6 +52,11 @@ export const workspaceSpec = z.strictObject({
     description:
       'Post-paid: how far its balance may go below zero, a decimal in USD in quotes. Default "0": requests need a balance above zero.',
     example: '500',
+  }),
+  thresholds: thresholds.meta({
+    description:
+      'Percentages of the balance after its last credit at which there is an alert, each from 1 to 100, at most ten. Empty: no alerts. Default: 50, 80 and 95.',
+    example: [75, 90],
   }),
   labels: labels.default({}).meta({
     description:
@@ -73,6 +84,11 @@ const budget = z.strictObject({
   period: z.enum(['Day', 'Week', 'Month', 'Total']).meta({
     description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
     example: 'Month',
+  }),
+  thresholds: thresholds.meta({
+    description:
+      'Percentages of the budget at which there is an alert, each from 1 to 100, at most ten. Empty: no alerts. Default: 50, 80 and 95.',
+    example: [50, 80, 100],
   }),
 });
 

@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { KeyStatus } from '../../core/account.ts';
+import type { Thresholds } from '../../core/alert.ts';
 import {
   type AuditAction,
   type Authorship,
@@ -13,6 +14,7 @@ import type { Schema } from '../databases/schema.ts';
 import { refuseDeclared } from './declarations.ts';
 import { budgetColumns, columnOf, detailColumns, findKey, recordKey } from './keys.ts';
 import { limitSessionsOf } from './sessions.ts';
+import { changeThresholds } from './thresholds.ts';
 
 const statusActions = { active: 'key.resume', suspended: 'key.suspend', revoked: 'key.revoke' } as const;
 
@@ -115,7 +117,7 @@ export async function changeKey(
   wanted: KeyChange,
   by: Authorship,
 ): Promise<KeyRecord> {
-  return change(queries, id, { steps: stepsOf(wanted, by), by });
+  return change(queries, id, { steps: stepsOf(wanted, by), thresholds: thresholdsOf(wanted), by });
 }
 
 /** Like `changeKey`, in a transaction, for the object that declares the key. It may also revoke the key. */
@@ -126,11 +128,27 @@ export async function changeLockedKey(
   by: Authorship,
 ): Promise<KeyRecord> {
   const steps = [...(status === undefined ? [] : [statusStep(status)]), ...stepsOf(wanted, by)];
-  return changeInside(transaction, id, { steps, by });
+  return changeInside(transaction, id, { steps, thresholds: thresholdsOf(wanted), by });
+}
+
+interface ThresholdChange {
+  /** Undefined: the default again. */
+  readonly percents: Thresholds | undefined;
+}
+
+function thresholdsOf(wanted: KeyChange): ThresholdChange | undefined {
+  return 'thresholds' in wanted ? { percents: wanted.thresholds } : undefined;
+}
+
+interface KeyChanges {
+  readonly steps: readonly ChangeStep[];
+  /** Undefined: they stay as they are. */
+  readonly thresholds?: ThresholdChange | undefined;
+  readonly by: Authorship;
 }
 
 function stepsOf(wanted: KeyChange, by: Authorship): readonly ChangeStep[] {
-  const { status, budget, rate, burst, ...details } = wanted;
+  const { status, budget, rate, burst, thresholds: _, ...details } = wanted;
   return [
     ...(status === undefined ? [] : [statusStep(status)]),
     ...('budget' in wanted ? [budgetStep(budget)] : []),
@@ -143,21 +161,17 @@ function stepsOf(wanted: KeyChange, by: Authorship): readonly ChangeStep[] {
  * Changes a key and records the change. The key is locked, so no other process changes it between the read and the
  * write of a step.
  */
-async function change(
-  queries: Kysely<Schema>,
-  id: string,
-  { steps, by }: { readonly steps: readonly ChangeStep[]; readonly by: Authorship },
-): Promise<KeyRecord> {
+async function change(queries: Kysely<Schema>, id: string, changes: KeyChanges): Promise<KeyRecord> {
   return queries.transaction().execute(async (transaction) => {
-    await refuseDeclared(transaction, id, by);
-    return changeInside(transaction, id, { steps, by });
+    await refuseDeclared(transaction, id, changes.by);
+    return changeInside(transaction, id, changes);
   });
 }
 
 async function changeInside(
   transaction: Transaction<Schema>,
   id: string,
-  { steps, by }: { readonly steps: readonly ChangeStep[]; readonly by: Authorship },
+  { steps, thresholds, by }: KeyChanges,
 ): Promise<KeyRecord> {
   await transaction
     .updateTable('keys')
@@ -170,6 +184,10 @@ async function changeInside(
     const after = await findKey(transaction, id);
     await recordKey(transaction, { action, before: key, after }, by);
     key = after;
+  }
+  if (thresholds !== undefined) {
+    const { workspaceId } = key;
+    await changeThresholds(transaction, { action: 'key.thresholds', objectId: id, workspaceId, ...thresholds }, by);
   }
   await limitSessionsOf(transaction, key);
   return key;

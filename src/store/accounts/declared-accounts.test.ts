@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import type { Authorship } from '../../core/administration.ts';
+import type { Thresholds } from '../../core/alert.ts';
 import type { DeclaredKey } from '../../core/declared-account.ts';
 import { accountFigures } from './account-figures.ts';
 import { listAudit } from './audit.ts';
@@ -11,14 +12,15 @@ import { declareKey, leaveKeys, prepareKey } from './declared-keys.ts';
 import { bookCredit, declareWorkspace, leaveCredit, leaveWorkspace } from './declared-workspaces.ts';
 import { declarationsOf, unlockAbsent } from './declarations.ts';
 import { findCredentials } from './find-credentials.ts';
-import { createKey, findKey } from './keys.ts';
+import { createKey, findKey, listKeys } from './keys.ts';
+import { ownThresholds, setKeyThresholds, setWorkspaceThresholds } from './thresholds.ts';
 import { findWorkspace, setWorkspaceStatus } from './workspaces.ts';
 
 const hour = 3_600_000;
 const by: Authorship = { actor: { kind: 'controller', name: 'ApiKey team/prod generation 1' }, now: sampleNow };
 const at = (ms: number): Authorship => ({ ...by, now: sampleNow + ms });
 const object = { namespace: 'team', name: 'prod', isManaging: true };
-const settings = { status: 'active', maxInFlight: 8, creditLimit: 0n, labels: {} } as const;
+const settings = { status: 'active', maxInFlight: 8, creditLimit: 0n, labels: {}, thresholds: undefined } as const;
 
 async function begin() {
   const { queries } = await sampleDatabase();
@@ -26,6 +28,7 @@ async function begin() {
   const wanted = (hash: string): DeclaredKey & { readonly overlapMs: number } => ({
     ...{ hash, prefix: `p-${hash.slice(-1)}`, workspaceId: workspace.id, name: 'prod', status: 'active' },
     budget: { limit: 100n, period: 'month' },
+    thresholds: undefined,
     ...{ rate: 1, burst: 2, expiresAt: undefined, models: undefined, overlapMs: hour },
   });
   const statusOf = async (hash: string) => (await findCredentials(queries, [hash], sampleNow)).get(hash)?.key.status;
@@ -84,6 +87,50 @@ it('revokes every key of an object, and a later object of its name begins with a
   expect([await statusOf('a'), await statusOf('b')]).toEqual(['revoked', 'revoked']);
   expect(await declareKey(queries, object, wanted('b'), at(3))).toEqual({ kind: 'ended' });
   expect(await declareKey(queries, object, wanted('c'), at(4))).toMatchObject({ isNew: true, hasReplaced: false });
+});
+
+it('gives a workspace and a key the thresholds of their objects, and the default without any', async () => {
+  const { queries, workspace, wanted } = await begin();
+  const declareBoth = async (thresholds: Thresholds | undefined, ms: number) => {
+    await declareWorkspace(queries, object, { ledgerName: 'team_prod', ...settings, thresholds }, at(ms));
+    const declared = await declareKey(queries, object, { ...wanted('a'), thresholds }, at(ms));
+    const own = await ownThresholds(queries);
+    return [workspace.id, declared.kind === 'declared' ? declared.id : ''].map((id) => own.get(id));
+  };
+  expect(await declareBoth([90, 10], 1)).toEqual([
+    [10, 90],
+    [10, 90],
+  ]);
+  expect(await declareBoth([90, 10], 2)).toEqual([
+    [10, 90],
+    [10, 90],
+  ]);
+  expect(await declareBoth([], 3)).toEqual([[], []]);
+  expect(await declareBoth(undefined, 4)).toEqual([undefined, undefined]);
+  const audit = await listAudit(queries, {}, 20);
+  expect(
+    audit.flatMap(({ action, after }) => (action.endsWith('.thresholds') ? [[action, after['thresholds']]] : [])),
+  ).toEqual([
+    ...[
+      ['key.thresholds', 'default'],
+      ['workspace.thresholds', 'default'],
+    ],
+    ...[
+      ['key.thresholds', []],
+      ['workspace.thresholds', []],
+    ],
+    ...[
+      ['key.thresholds', [10, 90]],
+      ['workspace.thresholds', [10, 90]],
+    ],
+  ]);
+  await expect(setWorkspaceThresholds(queries, workspace.id, [50], sampleAuthor)).rejects.toMatchObject({
+    kind: 'conflict',
+  });
+  const [key] = await listKeys(queries, workspace);
+  await expect(setKeyThresholds(queries, key?.id ?? '', [50], sampleAuthor)).rejects.toMatchObject({
+    kind: 'conflict',
+  });
 });
 
 it('lets only the controller change what an object declares, until the object is gone', async () => {

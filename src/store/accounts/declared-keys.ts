@@ -146,8 +146,8 @@ async function swapTexts(
   await recordChange(transaction, { ...entry, before: { prefix: old.prefix }, after: { prefix: fresh.prefix } }, by);
 }
 
-function settingsOf({ name, status, budget, rate, burst, expiresAt, models }: DeclaredKey) {
-  return { name, status, budget, rate, burst, expiresAt, models };
+function settingsOf({ name, status, budget, thresholds, rate, burst, expiresAt, models }: DeclaredKey) {
+  return { name, status, budget, thresholds, rate, burst, expiresAt, models };
 }
 
 interface Others {

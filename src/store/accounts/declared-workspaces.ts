@@ -12,6 +12,7 @@ import type { Money } from '../../core/money.ts';
 import type { Schema } from '../databases/schema.ts';
 import { addLockedCredit, findCredit } from './credits.ts';
 import { currentAccountOf, declare, unlock } from './declarations.ts';
+import { changeThresholds } from './thresholds.ts';
 import { changeLocked, findWorkspace, insertWorkspace, lockWorkspace, renameLocked } from './workspaces.ts';
 
 // Workspaces and credits that objects declare. An object is known by its kind, namespace and name. So an object that was
@@ -27,7 +28,7 @@ export async function declareWorkspace(
   wanted: DeclaredWorkspace,
   by: Authorship,
 ): Promise<{ readonly workspace: Workspace; readonly isNew: boolean }> {
-  const { ledgerName: name, status, maxInFlight, creditLimit, labels } = wanted;
+  const { ledgerName: name, status, maxInFlight, creditLimit, labels, thresholds } = wanted;
   return queries.transaction().execute(async (transaction) => {
     const id = await currentAccountOf(transaction, 'Workspace', object);
     const isNew = id === undefined;
@@ -37,6 +38,8 @@ export async function declareWorkspace(
     if (isNew || object.isManaging) {
       const settings = { status, maxInFlight, creditLimit, labels };
       workspace = await changeLocked(transaction, workspace, { settings, by });
+      const about = { action: 'workspace.thresholds', objectId: workspace.id, workspaceId: workspace.id } as const;
+      await changeThresholds(transaction, { ...about, percents: thresholds }, by);
     }
     await declare(transaction, workspace.id, { kind: 'Workspace', by: object, at: by.now });
     return { workspace, isNew };

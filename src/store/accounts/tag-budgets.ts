@@ -91,7 +91,7 @@ export async function listTagBudgets(
 ): Promise<readonly TagBudgetRecord[]> {
   const budgets = await numberedBudgets(queries, [workspaceId], now);
   const ids = budgets.map(({ number }) => tagObjectId(number));
-  const own = ids.length === 0 ? new Map<string, Thresholds>() : await ownThresholds(queries, ids);
+  const own = await ownThresholds(queries, ids);
   return budgets.map(({ number, tag, limit, period, spent }) => ({
     ...{ tag, budget: { limit, period }, spent },
     thresholds: own.get(tagObjectId(number)) ?? defaultThresholds,

@@ -3,12 +3,13 @@ import { checkThresholds, type Thresholds, thresholdsForm } from '../../core/ale
 import { type Authorship, Refusal } from '../../core/administration.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
+import { refuseDeclared } from './declarations.ts';
 import { findKey } from './keys.ts';
 import { findWorkspace } from './workspaces.ts';
 
 /**
- * Sets the thresholds of a workspace's balance; undefined: the default again. Objects do not declare thresholds, so
- * those of a declared workspace can be set, too. Throws a `Refusal` if there is no such workspace.
+ * Sets the thresholds of a workspace's balance; undefined: the default again. Throws a `Refusal` if there is no such
+ * workspace, or if an object declares it.
  */
 export async function setWorkspaceThresholds(
   queries: Kysely<Schema>,
@@ -18,7 +19,12 @@ export async function setWorkspaceThresholds(
 ): Promise<Thresholds | undefined> {
   return queries.transaction().execute(async (transaction) => {
     const { id } = await findWorkspace(transaction, nameOrId);
-    return change(transaction, { action: 'workspace.thresholds', objectId: id, workspaceId: id, percents }, by);
+    await refuseDeclared(transaction, id, by);
+    return changeThresholds(
+      transaction,
+      { action: 'workspace.thresholds', objectId: id, workspaceId: id, percents },
+      by,
+    );
   });
 }
 
@@ -31,11 +37,13 @@ export async function setKeyThresholds(
 ): Promise<Thresholds | undefined> {
   return queries.transaction().execute(async (transaction) => {
     const { workspaceId } = await findKey(transaction, id);
-    return change(transaction, { action: 'key.thresholds', objectId: id, workspaceId, percents }, by);
+    await refuseDeclared(transaction, id, by);
+    return changeThresholds(transaction, { action: 'key.thresholds', objectId: id, workspaceId, percents }, by);
   });
 }
 
-async function change(
+/** Like `setWorkspaceThresholds` and `setKeyThresholds`, in a transaction, also for the object that declares them. */
+export async function changeThresholds(
   transaction: Transaction<Schema>,
   {
     percents,
@@ -92,6 +100,7 @@ export async function ownThresholds(
   queries: Kysely<Schema>,
   ids?: readonly string[],
 ): Promise<ReadonlyMap<string, Thresholds>> {
+  if (ids?.length === 0) return new Map();
   let query = queries.selectFrom('thresholds').selectAll();
   if (ids !== undefined) query = query.where('object_id', 'in', ids);
   const rows = await query.execute();

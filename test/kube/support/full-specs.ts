@@ -53,13 +53,19 @@ export const fullModelSpec = {
   ],
 };
 
-export const fullWorkspaceSpec = { maxInFlight: 64, status: 'Active', creditLimit: '500', labels: { team: 'search' } };
+export const fullWorkspaceSpec = {
+  maxInFlight: 64,
+  status: 'Active',
+  creditLimit: '500',
+  labels: { team: 'search' },
+  thresholds: [75, 90],
+};
 
 export const fullApiKeySpec = {
   workspace: 'search-team',
   secretRef: { name: 'search-prod-key' },
   status: 'Active',
-  budget: { usd: '200', period: 'Month' },
+  budget: { usd: '200', period: 'Month', thresholds: [50, 80, 100] },
   rate: { perSecond: 100, burst: 200 },
   models: ['qwen/*'],
   expiresAt: '2027-06-30T00:00:00Z',
