@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { sampleStory } from '../../test/support/sample-story.ts';
-import { reasonOf } from './request-reason.ts';
+import { faultName, reasonOf, reasonOfRow } from './request-reason.ts';
 import type { Story } from './story.ts';
 
 const [attempt] = sampleStory().attempts ?? [];
@@ -50,4 +50,13 @@ it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; re
 ])('the reason of $story.outcome is $admin', ({ story, admin, member }) => {
   expect(reasonOf(sampleStory(story), 'admin')).toBe(admin);
   expect(reasonOf(sampleStory(story), 'member')).toBe(member);
+});
+
+it.each([
+  [{ kind: 'status', status: 503 }, 'last fault: HTTP 503'],
+  [{ kind: 'engine-error', status: 200 }, 'last fault: engine error, HTTP 200'],
+  [{ kind: 'content-type', status: 200 }, 'last fault: content type, HTTP 200'],
+  [{ kind: 'stalled' }, 'last fault: stalled'],
+] as const)('the fault %j is read from a row', (fault, reason) => {
+  expect(reasonOfRow({ fault: faultName(fault) })).toBe(reason);
 });

@@ -1,9 +1,28 @@
 import type { FailureCode } from './failure.ts';
+import type { Fault } from './event.ts';
+import type { SettledRequest } from './settled-request.ts';
 import type { Story } from './story.ts';
 
 type AttemptFault = NonNullable<NonNullable<Story['attempts']>[number]['fault']>;
 
 const words = (name: string): string => name.replaceAll(/[-_]/g, ' ');
+
+/** The form of a fault in the ledger: its kind, and the HTTP status behind it. */
+export function faultName({ kind, status }: Pick<Fault, 'kind' | 'status'>): string {
+  return status === undefined ? kind : `${kind} ${status}`;
+}
+
+/** The words for a fault in the ledger. */
+function faultWords(name: string): string {
+  const [kind = '', status] = name.split(' ');
+  if (status === undefined) return words(kind);
+  return kind === 'status' ? `HTTP ${status}` : `${words(kind)}, HTTP ${status}`;
+}
+
+/** Why a settled request failed, when no service remembers more than its row. Undefined: the row has no fault. */
+export function reasonOfRow({ fault }: Pick<SettledRequest, 'fault'>): string | undefined {
+  return fault === undefined ? undefined : `last fault: ${faultWords(fault)}`;
+}
 
 /** Envoy's response flags for a call without an answer from an engine. */
 const envoyFlags: Readonly<Record<string, string>> = {

@@ -129,6 +129,16 @@ const table = {
     about: 'The tags of the request (`x-weir-tags`), with commas.',
     example: 'app=crawler,team=search',
   },
+  /** What the last failed attempt of a request that failed met, as `faultName` writes it. */
+  fault: {
+    name: 'fault',
+    kind: 'text',
+    optional: true,
+    stored: 'packed',
+    about:
+      'What the last failed attempt met, if the request failed: the kind of the fault, and the HTTP status if there was one.',
+    example: 'status 503',
+  },
 } as const satisfies Readonly<Record<string, FieldSpec>> & Readonly<Record<`usage.${keyof Usage}`, FieldSpec>>;
 
 export type SettledTable = typeof table;

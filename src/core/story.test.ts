@@ -39,7 +39,7 @@ describe('a story', () => {
       '.attempts[].fault.envoy_flags',
       '.searches[].provider',
       '.bill.cost',
-      ...['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'cost', 'tags'].map(
+      ...['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'cost', 'tags', 'fault'].map(
         (name) => `.settled.${name}`,
       ),
     ]);

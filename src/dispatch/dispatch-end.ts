@@ -1,11 +1,15 @@
 import type { Route } from '../core/catalog.ts';
+import type { Fault } from '../core/event.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { Delivered } from './continuation/delivered.ts';
 import type { RaceEnd } from './race-end.ts';
 import type { AttemptRefusal } from './retries.ts';
 
-/** How dispatch ended. `routes`: on how many routes the `attempts` were made. One route may get several attempts. */
-export type DispatchEnd = DispatchEnding & { readonly routes: number };
+/**
+ * How dispatch ended. `routes`: on how many routes the `attempts` were made. One route may get several attempts. `lastFault`: of
+ * the attempt that failed last, if no engine completed the answer.
+ */
+export type DispatchEnd = DispatchEnding & { readonly routes: number; readonly lastFault?: Fault | undefined };
 
 /** `route`: the route that delivered last. */
 export type DispatchEnding =

@@ -227,6 +227,7 @@ describe('after output has been delivered', () => {
       route: 'tiny@a',
       attempts: 1,
       routes: 1,
+      lastFault: expect.objectContaining({ kind }),
     });
     expect({ asked: asked(run), faults: run.faults, text: run.text(), armed: run.clock.armed() }).toEqual({
       asked: ['cluster-a'],

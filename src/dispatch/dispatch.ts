@@ -84,7 +84,10 @@ function listenerFor(running: RunningDispatch, branch: Branch): RaceListener {
       return observer.attempting(at, reason, step);
     },
     won: ({ route }, reason) => observer.won(route, reason),
-    failed: ({ route }, fault) => observer.failed(route, fault),
+    failed: ({ route }, fault) => {
+      running.lastFault = fault;
+      observer.failed(route, fault);
+    },
     mayRetry: retries.mayRetry,
     validate: asked.stream ? undefined : validator?.validateWhole,
     deliver: (events, winner) => relay(running, branch, events, winner),
@@ -227,7 +230,9 @@ function finish(running: RunningDispatch, end: DispatchEnding): void {
   const { asked, validator } = running.options;
   if (!asked.stream) validator?.close();
   else if (end.kind === 'completed' && !end.isContinued) validator?.streamed(end.route);
-  running.ended.resolve({ ...end, routes: running.askedRoutes.size });
+  const isOfEngines = end.kind === 'failed' || end.kind === 'interrupted';
+  const routes = running.askedRoutes.size;
+  running.ended.resolve(isOfEngines ? { ...end, routes, lastFault: running.lastFault } : { ...end, routes });
 }
 
 /** False: dispatch has ended already. */

@@ -63,6 +63,8 @@ export interface RunningDispatch {
   readonly askedRoutes: Set<Route>;
   /** The route that delivered last. */
   delivering: Route | undefined;
+  /** Of the attempt that failed last. */
+  lastFault: Fault | undefined;
   finishedChoices: number;
   isPaused: boolean;
   isContinued: boolean;
@@ -83,6 +85,7 @@ export function newRunningDispatch(options: DispatchOptions, services: DispatchS
     attempts: 0,
     askedRoutes: new Set(),
     delivering: undefined,
+    lastFault: undefined,
     finishedChoices: 0,
     isPaused: false,
     isContinued: false,

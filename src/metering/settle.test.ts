@@ -5,6 +5,8 @@ import { createFakeStore } from '../../test/support/fake-store.ts';
 import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
 import { uncounted } from '../../test/support/uncounted.ts';
 import type { Outcome } from '../core/account.ts';
+import type { Fault } from '../core/event.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import { correlationIdOf } from '../core/exchange.ts';
 import { prepareHere } from '../request/prepare.ts';
 import { type AnswerLengths, createAnswerLengths } from './expected-output.ts';
@@ -111,6 +113,19 @@ describe('settlement', () => {
     const { store, settlement } = begin();
     await settlement.settle('failed', { attempts: 2, refusedFor: 'context-length' });
     expect(store.outcomes[0]).toMatchObject({ kind: 'failed', refusedFor: 'context-length' });
+  });
+
+  it.each<[OutcomeKind, Pick<Fault, 'kind' | 'status'>, string | undefined]>([
+    ['failed', { kind: 'status', status: 503 }, 'status 503'],
+    ['interrupted', { kind: 'reset' }, 'reset'],
+    ['incomplete', { kind: 'stalled' }, 'stalled'],
+    // The fault did not end these.
+    ['completed', { kind: 'reset' }, undefined],
+    ['service-lost', { kind: 'reset' }, undefined],
+  ])('records the last fault of a request that engines let down: %s', async (kind, lastFault, fault) => {
+    const { store, settlement } = begin();
+    await settlement.settle(kind, { attempts: 2, lastFault });
+    expect(store.outcomes[0]?.fault).toBe(fault);
   });
 
   it('bills nothing for a caller who left before anything was dispatched', async () => {

@@ -3,7 +3,8 @@ import type { OutcomeKind } from '../core/settled-request.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
-import type { RefusedFor, RelayedEvent } from '../core/event.ts';
+import { faultName } from '../core/request-reason.ts';
+import type { Fault, RefusedFor, RelayedEvent } from '../core/event.ts';
 import { costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
@@ -65,6 +66,8 @@ interface SettledEnd {
   readonly routes?: number;
   readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
+  /** The fault of the attempt that failed last. */
+  readonly lastFault?: Pick<Fault, 'kind' | 'status'> | undefined;
   /** Whether an engine had the request, if its caller left. Absent: an engine had it. */
   readonly heard?: boolean;
 }
@@ -73,6 +76,9 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): An
   if (attempts === 0) return 'not-dispatched';
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
+
+/** The outcomes that follow from faults of engines. */
+const ofEngines: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(['interrupted', 'incomplete', 'failed']);
 
 /** Least time between two calls of `accrue`, milliseconds. Computing the cost takes longer than handling a chunk. */
 const accrueEveryMs = 100;
@@ -110,7 +116,7 @@ export function createSettlement(
       accrue?.(expectedCost());
     },
     settle: async (kind, end) => {
-      const { attempts, routes, route, refusedFor } = end;
+      const { attempts, routes, route, refusedFor, lastFault } = end;
       const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';
       // No search was made, but one was possible: the count is zero. Without web search there is no count.
@@ -130,6 +136,7 @@ export function createSettlement(
         firstTokenMs,
         durationMs: Math.round(clock.elapsed() - begun),
         tags,
+        fault: ofEngines.has(kind) && lastFault !== undefined ? faultName(lastFault) : undefined,
         output,
         refusedFor,
       };

@@ -45,6 +45,7 @@ async function portalWithBoth() {
       sampleOutcome({
         ...{ ...ids, requestId: index === 5 ? ownId : `r${index}`, startedAt: sampleNow + index * minute },
         kind: kinds.get(index) ?? 'completed',
+        fault: index === 6 ? 'status 503' : undefined,
         correlationId: index === 3 ? '0b7c3c1e-5f07-4a4b-9b2e-1c2d3e4f5a6b' : `trace-${index}`,
       }),
     ),
@@ -93,6 +94,8 @@ describe('the list of requests', () => {
     const reasons = new Map(all.map(({ id, reason }) => [id, reason]));
     expect(reasons.get('q1')).toBe('402, balance or budget used up');
     expect(reasons.get('r3')).toBe('502, every attempt failed, last fault: HTTP 500, the engine says overloaded');
+    // No service remembers it, and its row has the fault.
+    expect(reasons.get('r6')).toBe('last fault: HTTP 503');
     expect(reasons.get('r9')).toBeNull();
     expect((await pagesOf(server, '&outcome=refused')).map(({ id }) => id)).toEqual(['q3', 'q2', 'q1', 'q4']);
     expect((await pagesOf(server, '&outcome=failed')).map(({ id }) => id)).toEqual(['r3']);

@@ -2,6 +2,7 @@ import type { LedgerFilter, Page, PageRequest } from '../core/administration.ts'
 import { formatUsd } from '../core/money.ts';
 import { packId } from '../core/packed-id.ts';
 import { shownRequest } from '../core/request-fields.ts';
+import { reasonOfRow } from '../core/request-reason.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import type { ListedRequestObject } from './api/requests.ts';
 import type { Caller } from './callers.ts';
@@ -96,10 +97,11 @@ export function createRequestList({
     const nameOf = (id: string): string => workspaces.get(id) ?? id;
     return entries.map((entry): ListedRequestObject => {
       const { failure } = entry;
-      const reason = (caller.role === 'admin' ? failure?.reason : failure?.memberReason) ?? null;
-      if (entry.kind === 'refused') return refusedRequest(entry.failure, { reason, keys, nameOf });
+      const remembered = caller.role === 'admin' ? failure?.reason : failure?.memberReason;
+      if (entry.kind === 'refused') return refusedRequest(entry.failure, { reason: remembered ?? null, keys, nameOf });
       const { request } = entry;
       const form = shownRequest({ outcome: request, workspace: nameOf(request.workspaceId) });
+      const reason = remembered ?? reasonOfRow(request) ?? null;
       const route = caller.role === 'admin' ? form.route : null;
       return { ...form, route, reason, key_name: keys.get(request.keyId) ?? null };
     });
@@ -159,7 +161,7 @@ export function refusedRequest(failure: RecentFailure, { reason, keys, nameOf }:
     key_name: (keyId === undefined ? undefined : keys.get(keyId)) ?? null,
     model: failure.modelId ?? null,
     route: null,
-    tags: null,
+    ...{ tags: null, fault: null },
     surface: failure.surface,
     stream: failure.isStream,
     outcome: failure.outcome,

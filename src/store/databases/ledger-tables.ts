@@ -77,7 +77,7 @@ async function createRollup(database: Kysely<unknown>, table: UsageTable, amount
   await sql.raw(text).execute(database);
 }
 
-/** Adds tags: their names and values, the rollup of each, their budgets, and the column of requests (docs/tags.md). */
+/** Adds tags: their names and values, the rollup of each, their budgets, and the column of requests (docs/tags.md). Adds the fault of a request, too. */
 export async function addTags(database: Kysely<unknown>, amountBound: string): Promise<void> {
   const number = isSqlite(database) ? 'integer primary key' : 'integer generated always as identity primary key';
   const run = (text: string) => sql.raw(text).execute(database);
@@ -94,5 +94,6 @@ export async function addTags(database: Kysely<unknown>, amountBound: string): P
     budget_limit bigint not null check (budget_limit between 0 and ${amountBound}),
     budget_period text not null check (budget_period in ('day', 'week', 'month', 'total'))
   )`);
-  await run(`alter table requests add column tags text not null default ''`);
+  for (const column of ['tags', 'fault'])
+    await run(`alter table requests add column ${column} text not null default ''`);
 }

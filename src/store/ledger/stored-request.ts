@@ -55,6 +55,8 @@ const packedColumns = {
     type: 'text',
     write: ({ correlationId }, { correlation }) => (correlation === noUuid ? correlationId : ''),
   },
+  /** Empty where there is none. */
+  fault: { type: 'text', write: ({ fault = '' }) => fault },
   /** Numbers of its tags, with commas. */
   tags: { type: 'text', write: (_, { tags }) => tags.join(',') },
 } as const satisfies Readonly<Record<string, Column>>;
@@ -208,6 +210,7 @@ const readPacked: Readonly<Record<PackedKey, Reader>> = {
   modelId: ({ model_id: id }) => id,
   routeId: ({ route_id: id }) => (id === '' ? undefined : id),
   startedAt: ({ id }) => startOf(id),
+  fault: ({ fault }) => (fault === '' ? undefined : fault),
   tags: ({ tag_texts: texts }) => (texts === '' ? undefined : texts),
 };
 

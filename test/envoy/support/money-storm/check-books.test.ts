@@ -63,7 +63,7 @@ describe('the check of a storm', () => {
       'its key had expired',
       {
         records: [recordOf({ request: { ...request, key: 'expiring' } })],
-        rows: [rowOf({ tags: 'key=expiring,stream=true' })],
+        rows: [rowOf({ tags: tagsOf({ ...request, key: 'expiring' }) })],
         keyExpiresMs: 899,
       },
     ],

@@ -53,9 +53,9 @@ export interface StormSend {
   readonly address: string;
 }
 
-/** The tags of a request, in the order of the ledger. */
+/** The tags of a request: one, because the exports are read without quotes. */
 export function tagsOf({ key, stream }: StormRequest): string {
-  return `key=${key},stream=${stream}`;
+  return `kind=${key}/${stream ? 'stream' : 'whole'}`;
 }
 
 /** Makes one request and resolves, whatever becomes of it, to what its caller saw. */
