@@ -220,6 +220,23 @@ describe('keys', () => {
     expect((await call(server, { method: 'PATCH', url: `${api}/keys/${id}`, payload: change })).body).toMatchObject({
       ...{ name: null, budget: null, models: null, expires_at: null, rate: 7, burst: 200, status: 'suspended' },
     });
+    expect(made.body).toMatchObject({ thresholds: [50, 80, 95] });
+    for (const [thresholds, set] of [
+      ...[
+        [
+          [90, 10],
+          [10, 90],
+        ] as const,
+        [[], []] as const,
+        [null, [50, 80, 95]] as const,
+      ],
+    ]) {
+      await call(server, { method: 'PATCH', url: `${api}/keys/${id}`, payload: { thresholds } });
+      expect((await call(server, { url: `${api}/keys/${id}` })).body).toMatchObject({ thresholds: set, rate: 7 });
+    }
+    expect(
+      await call(server, { method: 'PATCH', url: `${api}/keys/${id}`, payload: { thresholds: [0], rate: 8 } }),
+    ).toMatchObject({ status: 400, body: { error: { field: expect.stringMatching(/thresholds/) } } });
     expect(
       (await call(server, { method: 'PATCH', url: `${api}/keys/${id}`, payload: { status: 'active' } })).body,
     ).toMatchObject({

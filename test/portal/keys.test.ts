@@ -85,6 +85,30 @@ test('limits are changed alone, and nothing else is sent', async () => {
   await page.context().close();
 });
 
+test('the thresholds of a budget are changed alone, and a bad one is refused at its field', async () => {
+  const { id } = await adminApi<CreatedKeyObject>('POST', '/workspaces/key-team/keys', { name: 'watched' });
+  const path = '/keys?workspace=key-team&search=watched';
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, path, { expected: [400] });
+  const sent: unknown[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'PATCH') sent.push(request.postDataJSON());
+  });
+  await tabs.chooseAction(page, 'watched', 'Edit');
+  const field = page.getByLabel('Alerts at (% of the budget)');
+  expect(await field.inputValue()).toBe('50, 80, 95');
+  await field.fill('101');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText(/thresholds/).waitFor();
+  await field.fill('90, 25');
+  await tabs.expectAccessible(page);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(sent).toEqual([{ thresholds: [101] }, { thresholds: [90, 25] }]);
+  expect(await adminApi<KeyObject>('GET', `/keys/${id}`)).toMatchObject({ thresholds: [25, 90] });
+  expectQuiet();
+  await page.context().close();
+});
+
 test('all columns and actions are in view, 1280 pixels wide', async () => {
   await adminApi('POST', '/workspaces/key-team/keys', {
     ...{ name: 'with the widest settings', rate: 1_000, burst: 2_000 },

@@ -22,6 +22,7 @@ interface KeyFormProps {
 export interface KeyFields {
   readonly name?: string | null;
   readonly budget?: { readonly limit: string; readonly period: Period } | null;
+  readonly thresholds?: number[];
   readonly expires_at?: string | null;
   readonly models?: string[] | null;
   readonly rate?: number;
@@ -35,6 +36,7 @@ interface Shown {
   readonly name: string;
   readonly limit: string;
   readonly period: Period;
+  readonly thresholds: string;
   /** A moment in the reader's zone, to the minute. Empty: none. */
   readonly expires: string;
   readonly models: string;
@@ -46,6 +48,7 @@ const shownOf = (of: KeyObject | undefined): Shown => ({
   name: of?.name ?? '',
   limit: of?.budget?.limit ?? '',
   period: of?.budget?.period ?? 'month',
+  thresholds: of?.thresholds.join(', ') ?? '',
   expires: localMinute(of?.expires_at ?? null),
   models: of?.models?.join(', ') ?? '',
   rate: String(of?.rate ?? usualRate),
@@ -55,7 +58,7 @@ const shownOf = (of: KeyObject | undefined): Shown => ({
 /** The limits of a new key without others, as in `src/portal/api/keys.ts`. */
 const [usualRate, usualBurst] = [100, 200];
 
-const fields = ['name', 'budget', 'expires_at', 'models', 'rate', 'burst'] as const;
+const fields = ['name', 'budget', 'thresholds', 'expires_at', 'models', 'rate', 'burst'] as const;
 
 /** Form for name, budget, limits, expiry and models of a new or existing key. */
 export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps) {
@@ -71,6 +74,7 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
       changesOf(first, {
         ...{ name: valueOf(form, 'name'), limit: valueOf(form, 'budget'), period, expires, models },
         ...{ rate: valueOf(form, 'rate'), burst: valueOf(form, 'burst') },
+        thresholds: of === undefined ? '' : valueOf(form, 'thresholds'),
       }),
     );
   };
@@ -109,6 +113,15 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
           ]}
         />
       </div>
+      {of !== undefined && (
+        <TextField
+          label="Alerts at (% of the budget)"
+          name="thresholds"
+          defaultValue={first.thresholds}
+          error={errorOf('thresholds')}
+          hint="Whole percentages from 1 to 100, with commas between them. Empty for no alerts."
+        />
+      )}
       <div className="form-grid">
         <TextField
           label="Requests a second"
@@ -154,21 +167,22 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
 function changesOf(first: Shown, last: Shown): KeyFields {
   const limit = last.limit.trim();
   const isBudget = limit !== first.limit || (limit !== '' && last.period !== first.period);
-  const patterns = patternsOf(last.models);
+  const patterns = partsOf(last.models);
   return {
     ...(last.name !== first.name && { name: last.name.trim() || null }),
     ...(isBudget && { budget: limit === '' ? null : { limit, period: last.period } }),
+    ...(last.thresholds !== first.thresholds && { thresholds: partsOf(last.thresholds).map(Number) }),
     ...(last.expires !== first.expires && { expires_at: last.expires === '' ? null : isoOfLocal(last.expires) }),
     ...(last.rate !== first.rate && { rate: Number(last.rate) }),
     ...(last.burst !== first.burst && { burst: Number(last.burst) }),
-    ...(patterns.join() !== patternsOf(first.models).join() && { models: patterns.length === 0 ? null : patterns }),
+    ...(patterns.join() !== partsOf(first.models).join() && { models: patterns.length === 0 ? null : patterns }),
   };
 }
 
-const patternsOf = (text: string): string[] =>
+const partsOf = (text: string): string[] =>
   text
     .split(',')
-    .map((pattern) => pattern.trim())
+    .map((part) => part.trim())
     .filter(Boolean);
 
 function periodOf(text: string): Period {

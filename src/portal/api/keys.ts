@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { accountStatuses, budgetPeriods, keyStatuses } from '../../core/account.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
 import { actorKinds } from '../../core/administration.ts';
+import { givenThresholds, percent } from './alerts.ts';
 import {
   declaredBy,
   givenMoment,
@@ -51,6 +52,7 @@ export const key = z
     status: z.enum(keyStatuses),
     budget: keyBudget.nullable().meta({ description: 'Spending limit of a period.' }),
     spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),
+    thresholds: z.array(percent).meta({ description: 'Percentages of the budget at which there is an alert.' }),
     rate,
     burst,
     expires_at: moment.nullable(),
@@ -124,6 +126,7 @@ export const keyChange = z
     name: keyName.nullable().optional(),
     status: z.enum(accountStatuses).optional(),
     budget: givenBudget.nullable().optional(),
+    thresholds: givenThresholds.optional(),
     rate: rate.optional(),
     burst: burst.optional(),
     expires_at: givenMoment.nullable().optional(),

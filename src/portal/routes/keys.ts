@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { KeyChange, KeyRecord } from '../../core/administration.ts';
+import { defaultThresholds } from '../../core/alert.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownDeclaration, shownKey } from '../../core/shown.ts';
 import { errors } from '../answers.ts';
@@ -21,14 +22,16 @@ export function keyRoutes(app: App, portal: Portal): void {
 
   async function shown(keys: readonly KeyRecord[], caller: Caller): Promise<api.KeyObject[]> {
     const ids = keys.map(({ id }) => id);
-    const [spent, declared, makers] = await Promise.all([
+    const [spent, declared, makers, own] = await Promise.all([
       store.spentBy(ids, clock.now()),
       store.declarationsOf(ids),
       store.keyMakers(ids),
+      store.ownThresholds(ids),
     ]);
     return keys.map((key) => ({
       ...shownKey(key),
       spent: formatUsd(spent.get(key.id) ?? 0n),
+      thresholds: [...(own.get(key.id) ?? defaultThresholds)],
       made_by: makers.get(key.id) ?? null,
       declared_by: shownDeclaration(declared.get(key.id)),
       may_change: mayChange(caller, key),
@@ -148,11 +151,12 @@ export function keyRoutes(app: App, portal: Portal): void {
 
 /** Absent fields stay as they are. Null removes a value. */
 function changeOf(body: z.output<typeof api.keyChange>): KeyChange {
-  const { status, rate, burst, name, budget, expires_at: expires, models } = body;
+  const { status, rate, burst, name, budget, thresholds, expires_at: expires, models } = body;
   return {
     ...{ status, rate, burst },
     ...(name !== undefined && { name: name ?? undefined }),
     ...(budget !== undefined && { budget: budget ?? undefined }),
+    ...(thresholds !== undefined && { thresholds: thresholds ?? undefined }),
     ...(expires !== undefined && { expiresAt: expires ?? undefined }),
     ...(models !== undefined && { models: models ?? undefined }),
   };
