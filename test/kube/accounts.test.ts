@@ -110,32 +110,6 @@ test('a Workspace, an ApiKey and a Credit become an account whose key works, and
   expect(shown).not.toContain(text.slice(12));
 });
 
-test('a changed object changes its account, and a suspension is told', async () => {
-  const text = await makeTeam();
-  await cluster.apiKey('search-prod', 'search-team', {
-    ...{ status: 'Suspended', rate: { perSecond: 5, burst: 6 } },
-    budget: { usd: '100', period: 'Day', thresholds: [90, 10] },
-  });
-  await until('apikeys', 'search-prod', 'Ready', 'True Suspended: requests with the key get 403');
-  expect(await ledger.stateOf(text)).toBe('suspended');
-  const { key } = (await ledger.accounts.findCredential(text, systemClock.now())) ?? {};
-  expect(key).toMatchObject({ rate: 5, burst: 6, budget: { limit: 100n * 10n ** 12n, period: 'day' } });
-  expect((await ledger.accounts.ownThresholds()).get(key?.id ?? '')).toEqual([10, 90]);
-  await untilEvent('Normal Suspended ApiKey/search-prod');
-  await cluster.workspace('search-team', { status: 'Suspended', creditLimit: '500', thresholds: [60] });
-  await until('workspaces', 'search-team', 'Ready', /^True Suspended/);
-  expect(await ledger.accounts.findWorkspace('search-team')).toMatchObject({
-    status: 'suspended',
-    creditLimit: 500n * 10n ** 12n,
-    maxInFlight: 256,
-  });
-  const { id } = await ledger.accounts.findWorkspace('search-team');
-  expect((await ledger.accounts.ownThresholds()).get(id)).toEqual([60]);
-  await cluster.apiKey('search-prod', 'search-team', { expiresAt: '2026-01-01T00:00:00Z' });
-  await until('apikeys', 'search-prod', 'Ready', /^False Expired: spec\.expiresAt/);
-  expect(await ledger.stateOf(text)).toBe('expired');
-});
-
 test('a deleted ApiKey is revoked within a second, and a Workspace waits for its keys', async () => {
   const text = await makeTeam();
   await cluster.remove('workspaces', 'search-team');
