@@ -3,9 +3,10 @@ import { deliveryStates } from '../../core/alert.ts';
 import { acceptActors } from './audit-table.ts';
 import { isSqlite } from './sql-dialect.ts';
 
-/** Adds the tag of an alert about the budget of a tag. */
+/** Adds the tag of an alert about the budget of a tag, and the order in which old alerts are deleted. */
 export async function addTagAlerts({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('alerts').addColumn('tag', 'text').execute();
+  await schema.createIndex('alerts_by_age').on('alerts').column('at').execute();
 }
 
 /** Adds thresholds, alerts with their deliveries, and what the share of a balance is counted from (docs/alerts.md). */

@@ -4,9 +4,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { differencesIn } from '../../../test/support/ledger-differences.ts';
-import { databaseKind, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
+import { databaseKind, sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { sqliteFile, storeAt } from '../../../test/support/sample-store.ts';
+import { parseUsd } from '../../core/money.ts';
+import { listAlerts, recordReached } from '../accounts/alerts.ts';
+import { setKeyBudget } from '../accounts/change-keys.ts';
+import { addCredit } from '../accounts/credits.ts';
+import { setTagBudget } from '../accounts/tag-budgets.ts';
 import { keptSince } from '../ledger/kept-since.ts';
 import { listRequests } from '../ledger/list-requests.ts';
 import type { OpenDatabase, UpkeepOptions } from './database.ts';
@@ -43,6 +48,30 @@ async function daysOfRequests(days: number) {
   const now = () => sampleNow + days * day;
   return { ...sample, outcomes, kept, now };
 }
+
+it('old alerts are deleted, except those of a period that goes on', async () => {
+  const { database, queries, ids, settle } = await sampleDatabase('10');
+  const cost = parseUsd('6') ?? 0n;
+  const spend = (requestId: string, startedAt: number) =>
+    settle([sampleOutcome({ ...ids, requestId, startedAt, cost, tags: 'team=search' })]);
+  const limit = parseUsd('10') ?? 0n;
+  await setKeyBudget(queries, ids.keyId, { limit, period: 'total' }, sampleAuthor);
+  await setTagBudget(queries, 'acme', { tag: 'team=search', budget: { limit, period: 'month' } }, sampleAuthor);
+  await spend('first', sampleNow);
+  await recordReached(queries, { deliver: false }, sampleNow);
+  const kinds = async () => (await listAlerts(queries, ids.workspaceId, 99)).map(({ kind }) => kind).toSorted();
+  expect(await kinds()).toEqual(['balance', 'budget', 'tag']);
+  await keepUp(database, { now: () => sampleNow + 400 * day });
+  expect(await kinds()).toEqual(['balance', 'budget', 'tag']);
+  const later = sampleNow + 400 * day + 1;
+  await keepUp(database, { now: () => later });
+  expect(await kinds()).toEqual(['balance', 'budget']);
+  expect(await recordReached(queries, { deliver: false }, later)).toBe(0);
+  // The credit begins another period of the balance.
+  await addCredit(queries, 'acme', { amount: limit, note: undefined }, sampleAuthor);
+  await keepUp(database, { now: () => later });
+  expect(await kinds()).toEqual(['budget']);
+});
 
 describe('retention', () => {
   it('keeps everything where it is not asked for', async () => {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { keptSince, setKeptSince } from '../ledger/kept-since.ts';
 import type { OpenDatabase, UpkeepOptions, UpkeepStep } from './database.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
@@ -58,6 +59,42 @@ export async function* proveHours(
     if (!(yield* proveHour(database, hour, options))) return false;
     yield* options.proven(hour);
     from = hour + hourMs;
+  }
+}
+
+const alertsKeptMs = 400 * dayMs;
+const alertsInStep = 200;
+
+/**
+ * Deletes alerts that are older than 400 days. Those of a period that has not ended stay, of a budget in total and of a
+ * balance since its last credit: without its row, a threshold would be recorded again.
+ */
+export async function* deleteOldAlerts(
+  { queries }: Pick<OpenDatabase, 'queries'>,
+  { now }: Pick<UpkeepOptions, 'now'>,
+): AsyncGenerator<UpkeepStep, void> {
+  const before = BigInt(now() - alertsKeptMs);
+  for (;;) {
+    const { numDeletedRows: deleted } = await queries
+      .deleteFrom('alerts')
+      .where('id', 'in', (of) =>
+        of
+          .selectFrom('alerts as old')
+          .leftJoin('workspaces', (join) =>
+            join
+              .onRef('workspaces.id', '=', 'old.object_id')
+              .on('old.period', '=', sql<string>`'credit:' || cast(workspaces.alert_period as text)`),
+          )
+          .select('old.id')
+          .where('old.at', '<', before)
+          .where('old.period', 'not like', 'total:%')
+          .where('workspaces.id', 'is', null)
+          .orderBy('old.at')
+          .limit(alertsInStep),
+      )
+      .executeTakeFirstOrThrow();
+    if (deleted === 0n) return;
+    yield 'more';
   }
 }
 

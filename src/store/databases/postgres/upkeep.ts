@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { keptSince, setKeptSince } from '../../ledger/kept-since.ts';
 import type { OpenDatabase, Upkeep, UpkeepOptions, UpkeepStep } from '../database.ts';
 import type { Schema } from '../schema.ts';
-import { dropBefore, proveHours } from '../upkeep.ts';
+import { deleteOldAlerts, dropBefore, proveHours } from '../upkeep.ts';
 import { type Month, monthOf, type Partitions, partitionsLock } from './partitions.ts';
 
 const hourMs = 3_600_000;
@@ -29,6 +29,7 @@ export async function* postgresUpkeep(
     if (rows[0]?.mine === true) {
       try {
         yield* dropMonths(database, options);
+        yield* deleteOldAlerts(database, options);
       } finally {
         await sql`select pg_advisory_unlock(${lock})`.execute(queries);
       }

@@ -3,7 +3,7 @@ import { keptSince } from '../../ledger/kept-since.ts';
 import type { OpenDatabase, Upkeep, UpkeepOptions, UpkeepStep } from '../database.ts';
 import { firstIdAt } from '../../../core/packed-id.ts';
 import { idValue } from '../sql-dialect.ts';
-import { dropBefore, proveHours, releaseHour } from '../upkeep.ts';
+import { deleteOldAlerts, dropBefore, proveHours, releaseHour } from '../upkeep.ts';
 
 /** Hours of rollups in a step: about 10 ms, and settlements run between steps. */
 const rowsInStep = 200;
@@ -32,6 +32,7 @@ export async function* sqliteUpkeep(
         yield* deleteReleased(database);
       },
     });
+    yield* deleteOldAlerts(database, options);
     yield* shrink(database);
     yield 'done';
   }
