@@ -167,6 +167,12 @@ export const alerts: readonly Alert[] = [
     summary: '{{ $labels.instance }} lost records of its log because they could not be written.',
   },
   {
+    name: 'WeirWebhooksWait',
+    expr: 'max by (namespace) (weir_webhooks_waiting) > 0',
+    ...{ for: '30m', severity: 'ticket' },
+    summary: 'The receiver has not accepted {{ $value }} webhooks about budgets and balances.',
+  },
+  {
     name: 'WeirBudgetNearlySpent',
     expr: 'max by (namespace, workspace, key) (weir_key_budget_used_ratio) > THRESHOLD',
     threshold: 0.8,

@@ -1,4 +1,4 @@
-import type { ClaimedAlert, DeliveryResult } from '../core/alert.ts';
+import type { ClaimedAlert, DeliveryFigures, DeliveryResult, DeliveryState } from '../core/alert.ts';
 import { type Clock, every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 
@@ -6,7 +6,8 @@ import { messageOf } from '../core/failure.ts';
 export interface AlertStore {
   readonly recordReached: (about: { readonly deliver: boolean }, now: number) => Promise<number>;
   readonly claimAlert: (about: { readonly leaseMs: number }, now: number) => Promise<ClaimedAlert | undefined>;
-  readonly finishAlert: (result: DeliveryResult, now: number) => Promise<void>;
+  readonly finishAlert: (result: DeliveryResult, now: number) => Promise<DeliveryState>;
+  readonly countWaiting: () => Promise<number>;
 }
 
 interface AlertParts {
@@ -24,12 +25,19 @@ const leaseMs = 60_000;
 /** A slow receiver gets this many messages at once from a replica. */
 const sentAtOnce = 4;
 
+export interface Alerts {
+  /** Undefined: no webhook is set. */
+  readonly deliveries: (() => DeliveryFigures) | undefined;
+  readonly close: () => Promise<void>;
+}
+
 /**
  * Looks for reached thresholds and delivers webhooks, on every replica: the database decides which of them records a
  * threshold and which delivers a message. `close` waits for the messages under way.
  */
-export function startAlerts({ store, clock, send, log }: AlertParts): { readonly close: () => Promise<void> } {
+export function startAlerts({ store, clock, send, log }: AlertParts): Alerts {
   const phase = { isOver: false };
+  const counts = { delivered: 0, failed: 0, failedTries: 0, waiting: 0 };
   const underWay = new Set<Promise<void>>();
 
   /** Never rejects. */
@@ -52,16 +60,21 @@ export function startAlerts({ store, clock, send, log }: AlertParts): { readonly
   async function deliverFrom(first: ClaimedAlert | undefined, deliver: NonNullable<typeof send>): Promise<void> {
     for (let alert = first; alert !== undefined; alert = phase.isOver ? undefined : await claim()) {
       const problem = await deliver(alert);
-      await store.finishAlert({ id: alert.id, tries: alert.tries, problem }, clock.now());
-      if (problem !== undefined) log({ problem }, 'a webhook was not accepted; it is tried again for a day');
+      const state = await store.finishAlert({ id: alert.id, tries: alert.tries, problem }, clock.now());
+      if (state === 'delivered' || state === 'failed') counts[state] += 1;
+      if (problem === undefined) continue;
+      counts.failedTries += 1;
+      log({ problem }, 'a webhook was not accepted; it is tried again for a day');
     }
   }
 
   async function deliverDue(deliver: NonNullable<typeof send>): Promise<void> {
     const first = await claim();
+    counts.waiting = await store.countWaiting();
     if (first === undefined) return;
     const others = Array.from({ length: sentAtOnce - 1 }, async () => deliverFrom(await claim(), deliver));
     await Promise.all([deliverFrom(first, deliver), ...others]);
+    counts.waiting = await store.countWaiting();
   }
 
   const cancels = [every(clock, lookMs, look)];
@@ -70,6 +83,7 @@ export function startAlerts({ store, clock, send, log }: AlertParts): { readonly
     cancels.push(every(clock, deliverMs, deliver));
   }
   return {
+    deliveries: send && (() => ({ ...counts })),
     close: async () => {
       phase.isOver = true;
       for (const cancel of cancels) cancel();

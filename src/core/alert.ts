@@ -69,6 +69,15 @@ export interface DeliveryResult {
   readonly problem: string | undefined;
 }
 
+/** The deliveries of a process since its start, and those that wait in the database. */
+export interface DeliveryFigures {
+  readonly delivered: number;
+  /** Given up after a day. */
+  readonly failed: number;
+  readonly failedTries: number;
+  readonly waiting: number;
+}
+
 const hourMs = 3_600_000;
 const firstPauseMs = 5_000;
 const longestPauseMs = hourMs / 2;

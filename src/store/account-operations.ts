@@ -72,6 +72,7 @@ export const alerting = {
   recordReached: alerts.recordReached,
   claimAlert: deliveries.claimAlert,
   finishAlert: deliveries.finishAlert,
+  countWaiting: deliveries.countWaiting,
 };
 
 /** No service reads sessions, members and service accounts: portals read them for each request. */

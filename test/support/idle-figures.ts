@@ -29,6 +29,7 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
       ]),
     problems: () => [],
     demands: () => [],
+    webhooks: () => ({ delivered: 0, failed: 0, failedTries: 0, waiting: 0 }),
     ...changes,
   };
 }

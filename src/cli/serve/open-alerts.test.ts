@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import type { DeliveryFigures } from '../../core/alert.ts';
 import { type AlertStore, startAlerts } from '../../control/send-alerts.ts';
 import { createWebhookSender } from '../../egress/send-webhook.ts';
 import { alerting } from '../../store/account-operations.ts';
@@ -95,16 +96,17 @@ async function openServices(count: number) {
       recordReached: counted('store', thread.store.recordReached),
       claimAlert: counted('store', thread.store.claimAlert),
       finishAlert: counted('store', thread.store.finishAlert),
+      countWaiting: counted('store', thread.store.countWaiting),
     };
     const problems: string[] = [];
     const log = ({ problem }: { readonly problem: string }): number => problems.push(problem);
-    const { close } = startAlerts({ store, clock, send: counted('send', sender.send), log });
+    const { close, deliveries } = startAlerts({ store, clock, send: counted('send', sender.send), log });
     const closeAll = async (): Promise<void> => {
       await close();
       await thread.close();
       await sender.close();
     };
-    return { closeAll, thread, problems };
+    return { closeAll, thread, problems, deliveries: () => deliveries?.() };
   });
   onTestFinished(async () => {
     receiver.state.answer = 'accept';
@@ -156,10 +158,14 @@ it('each threshold arrives once from two services, in each of ten periods', { ti
 });
 
 it('messages arrive with their first ids after a receiver was dead for an hour', { timeout: 120_000 }, async () => {
-  const { receiver, pass, spend, alerts } = await openServices(2);
+  const { receiver, services, pass, spend, alerts } = await openServices(2);
+  const counted = (kind: keyof DeliveryFigures) => services.map(({ deliveries }) => deliveries()?.[kind] ?? 0);
+  const inAll = (kind: keyof DeliveryFigures) => counted(kind).reduce((sum, count) => sum + count, 0);
   receiver.state.answer = 'hang-up';
   await spend(81n);
   await pass(3_600_000);
+  expect(counted('waiting')).toEqual([2, 2]);
+  expect([inAll('delivered'), inAll('failed'), inAll('failedTries')]).toEqual([0, 0, receiver.received.length]);
   const before = new Set(receiver.received.map(({ id }) => id));
   expect(before.size).toBe(2);
   receiver.state.answer = 'accept';
@@ -169,6 +175,7 @@ it('messages arrive with their first ids after a receiver was dead for an hour',
   expect(new Set(accepted.map(({ percent }) => percent))).toEqual(new Set([50, 80]));
   expect(accepted.every(({ id }) => before.has(id))).toBe(true);
   expect(await alerts()).toMatchObject([{ delivery: 'delivered' }, { delivery: 'delivered' }]);
+  expect([inAll('delivered'), inAll('failed'), ...counted('waiting')]).toEqual([2, 0, 0, 0]);
 });
 
 it('a receiver that answers 500 gets the same message again, with growing pauses', { timeout: 120_000 }, async () => {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { startAlerts } from '../../control/send-alerts.ts';
+import { type Alerts, startAlerts } from '../../control/send-alerts.ts';
 import { messageOf } from '../../core/failure.ts';
 import { createWebhookSender, readWebhookSecrets } from '../../egress/send-webhook.ts';
 import { backgroundClock } from '../../process/clock.ts';
@@ -17,10 +17,7 @@ const idleMs = 10 * 60_000;
  * Looks for thresholds that budgets and balances have reached, and sends the webhooks, for as long as the service runs.
  * Rejects if the settings of the webhook cannot be used.
  */
-export async function openAlerts(
-  settings: Settings,
-  { log }: ProgramSurroundings['programLog'],
-): Promise<{ readonly close: () => Promise<void> }> {
+export async function openAlerts(settings: Settings, { log }: ProgramSurroundings['programLog']): Promise<Alerts> {
   const { WEIR_WEBHOOK_URL: url, WEIR_WEBHOOK_SECRET_FILE: file, WEIR_DATABASE_URL: database } = settings;
   const sender = url === undefined ? undefined : createWebhookSender(await checkedTarget(url, file));
   const location = databaseLocation(database === undefined ? { data: settings.WEIR_DATA } : { url: database });
@@ -33,6 +30,7 @@ export async function openAlerts(
     log: (...record) => partLog.warn(...record),
   });
   return {
+    deliveries: alerts.deliveries,
     close: async () => {
       await alerts.close();
       await close();

@@ -15,7 +15,7 @@ export function run(argv: readonly string[]): Promise<number> {
     async (settings, surroundings) => {
       makeDataFolder(settings.WEIR_DATA);
       const alerts = await openAlerts(settings, surroundings.programLog);
-      const service = await startService(settings, surroundings);
+      const service = await startService(settings, { ...surroundings, webhooks: alerts.deliveries });
       const close = async (): Promise<void> => {
         await Promise.all([alerts.close(), service.close()]);
       };

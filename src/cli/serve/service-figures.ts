@@ -13,7 +13,11 @@ import type { FileCheck } from '../../store/databases/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/model-performance.ts';
 import { catalogFigures, type ServiceFigures } from '../../telemetry/ops/gauges.ts';
 import type { ServedCatalog } from '../../control/catalog.ts';
+import type { ProgramSurroundings } from '../run-program.ts';
 import manifest from '../../../package.json' with { type: 'json' };
+
+/** A service's surroundings, and the deliveries of webhooks beside it. */
+export type ServiceSurroundings = ProgramSurroundings & Pick<ServiceFigures, 'webhooks'>;
 
 /** The parts of a service from which its metrics are read. */
 interface MeasuredParts {
@@ -32,6 +36,7 @@ interface MeasuredParts {
   readonly discovery: Pick<EndpointDiscovery, 'status'>;
   readonly threads: Pick<ThreadWatch, 'read'>;
   readonly output: Pick<LogStream, 'dropped'>;
+  readonly webhooks: ServiceFigures['webhooks'];
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: () => number;
   readonly problems: ServiceFigures['problems'];
@@ -76,5 +81,6 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     threads: parts.threads.read,
     problems: parts.problems,
     demands: parts.demands,
+    webhooks: parts.webhooks,
   };
 }

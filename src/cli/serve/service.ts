@@ -50,7 +50,7 @@ import { prepareHere } from '../../request/prepare.ts';
 import { createAffinity } from '../../routing/affinity.ts';
 import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
-import type { ProgramSurroundings, RunningProgram } from '../run-program.ts';
+import type { RunningProgram } from '../run-program.ts';
 import { openCatalog } from '../../control/catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createErrorCounts } from '../../telemetry/error-counts.ts';
@@ -63,7 +63,7 @@ import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-pa
 import { openProblems } from '../../control/observe-problems.ts';
 import { placeAtEnvoy } from '../../control/place-at-envoy.ts';
 import { watchHealthChecks } from '../../control/health-checks.ts';
-import { figuresOf } from './service-figures.ts';
+import { figuresOf, type ServiceSurroundings } from './service-figures.ts';
 import { openPools } from './open-pools.ts';
 import { openWebSearch } from './web-search.ts';
 import { openDeclaredAccounts } from './declared-accounts.ts';
@@ -97,7 +97,7 @@ interface RunningService extends RunningProgram {
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
-  { programLog, stopped, fatal, announce }: ProgramSurroundings,
+  { programLog, stopped, fatal, announce, webhooks }: ServiceSurroundings,
 ): Promise<RunningService> {
   const tracingSettings = readTracingSettings(process.env);
   const instance = randomUUID();
@@ -220,7 +220,7 @@ export async function startService(
   const phase = { isReady: false };
   const figures = figuresOf({
     ...{ settings, store, fileCheck, catalog, isServing, measured, link: sharing },
-    ...{ gate: addresses, load, shedder, discovery, threads, output },
+    ...{ gate: addresses, load, shedder, discovery, threads, output, webhooks },
     servedAt: () => servedAt,
     // `pipeline` and `extproc` are made below.
     underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),

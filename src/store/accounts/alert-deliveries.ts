@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { type ClaimedAlert, type DeliveryResult, nextTryAt } from '../../core/alert.ts';
+import { type ClaimedAlert, type DeliveryResult, type DeliveryState, nextTryAt } from '../../core/alert.ts';
 import { toOneLine } from '../../core/one-line.ts';
 import type { Schema } from '../databases/schema.ts';
 
@@ -39,21 +39,21 @@ export async function claimAlert(
 
 /**
  * Stores the result of a delivery: delivered, to be tried again later, or given up after a day. A failure does not count if
- * the lease was over and another process has claimed the alert since.
+ * the lease was over and another process has claimed the alert since. Resolves with the state after it.
  */
 export async function finishAlert(
   queries: Kysely<Schema>,
   { id, tries, problem }: DeliveryResult,
   now: number,
-): Promise<void> {
+): Promise<DeliveryState> {
   if (problem === undefined) {
     await queries.updateTable('alerts').set({ state: 'delivered', problem: null }).where('id', '=', id).execute();
-    return;
+    return 'delivered';
   }
-  await queries.transaction().execute(async (transaction) => {
+  return queries.transaction().execute(async (transaction) => {
     const row = await transaction.selectFrom('alerts').select('at').where('id', '=', id).executeTakeFirstOrThrow();
     const next = nextTryAt({ tries, at: Number(row.at), now });
-    await transaction
+    const { numUpdatedRows: updated } = await transaction
       .updateTable('alerts')
       .set({
         problem: toOneLine(problem, longestProblem),
@@ -62,6 +62,17 @@ export async function finishAlert(
       .where('id', '=', id)
       .where('tries', '=', BigInt(tries))
       .where('state', '=', 'waiting')
-      .execute();
+      .executeTakeFirstOrThrow();
+    return next === undefined && updated === 1n ? 'failed' : 'waiting';
   });
+}
+
+/** How many alerts are not delivered yet and will be tried, by any process. */
+export async function countWaiting(queries: Kysely<Schema>): Promise<number> {
+  const { count } = await queries
+    .selectFrom('alerts')
+    .select((columns) => columns.fn.countAll<number | bigint>().as('count'))
+    .where('state', '=', 'waiting')
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }

@@ -1,11 +1,10 @@
 // @suite both-databases
 import { sql } from 'kysely';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { parseUsd } from '../../core/money.ts';
-import { openDatabase } from '../databases/open-database.ts';
-import { claimAlert, finishAlert } from './alert-deliveries.ts';
+import { claimAlert } from './alert-deliveries.ts';
 import { listAlerts, recordReached } from './alerts.ts';
 import { listAudit } from './audit.ts';
 import { setKeyBudget, setKeyStatus } from './change-keys.ts';
@@ -302,57 +301,5 @@ describe('the thresholds of a balance', () => {
     expect(await look()).toBe(0);
     await spend('1');
     expect(await look()).toBe(1);
-  });
-});
-
-describe('a message', () => {
-  async function waiting() {
-    const { queries, location, ids, spend, look } = await sample();
-    await spend('2');
-    await look(sampleNow);
-    const state = async () => (await listAlerts(queries, ids.workspaceId, 9)).map(({ delivery }) => delivery);
-    const other = await openDatabase(location, { missing: 'refuse', user: 'operator' });
-    onTestFinished(() => other.close());
-    return { queries, other: other.queries, state };
-  }
-  const lease = { leaseMs: 60_000 };
-
-  it('is claimed by one process at a time, and again with the same id after the lease', async () => {
-    const { queries, other } = await waiting();
-    const claims = await Promise.all(
-      [queries, other, queries, other].map((each) => claimAlert(each, lease, sampleNow)),
-    );
-    const [first, ...more] = claims.filter((claim) => claim !== undefined);
-    expect([first?.tries, more]).toEqual([1, []]);
-    expect(await claimAlert(other, lease, sampleNow + 59_999)).toBeUndefined();
-    expect(await claimAlert(other, lease, sampleNow + 60_000)).toEqual({ ...first, tries: 2 });
-  });
-
-  it('is tried for a day, with growing pauses, and then given up', async () => {
-    const { queries, state } = await waiting();
-    const at: number[] = [];
-    const dueAt = async () =>
-      Number((await queries.selectFrom('alerts').select('next_try_at').executeTakeFirstOrThrow()).next_try_at);
-    for (let now = sampleNow; ; now = await dueAt()) {
-      const claim = await claimAlert(queries, lease, now);
-      if (claim === undefined) break;
-      at.push((now - sampleNow) / 1000);
-      await finishAlert(queries, { id: claim.id, tries: claim.tries, problem: 'the receiver answered 500' }, now);
-    }
-    expect(at.slice(0, 6)).toEqual([0, 5, 15, 35, 75, 155]);
-    expect(at.at(-1)).toBeGreaterThan(23 * 3600);
-    expect(at.at(-1)).toBeLessThanOrEqual(24 * 3600);
-    expect(await state()).toEqual(['failed']);
-  });
-
-  it('stays delivered when a process whose lease was over reports a failure', async () => {
-    const { queries, other, state } = await waiting();
-    const slow = await claimAlert(queries, lease, sampleNow);
-    const second = await claimAlert(other, lease, sampleNow + 60_000);
-    if (slow === undefined || second === undefined) throw new Error('nothing was claimed');
-    await finishAlert(other, { ...second, problem: undefined }, sampleNow + 61_000);
-    await finishAlert(queries, { ...slow, problem: 'no answer within 15 s' }, sampleNow + 62_000);
-    expect(await state()).toEqual(['delivered']);
-    expect(await claimAlert(queries, lease, sampleNow + dayMs)).toBeUndefined();
   });
 });

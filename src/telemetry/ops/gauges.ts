@@ -7,6 +7,7 @@ import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts
 import { addTotal, gaugesOf } from './declare.ts';
 import { addDemandMetrics } from './demand-metrics.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
+import { addWebhookMetrics, type WebhookFigures } from './webhook-metrics.ts';
 
 /** The state of the limits that all replicas share. */
 interface SharingFigures {
@@ -88,6 +89,7 @@ export interface ServiceFigures {
   /** What is wrong now, the most urgent first. */
   readonly problems: () => readonly Pick<Problem, 'object' | 'kind'>[];
   readonly demands: () => readonly BackendDemand[];
+  readonly webhooks: WebhookFigures | undefined;
 }
 
 /** Adds all metrics whose values are read at each scrape. */
@@ -124,6 +126,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addEndpointGauge(registry, figures.endpoints);
   addProblemGauges(registry, figures.problems);
   addDemandMetrics(registry, figures.demands);
+  if (figures.webhooks !== undefined) addWebhookMetrics(registry, figures.webhooks);
   addThreadGauges(registry, figures.threads, () => load().eventLoopDelayMs);
 }
 
