@@ -80,7 +80,7 @@ test('an owner invites, changes a role and removes, by keyboard, and each change
     .waitFor();
   expect(await roles()).toEqual({ ada: 'owner', max: 'member', mia: 'member', vic: 'viewer' });
 
-  await page.getByRole('button', { name: `Change role ${addressOf('max')}` }).press('Enter');
+  await tabs.chooseAction(page, addressOf('max'), 'Change role');
   const role = page.getByRole('dialog').getByLabel('Role');
   await role.waitFor();
   await tabs.expectAccessible(page);
@@ -88,7 +88,7 @@ test('an owner invites, changes a role and removes, by keyboard, and each change
   await page.getByRole('button', { name: 'Save' }).press('Enter');
   await rowOf(page, addressOf('max')).getByText('Owner', { exact: true }).waitFor();
 
-  await page.getByRole('button', { name: `Remove ${addressOf('vic')}` }).press('Enter');
+  await tabs.chooseAction(page, addressOf('vic'), 'Remove');
   const question = page.getByRole('alertdialog');
   await question.getByRole('button', { name: 'Remove' }).press('Enter');
   await question.waitFor({ state: 'detached' });
@@ -108,7 +108,7 @@ test('an owner invites, changes a role and removes, by keyboard, and each change
 test('the last owner stays: the page says what to do first', async () => {
   const { addressOf, roles } = await newTeam('team-last');
   const { page, expectQuiet } = await openAs(addressOf('ada'), '/members', { expected: [409] });
-  await page.getByRole('button', { name: `Remove ${addressOf('ada')}` }).click();
+  await tabs.chooseAction(page, addressOf('ada'), 'Remove');
   await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('alertdialog').getByText('Make another member an owner first.').waitFor();
   await tabs.expectAccessible(page);
@@ -153,10 +153,10 @@ test('a member changes the keys that it made, and has no button on those of othe
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByLabel('Name').fill('my-notebook');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByRole('button', { name: 'Revoke my-notebook' }).click();
+  await tabs.chooseAction(page, 'my-notebook', 'Revoke');
   await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('row', { name: 'my-notebook' }).getByText('Revoked').waitFor();
-  expect(await page.getByRole('button', { name: 'Revoke of-the-owner' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Actions on of-the-owner' }).count()).toBe(0);
   expectQuiet();
   await page.context().close();
 });
@@ -179,7 +179,7 @@ test('whoever came by a group is shown so, and is changed at the identity provid
   await page.goto('/members');
   await rowOf(page, addressOf('gil')).getByText('Group of the identity provider').waitFor();
   expect(await rowOf(page, addressOf('gil')).getByRole('button').count()).toBe(0);
-  expect(await rowOf(page, addressOf('vic')).getByRole('button').count()).toBe(2);
+  expect(await rowOf(page, addressOf('vic')).getByRole('button').count()).toBe(1);
   expectQuiet();
   await page.context().close();
 });

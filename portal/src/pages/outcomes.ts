@@ -1,15 +1,22 @@
+import type { errorKinds } from '../../../src/core/error-kinds.ts';
 import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
 import type { Tone } from '../parts/states.tsx';
 
-/** An outcome as a word. */
-export const outcomes: Readonly<
-  Record<ListedRequestObject['outcome'], { readonly word: string; readonly tone: Tone }>
-> = {
-  completed: { word: 'Completed', tone: 'good' },
-  cancelled: { word: 'Cancelled', tone: 'none' },
-  interrupted: { word: 'Interrupted', tone: 'bad' },
-  incomplete: { word: 'Incomplete', tone: 'warn' },
-  failed: { word: 'Failed', tone: 'bad' },
-  'service-lost': { word: 'Service lost', tone: 'bad' },
-  refused: { word: 'Refused', tone: 'warn' },
+type OutcomeName = ListedRequestObject['outcome'];
+
+/** An outcome as a word. `isError`: usage counts it as an error. */
+export const outcomes: {
+  readonly [Name in OutcomeName]: {
+    readonly word: string;
+    readonly tone: Tone;
+    readonly isError: Name extends (typeof errorKinds)[number] ? true : false;
+  };
+} = {
+  completed: { word: 'Completed', tone: 'good', isError: false },
+  cancelled: { word: 'Cancelled', tone: 'none', isError: false },
+  interrupted: { word: 'Interrupted', tone: 'bad', isError: true },
+  incomplete: { word: 'Incomplete', tone: 'warn', isError: true },
+  failed: { word: 'Failed', tone: 'bad', isError: true },
+  'service-lost': { word: 'Service lost', tone: 'bad', isError: true },
+  refused: { word: 'Refused', tone: 'warn', isError: false },
 };

@@ -1,6 +1,5 @@
 import { useRef, useState } from 'react';
 import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
-import { errorKinds } from '../../../src/portal/api/outcome-groups.ts';
 import { useAddress } from '../data/address.ts';
 import { withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
@@ -13,6 +12,7 @@ import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
+import { outcomes } from './outcomes.ts';
 import { requestColumns } from './request-columns.tsx';
 import { RequestDialog } from './request-dialog.tsx';
 import { RequestFilters } from './request-filters.tsx';
@@ -101,7 +101,7 @@ type Filter = Readonly<
 /** Whether a choice of the filters has the outcome. */
 function hasOutcome(choice: string, outcome: ListedRequestObject['outcome']): boolean {
   if (choice === 'settled') return outcome !== 'refused';
-  return choice === 'error' ? errorKinds.some((kind) => kind === outcome) : choice === outcome;
+  return choice === 'error' ? outcomes[outcome].isError : choice === outcome;
 }
 
 /** Whether a request matches the filters. */

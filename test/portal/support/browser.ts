@@ -95,8 +95,15 @@ export async function expectAccessible(page: Page, { only, without = [] }: AxeRu
 
 /** Chooses an action on a row of a table from its menu, by keyboard. */
 export async function chooseAction(page: Page, row: string, action: string): Promise<void> {
-  await page.getByRole('button', { name: `Actions on ${row}` }).press('Enter');
-  await page.getByRole('menuitem', { name: action }).press('Enter');
+  const item = page.getByRole('menuitem', { name: action });
+  // A dialog that has just closed gives the focus back a frame later, and a menu that loses the focus closes.
+  await expect
+    .poll(async () => {
+      if (!(await item.isVisible())) await page.getByRole('button', { name: `Actions on ${row}` }).press('Enter');
+      return item.isVisible();
+    })
+    .toBe(true);
+  await item.press('Enter');
 }
 
 /** Nothing stands out of the window: only tables scroll sideways, inside their own box. */

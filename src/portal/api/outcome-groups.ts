@@ -1,3 +1,0 @@
-// Pages import this file: it has no schemas.
-
-export { errorKinds } from '../../core/error-kinds.ts';
