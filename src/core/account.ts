@@ -1,3 +1,4 @@
+import type { Thresholds } from './alert.ts';
 import type { RefusedFor } from './event.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
@@ -45,6 +46,14 @@ export interface TagBudget {
   readonly period: BudgetPeriod;
   /** Settled in the current period. Like `Credential.spent`, it may lack the last second of other replicas. */
   readonly spent: Money;
+}
+
+/** The budget of a tag (`team=search`) in a workspace, and what was spent of it in its current period. */
+export interface TagBudgetRecord {
+  readonly tag: string;
+  readonly budget: NonNullable<Key['budget']>;
+  readonly spent: Money;
+  readonly thresholds: Thresholds;
 }
 
 /** The facts that the store has about a presented key. */

@@ -151,14 +151,6 @@ export interface CreditRecord {
 
 export type Budget = NonNullable<Key['budget']>;
 
-/** The budget of a tag (`team=search`) in a workspace, and what was spent of it in its current period. */
-export interface TagBudgetRecord {
-  readonly tag: string;
-  readonly budget: Budget;
-  readonly spent: Money;
-  readonly thresholds: Thresholds;
-}
-
 /** A key as an operator sees it, without its text, which is not stored. */
 export interface KeyRecord extends Key {
   readonly workspaceName: string;

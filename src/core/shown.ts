@@ -1,6 +1,6 @@
-import type { Workspace } from './account.ts';
+import type { TagBudgetRecord, Workspace } from './account.ts';
 import { type ServiceAccount, stateOfAccount } from './service-account.ts';
-import type { AuditEntry, Budget, CreditRecord, KeyRecord, TagBudgetRecord, UsageLine } from './administration.ts';
+import type { AuditEntry, Budget, CreditRecord, KeyRecord, UsageLine } from './administration.ts';
 import type { Declaration } from './declared-account.ts';
 import { formatUsd } from './money.ts';
 

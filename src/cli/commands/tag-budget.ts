@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { TagBudgetRecord } from '../../core/administration.ts';
+import type { TagBudgetRecord } from '../../core/account.ts';
 import type { Thresholds } from '../../core/alert.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownTagBudget } from '../../core/shown.ts';

@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { TagBudget } from '../../core/account.ts';
-import { type Authorship, type Budget, Refusal, type TagBudgetRecord } from '../../core/administration.ts';
+import type { TagBudget, TagBudgetRecord } from '../../core/account.ts';
+import { type Authorship, type Budget, Refusal } from '../../core/administration.ts';
 import { defaultThresholds, type Thresholds } from '../../core/alert.ts';
 import { shownBudget } from '../../core/shown.ts';
 import { tagForm, tagOf, tagText } from '../../core/tags.ts';
