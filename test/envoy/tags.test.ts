@@ -98,7 +98,9 @@ test('the budget of a tag answers 402 to requests with the tag when it is used u
   const listed = () => run<readonly { readonly spent: string }[]>('workspace', 'budget', 'budgeted');
   const spent = (await listed())[0]?.spent ?? '0';
   expect(parseUsd(spent)).toBeGreaterThan(0n);
-  expect(await set(spent)).toEqual([{ tag: 'team=search', budget: { limit: spent, period: 'month' }, spent }]);
+  expect(await set(spent)).toEqual([
+    { tag: 'team=search', budget: { limit: spent, period: 'month' }, spent, thresholds: [50, 80, 95] },
+  ]);
 
   // Replicas read a change within a second.
   const refused = await vi.waitUntil(
