@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { deliveryStates } from '../../core/alert.ts';
 import { acceptActors } from './audit-table.ts';
-import { isSqlite } from './sql-dialect.ts';
 
 /** Adds the tag of an alert about the budget of a tag, and the order in which old alerts are deleted. */
 export async function addTagAlerts({ schema }: Kysely<unknown>): Promise<void> {
@@ -52,8 +51,4 @@ export async function addAlerts(database: Kysely<unknown>): Promise<void> {
     .where(sql<boolean>`state = 'waiting'`)
     .execute();
   await acceptActors(database, ['command-line', 'admin-token', 'portal-user', 'controller', 'service']);
-  // The table of the audit trail was copied, without the index of step 0005.
-  if (isSqlite(database)) {
-    await schema.createIndex('audit_of_object').on('audit').columns(['object_id', 'id']).execute();
-  }
 }

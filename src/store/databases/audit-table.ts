@@ -4,8 +4,15 @@ import { isSqlite } from './sql-dialect.ts';
 /** Makes the table of the audit trail, with the triggers that keep its rows. `actors`: the kinds that it accepts. */
 export async function createAuditTrail(database: Kysely<unknown>, actors: readonly string[]): Promise<void> {
   const { schema } = database;
+  await createTable(database, actors);
+  await schema.createIndex('audit_by_time').on('audit').column('at').execute();
+  await schema.createIndex('audit_of_workspace').on('audit').columns(['workspace_id', 'id']).execute();
+  await (isSqlite(database) ? keepRowsOnSqlite : keepRowsOnPostgres)(database);
+}
+
+async function createTable(database: Kysely<unknown>, actors: readonly string[]): Promise<void> {
   const onSqlite = isSqlite(database);
-  await schema
+  await database.schema
     .createTable('audit')
     // The database numbers the entries, so that the order of two entries of one millisecond is known.
     .addColumn('id', onSqlite ? 'integer' : 'bigint', (column) =>
@@ -20,28 +27,31 @@ export async function createAuditTrail(database: Kysely<unknown>, actors: readon
     .addColumn('before', 'text')
     .addColumn('after', 'text', (column) => column.notNull())
     .execute();
-  await schema.createIndex('audit_by_time').on('audit').column('at').execute();
-  await schema.createIndex('audit_of_workspace').on('audit').columns(['workspace_id', 'id']).execute();
-  await (onSqlite ? keepRowsOnSqlite : keepRowsOnPostgres)(database);
 }
 
 function isOneOf(actors: readonly string[]) {
   return sql<boolean>`actor_kind in (${sql.join(actors.map((actor) => sql.lit(actor)))})`;
 }
 
-/** Lets the audit trail accept further kinds of actors. SQLite cannot change a check, so its table is copied. */
+/**
+ * Lets the audit trail accept further kinds of actors. SQLite cannot change a check, so its table is copied. The copy keeps
+ * all indexes and triggers, also those of later steps.
+ */
 export async function acceptActors(database: Kysely<unknown>, actors: readonly string[]): Promise<void> {
   if (!isSqlite(database)) {
     await sql`alter table audit drop constraint audit_actor_kind_check`.execute(database);
     await sql`alter table audit add constraint audit_actor_kind_check check (${isOneOf(actors)})`.execute(database);
     return;
   }
-  for (const name of sqliteTriggers) await sql`drop trigger ${sql.ref(name)}`.execute(database);
-  for (const name of ['audit_by_time', 'audit_of_workspace']) await sql`drop index ${sql.ref(name)}`.execute(database);
+  const { rows: kept } = await sql<{ text: string }>`
+    select sql as text from sqlite_master where tbl_name = 'audit' and type in ('index', 'trigger') and sql is not null
+  `.execute(database);
   await sql`alter table audit rename to audit_before`.execute(database);
-  await createAuditTrail(database, actors);
+  await createTable(database, actors);
   await sql`insert into audit select * from audit_before`.execute(database);
+  // Removes its indexes and triggers, too, so their names are free again.
   await sql`drop table audit_before`.execute(database);
+  for (const { text } of kept) await sql.raw(text).execute(database);
 }
 
 const keepsRows = 'entries of the audit trail are never changed or removed';
@@ -56,8 +66,6 @@ async function keepRowsOnPostgres(database: Kysely<unknown>): Promise<void> {
     for each statement execute function audit_keeps_rows()
   `.execute(database);
 }
-
-const sqliteTriggers = ['audit_keeps_rows_as_they_are', 'audit_keeps_rows', 'audit_replaces_no_row'] as const;
 
 async function keepRowsOnSqlite(database: Kysely<unknown>): Promise<void> {
   for (const [name, event, when] of [

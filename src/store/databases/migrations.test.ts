@@ -37,6 +37,22 @@ it('brings the tables of an earlier version up to date and keeps their rows', as
   expect((await verifyLedger(queries)).workspaces).toMatchObject([{ balance: 7n, expected: 7n }]);
 });
 
+it('keeps the indexes and triggers of the audit trail while its kinds of actors become more', async () => {
+  const { queries } = await sampleDatabase();
+  const found = isSqlite(queries)
+    ? sql<{ name: string }>`select name from sqlite_master where tbl_name = 'audit' and type <> 'table'`
+    : sql<{ name: string }>`select indexname as name from pg_indexes
+        where tablename = 'audit' and schemaname = current_schema() union all
+        select tgname from pg_trigger where tgrelid = 'audit'::regclass and not tgisinternal`;
+  const names = (await found.execute(queries)).rows.map(({ name }) => name).toSorted();
+  expect(names).toEqual(
+    [
+      ...['audit_by_time', 'audit_of_object', 'audit_of_workspace', 'audit_keeps_rows'],
+      ...(isSqlite(queries) ? ['audit_keeps_rows_as_they_are', 'audit_replaces_no_row'] : ['audit_pkey']),
+    ].toSorted(),
+  );
+});
+
 it('refuses tables of a version that it does not know, and leaves them as they are', async () => {
   const { queries } = await sampleDatabase();
   await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(queries);

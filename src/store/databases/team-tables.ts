@@ -2,7 +2,6 @@ import { type Kysely, sql } from 'kysely';
 import { memberSources } from '../../core/membership.ts';
 import { workspaceRoles } from '../../core/rights.ts';
 import { acceptActors } from './audit-table.ts';
-import { isSqlite } from './sql-dialect.ts';
 
 /**
  * Adds what teams that run themselves need: members, the maker of a key, the address of a session, and service accounts
@@ -69,10 +68,6 @@ async function addServiceAccounts(database: Kysely<unknown>): Promise<void> {
   await acceptActors(database, [
     ...['command-line', 'admin-token', 'portal-user', 'controller', 'service', 'service-account'],
   ]);
-  // The table of the audit trail was copied, without the index of step 0005.
-  if (isSqlite(database)) {
-    await schema.createIndex('audit_of_object').on('audit').columns(['object_id', 'id']).execute();
-  }
 }
 
 function isOneOf(column: string, words: readonly string[]) {
