@@ -96,8 +96,8 @@ function askOf(credential: Credential, tags: string | undefined): LimitsAsk {
 }
 
 /**
- * Admits a request, by its headers alone, if rate, concurrency, balance and budgets allow it. `tags` is the result of `readTags`. Returns the request with a slot;
- * throws `rate_limited` or `insufficient_funds` and takes no slot.
+ * Admits a request, by its headers alone, if rate, concurrency, balance and budgets allow it. `tags` is the result of
+ * `readTags`. Returns the request with a slot; throws `rate_limited` or `insufficient_funds` and takes no slot.
  */
 export async function admit({ credential, latest }: Authenticated, limits: Limits, tags?: string): Promise<Admitted> {
   const asked = limits.admit(askOf(credential, tags));

@@ -15,7 +15,7 @@ export const scopes = [
 ] as const satisfies readonly `${string}:${'read' | 'write'}`[];
 export type Scope = (typeof scopes)[number];
 
-const nobody = [] as const;
+const adminsAlone = [] as const;
 const owners = ['owner'] as const;
 const members = ['owner', 'member'] as const;
 const people = ['owner', 'member', 'viewer'] as const;
@@ -32,11 +32,11 @@ interface RightTerms {
 
 const rights = {
   'workspaces:read': { roles: people, scope: 'workspaces:read' },
-  'workspaces:create': { roles: nobody, scope: 'workspaces:write', isOfGateway: true },
-  'workspaces:change': { roles: nobody, scope: 'workspaces:write' },
+  'workspaces:create': { roles: adminsAlone, scope: 'workspaces:write', isOfGateway: true },
+  'workspaces:change': { roles: adminsAlone, scope: 'workspaces:write' },
   'balance:read': { roles: people, scope: 'balance:read' },
   /** Credits, corrections and thresholds. */
-  'balance:change': { roles: nobody, scope: 'balance:write' },
+  'balance:change': { roles: adminsAlone, scope: 'balance:write' },
   'tag-budgets:change': { roles: owners, scope: 'balance:write' },
   /** The list of the keys of a workspace. */
   'keys:read': { roles: people, scope: 'keys:read' },
@@ -54,8 +54,8 @@ const rights = {
   'tags:read': { roles: people, scope: 'usage:read' },
   'requests:read': { roles: people, scope: 'requests:read' },
   'models:read': { roles: people, scope: 'models:read' },
-  'backends:read': { roles: nobody, scope: 'backends:read', isOfGateway: true },
-  'problems:read': { roles: nobody, scope: 'problems:read', isOfGateway: true },
+  'backends:read': { roles: adminsAlone, scope: 'backends:read', isOfGateway: true },
+  'problems:read': { roles: adminsAlone, scope: 'problems:read', isOfGateway: true },
   'audit:read': { roles: people, scope: 'audit:read' },
   // A stream of events ends with its session, and a service account has none.
   'events:read': { roles: people, scope: undefined },

@@ -3,7 +3,7 @@ import type { Scope } from './rights.ts';
 /** The beginning of each token. Other texts are not looked up, so the admin token works while the database is down. */
 export const tokenPrefix = 'weir-sa-';
 
-/** What calls the admin API for a script: a name, and a token with scopes. */
+/** A script that calls the admin API: its name, and its token with scopes. */
 export interface ServiceAccount {
   readonly id: string;
   /** Unique among accounts that are not revoked. The audit trail has it. */

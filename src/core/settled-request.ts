@@ -129,7 +129,7 @@ const table = {
     about: 'The tags of the request (`x-weir-tags`), with commas.',
     example: 'app=crawler,team=search',
   },
-  /** What the last failed attempt of a request that failed met, as `faultName` writes it. */
+  /** The fault of the last failed attempt, if the request failed. `faultName` writes it. */
   fault: {
     name: 'fault',
     kind: 'text',

@@ -63,6 +63,17 @@ export function shownKey(key: KeyRecord) {
   };
 }
 
+export function shownServiceAccount(account: ServiceAccount, now: number) {
+  const { id, name, prefix, scopes, workspaces, createdAt, expiresAt, lastUsedAt } = account;
+  return {
+    ...{ id, name, prefix, status: stateOfAccount(account, now) },
+    ...{ scopes: [...scopes], workspaces: workspaces === undefined ? null : [...workspaces] },
+    created_at: isoOf(createdAt),
+    expires_at: isoOf(expiresAt),
+    last_used_at: isoOrNull(lastUsedAt),
+  };
+}
+
 export function shownAuditEntry({ id, at, actor, action, objectId, workspaceName, before, after }: AuditEntry) {
   return {
     id,
@@ -97,16 +108,4 @@ function isoOf(moment: number): string {
 
 function isoOrNull(moment: number | undefined): string | null {
   return moment === undefined ? null : isoOf(moment);
-}
-
-/** A service account as the commands and the admin API show it. */
-export function shownServiceAccount(account: ServiceAccount, now: number) {
-  const { id, name, prefix, scopes, workspaces, createdAt, expiresAt, lastUsedAt } = account;
-  return {
-    ...{ id, name, prefix, status: stateOfAccount(account, now) },
-    ...{ scopes: [...scopes], workspaces: workspaces === undefined ? null : [...workspaces] },
-    created_at: new Date(createdAt).toISOString(),
-    expires_at: new Date(expiresAt).toISOString(),
-    last_used_at: lastUsedAt === undefined ? null : new Date(lastUsedAt).toISOString(),
-  };
 }

@@ -45,7 +45,7 @@ it('has each price since the moment at which the portal first saw it', async () 
   // No service answers, or the model is broken: the last price stays.
   seen = async () => {
     recorded.resolve();
-    throw new Error('nobody answers');
+    throw new Error('no service answers');
   };
   clock.advance(minute);
   await recorded.promise;

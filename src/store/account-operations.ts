@@ -91,7 +91,7 @@ export const sessions = {
   findServiceAccount: serviceAccounts.findServiceAccount,
 };
 
-/** What the portal records of the catalog. Services do not read it. */
+/** Operations with which the portal records prices of the catalog. Services do not read these records. */
 export const records = {
   recordModelPrices: prices.recordModelPrices,
 };

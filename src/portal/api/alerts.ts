@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { alertKinds, deliveryStates, thresholdsForm } from '../../core/alert.ts';
 import { keyId, moment, usd } from './values.ts';
 
-export const percent = z.int().min(1).max(100);
+const percent = z.int().min(1).max(100);
 
 /** A threshold that a budget or a balance has reached. */
 const alert = z
@@ -33,7 +33,12 @@ export const alertList = z
   .meta({ id: 'AlertList', description: 'The newest alerts of a workspace, its keys and its tags.' });
 export type AlertListObject = z.infer<typeof alertList>;
 
-/** The thresholds of a budget. */
+/** The thresholds that a budget has. */
+export const budgetThresholds = z
+  .array(percent)
+  .meta({ description: 'Percentages of the budget at which there is an alert.' });
+
+/** The thresholds that a request gives a budget. */
 export const givenThresholds = z
   .array(percent)
   .nullable()

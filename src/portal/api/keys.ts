@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { accountStatuses, budgetPeriods, keyStatuses } from '../../core/account.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
 import { actorKinds } from '../../core/administration.ts';
-import { givenThresholds, percent } from './alerts.ts';
+import { budgetThresholds, givenThresholds } from './alerts.ts';
 import {
   declaredBy,
   givenMoment,
@@ -52,7 +52,7 @@ export const key = z
     status: z.enum(keyStatuses),
     budget: keyBudget.nullable().meta({ description: 'Spending limit of a period.' }),
     spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),
-    thresholds: z.array(percent).meta({ description: 'Percentages of the budget at which there is an alert.' }),
+    thresholds: budgetThresholds,
     rate,
     burst,
     expires_at: moment.nullable(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { mostTags, tagForm } from '../../core/tags.ts';
-import { givenThresholds, percent } from './alerts.ts';
+import { budgetThresholds, givenThresholds } from './alerts.ts';
 import { givenBudget, keyBudget } from './keys.ts';
 import { pageOf, usd } from './values.ts';
 
@@ -27,7 +27,7 @@ const tagBudget = z
     tag,
     budget: keyBudget,
     spent: usd.meta({ description: 'Spent in the current period on requests with the tag.' }),
-    thresholds: z.array(percent).meta({ description: 'Percentages of the budget at which there is an alert.' }),
+    thresholds: budgetThresholds,
   })
   .meta({ id: 'TagBudget', description: 'What may be spent in a period on the requests that have a tag.' });
 export type TagBudgetObject = z.infer<typeof tagBudget>;

@@ -15,7 +15,7 @@ const lateMs = 10 * 60_000;
 
 /** How much of an allowance is used: of a workspace's credit, or of the budget of a key or a tag. */
 export type UsedAllowance = {
-  /** What has the thresholds: the workspace, the key, or the tag. */
+  /** Id of the object that has the thresholds: the workspace, the key or the tag. */
   readonly objectId: string;
   readonly workspaceId: string;
   readonly workspace: string;

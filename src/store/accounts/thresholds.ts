@@ -90,7 +90,7 @@ export async function storeThresholds(
   return wanted;
 }
 
-/** What the thresholds of a tag are stored under. `number`: of the tag. */
+/** The id under which the thresholds of a tag are stored. `number`: of the tag. */
 export function tagObjectId(number: number | bigint): string {
   return `tag_${number}`;
 }

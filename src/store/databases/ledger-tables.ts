@@ -77,7 +77,10 @@ async function createRollup(database: Kysely<unknown>, table: UsageTable, amount
   await sql.raw(text).execute(database);
 }
 
-/** Adds tags: their names and values, the rollup of each, their budgets, and the column of requests (docs/tags.md). Adds the fault of a request, too. */
+/**
+ * Adds tags: their names and values, the rollup of each, their budgets, and the column of requests (docs/tags.md). Adds the
+ * fault of a request, too.
+ */
 export async function addTags(database: Kysely<unknown>, amountBound: string): Promise<void> {
   const number = isSqlite(database) ? 'integer primary key' : 'integer generated always as identity primary key';
   const run = (text: string) => sql.raw(text).execute(database);
