@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
+import type { BackendListObject, ModelListObject } from '../../../src/portal/api/catalog.ts';
 import type { ModelHistoryObject } from '../../../src/portal/api/model-history.ts';
 import { call, withQuery } from './api.ts';
 
@@ -9,6 +9,15 @@ const historyMs = 60_000;
 
 export function useModels() {
   return useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models'), refetchInterval: liveMs });
+}
+
+/** The backends of the models. `isLive`: they are read again every ten seconds. */
+export function useBackends({ isLive }: { readonly isLive: boolean }) {
+  return useQuery({
+    queryKey: ['backends'],
+    queryFn: () => call<BackendListObject>('/backends'),
+    refetchInterval: isLive ? liveMs : false,
+  });
 }
 
 /** Prices and speed of a model over time. */

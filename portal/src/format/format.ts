@@ -43,6 +43,11 @@ export const timeZone = moment.resolvedOptions().timeZone;
 /** Stands for an unknown value. */
 export const unknown = '–';
 
+/** A value in its format, or the sign for an unknown value. */
+export function orUnknown<Value>(value: Value | null | undefined, format: (value: Value) => string): string {
+  return value === null || value === undefined ? unknown : format(value);
+}
+
 /** An amount of the API, whose text formats read exactly. A number is only the value of an axis. */
 type Usd = string | number;
 
@@ -92,6 +97,11 @@ export function formatCompact(count: number): string {
 
 export function formatDecimal(value: number): string {
   return oneDecimal.format(value);
+}
+
+/** For example `41.5 tokens a second`. */
+export function formatSpeed(tokensPerSecond: number): string {
+  return `${formatDecimal(tokensPerSecond)} tokens a second`;
 }
 
 export function formatShare(value: number): string {

@@ -7,7 +7,7 @@ import type { WorkspaceChoice } from '../data/workspaces.ts';
 import { formatExactMoney, formatMoment } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
-import { TextField, textOf } from '../parts/fields.tsx';
+import { partsOf, TextField, valueOf } from '../parts/fields.tsx';
 import { Card } from '../parts/page.tsx';
 import { Loaded, Problem } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -94,13 +94,7 @@ function Change({ of, now, onClose }: ChangeProps) {
   });
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const parts = textOf(new FormData(event.currentTarget), 'percents').split(',');
-    change.mutate(
-      parts
-        .map((part) => part.trim())
-        .filter(Boolean)
-        .map(Number),
-    );
+    change.mutate(partsOf(valueOf(new FormData(event.currentTarget), 'percents')).map(Number));
   };
   const isField = change.error instanceof ApiError && change.error.status === 400;
   return (

@@ -1,15 +1,12 @@
-import { useQuery } from '@tanstack/react-query';
-import type { BackendObject, BackendListObject } from '../../../src/portal/api/catalog.ts';
+import type { BackendObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
-import { call } from '../data/api.ts';
+import { useBackends } from '../data/models.ts';
 import { formatCount, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { ServiceProblems } from './service-problems.tsx';
-
-const liveMs = 10_000;
 
 const columns: readonly Column<BackendObject>[] = [
   { title: 'Backend', names: true, cell: ({ name }) => name },
@@ -63,11 +60,7 @@ function Conditions({ of }: { readonly of: BackendObject['conditions'] }) {
 /** The engines behind the models, as each service sees them. */
 export function BackendsPage() {
   const [{ backend: chosen }] = useAddress();
-  const backends = useQuery({
-    queryKey: ['backends'],
-    queryFn: () => call<BackendListObject>('/backends'),
-    refetchInterval: liveMs,
-  });
+  const backends = useBackends({ isLive: true });
   return (
     <Page title="Backends" about="The engines behind the models, as each service sees them.">
       <Loaded query={backends}>

@@ -6,7 +6,7 @@ import { ApiError, call } from '../data/api.ts';
 import { formatUtcMoment, timeZone } from '../format/format.ts';
 import { isoOfLocal, localMinute } from '../format/local-minute.ts';
 import { Button } from '../parts/button.tsx';
-import { Select, TextField, valueOf } from '../parts/fields.tsx';
+import { partsOf, Select, TextField, valueOf } from '../parts/fields.tsx';
 import { Problem } from '../parts/states.tsx';
 
 interface KeyFormProps {
@@ -179,12 +179,6 @@ function changesOf(first: Shown, last: Shown): KeyFields {
   };
 }
 
-const partsOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
-
 function periodOf(text: string): Period {
   return text === 'day' || text === 'week' || text === 'total' ? text : 'month';
 }
@@ -207,7 +201,7 @@ const mostOffered = 12;
 function ModelsField({ value, onChange, error }: ModelsFieldProps) {
   const offered = useId();
   const catalog = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
-  const chosen = value.split(',').map((pattern) => pattern.trim());
+  const chosen = partsOf(value);
   const ids = (catalog.data?.data ?? []).map(({ id }) => id).filter((id) => !chosen.includes(id));
   return (
     <div className="stack-tight">
@@ -230,7 +224,7 @@ function ModelsField({ value, onChange, error }: ModelsFieldProps) {
               type="button"
               className="chip"
               aria-label={`Add ${id}`}
-              onClick={() => onChange([...chosen.filter(Boolean), id].join(', '))}
+              onClick={() => onChange([...chosen, id].join(', '))}
             >
               + {id}
             </button>

@@ -1,7 +1,8 @@
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
-import { formatAgo, formatCount, formatPreciseMoment, formatUntil, formatZonedMoment } from '../format/format.ts';
+import { formatCount } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
+import { Ago, LastUsed, Until } from '../parts/moment.tsx';
 import { RowActions } from '../parts/row-actions.tsx';
 import type { Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -15,16 +16,6 @@ function stateOf({ status, expires_at }: KeyObject): { readonly word: string; re
   if (status === 'revoked') return { word: 'Revoked', tone: 'none' };
   if (expires_at !== null && new Date(expires_at).getTime() < Date.now()) return { word: 'Expired', tone: 'warn' };
   return status === 'active' ? { word: 'Active', tone: 'good' } : { word: 'Suspended', tone: 'warn' };
-}
-
-/** When a key expires: in hours if that is soon. The tooltip has the exact moment with its zone. */
-function Expiry({ at }: { readonly at: string | null }) {
-  if (at === null) return <span className="nowrap">Never</span>;
-  return (
-    <time className="nowrap" dateTime={at} title={formatZonedMoment(at)}>
-      {formatUntil(at)}
-    </time>
-  );
 }
 
 interface KeyTableProps {
@@ -67,27 +58,18 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
       title: 'Made',
       cell: ({ created_at: at, made_by: maker }) => (
         <span className="cell-name">
-          <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
-            {formatAgo(at)}
-          </time>
+          <Ago at={at} />
           {maker !== null && <span className="small muted">by {maker.name}</span>}
         </span>
       ),
     },
     {
       title: 'Last used',
-      cell: ({ last_used_at: at }) =>
-        at === null ? (
-          <span className="muted">Never</span>
-        ) : (
-          <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
-            {formatAgo(at)}
-          </time>
-        ),
+      cell: ({ last_used_at: at }) => <LastUsed at={at} />,
     },
     {
       title: 'Expires',
-      cell: ({ expires_at: at }) => <Expiry at={at} />,
+      cell: ({ expires_at: at }) => (at === null ? <span className="nowrap">Never</span> : <Until at={at} />),
     },
     { title: 'Actions', bare: true, stays: true, cell: (key) => <Actions of={key} onChoose={onChoose} /> },
   ];

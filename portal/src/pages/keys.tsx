@@ -94,13 +94,7 @@ export function KeysPage() {
           {(list) =>
             list.length === 0 ? (
               <Empty title={search === undefined ? 'No keys yet' : 'No key found'}>
-                <p>
-                  {search === undefined
-                    ? may('keys:create')
-                      ? 'Create one and give it to your application.'
-                      : 'A member of this workspace can create one.'
-                    : `No key of this workspace has “${search}” in its name, id or prefix.`}
-                </p>
+                <p>{whyEmpty({ search, mayCreate: may('keys:create') })}</p>
               </Empty>
             ) : (
               <KeyTable keys={list} onChoose={(kind, of) => setOpen({ kind, of })} />
@@ -143,6 +137,12 @@ export function KeysPage() {
       )}
     </Page>
   );
+}
+
+/** Explains an empty list of keys. */
+function whyEmpty({ search, mayCreate }: { readonly search: string | undefined; readonly mayCreate: boolean }): string {
+  if (search !== undefined) return `No key of this workspace has “${search}” in its name, id or prefix.`;
+  return mayCreate ? 'Create one and give it to your application.' : 'A member of this workspace can create one.';
 }
 
 interface EditKeyProps {

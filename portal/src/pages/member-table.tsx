@@ -1,6 +1,6 @@
 import type { MemberObject } from '../../../src/portal/api/members.ts';
-import { formatAgo, formatPreciseMoment } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Ago } from '../parts/moment.tsx';
 import { RowActions } from '../parts/row-actions.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { wordOf } from './member-forms.tsx';
@@ -59,14 +59,6 @@ function CameBy({ of }: { readonly of: MemberObject }) {
         <Ago at={of.since} />
       </span>
     </span>
-  );
-}
-
-function Ago({ at }: { readonly at: string }) {
-  return (
-    <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
-      {formatAgo(at)}
-    </time>
   );
 }
 

@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import type { BackendObject, ModelRouteObject } from '../../../src/portal/api/catalog.ts';
 import type { ModelHistoryObject } from '../../../src/portal/api/model-history.ts';
 import { withQuery } from '../data/api.ts';
-import { formatCount, formatMs, formatShare, unknown } from '../format/format.ts';
+import { formatCount, formatMs, formatShare, orUnknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import type { Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -17,9 +17,6 @@ const routeStates: Readonly<Record<ModelRouteObject['state'], string>> = {
   'structure-probe': 'Being probed for structured answers',
   'last-resort': 'Last resort: its requests failed, and there is no other',
 };
-
-const orUnknown = (value: number | null, format: (value: number) => string): string =>
-  value === null ? unknown : format(value);
 
 type Traffic = ModelHistoryObject['traffic'];
 

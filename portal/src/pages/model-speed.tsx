@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import type { ModelDayObject } from '../../../src/portal/api/model-history.ts';
 import { useMinute } from '../data/usage.ts';
 import { beginningOf, periodsOf } from '../data/usage-range.ts';
-import { formatDecimal, formatMs, formatUtcDay, unknown } from '../format/format.ts';
+import { formatDecimal, formatMs, formatSpeed, formatUtcDay, orUnknown } from '../format/format.ts';
 import type { Series } from '../parts/chart.tsx';
 import { Legend } from '../parts/legend.tsx';
 import { Card } from '../parts/page.tsx';
@@ -10,8 +10,6 @@ import { ChartCard, p50, p95, TimeChart } from './usage-charts.tsx';
 
 /** Days with requests that a chart needs. Fewer would be points in an empty chart. */
 const fewestDays = 3;
-
-const speed = (value: number): string => `${formatDecimal(value)} tokens a second`;
 
 /** Time to the first token and speed over 30 days. Little data is a sentence. */
 export function ModelSpeed({ days }: { readonly days: readonly ModelDayObject[] }) {
@@ -49,8 +47,6 @@ export function ModelSpeed({ days }: { readonly days: readonly ModelDayObject[] 
 }
 
 function LittleSpeed({ days }: { readonly days: readonly ModelDayObject[] }) {
-  const orUnknown = (value: number | null, format: (value: number) => string): string =>
-    value === null ? unknown : format(value);
   return (
     <Card title="The last 30 days">
       {days.length === 0 ? (
@@ -60,7 +56,7 @@ function LittleSpeed({ days }: { readonly days: readonly ModelDayObject[] }) {
           {days.map(({ day, first_token_p50_ms: median, first_token_p95_ms: high, tokens_per_second: tokens }) => (
             <p key={day}>
               {formatUtcDay(day)}: first token after {orUnknown(median, formatMs)} (median; p95{' '}
-              {orUnknown(high, formatMs)}), then {orUnknown(tokens, speed)}.
+              {orUnknown(high, formatMs)}), then {orUnknown(tokens, formatSpeed)}.
             </p>
           ))}
           <p className="muted">Charts appear when there are requests on {fewestDays} different days.</p>

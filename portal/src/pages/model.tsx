@@ -1,12 +1,12 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import type { BackendListObject, ModelObject } from '../../../src/portal/api/catalog.ts';
+import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import type { ModelHistoryObject, PricesSinceObject } from '../../../src/portal/api/model-history.ts';
-import { ApiError, call, withQuery } from '../data/api.ts';
-import { useModelHistory, useModels } from '../data/models.ts';
+import { ApiError, withQuery } from '../data/api.ts';
+import { useBackends, useModelHistory, useModels } from '../data/models.ts';
 import { useSession } from '../data/session.ts';
-import { formatMoment, formatPreciseMoment, formatPricePerMillion } from '../format/format.ts';
+import { formatPricePerMillion } from '../format/format.ts';
 import { Copy } from '../parts/copy.tsx';
+import { Moment } from '../parts/moment.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -83,15 +83,7 @@ function Now({ model }: { readonly model: ModelObject | undefined }) {
 }
 
 const priceColumns: readonly Column<PricesSinceObject>[] = [
-  {
-    title: 'Since',
-    names: true,
-    cell: ({ since }) => (
-      <time className="nowrap" dateTime={since} title={formatPreciseMoment(since)}>
-        {formatMoment(since)}
-      </time>
-    ),
-  },
+  { title: 'Since', names: true, cell: ({ since }) => <Moment at={since} /> },
   { title: 'Prompt', end: true, cell: ({ prompt }) => formatPricePerMillion(prompt) },
   { title: 'from the cache', end: true, cell: ({ input_cache_read: cached }) => formatPricePerMillion(cached) },
   { title: 'Output', end: true, cell: ({ completion }) => formatPricePerMillion(completion) },
@@ -120,7 +112,7 @@ interface RoutesProps {
 
 /** Where the requests go, for admins. */
 function Routes({ model: { id, routes }, traffic }: RoutesProps) {
-  const backends = useQuery({ queryKey: ['backends'], queryFn: () => call<BackendListObject>('/backends') });
+  const backends = useBackends({ isLive: false });
   const used = new Set((routes ?? []).map(({ backend }) => backend));
   if (routes === null || routes.length === 0) {
     return (

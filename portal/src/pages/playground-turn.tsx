@@ -1,6 +1,6 @@
 import { speedOf } from '../data/chat.ts';
 import type { ChatImage } from '../data/chat-request.ts';
-import { formatCount, formatDecimal, formatMoney, formatMs, unknown } from '../format/format.ts';
+import { formatCount, formatMoney, formatMs, formatSpeed, orUnknown } from '../format/format.ts';
 import { Card, Facts } from '../parts/page.tsx';
 import { Problem } from '../parts/states.tsx';
 import type { AnswerState, TurnState } from './playground-conversation.ts';
@@ -45,7 +45,7 @@ function Answer({ of: { model, answer, end } }: { readonly of: AnswerState }) {
   const { reasoning, text, calls, finish, firstTokenMs, usage } = answer;
   const isUnderWay = end === 'under-way';
   const speed = speedOf(answer);
-  const count = (value: number | undefined): string => (value === undefined ? unknown : formatCount(value));
+  const count = (value: number | undefined): string => orUnknown(value, formatCount);
   return (
     <section className="stack-tight answer" aria-label={`Answer of ${model}`} aria-busy={isUnderWay}>
       <h3>{model}</h3>
@@ -76,9 +76,9 @@ function Answer({ of: { model, answer, end } }: { readonly of: AnswerState }) {
       </p>
       <Facts
         facts={[
-          { name: 'Time to first token', value: firstTokenMs === undefined ? unknown : formatMs(firstTokenMs) },
-          { name: 'Speed', value: speed === undefined ? unknown : `${formatDecimal(speed)} tokens a second` },
-          { name: 'Cost', value: usage?.cost === undefined ? unknown : formatMoney(usage.cost) },
+          { name: 'Time to first token', value: orUnknown(firstTokenMs, formatMs) },
+          { name: 'Speed', value: orUnknown(speed, formatSpeed) },
+          { name: 'Cost', value: orUnknown(usage?.cost, formatMoney) },
           { name: 'Prompt tokens', value: count(usage?.prompt_tokens) },
           { name: 'Output tokens', value: count(usage?.completion_tokens) },
         ]}

@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
 import { useAddress } from '../data/address.ts';
 import { withQuery } from '../data/api.ts';
-import { formatCount, formatMoney, formatMs, formatRecent, unknown } from '../format/format.ts';
+import { formatCount, formatMoney, formatMs, formatRecent, orUnknown, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import type { Column } from '../parts/table.tsx';
 import { outcomes } from './outcomes.ts';
@@ -41,7 +41,7 @@ export const requestColumns: readonly Column<ListedRequestObject>[] = [
   { title: 'Cost', end: true, cell: ({ cost }) => formatMoney(cost) },
   { title: 'Prompt', end: true, cell: ({ prompt_tokens: tokens }) => formatCount(tokens) },
   { title: 'Output', end: true, cell: ({ completion_tokens: tokens }) => formatCount(tokens) },
-  { title: 'First token', end: true, cell: ({ first_token_ms: ms }) => (ms === null ? unknown : formatMs(ms)) },
+  { title: 'First token', end: true, cell: ({ first_token_ms: ms }) => orUnknown(ms, formatMs) },
   { title: 'Duration', end: true, cell: ({ duration_ms: ms }) => formatMs(ms) },
   { title: 'Attempts', end: true, cell: ({ attempts }) => formatCount(attempts) },
 ];

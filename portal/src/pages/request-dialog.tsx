@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { RequestObject, RequestDetailObject, RequestStoryObject } from '../../../src/portal/api/requests.ts';
 import { call, withQuery } from '../data/api.ts';
-import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, unknown } from '../format/format.ts';
+import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, orUnknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Copy } from '../parts/copy.tsx';
@@ -221,7 +221,7 @@ function Refused({ of }: { readonly of: RequestStoryObject }) {
 
 function Bill({ of }: { readonly of: NonNullable<RequestDetailObject['request']> }) {
   const { word, tone } = outcomes[of.outcome];
-  const count = (value: number | null): string => (value === null ? unknown : formatCount(value));
+  const count = (value: number | null): string => orUnknown(value, formatCount);
   return (
     <Facts
       facts={[

@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import type { ServiceAccountObject } from '../../../src/portal/api/service-accounts.ts';
 import { call, type Page, withQuery } from '../data/api.ts';
 import type { WorkspaceChoice } from '../data/workspaces.ts';
-import { formatAgo, formatPreciseMoment, formatUntil, formatZonedMoment } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
+import { LastUsed, Until } from '../parts/moment.tsx';
 import { Card } from '../parts/page.tsx';
 import { Loaded, type Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -35,25 +35,8 @@ const columns: readonly Column<ServiceAccountObject>[] = [
     cell: ({ workspaces }) =>
       workspaces === null ? 'All' : workspaces.length === 1 ? 'This one' : 'This one and others',
   },
-  {
-    title: 'Last used',
-    cell: ({ last_used_at: at }) =>
-      at === null ? (
-        <span className="muted">Never</span>
-      ) : (
-        <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
-          {formatAgo(at)}
-        </time>
-      ),
-  },
-  {
-    title: 'Expires',
-    cell: ({ expires_at: at }) => (
-      <time className="nowrap" dateTime={at} title={formatZonedMoment(at)}>
-        {formatUntil(at)}
-      </time>
-    ),
-  },
+  { title: 'Last used', cell: ({ last_used_at: at }) => <LastUsed at={at} /> },
+  { title: 'Expires', cell: ({ expires_at: at }) => <Until at={at} /> },
 ];
 
 /** The scripts that can call the admin API about a workspace. The command line makes and revokes them. */

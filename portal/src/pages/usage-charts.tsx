@@ -9,7 +9,7 @@ import {
   formatMoney,
   formatMs,
   formatUtcDay,
-  unknown,
+  orUnknown,
 } from '../format/format.ts';
 import type { Series } from '../parts/chart.tsx';
 import { Legend, othersColour } from '../parts/legend.tsx';
@@ -185,10 +185,7 @@ function SeriesTable({ label: title, labels, series, format }: SeriesTableProps)
     ...series.map(({ name, values }) => ({
       title: name,
       end: true as const,
-      cell: ({ index }: { readonly index: number }) => {
-        const value = values[index] ?? null;
-        return value === null ? unknown : format(value);
-      },
+      cell: ({ index }: { readonly index: number }) => orUnknown(values[index], format),
     })),
   ];
   return <Table label={title} columns={columns} rows={rows} rowKey={({ index }) => String(index)} />;

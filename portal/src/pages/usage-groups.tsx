@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import { withQuery } from '../data/api.ts';
 import { type Grouping, type Usage, usagePath } from '../data/usage.ts';
-import { formatCount, formatMoney, formatMs, unknown } from '../format/format.ts';
+import { formatCount, formatMoney, formatMs, orUnknown, unknown } from '../format/format.ts';
 import { Download } from '../parts/download.tsx';
 import { Card } from '../parts/page.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -15,8 +15,6 @@ const titles: Readonly<Record<Grouping, { readonly one: string; readonly many: s
   tag: { one: 'Value', many: 'Values' },
 };
 
-const time = (ms: number | null): string => (ms === null ? unknown : formatMs(ms));
-
 const sums: readonly Column<UsageLineObject>[] = [
   { title: 'Cost', end: true, cell: ({ cost }) => formatMoney(cost), sortBy: ({ cost }) => Number(cost) },
   count('Requests', ({ requests }) => requests),
@@ -25,11 +23,11 @@ const sums: readonly Column<UsageLineObject>[] = [
   count('of them cached', (line) => line.cached_tokens),
   count('Output tokens', (line) => line.completion_tokens),
   {
-    ...{ title: 'First token p50', end: true, cell: (line) => time(line.first_token_p50_ms) },
+    ...{ title: 'First token p50', end: true, cell: (line) => orUnknown(line.first_token_p50_ms, formatMs) },
     sortBy: (line) => line.first_token_p50_ms ?? -1,
   },
   {
-    ...{ title: 'p95', end: true, cell: (line) => time(line.first_token_p95_ms) },
+    ...{ title: 'p95', end: true, cell: (line) => orUnknown(line.first_token_p95_ms, formatMs) },
     sortBy: (line) => line.first_token_p95_ms ?? -1,
   },
 ];

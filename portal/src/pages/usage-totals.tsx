@@ -1,7 +1,7 @@
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import { type UsageFilter, useUsage } from '../data/usage.ts';
 import type { ChosenTime } from '../data/usage-range.ts';
-import { formatCompact, formatCount, formatMoney, formatMs, formatShare, unknown } from '../format/format.ts';
+import { formatCompact, formatCount, formatMoney, formatMs, formatShare, orUnknown } from '../format/format.ts';
 import { Figure } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 
@@ -46,7 +46,7 @@ export function UsageTotals({ filter, time: { before, beforeName } }: UsageTotal
             ))}
             <Figure
               label="Time to first token"
-              value={line.first_token_p50_ms === null ? unknown : formatMs(line.first_token_p50_ms)}
+              value={orUnknown(line.first_token_p50_ms, formatMs)}
               note={line.first_token_p95_ms === null ? 'median' : `median; p95 ${formatMs(line.first_token_p95_ms)}`}
             />
           </div>

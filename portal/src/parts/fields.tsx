@@ -94,3 +94,11 @@ export function valueOf(form: FormData, name: string): string {
 
 /** The value of a text field, trimmed. */
 export const textOf = (form: FormData, name: string): string => valueOf(form, name).trim();
+
+/** The parts of a text with commas, trimmed. Empty parts are left out. */
+export function partsOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
