@@ -46,7 +46,7 @@ const touch = (plural: Plural, name: string, mark: string) =>
   cluster.merge(plural, name, { metadata: { annotations: { 'weir.dev/looked-at': mark } } });
 
 async function makeTeam(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
-  await cluster.workspace('search-team');
+  await cluster.workspace('search-team', { maxInFlight: 64 });
   await cluster.apiKey('search-prod', 'search-team', spec);
   await until('apikeys', 'search-prod', 'Ready', /^True Ready$/);
   return (await cluster.secretText('search-prod')) ?? '';
@@ -54,6 +54,7 @@ async function makeTeam(spec: Readonly<Record<string, unknown>> = {}): Promise<s
 
 test('a changed object changes its account, and a suspension, its end and an expiry are Events', async () => {
   const text = await makeTeam();
+  expect(await ledger.accounts.findWorkspace('search-team')).toMatchObject({ maxInFlight: 64 });
   await cluster.apiKey('search-prod', 'search-team', {
     ...{ status: 'Suspended', rate: { perSecond: 5, burst: 6 } },
     budget: { usd: '100', period: 'Day', thresholds: [90, 10] },
@@ -78,6 +79,8 @@ test('a changed object changes its account, and a suspension, its end and an exp
   await untilEvent('Normal Resumed Workspace/search-team');
   await cluster.apiKey('search-prod', 'search-team', {});
   await untilEvent('Normal Resumed ApiKey/search-prod');
+  const resumed = await ledger.accounts.findCredential(text, systemClock.now());
+  expect(resumed?.key).toMatchObject({ budget: undefined, status: 'active' });
   await cluster.apiKey('search-prod', 'search-team', { expiresAt: '2026-01-01T00:00:00Z' });
   await until('apikeys', 'search-prod', 'Ready', /^False Expired: spec\.expiresAt/);
   expect(await ledger.stateOf(text)).toBe('expired');
