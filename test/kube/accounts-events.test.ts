@@ -6,32 +6,22 @@ import { databaseLocation } from '../../src/store/databases/database-location.ts
 import { openDatabase } from '../../src/store/databases/open-database.ts';
 import { settleBatch } from '../../src/store/ledger/settle-batch.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
-import { openTestLedger, type TestLedger } from '../support/test-ledger.ts';
-import { makeNamespace } from './support/cluster.ts';
-import { objectsIn } from './support/objects.ts';
-import { startTestReplica, type TestReplica } from './support/replica.ts';
+import { type DeclaredAccounts, startDeclaredAccounts } from './support/declared-accounts.ts';
 
 const kubernetes = inject('kubernetes');
 const usd = 10n ** 12n;
 const dayMs = 86_400_000;
-let cluster: ReturnType<typeof objectsIn>;
-let ledger: TestLedger;
-let replica: TestReplica;
+let accounts: DeclaredAccounts;
+let cluster: DeclaredAccounts['cluster'];
+let ledger: DeclaredAccounts['ledger'];
 let offsetMs: number;
 
 beforeEach(async () => {
   offsetMs = 0;
-  const namespace = await makeNamespace(kubernetes);
-  cluster = objectsIn(kubernetes, namespace);
-  ledger = await openTestLedger();
-  const clock = { ...systemClock, now: () => systemClock.now() + offsetMs };
-  const { kubeconfig } = kubernetes;
-  replica = await startTestReplica({ kubeconfig, namespace, clock, accounts: ledger });
+  accounts = await startDeclaredAccounts(kubernetes, () => offsetMs);
+  ({ cluster, ledger } = accounts);
 });
-afterEach(async () => {
-  await replica.close();
-  await ledger.close();
-});
+afterEach(() => accounts.close());
 
 const within = { timeout: 60_000, interval: 50 };
 type Plural = 'workspaces' | 'apikeys';
@@ -42,8 +32,6 @@ async function until(plural: Plural, name: string, type: string, says: RegExp): 
 async function untilEvent(event: string): Promise<void> {
   await expect.poll(cluster.events, within).toContain(event);
 }
-const touch = (plural: Plural, name: string, mark: string) =>
-  cluster.merge(plural, name, { metadata: { annotations: { 'weir.dev/looked-at': mark } } });
 
 async function makeTeam(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
   await cluster.workspace('search-team', { maxInFlight: 64 });
@@ -100,22 +88,22 @@ test('a budget that is spent is an Event, and so is the next period that is spen
     (await cluster.storedEvents()).filter(({ reason }) => reason === 'BudgetSpent').length;
   try {
     await spend('one', 5n * usd - 1n);
-    await touch('apikeys', 'search-prod', 'nearly');
+    await cluster.touch('apikeys', 'search-prod', 'nearly');
     await expect
       .poll(async () => (await cluster.get('apikeys', 'search-prod')).status, within)
       .toHaveProperty('lastUsedAt');
     await until('apikeys', 'search-prod', 'WithinBudget', /^True WithinBudget$/);
     expect(await spentEvents()).toBe(0);
     await spend('two', 1n);
-    await touch('apikeys', 'search-prod', 'spent');
+    await cluster.touch('apikeys', 'search-prod', 'spent');
     await until('apikeys', 'search-prod', 'WithinBudget', /^False BudgetSpent: spec\.budget: 5 USD are spent/);
     await untilEvent('Warning BudgetSpent ApiKey/search-prod');
     offsetMs = dayMs;
-    await touch('apikeys', 'search-prod', 'next day');
+    await cluster.touch('apikeys', 'search-prod', 'next day');
     await until('apikeys', 'search-prod', 'WithinBudget', /^True WithinBudget$/);
     await untilEvent('Normal WithinBudget ApiKey/search-prod');
     await spend('three', 5n * usd);
-    await touch('apikeys', 'search-prod', 'spent again');
+    await cluster.touch('apikeys', 'search-prod', 'spent again');
     await expect.poll(spentEvents, within).toBe(2);
   } finally {
     await database.close();
@@ -127,7 +115,7 @@ test('a rotated key is an Event', async () => {
   await untilEvent('Normal Created ApiKey/search-prod');
   await untilEvent('Normal Created Workspace/search-team');
   offsetMs = 91 * dayMs;
-  await touch('apikeys', 'search-prod', 'due');
+  await cluster.touch('apikeys', 'search-prod', 'due');
   await untilEvent('Normal Rotated ApiKey/search-prod');
   const event = (await cluster.storedEvents()).find(({ reason }) => reason === 'Rotated');
   expect(JSON.stringify(event)).not.toContain(before.slice(12));

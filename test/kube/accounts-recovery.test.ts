@@ -74,7 +74,7 @@ test.each([
     await cluster.remove('apikeys', 'goes');
     await expect.poll(() => ledger.stateOf(revoked), within).toBe('revoked');
     await cluster.remove('secrets', 'changes');
-    await cluster.merge('apikeys', 'changes', { metadata: { annotations: { 'weir.dev/looked-at': 'now' } } });
+    await cluster.touch('apikeys', 'changes', 'now');
     await expect.poll(() => ledger.stateOf(replaced), within).toBe('revoked');
     if (hasStopped) await closeSecond();
     else ending.push(closeSecond);

@@ -3,32 +3,23 @@
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { keyText } from '../../src/store/accounts/key-text.ts';
 import { systemClock } from '../../src/process/clock.ts';
-import { makeNamespace } from './support/cluster.ts';
-import { openTestLedger, type TestLedger } from '../support/test-ledger.ts';
+import { type DeclaredAccounts, startDeclaredAccounts } from './support/declared-accounts.ts';
 import { kubectl } from './support/kubectl.ts';
-import { objectsIn } from './support/objects.ts';
-import { startTestReplica, type TestReplica } from './support/replica.ts';
 
 const kubernetes = inject('kubernetes');
-let namespace: string;
-let cluster: ReturnType<typeof objectsIn>;
-let ledger: TestLedger;
-let replica: TestReplica;
+let accounts: DeclaredAccounts;
+let namespace: DeclaredAccounts['namespace'];
+let cluster: DeclaredAccounts['cluster'];
+let ledger: DeclaredAccounts['ledger'];
+let replica: DeclaredAccounts['replica'];
 let offsetMs: number;
 
 beforeEach(async () => {
   offsetMs = 0;
-  namespace = await makeNamespace(kubernetes);
-  cluster = objectsIn(kubernetes, namespace);
-  ledger = await openTestLedger();
-  const clock = { ...systemClock, now: () => systemClock.now() + offsetMs };
-  const { kubeconfig } = kubernetes;
-  replica = await startTestReplica({ kubeconfig, namespace, clock, accounts: ledger });
+  accounts = await startDeclaredAccounts(kubernetes, () => offsetMs);
+  ({ namespace, cluster, ledger, replica } = accounts);
 });
-afterEach(async () => {
-  await replica.close();
-  await ledger.close();
-});
+afterEach(() => accounts.close());
 
 const within = { timeout: 20_000, interval: 50 };
 type Plural = 'workspaces' | 'apikeys' | 'credits';
@@ -45,8 +36,6 @@ async function untilGone(plural: Plural, name: string): Promise<void> {
   await expect.poll(() => cluster.exists(plural, name), within).toBe(false);
 }
 const statusOf = async (plural: Plural, name: string) => (await cluster.get(plural, name)).status ?? {};
-const touch = (plural: Plural, name: string, mark: string) =>
-  cluster.merge(plural, name, { metadata: { annotations: { 'weir.dev/looked-at': mark } } });
 
 async function makeTeam(): Promise<string> {
   await cluster.workspace('search-team', { maxInFlight: 64, labels: { team: 'search' } });
@@ -79,7 +68,7 @@ test('a Workspace, an ApiKey and a Credit become an account whose key works, and
     prefix: text.slice(0, 12),
     observedGeneration: 1,
   });
-  await touch('workspaces', 'search-team', 'now');
+  await cluster.touch('workspaces', 'search-team', 'now');
   await expect
     .poll(() => statusOf('workspaces', 'search-team'), within)
     .toMatchObject({ id: workspace.id, ledgerName: 'search-team', balance: '25.00', spentThisMonth: '0.00', keys: 1 });
@@ -229,12 +218,12 @@ test('a key of one’s own is taken from its Secret, and a bad one is refused wi
 
   // Its owner replaces it. The key before ends after the overlap.
   await cluster.secret('own', { key: ownKey(3), other: 'stays' });
-  await touch('apikeys', 'own', 'replaced');
+  await cluster.touch('apikeys', 'own', 'replaced');
   await expect.poll(() => ledger.stateOf(ownKey(3)), within).toBe('active');
   expect(await ledger.stateOf(ownKey(1))).toBe('active');
   await expect.poll(() => statusOf('apikeys', 'own'), within).toHaveProperty('previous.prefix', ownKey(1).slice(0, 12));
   await cluster.secret('own', { key: ownKey(1), other: 'stays' });
-  await touch('apikeys', 'own', 'put back');
+  await cluster.touch('apikeys', 'own', 'put back');
   await until('apikeys', 'own', 'Ready', /^False KeyRevoked/);
   expect(await cluster.secretText('own', 'other')).toBe('stays');
 });
@@ -249,7 +238,7 @@ test('a rotation gives the Secret another key, and the one before works for the 
   const before = (await cluster.secretText('search-prod')) ?? '';
   const { id } = await statusOf('apikeys', 'search-prod');
   offsetMs = 91 * 86_400_000;
-  await touch('apikeys', 'search-prod', 'due');
+  await cluster.touch('apikeys', 'search-prod', 'due');
   // Whatever the Secret has at a moment, works at that moment.
   const states = new Set<string | undefined>();
   const textNow = async (): Promise<string | undefined> => {
@@ -267,7 +256,7 @@ test('a rotation gives the Secret another key, and the one before works for the 
   expect(await ledger.stateOf(before)).toBe('active');
   expect(await ledger.stateOf(after)).toBe('active');
   offsetMs += 25 * 3_600_000;
-  await touch('apikeys', 'search-prod', 'over');
+  await cluster.touch('apikeys', 'search-prod', 'over');
   await expect.poll(() => ledger.stateOf(before), within).toBe('revoked');
   expect(await ledger.stateOf(after)).toBe('active');
   expect(await cluster.secretText('search-prod')).toBe(after);
@@ -276,7 +265,7 @@ test('a rotation gives the Secret another key, and the one before works for the 
 test('a Secret that is gone comes back with another key, and the one before is revoked', async () => {
   const text = await makeTeam();
   await cluster.remove('secrets', 'search-prod');
-  await touch('apikeys', 'search-prod', 'gone');
+  await cluster.touch('apikeys', 'search-prod', 'gone');
   await expect.poll(() => cluster.secretText('search-prod'), within).toMatch(/^sk-weir-/);
   await expect.poll(() => ledger.stateOf(text), within).toBe('revoked');
   expect(await ledger.stateOf(await cluster.secretText('search-prod'))).toBe('active');
@@ -320,8 +309,8 @@ test('what an object declares is changed only there, unless it does not manage i
       within,
     )
     .toBe(1);
-  await touch('apikeys', 'search-prod', 'after');
-  await touch('workspaces', 'search-team', 'after');
+  await cluster.touch('apikeys', 'search-prod', 'after');
+  await cluster.touch('workspaces', 'search-team', 'after');
   await expect.poll(() => statusOf('workspaces', 'search-team'), within).toMatchObject({ keys: 1 });
   expect(await ledger.accounts.findWorkspace('search-team')).toMatchObject({ maxInFlight: 1 });
 });

@@ -64,6 +64,8 @@ export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namesp
     const path = `${pathOf(plural, name)}?fieldManager=test&force=true`;
     return ask('PATCH', path, body, 'application/apply-patch+yaml');
   };
+  const merge = (plural: Plural, name: string, body: object): Promise<unknown> =>
+    ask('PATCH', pathOf(plural, name), body, 'application/merge-patch+json');
   const leases = async (): Promise<readonly StoredLease[]> => {
     const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
     return ((await ask('GET', path)) as { readonly items: readonly StoredLease[] }).items;
@@ -93,8 +95,10 @@ export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namesp
       apply('secrets', 'Secret', name, {
         data: Object.fromEntries(Object.entries(values).map(([key, value]) => [key, btoa(value)])),
       }),
-    merge: (plural: Plural, name: string, body: object) =>
-      ask('PATCH', pathOf(plural, name), body, 'application/merge-patch+json'),
+    merge,
+    /** Changes an annotation, so that the controller looks at the object again. Each `mark` counts once. */
+    touch: (plural: Plural, name: string, mark: string) =>
+      merge(plural, name, { metadata: { annotations: { 'weir.dev/looked-at': mark } } }),
     remove: (plural: Plural, name: string) => ask('DELETE', pathOf(plural, name)),
     get: (plural: Plural, name: string) => ask('GET', pathOf(plural, name)) as Promise<StoredObject>,
     list: async (plural: Plural) =>
