@@ -1,5 +1,6 @@
 import { createDecayedMean } from '../health/decayed-mean.ts';
-import { assumedPrefill, assumedTokens, type OwnWork, type PromptPace } from './endpoint-knowledge.ts';
+import { assumedPrefill, assumedTokens, type OwnWork } from './endpoint-knowledge.ts';
+import type { AssumedSpeed, Speed } from './speed.ts';
 
 /** What the requests of this replica ask of the endpoints of a pool. */
 export interface PoolDemand {
@@ -35,7 +36,7 @@ export interface Demand {
   /** A request was refused. `share`: the part of it that would have come to this pool. */
   readonly refused: (now: number, share: number) => void;
   /** Remembers how fast endpoints are, also when they are gone. */
-  readonly learn: (paces: readonly PromptPace[]) => void;
+  readonly learn: (speeds: readonly Speed[]) => void;
   readonly read: (now: number, options: DemandOptions) => PoolDemand;
 }
 
@@ -49,7 +50,6 @@ const leastTokens = 1;
  */
 const leastShareLeft = 0.25;
 const usual = { halfLifeMs: 300_000, mostWeight: 200 };
-const assumedPace: PromptPace = { leastMs: assumedPrefill.leastMs, eachMs: assumedPrefill.eachMs };
 
 export function createDemand(): Demand {
   const sent = createRecentSum();
@@ -58,11 +58,14 @@ export function createDemand(): Demand {
   let refused = 0;
   let lastAt: number | undefined;
   /** The pace that was learned last. It stays when all endpoints are gone. */
-  let pace = assumedPace;
+  let pace: Pick<AssumedSpeed, 'leastMs' | 'eachMs'> = assumedPrefill;
 
-  function learn(paces: readonly PromptPace[]): void {
-    if (paces.length === 0) return;
-    pace = { leastMs: meanOf(paces.map(({ leastMs }) => leastMs)), eachMs: meanOf(paces.map(({ eachMs }) => eachMs)) };
+  function learn(speeds: readonly Speed[]): void {
+    if (speeds.length === 0) return;
+    pace = {
+      leastMs: meanOf(speeds.map(({ msFor }) => msFor(0))),
+      eachMs: meanOf(speeds.map(({ eachMs }) => eachMs())),
+    };
   }
 
   return {

@@ -6,7 +6,7 @@ import type { EndpointReport, EndpointWork } from '../../core/pool-report.ts';
 import { createHeldBlocks } from './held-blocks.ts';
 import { createOtherTraffic, type KnownRequests } from './other-traffic.ts';
 import type { Outlook } from './pick.ts';
-import { createSpeed } from './speed.ts';
+import { createSpeed, type Speed } from './speed.ts';
 
 /**
  * The knowledge of one endpoint, from the attempts that this replica has made there, from the reports of the others, and from the load that
@@ -33,8 +33,8 @@ export interface EndpointKnowledge {
   readonly asked: (now: number) => (now: number, load: EngineLoad) => void;
   /** What this replica's own attempts ask of the endpoint now. */
   readonly work: (now: number) => OwnWork;
-  /** Undefined: no first token has been measured. */
-  readonly pace: () => PromptPace | undefined;
+  /** Of prompts, by the tokens that are computed. Undefined: no first token has been measured. */
+  readonly speed: () => Speed | undefined;
 }
 
 export interface OutlookOptions {
@@ -70,12 +70,6 @@ export interface OwnWork {
   readonly underWay: number;
   /** Expected time to the first token of a usual prompt, also with the work of others, ms. Undefined: none has been measured. */
   readonly firstMs: number | undefined;
-}
-
-/** How long an endpoint takes until the first token: for nothing at all, and for each token that it computes. */
-export interface PromptPace {
-  readonly leastMs: number;
-  readonly eachMs: number;
 }
 
 /** The knowledge of the answers of all endpoints together. The answers of one endpoint are too few: chance decides too much. */
@@ -130,10 +124,10 @@ export function createAnswerKnowledge(): AnswerKnowledge {
   };
 }
 
-/** `answers`: of all endpoints of the pool. */
-export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowledge {
+/** `answers`: of all endpoints of the pool. `fastest`: the speed of the fastest one. Undefined: none has been measured. */
+export function createEndpointKnowledge(answers: AnswerKnowledge, fastest: () => Speed | undefined): EndpointKnowledge {
   const held = createHeldBlocks();
-  const prefill = createSpeed(assumedPrefill);
+  let prefill = createSpeed(assumedPrefill);
   const own = { aheadTokens: 0, underWay: 0 };
   /** Attempts whose first token is not seen, in the order in which it is expected. */
   const unseen: UnseenPrompt[] = [];
@@ -189,9 +183,22 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       };
   }
 
+  /**
+   * Until an endpoint is measured, it counts as fast as the fastest one. If it counted as slower, it would get no requests, and would
+   * never be measured.
+   */
+  const speed = (): Speed => (isMeasured ? undefined : fastest()) ?? prefill;
+
+  /** A first token has come. True: it came much sooner than was known. */
+  function measured(tokens: number, ms: number): boolean {
+    if (!isMeasured) prefill = createSpeed({ ...assumedPrefill, eachMs: speed().eachMs() });
+    isMeasured = true;
+    return prefill.measured(tokens, ms);
+  }
+
   /** Expected time to a first token, ms. While the oldest stream is overdue, the endpoint counts as no faster than that. */
   function firstMsOf(now: number, work: number): number {
-    const expectedMs = prefill.msFor(work);
+    const expectedMs = speed().msFor(work);
     const oldest = waiting.values().next().value;
     if (oldest === undefined) return expectedMs;
     const waitedMs = now - oldest.begunAt;
@@ -211,7 +218,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         heldTokens,
         firstMs,
         errorMs: firstMs * prefill.spread(),
-        workMs: ownTokens * prefill.eachMs(),
+        workMs: ownTokens * speed().eachMs(),
         slowerMs: underWay(now) * slowerEachMs,
         isUntried,
       };
@@ -234,7 +241,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       own.aheadTokens += ownTokens;
       own.underWay += 1;
       isUntried = false;
-      const expectedMs = prefill.msFor(work);
+      const expectedMs = speed().msFor(work);
       /** What the attempt still adds to the tokens ahead. */
       const mine: UnseenPrompt = { tokens: ownTokens, until: begunAt + expectedMs };
       const waits: WaitingStream = { begunAt, expectedMs };
@@ -266,19 +273,17 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         const tookMs = now - begunAt;
         const restMs = answers.outputMs(tokens, beside);
         if (restMs > tookMs / 2 && tookMs >= expectedMs) return false;
-        isMeasured = true;
-        return prefill.measured(work, Math.max(tookMs - restMs, tookMs / 2));
+        return measured(work, Math.max(tookMs - restMs, tookMs / 2));
       };
       return {
         tokens: ownTokens,
-        workMs: ownTokens * prefill.eachMs(),
+        workMs: ownTokens * speed().eachMs(),
         first: (now) => {
           if (first !== undefined || isOver || !stream) return false;
           first = { at: now, underWay: underWay(now) };
           waiting.delete(waits);
           computed();
-          isMeasured = true;
-          return prefill.measured(work, now - begunAt);
+          return measured(work, now - begunAt);
         },
         cached: ({ promptTokens, cachedTokens }) => {
           if (promptTokens > 0) held.reported({ expected, actual: cachedTokens, scale: prompt.tokens / promptTokens });
@@ -317,7 +322,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
       held.use(prompt);
       held.leave(prompt);
       isUntried = false;
-      return ownTokens * prefill.eachMs();
+      return ownTokens * speed().eachMs();
     },
     work: (now) => {
       settleUnseen(now);
@@ -328,7 +333,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge): EndpointKnowl
         firstMs: isMeasured ? firstMsOf(now, aheadTokens(now) + usualTokens.mean(now, assumedTokens)) : undefined,
       };
     },
-    pace: () => (isMeasured ? { leastMs: prefill.msFor(0), eachMs: prefill.eachMs() } : undefined),
+    speed: () => (isMeasured ? prefill : undefined),
     asked: (askedAt) => {
       const before = knownRequests(askedAt);
       return (now, load) => {

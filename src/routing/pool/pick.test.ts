@@ -55,6 +55,12 @@ describe('the pick', () => {
     expect([0.1, 0.9].map((turn) => pick(both, { busy: 0, turn })?.index)).toEqual([0, 1]);
   });
 
+  it('is, of two whose costs are equal, the one that had no attempt', () => {
+    const untried = { ...idle, isUntried: true };
+    for (const turn of [0.1, 0.9])
+      expect(pick([idle, untried], { busy: 0, turn })).toEqual({ index: 1, why: 'untried' });
+  });
+
   it('is the one with the fewest answers where prompts are short and answers long', () => {
     const beside = (underWay: number): Outlook => ({ ...idle, firstMs: 30, errorMs: 3, slowerMs: underWay * 80 });
     expect(pick([beside(12), beside(9), beside(11)], quiet)).toEqual({ index: 1, why: 'least-work' });

@@ -51,8 +51,9 @@ const equalShare = 0.25;
  * Picks the endpoint of a prompt: the one with the least cost. The cost is the time to the first token, and the time by which the prompt
  * makes others wait. The work on a prompt delays those behind it by more, the busier the endpoints are, as in every queue. So a prompt
  * stays with the holder of its beginning for longer when there is little time to compute it again. Endpoints whose costs differ by less
- * than half of the usual error are near equals. Of these, those are left that hold most. Among the ones whose costs are equal, chance
- * decides, so that replicas do not all choose the same one and each endpoint is measured now and then.
+ * than half of the usual error are near equals. Of these, those are left that hold most. Among the ones whose costs are equal, those that
+ * had no attempt come first, so that each endpoint is soon measured. Chance decides the rest, so that replicas do not all choose the same
+ * one.
  */
 export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions): Pick | undefined {
   if (outlooks.length === 0) return undefined;
@@ -65,7 +66,9 @@ export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions):
   const holding = holdersBelow((costs[best] ?? 0) + Math.max(error * nearShare, unnoticedMs), { outlooks, costs });
   const least = holding.reduce((min, index) => Math.min(min, costs[index] ?? Infinity), Infinity);
   const mostEqual = least + Math.max(error * equalShare, unnoticedMs);
-  const equals = holding.filter((index) => (costs[index] ?? Infinity) <= mostEqual);
+  const withEqualCost = holding.filter((index) => (costs[index] ?? Infinity) <= mostEqual);
+  const untried = withEqualCost.filter((index) => outlooks[index]?.isUntried === true);
+  const equals = untried.length > 0 ? untried : withEqualCost;
   const index = equals[Math.floor(turn * equals.length)] ?? best;
   return { index, why: reasonFor(outlooks, index) };
 }

@@ -59,6 +59,13 @@ describe('a pool of endpoints', () => {
     }
   });
 
+  it('sends the next conversation to an endpoint that was added, although others are known to be fast', () => {
+    const { serve } = begin({ a: 0.01, b: 0.01, c: 0.01 });
+    for (const [index, first] of [0, 1000, 2000, 3000].entries())
+      expect(['a', 'b']).toContain(serve(promptOf(first, 20 + index), 5020, ['a', 'b']).name);
+    expect(serve(promptOf(4000, 20), 5020)).toEqual({ name: 'c', why: 'untried' });
+  });
+
   it('sends conversations at once to different endpoints', () => {
     const { send } = begin();
     const picked = [0, 1000, 2000].map((first) => send(promptOf(first, 20)).name);

@@ -1,16 +1,17 @@
 import { createDemand, type PoolDemand } from './demand.ts';
 import {
+  assumedTokens,
   createAnswerKnowledge,
   createEndpointKnowledge,
   type EndpointKnowledge,
   type PoolAttempt,
-  type PromptPace,
 } from './endpoint-knowledge.ts';
 import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { EndpointReport } from '../../core/pool-report.ts';
 import { type Outlook, pick, type Pick } from './pick.ts';
+import type { Speed } from './speed.ts';
 
 /** The endpoints of a backend as one pool: what is known of each, by its name, and the choice among them. */
 export interface EndpointPool {
@@ -147,7 +148,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   function of(name: string): PooledEndpoint {
     let endpoint = known.get(name);
     if (endpoint === undefined) {
-      const knowledge = createEndpointKnowledge(answers);
+      const knowledge = createEndpointKnowledge(answers, fastestSpeed);
       endpoint = { knowledge, lastAt: attempts, shownAt: undefined, explored: undefined };
       known.set(name, endpoint);
     }
@@ -191,8 +192,19 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     return { endpoints, busy: workMs / busyMs, slowerEachMs };
   }
 
-  const pacesOf = (names: ReadonlySet<string>): readonly PromptPace[] =>
-    [...known].flatMap(([name, { knowledge }]) => (names.has(name) ? (knowledge.pace() ?? []) : []));
+  const speedsOf = (names: ReadonlySet<string>): readonly Speed[] =>
+    [...known].flatMap(([name, { knowledge }]) => (names.has(name) ? (knowledge.speed() ?? []) : []));
+
+  /** By the time for a usual prompt. */
+  function fastestSpeed(): Speed | undefined {
+    let fastest: Speed | undefined;
+    for (const { knowledge } of known.values()) {
+      const speed = knowledge.speed();
+      if (speed !== undefined && speed.msFor(assumedTokens.value) < (fastest?.msFor(assumedTokens.value) ?? Infinity))
+        fastest = speed;
+    }
+    return fastest;
+  }
 
   function settle(now: number): void {
     workMs *= Math.exp((asOf - now) / busyMs);
@@ -266,7 +278,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     demand: (now, { objectiveMs, names }) => {
       const present = new Set(names);
       const works = [...known].map(([name, { knowledge }]) => ({ name, work: knowledge.work(now) }));
-      demand.learn(pacesOf(present));
+      demand.learn(speedsOf(present));
       return demand.read(now, {
         objectiveMs,
         works: works.map(({ work }) => work),
@@ -274,8 +286,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       });
     },
     retain: (names) => {
-      // The last endpoints may leave, and their pace says how many are needed when requests come again.
-      demand.learn(pacesOf(new Set(known.keys())));
+      // The last endpoints may leave, and their speed says how many are needed when requests come again.
+      demand.learn(speedsOf(new Set(known.keys())));
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);
     },
   };

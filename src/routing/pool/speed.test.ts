@@ -28,6 +28,22 @@ describe('a speed', () => {
     }
   });
 
+  it('is learned from a few prompts that are much shorter than the assumed ones', () => {
+    const speed = createSpeed(assumed);
+    for (let sample = 0; sample < 30; sample += 1) {
+      const amount = sample % 3 === 0 ? 350 : 50;
+      speed.measured(amount, 30 + amount);
+    }
+    expect(speed.msFor(350) / 380).toBeGreaterThan(0.8);
+    expect(speed.msFor(350) / 380).toBeLessThan(1.2);
+  });
+
+  it('assumes the usual slope for long prompts after a few very short ones', () => {
+    const speed = createSpeed(assumed);
+    for (let sample = 0; sample < 5; sample += 1) speed.measured(1, 90);
+    expect(speed.msFor(4000)).toBeLessThan(3 * 430);
+  });
+
   it('becomes certain when predictions come true, and uncertain when they do not', () => {
     const speed = createSpeed(assumed);
     for (let sample = 0; sample < 200; sample += 1)

@@ -14,7 +14,7 @@ export interface Speed {
 
 /** The assumption before anything is measured. */
 export interface AssumedSpeed {
-  /** The assumption counts as so many samples of `amount`. */
+  /** The assumption counts as so many samples of `amount`, or of the first measured amount if that is less. */
   readonly samples: number;
   readonly amount: number;
   readonly eachMs: number;
@@ -31,6 +31,11 @@ const memory = 100;
  */
 const ofNothing = 5;
 /**
+ * Samples of large amounts decide the slope of a line. So the assumed samples are no larger than the first measured one, but at least this
+ * part of the assumed amount: a slope learned of a few tokens says nothing of thousands.
+ */
+const leastOfAssumed = 1 / 16;
+/**
  * After a sample below this part of the prediction, earlier samples count for this share of what they did: the endpoint has become
  * faster. Nothing else makes an answer come so much sooner.
  */
@@ -44,17 +49,27 @@ const slower = { inRow: 2, kept: 0.25 } as const;
 
 export function createSpeed(assumed: AssumedSpeed): Speed {
   const kept = 1 - 1 / memory;
-  // Two samples with half and one and a half times the usual amount make a line.
-  const square = assumed.amount ** 2 * 1.25;
   let count = assumed.samples;
-  let sumX = count * assumed.amount;
-  let sumXX = count * square;
-  let sumY = count * (assumed.leastMs + assumed.amount * assumed.eachMs);
-  let sumXY = count * (assumed.leastMs * assumed.amount + square * assumed.eachMs);
+  let sumX = 0;
+  let sumXX = 0;
+  let sumY = 0;
+  let sumXY = 0;
+  let isMeasured = false;
+  assume(assumed.amount);
   let errors = assumed.spread ** 2 * count;
   let slowInRow = 0;
   let line = fitted();
   let spread = assumed.spread;
+
+  /** Replaces the samples by the assumed ones. */
+  function assume(amount: number): void {
+    // Two samples with half and one and a half times the amount make a line.
+    const square = amount ** 2 * 1.25;
+    sumX = count * amount;
+    sumXX = count * square;
+    sumY = count * (assumed.leastMs + amount * assumed.eachMs);
+    sumXY = count * (assumed.leastMs * amount + square * assumed.eachMs);
+  }
 
   function fitted(): { readonly leastMs: number; readonly eachMs: number } {
     const all = count + ofNothing;
@@ -78,6 +93,8 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
     eachMs: () => line.eachMs,
     spread: () => spread,
     measured: (amount, ms) => {
+      if (!isMeasured) assume(Math.min(assumed.amount, Math.max(assumed.amount * leastOfAssumed, amount)));
+      isMeasured = true;
       const predicted = msFor(amount);
       const bounded = Math.min(ms, predicted * mostFactor);
       slowInRow = bounded < ms ? slowInRow + 1 : 0;
