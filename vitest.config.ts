@@ -42,6 +42,18 @@ export default defineConfig({
       },
       { test: { name: 'unit-apart', include: [...marked.apart], expect: expecting, testTimeout: 60_000 } },
       {
+        // Components of the portal's pages, in jsdom, with one language and one time zone whatever the machine has.
+        test: {
+          name: 'components',
+          include: ['portal/test/*.test.tsx'],
+          environment: 'jsdom',
+          setupFiles: ['portal/test/support/browser.ts'],
+          env: { LC_ALL: 'en_US.UTF-8', TZ: 'Europe/Berlin' },
+          expect: expecting,
+          testTimeout: 60_000,
+        },
+      },
+      {
         test: {
           name: 'house',
           include: ['test/house/**/*.test.ts'],

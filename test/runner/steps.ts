@@ -30,7 +30,7 @@ const check: readonly (Command | Suite)[] = [
   { kind: 'command', name: 'types of the pages', command: ['tsc', '-p', 'portal'] },
   { kind: 'command', name: 'dead exports', command: ['knip'] },
   { kind: 'command', name: 'generated files', command: ['node', 'scripts/generate.ts', '--check'] },
-  { kind: 'suite', name: 'unit', projects: ['unit', 'unit-apart'] },
+  { kind: 'suite', name: 'unit', projects: ['unit', 'unit-apart', 'components'] },
 ];
 
 const withProcesses = true;

@@ -1,0 +1,180 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import { describe, expect, test, vi } from 'vitest';
+import type { UsageLineObject } from '../../src/portal/api/usage.ts';
+import type { Usage, UsageFilter, UsageQuestion } from '../src/data/usage.ts';
+import { timeOf } from '../src/data/usage-range.ts';
+import { RecentCost } from '../src/pages/recent-cost.tsx';
+import { UsageCharts } from '../src/pages/usage-charts.tsx';
+import { UsageGroups } from '../src/pages/usage-groups.tsx';
+import { UsageTotals } from '../src/pages/usage-totals.tsx';
+import { now, usageLine } from './support/objects.ts';
+import { answerWith, refusal, silence } from './support/portal.ts';
+import { show } from './support/show.tsx';
+
+// Charts draw on a canvas, which jsdom does not have. Their tables say the same.
+vi.mock('../src/parts/chart.tsx', () => ({ TimeChart: () => null }));
+
+const nowMs = Date.parse(now);
+const filter: UsageFilter = {
+  from: '2026-07-14T13:00:00.000Z',
+  to: undefined,
+  workspace: 'acme',
+  key: undefined,
+  model: undefined,
+};
+const report = (lines: readonly UsageLineObject[]) =>
+  Response.json({ from: null, to: null, data: lines, next_cursor: null });
+
+describe('the cost of the last 24 hours', () => {
+  function showRecent(lines: readonly UsageLineObject[]) {
+    answerWith({
+      'GET /usage': ({ query }) =>
+        report(query['by'] === 'hour' ? lines : lines.map((line) => ({ ...line, model: 'demo/chat' }))),
+    });
+    show(<RecentCost filter={filter} now={nowMs} />);
+  }
+  const hours = (count: number, given: Partial<UsageLineObject> = {}) =>
+    Array.from({ length: count }, (_, at) => usageLine({ hour: `2026-07-15T0${at}:00Z`, ...given }));
+
+  test('without requests is a sentence that leads on', async () => {
+    showRecent([]);
+    expect(await screen.findByText(/^No request ended in the last 24 hours\./)).toBeVisible();
+    expect(screen.getByRole('link', { name: 'Usage of 30 days' })).toHaveAttribute('href', '/usage?range=30d');
+  });
+
+  test.each([
+    [1, { requests: 1, cost: '0.002' }, /^One request for \$0\.0020\. Charts appear when/],
+    [2, { requests: 600, cost: '1.5' }, /^1,200 requests for \$3\.00\. Charts appear when/],
+  ])('with requests in %i hours is a sentence', async (count, given, words) => {
+    showRecent(hours(count, given));
+    expect(await screen.findByText(words)).toBeVisible();
+    expect(screen.queryByText('Cost as a table')).toBeNull();
+  });
+
+  test('with requests in three hours is charts with tables', async () => {
+    showRecent(hours(3));
+    expect(await screen.findByText('Cost as a table')).toBeVisible();
+  });
+});
+
+describe('the totals of a time', () => {
+  const time = timeOf('24h', nowMs);
+  function showTotals(current: readonly UsageLineObject[], before: readonly UsageLineObject[]) {
+    answerWith({ 'GET /usage': ({ query }) => report(query['from'] === time.before.from ? before : current) });
+    show(<UsageTotals filter={filter} time={time} />);
+  }
+  const figure = (name: string) => screen.findByRole('region', { name });
+
+  test('are waited for', () => {
+    answerWith({ 'GET /usage': silence });
+    show(<UsageTotals filter={filter} time={time} />);
+    expect(screen.getByRole('status', { name: 'Loading' })).toBeVisible();
+  });
+
+  test('that could not be read are an alert', async () => {
+    answerWith({ 'GET /usage': refusal(503, 'The database does not answer.') });
+    show(<UsageTotals filter={filter} time={time} />);
+    expect(await screen.findByRole('alert')).toHaveTextContent('The database does not answer.');
+  });
+
+  test('have their change against the time before', async () => {
+    showTotals(
+      [usageLine({ cost: '3', requests: 10, errors: 0, first_token_p50_ms: 120, first_token_p95_ms: 400 })],
+      [usageLine({ cost: '2', requests: 20, errors: 0 })],
+    );
+    await waitFor(() =>
+      expect(screen.getByRole('region', { name: 'Cost' })).toHaveTextContent(
+        '$3.00+50% against the same time before ($2.00)',
+      ),
+    );
+    expect(await figure('Requests')).toHaveTextContent('10−50% against the same time before (20)');
+    expect(await figure('Tokens')).toHaveTextContent('1,000As in the same time before');
+    expect(await figure('Errors')).toHaveTextContent('0None in the same time before');
+    expect(await figure('Time to first token')).toHaveTextContent('120 msmedian; p95 400 ms');
+  });
+
+  test('of requests without an answer have no time to the first token', async () => {
+    showTotals([usageLine({ first_token_p50_ms: null, first_token_p95_ms: null })], []);
+    expect(await figure('Time to first token')).toHaveTextContent('–median');
+    await waitFor(() =>
+      expect(screen.getByRole('region', { name: 'Cost' })).toHaveTextContent('None in the same time before'),
+    );
+  });
+});
+
+const question = (by: UsageQuestion['by'], given: Partial<UsageFilter> = {}): UsageQuestion => ({
+  ...{ filter: { ...filter, from: '2026-07-13T00:00:00.000Z', ...given }, by, top: 8 },
+});
+const usage = (by: UsageQuestion['by'], lines: readonly UsageLineObject[], given?: Partial<UsageFilter>): Usage => ({
+  ...{ asked: question(by, given), lines },
+});
+
+describe('the table of a chart', () => {
+  async function openTable(grouped: Usage, title: string) {
+    const reader = show(<UsageCharts totals={usage(['day'], grouped.lines)} grouped={grouped} now={nowMs} />);
+    await reader.click(screen.getByText(`${title} as a table`));
+    const table = within(await screen.findByRole('table', { name: `${title} over time` }));
+    return table.getAllByRole('row').map((row) => {
+      const cells = [...within(row).queryAllByRole('columnheader'), ...within(row).queryAllByRole('rowheader')];
+      return [...cells, ...within(row).queryAllByRole('cell')].map(({ textContent }) => textContent);
+    });
+  }
+  const line = (day: string, model: string | null, cost: string) =>
+    usageLine({ day, model, cost, first_token_p50_ms: null });
+
+  test('has the most expensive group first, all others last, and zero for days without requests', async () => {
+    const lines = [line('2026-07-13', 'cheap', '1'), line('2026-07-15', 'dear', '30'), line('2026-07-15', null, '900')];
+    expect(await openTable(usage(['day', 'model'], lines), 'Cost')).toEqual([
+      ['Time', 'dear', 'cheap', 'Others'],
+      ['Jul 13', '$0.00', '$1.00', '$0.00'],
+      ['Jul 14', '$0.00', '$0.00', '$0.00'],
+      ['Jul 15', '$30.00', '$0.00', '$900.00'],
+    ]);
+  });
+
+  test('of times has a dash for days without an answer', async () => {
+    const lines = [line('2026-07-13', 'demo/chat', '1')];
+    expect(await openTable(usage(['day', 'model'], lines), 'Time to first token')).toEqual([
+      ['Time', 'p50', 'p95'],
+      ['Jul 13', '–', '400 ms'],
+      ['Jul 14', '–', '–'],
+      ['Jul 15', '–', '–'],
+    ]);
+  });
+
+  test('of a single day has one row', async () => {
+    const grouped = usage(['day', 'model'], [line('2026-07-15', 'demo/chat', '1')], {
+      from: '2026-07-15T00:00:00.000Z',
+    });
+    expect(await openTable(grouped, 'Requests')).toEqual([
+      ['Time', 'demo/chat'],
+      ['Jul 15', '10'],
+    ]);
+  });
+});
+
+describe('the sums of groups', () => {
+  const rowNames = () => screen.getAllByRole('rowheader').map(({ textContent }) => textContent);
+
+  test('of keys have names and workspaces, lead to their requests, and sort', async () => {
+    const lines = [
+      usageLine({ key: 'key_1', key_name: 'CI', key_workspace: 'acme', cost: '3' }),
+      usageLine({ key: 'key_2', key_name: null, key_workspace: null, cost: '20' }),
+      usageLine({ key: null, cost: '1' }),
+    ];
+    const reader = show(<UsageGroups usage={usage(['key'], lines)} />);
+    expect(rowNames()).toEqual(['CI', 'key_2', 'Others']);
+    expect(screen.getByRole('link', { name: 'CI' })).toHaveAttribute('href', '/requests?key=key_1');
+    expect(screen.queryByRole('link', { name: 'Others' })).toBeNull();
+    await reader.click(screen.getByRole('button', { name: 'Cost' }));
+    expect(rowNames()).toEqual(['key_2', 'CI', 'Others']);
+    await reader.click(screen.getByRole('button', { name: 'Key' }));
+    expect(rowNames()).toEqual(['CI', 'key_2', 'Others']);
+  });
+
+  test('of a tag name the requests without it', () => {
+    show(<UsageGroups usage={usage(['tag'], [usageLine({ tag: '' }), usageLine({ tag: 'search' })])} />);
+    expect(rowNames()).toEqual(['Without this tag', 'search']);
+    expect(screen.queryByRole('link')).toBeNull();
+  });
+});
