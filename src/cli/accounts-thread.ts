@@ -1,13 +1,13 @@
 import { DatabaseAway, Refusal } from '../core/administration.ts';
 import { startThread } from '../process/worker-thread.ts';
-import {
-  type AccountOperations,
-  type OperationArguments,
-  type OperationName,
-  type OperationResults,
-  operationsOf,
+import type {
+  AccountOperations,
+  OperationArguments,
+  OperationName,
+  OperationResults,
 } from '../store/account-operations.ts';
 import type { DatabaseLocation } from '../store/databases/database.ts';
+import { operationsOf } from '../store/operation-names.ts';
 
 /** A message to the thread of accounts: which operation to run, and its arguments. */
 export interface AccountsAsk<Name extends OperationName = OperationName> {

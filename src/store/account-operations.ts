@@ -160,14 +160,3 @@ export const operations: {
     ...given: OperationArguments[Name]
   ) => Promise<OperationResults[Name]>;
 } = table;
-
-/** Makes the operations of a group from one function that runs an operation by its name. */
-export function operationsOf<Some extends OperationName>(
-  group: Readonly<Record<Some, unknown>>,
-  run: <Name extends Some>(name: Name, given: OperationArguments[Name]) => Promise<OperationResults[Name]>,
-): AccountOperations<Some> {
-  const made: Record<string, unknown> = {};
-  for (const name in group) made[name] = (...given: OperationArguments[typeof name]) => run(name, given);
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- the loop has made a function for each name of the group.
-  return made as AccountOperations<Some>;
-}

@@ -2,9 +2,10 @@ import type { DatabaseLocation, OpenOptions } from './databases/database.ts';
 import { openDatabase } from './databases/open-database.ts';
 import { basename } from 'node:path';
 import { type Authorship, Refusal } from '../core/administration.ts';
-import { changes, declared, operations, operationsOf } from './account-operations.ts';
+import { changes, declared, operations } from './account-operations.ts';
 import { recordChange } from './accounts/audit.ts';
 import { exportRequests } from './ledger/export-requests.ts';
+import { operationsOf } from './operation-names.ts';
 import type { AcceptedLoss } from './databases/sqlite/lost-commits.ts';
 import { messageOf } from '../core/failure.ts';
 

@@ -5,7 +5,6 @@ import type { PortalLog } from '../../portal/portal.ts';
 import {
   type AccountOperations,
   changes,
-  operationsOf,
   type PeoplesName,
   reads,
   type ReportName,
@@ -14,6 +13,7 @@ import {
 } from '../../store/account-operations.ts';
 import type { Accounts } from '../../store/open-accounts.ts';
 import { CannotOpen } from '../../store/databases/database.ts';
+import { operationsOf } from '../../store/operation-names.ts';
 
 /** The accounts of a database that may be down, at the start or later. */
 export interface RetryingAccounts {

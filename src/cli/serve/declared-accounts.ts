@@ -2,8 +2,8 @@ import type { AccountsParts } from '../../control/account-controller.ts';
 import { folderNamespace } from '../../manifests/account-objects.ts';
 import type { Settings } from '../../settings.ts';
 import { hashKey, keptPrefix, looksLikeKey, newKey } from '../../store/accounts/key-text.ts';
-import { declared } from '../../store/account-operations.ts';
 import type { DatabaseLocation } from '../../store/databases/database.ts';
+import { declaredOperations } from '../../store/operation-names.ts';
 import { openAccountsThread } from '../accounts-thread.ts';
 
 /** An operation is one transaction. A database that is down answers sooner. */
@@ -19,7 +19,11 @@ export function openDeclaredAccounts(
   location: DatabaseLocation,
 ): { readonly parts: AccountsParts; readonly close: () => Promise<void> } | undefined {
   if (others === 'none') return undefined;
-  const { store, close } = openAccountsThread(location, declared, { name: 'weir-accounts', silenceMs, idleMs });
+  const { store, close } = openAccountsThread(location, declaredOperations, {
+    name: 'weir-accounts',
+    silenceMs,
+    idleMs,
+  });
   const namespaces = own === undefined ? [folderNamespace] : [...new Set([own, ...others])];
   const keyTexts = { make: newKey, hash: hashKey, prefix: keptPrefix, isWellFormed: looksLikeKey };
   return { parts: { namespaces, store, keyTexts }, close };

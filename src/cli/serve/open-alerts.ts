@@ -4,8 +4,8 @@ import { messageOf } from '../../core/failure.ts';
 import { createWebhookSender, readWebhookSecrets } from '../../egress/send-webhook.ts';
 import { backgroundClock } from '../../process/clock.ts';
 import type { Settings } from '../../settings.ts';
-import { alerting } from '../../store/account-operations.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
+import { alertOperations } from '../../store/operation-names.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import { openAccountsThread } from '../accounts-thread.ts';
 import type { ProgramSurroundings } from '../run-program.ts';
@@ -21,7 +21,7 @@ export async function openAlerts(settings: Settings, { log }: ProgramSurrounding
   const { WEIR_WEBHOOK_URL: url, WEIR_WEBHOOK_SECRET_FILE: file, WEIR_DATABASE_URL: database } = settings;
   const sender = url === undefined ? undefined : createWebhookSender(await checkedTarget(url, file));
   const location = databaseLocation(database === undefined ? { data: settings.WEIR_DATA } : { url: database });
-  const { store, close } = openAccountsThread(location, alerting, { name: 'weir-alerts', silenceMs, idleMs });
+  const { store, close } = openAccountsThread(location, alertOperations, { name: 'weir-alerts', silenceMs, idleMs });
   const partLog = limitRepeats(log, backgroundClock);
   const alerts = startAlerts({
     store,

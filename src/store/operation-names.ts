@@ -1,0 +1,44 @@
+import type {
+  AccountOperations,
+  alerting,
+  declared,
+  OperationArguments,
+  OperationName,
+  OperationResults,
+} from './account-operations.ts';
+
+// Operations by their names, without their code. A service runs operations in threads of their own. If its main thread
+// imported `account-operations.ts`, it would load all SQL: 300 modules, a quarter of the processor time of its start.
+
+/** The names of `alerting`. */
+export const alertOperations = {
+  recordReached: true,
+  claimAlert: true,
+  finishAlert: true,
+  countWaiting: true,
+} as const satisfies Record<keyof typeof alerting, true>;
+
+/** The names of `declared`. */
+export const declaredOperations = {
+  declareWorkspace: true,
+  leaveWorkspace: true,
+  bookCredit: true,
+  leaveCredit: true,
+  declaredWorkspace: true,
+  prepareKey: true,
+  declareKey: true,
+  leaveKeys: true,
+  unlockAbsent: true,
+  accountFigures: true,
+} as const satisfies Record<keyof typeof declared, true>;
+
+/** Makes the operations of a group from one function that runs an operation by its name. */
+export function operationsOf<Some extends OperationName>(
+  group: Readonly<Record<Some, unknown>>,
+  run: <Name extends Some>(name: Name, given: OperationArguments[Name]) => Promise<OperationResults[Name]>,
+): AccountOperations<Some> {
+  const made: Record<string, unknown> = {};
+  for (const name in group) made[name] = (...given: OperationArguments[typeof name]) => run(name, given);
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the loop has made a function for each name of the group.
+  return made as AccountOperations<Some>;
+}
