@@ -2,11 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import Anthropic from '@anthropic-ai/sdk';
-import OpenAI from 'openai';
+import { fileURLToPath } from 'node:url';
+import type Anthropic from '@anthropic-ai/sdk';
+import type OpenAI from 'openai';
 import { Agent } from 'undici';
 import { expect } from 'vitest';
 import type { ProgrammableEngine } from '../programmable-engine/engine.ts';
@@ -19,6 +21,16 @@ import { compileCache, runWeir } from './run-weir.ts';
 import { socketsIn } from './start.ts';
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+
+/**
+ * The official clients. Four of five files use neither, and the two libraries are a third of what a file loads, so each is loaded for
+ * its first client. The path is that of `import`, so that a test which imports a library gets the same classes.
+ */
+const load = (name: string): unknown => createRequire(import.meta.url)(fileURLToPath(import.meta.resolve(name)));
+const newOpenAI = (options: ConstructorParameters<typeof OpenAI>[0]): OpenAI =>
+  new (load('openai') as typeof import('openai')).OpenAI(options);
+const newAnthropic = (options: ConstructorParameters<typeof Anthropic>[0]): Anthropic =>
+  new (load('@anthropic-ai/sdk') as typeof import('@anthropic-ai/sdk')).Anthropic(options);
 
 /** A ledger row as `weir usage --requests --json` prints it. */
 export type LedgerRow = Readonly<Record<string, unknown>>;
@@ -225,7 +237,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     },
     supervisor: child,
     fetch,
-    client: ({ apiKey = key } = {}) => new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0, fetch }),
+    client: ({ apiKey = key } = {}) => newOpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0, fetch }),
     watch: (text) => void watched.push(text),
     chat: (body, headers = {}) =>
       fetch(`${baseUrl}/chat/completions`, {
@@ -234,7 +246,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     messagesClient: ({ apiKey = key } = {}) =>
-      new Anthropic({ baseURL: new URL(baseUrl).origin, apiKey, authToken: null, maxRetries: 0, fetch }),
+      newAnthropic({ baseURL: new URL(baseUrl).origin, apiKey, authToken: null, maxRetries: 0, fetch }),
     messages: (body, headers = {}) =>
       fetch(`${baseUrl}/messages`, {
         method: 'POST',
