@@ -12,11 +12,18 @@ export interface Ended {
   readonly stderr: string;
 }
 
+interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Runs one `weir …` as a process of its own, with no WEIR_ variables but those given. */
-export function runWeir(
-  args: readonly string[],
-  options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {},
-): Promise<Ended> {
+export function runWeir(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  return runScript(main, args, options);
+}
+
+/** As `runWeir`, for another program. */
+export function runScript(script: string, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
   );
@@ -24,7 +31,7 @@ export function runWeir(
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      [main, ...args],
+      [script, ...args],
       { cwd: options.cwd, env, maxBuffer: 64 * 1024 * 1024 },
       (error, stdout, stderr) => {
         resolve({ code: error ? (error.code ?? null) : 0, stdout, stderr });
