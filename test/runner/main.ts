@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { messageOf } from '../../src/core/failure.ts';
+import { compileCache } from '../support/run-weir.ts';
 import { type GroupEnd, runGroup } from './run-group.ts';
 import { type Build, chooseSteps, type Step, type Suite } from './steps.ts';
 import {
@@ -31,8 +32,10 @@ const limits = {
 
 // Every program of a step runs on the Node that runs this; CI=1 makes a missing golden a failure instead of a new file.
 const bin = join(root, 'node_modules', '.bin');
+// Each of the 300 test files with a process of its own would compile the same libraries again.
 const environment = {
   ...process.env,
+  ...compileCache,
   CI: '1',
   PATH: [bin, dirname(process.execPath), process.env['PATH']].join(delimiter),
 };
