@@ -5,6 +5,7 @@ import { chartReadme } from './chart-readme.ts';
 import { chartSchema } from './chart-schema.ts';
 import { connectionsModule } from './connections-module.ts';
 import { customResourcesPage } from './custom-resources-page.ts';
+import { linePicture } from './line-pictures.ts';
 import { metricsPage } from './metrics-page.ts';
 import { chartRules, ruleGroups } from './monitoring/alerts.ts';
 import { dashboards } from './monitoring/dashboards.ts';
@@ -29,6 +30,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/parameters.md', render: parametersPage },
   { path: 'docs/custom-resources.md', render: customResourcesPage },
   ...['request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),
+  ...['pool-load'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => linePicture(name) })),
   { path: 'charts/weir/files/monitoring/rules.yaml', render: () => heading + yaml(ruleGroups()) },
   { path: 'charts/weir/files/monitoring/chart-rules.yaml', render: () => heading + yaml(chartRules()) },
   ...dashboards.map((dashboard) => ({

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { alignTable } from '../table.ts';
 import { balanceTable } from './balance-table.ts';
@@ -6,6 +7,7 @@ import { capacityTable } from './capacity-table.ts';
 import { costTable } from './cost.ts';
 import { mean, publishedKnees } from './knee.ts';
 import { pastTable } from './past.ts';
+import { loadLines, loadTable } from './load-table.ts';
 import { oracle, pool } from './pool-policies.ts';
 import { cacheAware, stickyUntilSaturated } from './published-policies.ts';
 import { replicaTable } from './replicas.ts';
@@ -22,7 +24,8 @@ The same seeds give the same figures. docs/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
-  --table NAME      only this table: knees, near, capacity, balance, replicas, past, routes, scaling or cost
+  --table NAME      only this table: knees, near, load, capacity, balance, replicas, past, routes, scaling or cost
+  --lines FILE      writes the table load as lines, as docs/pictures/pool-load.lines.json
   --help`;
 
 function kneeTable(): string {
@@ -71,12 +74,22 @@ const nearTitles = [
   ...['sticky 25k', 'sticky 50k', 'sticky 100k', 'pool', 'oracle'],
 ];
 
+function loadOf(
+  chosen: readonly Scenario[],
+  { seeds, file }: { readonly seeds: readonly number[]; readonly file: string | undefined },
+): string {
+  const pictures = chosen.map((scenario) => loadLines(scenario, seeds));
+  if (file !== undefined) writeFileSync(file, `${JSON.stringify(pictures[0], undefined, 2)}\n`);
+  return pictures.map(loadTable).join('\n\n');
+}
+
 function main(): void {
   const { values } = parseArgs({
     options: {
       seeds: { type: 'string', default: '2' },
       scenario: { type: 'string', multiple: true },
       table: { type: 'string' },
+      lines: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -89,6 +102,7 @@ function main(): void {
   const tables: Readonly<Record<string, () => string>> = {
     knees: kneeTable,
     near: () => alignTable([nearTitles, ...chosen.map((scenario) => nearRow(scenario, seeds))]),
+    load: () => loadOf(chosen, { seeds, file: values.lines }),
     capacity: () => capacityTable(chosen, seeds),
     balance: () => balanceTable(chosen, seeds),
     replicas: () => replicaTable(seeds),
