@@ -9,9 +9,10 @@ let installed: Installation;
 let stage: Stage;
 beforeAll(async () => {
   installed = await installPinned();
-  stage = await openStage(
-    Object.fromEntries(responsesLibraries.map((library) => [modelNameOf(library), { words: 12 }])),
-  );
+  stage = await openStage({
+    ...Object.fromEntries(responsesLibraries.map((library) => [modelNameOf(library), { words: 12 }])),
+    turns: { words: 12, reasoning: 'always' },
+  });
 });
 afterAll(async () => {
   await stage.close();
@@ -33,4 +34,29 @@ test.each(rows)('%s streams, calls tools and parses over the responses surface',
     new Set(['responses completed']),
   );
   expect(rows.length).toBeGreaterThanOrEqual(4);
+});
+
+test('the provider of the AI SDK sends ids of items in its second turn, gets a clear error, and sends the items with store: false', async () => {
+  const library =
+    responsesLibraries.find(({ name }) => name === '@ai-sdk/openai') ?? expect.fail('it is not in the list');
+  const seat = seatAt(stage.weir, { place: makeFolders(), model: 'test/turns', installed: installed.npm });
+  const said = await talkThrough(stage.weir, library, seat, 'ai-sdk-turns');
+  const first = expect.stringContaining('When does the tide turn at Cork?');
+  expect(said).toEqual({
+    asItIs: {
+      first,
+      error: {
+        ...{ name: 'AI_APICallError', statusCode: 400, isRetryable: false },
+        message: 'input[1].type: nothing is stored here: send the item itself, as with store: false',
+      },
+    },
+    whole: { first, second: expect.stringContaining('And at Cobh?'), warnings: 0 },
+  });
+  // The model gets its own words and its own trace.
+  const asked = Object(stage.engine.requests().at(-1)?.body) as Readonly<Record<string, unknown>>;
+  expect(asked['messages']).toEqual([
+    { role: 'user', content: 'When does the tide turn at Cork?' },
+    { role: 'assistant', content: first, reasoning: expect.stringMatching(/./) },
+    { role: 'user', content: 'And at Cobh?' },
+  ]);
 });

@@ -143,7 +143,7 @@ export async function talkThrough(
   weir: Weir,
   library: Library,
   seat: Seat,
-  program: 'libraries' | 'responses' = 'libraries',
+  program: 'libraries' | 'responses' | 'ai-sdk-turns' = 'libraries',
 ): Promise<unknown> {
   cpSync(join(import.meta.dirname, 'programs'), seat.work, { recursive: true });
   // Node looks for packages beside the program that imports them.

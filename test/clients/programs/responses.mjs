@@ -53,7 +53,7 @@ async function agents() {
   return { text, streamed, answer: (await run(agent, toolQuestion)).finalOutput, called };
 }
 
-/** The AI SDK's own provider as it is, but for `store`: otherwise it refers to items by their ids. */
+/** The AI SDK's own provider as it is, but for `store` in the loop of tools: otherwise it refers to items by their ids (ai-sdk-turns.mjs). */
 async function aiSdk() {
   const { createOpenAI } = await import('@ai-sdk/openai');
   const { generateText, jsonSchema, Output, stepCountIs, streamText, tool } = await import('ai');
