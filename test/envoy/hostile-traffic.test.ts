@@ -33,5 +33,14 @@ test(
         name,
       ).toBeGreaterThan(0);
     }
+    // A surface that is off would refuse all bodies, and hold none of the honest callers up.
+    const ofBodies = attacked.attackers['hostile bodies'] ?? {};
+    for (const path of ['/v1/chat/completions', '/v1/responses']) {
+      expect([ofBodies[`${path} 200`], ofBodies[`${path} 400`]], report).toEqual([
+        expect.any(Number),
+        expect.any(Number),
+      ]);
+      expect(ofBodies[`${path} 404`], report).toBeUndefined();
+    }
   },
 );

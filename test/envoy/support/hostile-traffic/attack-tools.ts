@@ -63,6 +63,7 @@ export function holdConnections(
 }
 
 export interface AttackRequest {
+  readonly path: string;
   readonly body: Buffer | string;
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -82,10 +83,10 @@ export function sendRequests(
   let over = false;
   const send = (): void => {
     if (open.size >= pace.atOnce) return;
-    const { body, key = target.attackerKey, headers, leaveAfterMs } = make(sent);
+    const { path, body, key = target.attackerKey, headers, leaveAfterMs } = make(sent);
     sent += 1;
     const request = startRequest({
-      ...{ host, port: target.port, path: '/v1/chat/completions', method: 'POST', agent },
+      ...{ host, port: target.port, path, method: 'POST', agent },
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     });
     open.add(request);
@@ -100,7 +101,7 @@ export function sendRequests(
     request.once('close', () => {
       clearTimeout(leaving);
       open.delete(request);
-      if (!over) count(outcome);
+      if (!over) count(`${path} ${outcome}`);
     });
     request.end(body);
   };

@@ -1,19 +1,50 @@
-import { hostileBodies } from '../fuzz/hostile-bodies.ts';
-import { type Attack, type AttackSurroundings, holdConnections, sendRequests } from './attack-tools.ts';
+import { type HostileBody, hostileBodies } from '../fuzz/hostile-bodies.ts';
+import { hostileResponses } from '../fuzz/hostile-responses.ts';
+import {
+  type Attack,
+  type AttackRequest,
+  type AttackSurroundings,
+  holdConnections,
+  sendRequests,
+} from './attack-tools.ts';
+import { hostileAnswers } from './hostile-engine.ts';
 
-const head = (lines: readonly string[]): string =>
-  [`POST /v1/chat/completions HTTP/1.1`, 'host: weir', 'content-type: application/json', ...lines].join('\r\n');
+/** How attackers ask on one surface. */
+interface AttackedSurface {
+  readonly path: string;
+  /** A stream, unless `more` says otherwise. */
+  readonly body: (model: string, directives: object, more?: object) => string;
+  /** The fields that ask for an answer in one piece that satisfies a schema. */
+  readonly format: (schema: object) => object;
+  readonly hostile: readonly HostileBody[];
+}
 
-const ask = (model: string, directives: object, more: object = {}): string =>
-  JSON.stringify({
-    ...{ model, stream: true, ...more },
-    messages: [{ role: 'user', content: `Go on. [[demo ${JSON.stringify(directives)}]]` }],
-  });
+const prompt = (directives: object): string => `Go on. [[demo ${JSON.stringify(directives)}]]`;
 
-const format = (schema: object): object => ({
-  stream: false,
-  response_format: { type: 'json_schema', json_schema: { name: 's', schema, strict: true } },
-});
+const chat: AttackedSurface = {
+  path: '/v1/chat/completions',
+  body: (model, directives, more) =>
+    JSON.stringify({ model, stream: true, ...more, messages: [{ role: 'user', content: prompt(directives) }] }),
+  format: (schema) => ({
+    stream: false,
+    response_format: { type: 'json_schema', json_schema: { name: 's', schema, strict: true } },
+  }),
+  hostile: hostileBodies,
+};
+const responses: AttackedSurface = {
+  path: '/v1/responses',
+  body: (model, directives, more) => JSON.stringify({ model, stream: true, ...more, input: prompt(directives) }),
+  format: (schema) => ({ stream: false, text: { format: { type: 'json_schema', name: 's', schema, strict: true } } }),
+  hostile: hostileResponses,
+};
+
+/** The surface of an attempt: by turns, so many attempts on each. */
+const surfaceOf = (number: number, attempts = 1): AttackedSurface =>
+  Math.floor(number / attempts) % 2 === 0 ? chat : responses;
+
+const head = (path: string, lines: readonly string[]): string =>
+  [`POST ${path} HTTP/1.1`, 'host: weir', 'content-type: application/json', ...lines].join('\r\n');
+
 const allOf = (depth: number): object =>
   depth === 0 ? { type: 'string' } : { allOf: [allOf(depth - 1), allOf(depth - 1)] };
 /** Schemas that take long to compile, long to check against, or that nothing satisfies; with what the engine says. */
@@ -37,63 +68,82 @@ const attacks = {
   'stalled uploads': (around: AttackSurroundings): Attack => {
     let opened = 0;
     return holdConnections(around, 64, (socket) => {
+      const { path } = surfaceOf(opened, 2);
       opened += 1;
       const key = opened % 2 === 0 ? around.target.attackerKey : 'sk-weir-nobody';
-      socket.write(`${head([`authorization: Bearer ${key}`, 'content-length: 33554432'])}\r\n\r\n{`);
+      socket.write(`${head(path, [`authorization: Bearer ${key}`, 'content-length: 33554432'])}\r\n\r\n{`);
       return undefined;
     });
   },
   'idle connections': (around: AttackSurroundings): Attack => holdConnections(around, 150, () => undefined),
   /** A head that never ends, a byte each second. */
-  'slow heads': (around: AttackSurroundings): Attack =>
-    holdConnections(around, 100, (socket) => {
-      socket.write(`${head([])}\r\nx-slow: `);
+  'slow heads': (around: AttackSurroundings): Attack => {
+    let opened = 0;
+    return holdConnections(around, 100, (socket) => {
+      socket.write(`${head(surfaceOf(opened).path, [])}\r\nx-slow: `);
+      opened += 1;
       const drip = setInterval(() => socket.write('x'), 1000);
       return () => clearInterval(drip);
-    }),
+    });
+  },
   'hostile bodies': (around: AttackSurroundings): Attack => {
-    const requests = hostileBodies.map(({ bytes, headers = {} }) => ({
-      body: Buffer.from(bytes.toString('latin1').replaceAll('test/vllm', around.target.model), 'latin1'),
-      headers,
-    }));
-    return sendRequests(
-      around,
-      { perSecond: 5, atOnce: 4 },
-      (number) => requests[number % requests.length] ?? { body: '' },
-    );
+    const requestsTo = ({ path, hostile }: AttackedSurface): readonly AttackRequest[] =>
+      hostile.map(({ bytes, headers = {} }) => ({
+        ...{ path, headers },
+        body: Buffer.from(bytes.toString('latin1').replaceAll('test/vllm', around.target.model), 'latin1'),
+      }));
+    const [ofChat, ofResponses] = [requestsTo(chat), requestsTo(responses)];
+    return sendRequests(around, { perSecond: 5, atOnce: 4 }, (number) => {
+      const requests = surfaceOf(number) === chat ? ofChat : ofResponses;
+      return requests[Math.floor(number / 2) % requests.length] ?? { path: chat.path, body: '' };
+    });
   },
   'impossible schemas': (around: AttackSurroundings): Attack =>
     sendRequests(around, { perSecond: 5, atOnce: 8 }, (number) => {
       const { schema, content } = schemas[number % schemas.length] ?? { schema: {}, content: '' };
-      return { body: ask(around.target.model, { content }, format(schema)) };
+      const { path, body, format } = surfaceOf(number, schemas.length);
+      return { path, body: body(around.target.model, { content }, format(schema)) };
     }),
   /** Prompts by which the engines that everybody shares fail. */
   'poisoned prompts': (around: AttackSurroundings): Attack =>
-    sendRequests(around, { perSecond: 10, atOnce: 16 }, (number) => ({
-      body: ask(around.target.model, number % 2 === 0 ? { status: 500 } : { fault: 'reset', at: 'before-headers' }),
-    })),
+    sendRequests(around, { perSecond: 10, atOnce: 16 }, (number) => {
+      const { path, body } = surfaceOf(number, 2);
+      const poison = number % 2 === 0 ? { status: 500 } : { fault: 'reset', at: 'before-headers' };
+      return { path, body: body(around.target.model, poison) };
+    }),
   /** Requests that are left as soon as they may have been dispatched. */
   'instant cancels': (around: AttackSurroundings): Attack =>
-    sendRequests(around, { perSecond: 20, atOnce: 40 }, (number) => ({
-      body: ask(around.target.model, { words: 200, tokenDelayMs: 20 }),
-      leaveAfterMs: 5 + (number % 20) * 5,
-    })),
+    sendRequests(around, { perSecond: 20, atOnce: 40 }, (number) => {
+      const { path, body } = surfaceOf(number, 20);
+      const sent = body(around.target.model, { words: 200, tokenDelayMs: 20 });
+      return { path, body: sent, leaveAfterMs: 5 + (number % 20) * 5 };
+    }),
   'hostile engine': (around: AttackSurroundings): Attack =>
-    sendRequests(around, { perSecond: 2, atOnce: 3 }, () => ({ body: ask(around.target.hostileModel, {}) })),
+    sendRequests(around, { perSecond: 2, atOnce: 3 }, (number) => {
+      const { path, body } = surfaceOf(number, hostileAnswers);
+      return { path, body: body(around.target.hostileModel, {}) };
+    }),
   'wrong keys': (around: AttackSurroundings): Attack =>
-    sendRequests(around, { perSecond: 50, atOnce: 50 }, (number) => ({
-      body: ask(around.target.model, {}),
-      key: `sk-weir-wrong-${number}`,
-    })),
+    sendRequests(around, { perSecond: 50, atOnce: 50 }, (number) => {
+      const { path, body } = surfaceOf(number);
+      return { path, body: body(around.target.model, {}), key: `sk-weir-wrong-${number}` };
+    }),
   /** Answers of megabytes that are asked for and never read. */
-  'slow readers': (around: AttackSurroundings): Attack =>
-    holdConnections(around, 16, (socket) => {
-      const body = ask(around.target.model, { bytes: 8_000_000 });
-      const length = `content-length: ${Buffer.byteLength(body)}`;
-      socket.write(`${head([`authorization: Bearer ${around.target.attackerKey}`, length])}\r\n\r\n${body}`);
+  'slow readers': (around: AttackSurroundings): Attack => {
+    let opened = 0;
+    return holdConnections(around, 16, (socket) => {
+      const { path, body } = surfaceOf(opened);
+      opened += 1;
+      const sent = body(around.target.model, { bytes: 8_000_000 });
+      const lines = [
+        `authorization: Bearer ${around.target.attackerKey}`,
+        `content-length: ${Buffer.byteLength(sent)}`,
+      ];
+      socket.write(`${head(path, lines)}\r\n\r\n${sent}`);
       socket.once('data', () => socket.pause());
       return undefined;
-    }),
+    });
+  },
 } as const satisfies Readonly<Record<string, (around: AttackSurroundings) => Attack>>;
 
 export type AttackName = keyof typeof attacks;

@@ -39,6 +39,9 @@ const answers: readonly ((response: ServerResponse) => void)[] = [
   (response) => void response.end(`data: ${'['.repeat(100_000)}\n\n`),
 ];
 
+/** How many different answers it gives. */
+export const hostileAnswers = answers.length;
+
 function flood(response: ServerResponse, text: string, first = ''): void {
   let left = floodBytes;
   response.write(first);

@@ -64,6 +64,7 @@ export async function runHostileTraffic({
     const engines = await Promise.all([0, 1].map(() => spawnProgrammableEngine({ reasoning: 'never' })));
     closers.push(...engines.map((engine) => () => engine.close()));
     const weir = await startWeir({
+      env: { WEIR_RESPONSES: 'stateless' },
       manifests: {
         'catalog.yaml': [
           ...engines.map((engine, index) => backendManifest(`good-${index}`, engine)),

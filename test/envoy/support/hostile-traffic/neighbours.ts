@@ -31,9 +31,10 @@ const messages = {
   path: '/v1/messages',
   headers: (key: string) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
 };
+const responses = { path: '/v1/responses', headers: chat.headers };
 const said = [{ role: 'user', content: prompt }];
 
-/** Streams and whole answers on both surfaces. */
+/** Streams and whole answers on all surfaces. */
 const kinds: readonly Kind[] = [
   {
     ...chat,
@@ -58,6 +59,18 @@ const kinds: readonly Kind[] = [
     body: (model) => ({ model, messages: said, max_tokens: 1000 }),
     isOutput: (text) => text.trim() !== '',
     end: '"stop_reason":"end_turn"',
+  },
+  {
+    ...responses,
+    body: (model) => ({ model, input: prompt, stream: true }),
+    isOutput: (text) => text.includes('response.output_text.delta'),
+    end: 'event: response.completed',
+  },
+  {
+    ...responses,
+    body: (model) => ({ model, input: prompt }),
+    isOutput: (text) => text.trim() !== '',
+    end: '"status":"completed"',
   },
 ];
 

@@ -21,28 +21,36 @@ export interface StormRecord {
 /** Far above what any request of a storm takes. */
 const timeoutMs = 40_000;
 
-/** Pieces of text in a stream of either surface. */
-export const piecesIn = (text: string): number =>
-  text.match(/"delta":\{(?:"content"|"type":"text_delta","text"):"[^"]/g)?.length ?? 0;
+const pieces =
+  /"delta":\{(?:"content"|"type":"text_delta","text"):"[^"]|"type":"response\.output_text\.delta",[^\n]*"delta":"[^"]/g;
+
+/** Pieces of text in a stream of any surface. */
+export const piecesIn = (text: string): number => text.match(pieces)?.length ?? 0;
 
 function isFarEnough(text: string, leaving: Exclude<Leaving, { readonly kind: 'after' }>): boolean {
   return leaving.kind === 'pieces' ? piecesIn(text) >= leaving.count : text.includes('"finish_reason":"stop"');
 }
 
 function bodyOf(request: StormRequest, mark: string): object | string {
-  const { model, stream, includeUsage, directives, fields, parts, rawBody } = request;
+  const { surface, model, stream, includeUsage, directives, fields, parts, rawBody } = request;
   if (rawBody !== undefined) return rawBody;
   const text = `How high is it? [[demo ${JSON.stringify({ ...directives, note: mark })}]]`;
-  const content = parts === undefined ? text : [{ type: 'text', text }, ...parts];
+  const content =
+    parts === undefined ? text : [{ type: surface === 'responses' ? 'input_text' : 'text', text }, ...parts];
   const system = 'You measure water.';
   const user = { role: 'user', content };
-  if (request.surface === 'messages') {
+  if (surface === 'messages') {
     return { model, stream, max_tokens: 4096, thinking: { type: 'disabled' }, system, messages: [user], ...fields };
+  }
+  if (surface === 'responses') {
+    return { model, stream, instructions: system, input: [user], reasoning: { effort: 'none' }, ...fields };
   }
   const options = stream && includeUsage ? { stream_options: { include_usage: true } } : {};
   const messages = [{ role: 'system', content: system }, user];
   return { model, stream, messages, ...options, reasoning_effort: 'none', ...fields };
 }
+
+const paths = { chat: '/v1/chat/completions', messages: '/v1/messages', responses: '/v1/responses' } as const;
 
 export interface StormSend {
   readonly mark: string;
@@ -66,7 +74,7 @@ export async function sendStorm(request: StormRequest, options: StormSend): Prom
   let text = (): string => '';
   let end: StormRecord['end'] = 'cut';
   const open = caller.open(bodyOf(request, mark), {
-    path: request.surface === 'messages' ? '/v1/messages' : '/v1/chat/completions',
+    path: paths[request.surface ?? 'chat'],
     headers: {
       ...{ 'x-request-id': mark, 'x-forwarded-for': address, authorization: `Bearer ${keys[request.key]}` },
       'x-weir-tags': tagsOf(request),

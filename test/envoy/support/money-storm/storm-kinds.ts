@@ -15,7 +15,7 @@ export interface StormRequest {
   /** Names the kind in reports. */
   readonly kind: string;
   /** Default: chat completions. */
-  readonly surface?: 'messages';
+  readonly surface?: 'messages' | 'responses';
   readonly model: string;
   readonly stream: boolean;
   readonly includeUsage: boolean;

@@ -28,9 +28,24 @@ const schema = {
 const names = ['get_weather', 'get_time'] as const;
 const chatTools = names.map((name) => ({ type: 'function', function: { name, parameters: schema } }));
 const messagesTools = names.map((name) => ({ name, input_schema: schema }));
+const responsesTools = [
+  ...names.map((name) => ({ type: 'function', name, parameters: schema })),
+  { type: 'custom', name: 'note', description: 'Keeps a note.' },
+];
 const structured = {
   response_format: { type: 'json_schema', json_schema: { name: 'stay', schema, strict: true } },
 };
+const responsesStructured = { text: { format: { type: 'json_schema', name: 'stay', schema, strict: true } } };
+/** Sentences of four words. The books compare the text of an answer with them. */
+const known = (chance: Chance, sentences = 12 + chance.below(20)): string =>
+  Array.from({ length: sentences }, (_, index) => `Level ${index} is ${chance.below(1000)}.`).join(' ');
+/** Conversations that another service would have kept. */
+const stored: readonly Readonly<Record<string, unknown>>[] = [
+  { previous_response_id: 'resp_of_another_service' },
+  { conversation: 'conv_of_another_service' },
+  { background: true },
+  { input: [{ type: 'item_reference', id: 'msg_of_another_service' }] },
+];
 const pixel =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 /** Too much to be read on the event loop. */
@@ -120,6 +135,67 @@ const kinds = {
   'messages, web search': {
     share: 30,
     make: (chance) => ({ surface: 'messages', stream: chance.is(0.5), fields: search, directives: searching }),
+  },
+  'responses, whole answer': {
+    share: 60,
+    make: (chance) => ({ surface: 'responses', stream: false, directives: { content: known(chance) } }),
+  },
+  'responses, stream': {
+    share: 80,
+    make: (chance) => ({ surface: 'responses', directives: { content: known(chance) } }),
+  },
+  'responses, failed over in mid-stream': {
+    share: 30,
+    make: (chance) => ({
+      ...{ surface: 'responses', model: stormModels.failing },
+      // Of 48 words. What is left of them is too short to be cut again.
+      directives: { content: known(chance, 12), cutAfterEvents: 28 + chance.below(12) },
+    }),
+  },
+  'responses, cancelled in mid-stream': {
+    share: 30,
+    make: (chance) => ({
+      surface: 'responses',
+      directives: { words: 60, tokenDelayMs: 8 },
+      leaving: { kind: 'pieces', count: 1 + chance.below(6) },
+    }),
+  },
+  'responses, tools': {
+    share: 20,
+    make: (chance) => ({
+      ...{ surface: 'responses', stream: chance.is(0.5) },
+      fields: { tools: responsesTools, tool_choice: 'required' },
+    }),
+  },
+  'responses, structured output': {
+    share: 20,
+    make: (chance) => ({ surface: 'responses', stream: chance.is(0.5), fields: responsesStructured }),
+  },
+  'responses, reasoning sealed': {
+    share: 20,
+    make: (chance) => ({
+      ...{ surface: 'responses', stream: chance.is(0.5) },
+      fields: { reasoning: { effort: chance.pick(['low', 'high']) }, include: ['reasoning.encrypted_content'] },
+      directives: { words: 8, reasoningWords: 12 },
+    }),
+  },
+  'responses, web search': {
+    share: 20,
+    make: (chance) => ({
+      ...{ surface: 'responses', stream: chance.is(0.5) },
+      ...{ fields: { tools: [{ type: 'web_search' }] }, directives: searching },
+    }),
+  },
+  'responses, broken on the wire': {
+    share: 40,
+    make: (chance) => ({ ...broken, surface: 'responses', stream: chance.is(0.7), directives: wireFault(chance) }),
+  },
+  'responses, of what is not stored': {
+    share: 10,
+    make: (chance) => ({
+      ...{ surface: 'responses', stream: chance.is(0.5) },
+      ...{ fields: chance.pick(stored), statuses: [400] },
+    }),
   },
   tools: {
     share: 40,

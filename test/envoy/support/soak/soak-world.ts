@@ -157,7 +157,12 @@ export async function startSoakWorld(): Promise<SoakWorld> {
       env: {
         ...stores,
         ...collectsGarbage,
-        ...{ WEIR_TRUSTED_HOPS: '1', WEIR_KEEP_ALIVE_SECONDS: '1', WEIR_LEDGER_RETENTION_DAYS: '1' },
+        ...{
+          WEIR_TRUSTED_HOPS: '1',
+          WEIR_KEEP_ALIVE_SECONDS: '1',
+          WEIR_LEDGER_RETENTION_DAYS: '1',
+          WEIR_RESPONSES: 'stateless',
+        },
         ...{
           WEIR_WEB_SEARCH: `searxng:${searches.url}`,
           WEIR_WEB_SEARCH_PRICE: searchPrice,
