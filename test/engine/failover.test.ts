@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { chanceFrom } from '../support/chance.ts';
-import { type Llama, startLlama } from '../support/llama.ts';
+import type { Llama } from '../support/llama.ts';
+import { type LlamaPair, startLlamaPair } from '../support/llama-pair.ts';
 import { backendManifest, endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 const kills = { endpoints: 50, routes: 20 };
@@ -13,26 +14,12 @@ const fewestBroken = 0.2;
 /** Long beside the way to the caller: what it hears first, the engine has said a while ago. */
 const maxTokens = 240;
 const chance = chanceFrom(20_261_121);
-let engines: [Llama, Llama];
+let pair: LlamaPair;
 let weir: Weir;
 
-/** Starts an engine at a port that may be taken for a moment: by connections of the one that was killed there. */
-async function startAt(port: () => number): Promise<Llama> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await startLlama({ port: port() });
-    } catch (error) {
-      if (tries === 50) throw error;
-    }
-  }
-}
-
-/** Below the range of outgoing connections: one of those might take the port before the engine comes back. */
-const lowPort = (): number => 20_000 + Math.floor(Math.random() * 12_000);
-
 beforeAll(async () => {
-  engines = await Promise.all([startAt(lowPort), startAt(lowPort)]);
-  const [first, second] = engines;
+  pair = await startLlamaPair();
+  const [first, second] = pair.engines();
   const manifests = {
     'catalog.yaml':
       backendManifest('one', first, 'llamacpp') +
@@ -47,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await weir.close();
-  await Promise.all(engines.map((engine) => engine.close()));
+  await pair.close();
 });
 
 /** How the two engines stand to each other. */
@@ -90,18 +77,6 @@ async function listen(
   }
   await running;
   return { text, finishes, ids: ids.size, usage };
-}
-
-/** Kills the engine that is writing just now, if one is, and tells which. */
-async function killWriting(): Promise<0 | 1 | undefined> {
-  for (const index of [0, 1] as const) {
-    const response = await fetch(`${engines[index].url}/slots`);
-    const slots = (await response.json()) as readonly { readonly is_processing: boolean }[];
-    if (!slots.some((slot) => slot.is_processing)) continue;
-    await engines[index].kill();
-    return index;
-  }
-  return undefined;
 }
 
 interface Continuation {
@@ -202,7 +177,7 @@ async function beginningBeforeTie(
 }
 
 test('a text is not an engine’s own with a word that is less likely, with one twice, and without one', async () => {
-  const [engine] = engines;
+  const [engine] = pair.engines();
   const prompt = 'the tide 10';
   const { text: unbroken } = await continuationOf(engine, prompt, '');
   const isOwn = (text: string): Promise<boolean> => isOwnText(engine, { prompt, text, unbroken });
@@ -234,22 +209,19 @@ test.each(['endpoints', 'routes'] as const)(
         heard = await listen(arrangement, prompt, {
           characters: 1 + chance.below(unbroken.text.length / 8),
           run: async () => {
-            killed = await killWriting();
+            killed = await pair.killWriting();
           },
         });
       } finally {
         // The next round and the next test need both engines, whatever comes of this one.
-        if (killed !== undefined) {
-          const { port } = engines[killed];
-          engines[killed] = await startAt(() => port);
-        }
+        if (killed !== undefined) await pair.revive(killed);
       }
       const { text, ...facts } = heard;
       const { text: whole, ...wanted } = unbroken;
       expect({ round, ...facts }).toEqual({ round, ...wanted });
       if (text !== whole) {
         differing.push(round);
-        const survivor = engines[killed === 0 ? 1 : 0];
+        const survivor = pair.engines()[killed === 0 ? 1 : 0];
         const own = await isOwnText(survivor, { prompt, text, unbroken: whole });
         // The texts and the bound say which of product and rule is wrong.
         expect({ round, own }, JSON.stringify({ text, whole, tie })).toEqual({ round, own: true });
