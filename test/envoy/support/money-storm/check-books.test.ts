@@ -45,6 +45,16 @@ const left = recordOf({ end: 'left', text: 'data: {"delta":{"content":"One' });
 const leftAtOnce = recordOf({ end: 'left', status: 0, text: '' });
 const killed = [{ replica: 0, atMs: 1_050 }];
 
+const told = 'The level is 405.';
+const askedResponse = { ...request, surface: 'responses', stream: false, directives: { content: told } } as const;
+const response = (text: string): string =>
+  `{"id":"resp_a","output":[{"type":"message","content":[{"type":"output_text","text":"${text}"}]}],"usage":{"input_tokens":10,` +
+  `"input_tokens_details":{"cached_tokens":0},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":15,"cost":${formatUsd(cost)}}}`;
+const ofResponse = (text: string, stream = false): Partial<StormEvidence> => ({
+  records: [recordOf({ request: { ...askedResponse, stream }, text })],
+  rows: [rowOf({ id: 'resp_a', tags: tagsOf({ ...askedResponse, stream }) })],
+});
+
 describe('the check of a storm', () => {
   it('has nothing to say of books that are right', () => {
     expect(checked()).toEqual([]);
@@ -54,6 +64,7 @@ describe('the check of a storm', () => {
     const cutZero = recordOf({ ...cutOff, request: { ...request, kind: 'counted as zero' } });
     expect(checked({ records: [cutZero], rows: [rowOf(free)], kills: killed })).toEqual([]);
     expect(checked({ records: [recordOf({ status: 503, text: '' })], rows: [] })).toEqual([]);
+    expect(checked(ofResponse(response(told)))).toEqual([]);
   });
 
   it.each<readonly [string, Partial<StormEvidence>]>([
@@ -87,6 +98,8 @@ describe('the check of a storm', () => {
     ['1 pieces and pays for 0', { records: [left], rows: [rowOf({ ...free, outcome: 'interrupted' })] }],
     ['never ended', { records: [recordOf({ end: 'hung' })] }],
     ['no usage before [DONE]', { records: [recordOf({ text: 'data: [DONE]\n\n' })] }],
+    ['its text is "The level is 40."', ofResponse(response('The level is 40.'))],
+    ['its form is wrong', ofResponse(response(told), true)],
     ['without an end', { records: [recordOf({ text: 'data: {}\n\n' })] }],
   ])('finds out that %s', (fault, evidence) => {
     expect(checked(evidence)).toContainEqual(expect.stringContaining(fault));
