@@ -1,4 +1,4 @@
-import { screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import type { ModelObject } from '../../src/portal/api/catalog.ts';
 import { ModelSpeed } from '../src/pages/model-speed.tsx';
@@ -61,6 +61,28 @@ test('models without a number come last in its order', async () => {
   );
   await card('a');
   expect(names()).toEqual(['c', 'b', 'a']);
+});
+
+test('a catalog of a thousand models shows fifty, then more, and finds those that are not shown', async () => {
+  const reader = showModels(Array.from({ length: 1_000 }, (_, at) => ({ id: `org/model-${at}` })));
+  expect(await screen.findByText('50 of 1,000 models')).toBeVisible();
+  expect(names()).toHaveLength(50);
+  await reader.click(screen.getByRole('button', { name: 'Show more' }));
+  expect(names()).toHaveLength(100);
+  await reader.type(screen.getByLabelText('Find'), '999');
+  expect(names()).toEqual(['org/model-999']);
+  expect(screen.queryByRole('button', { name: 'Show more' })).toBeNull();
+});
+
+test('the routes and the examples of a model are there while they are open', async () => {
+  const reader = showModels([{ id: 'a' }]);
+  await card('a');
+  expect(screen.queryByRole('tablist')).toBeNull();
+  await reader.click(screen.getByText('How to call a'));
+  expect(await screen.findByRole('tab', { name: 'curl' })).toBeVisible();
+  expect(screen.getByRole('region', { name: 'curl, a' })).toHaveTextContent('"model": "a"');
+  await reader.click(screen.getByText('How to call a'));
+  await waitFor(() => expect(screen.queryByRole('tablist')).toBeNull());
 });
 
 test.each([

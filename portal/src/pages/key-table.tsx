@@ -1,3 +1,4 @@
+import { memo } from 'react';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { formatCount } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -23,7 +24,8 @@ interface KeyTableProps {
   readonly onChoose: (action: KeyAction, of: KeyObject) => void;
 }
 
-export function KeyTable({ keys, onChoose }: KeyTableProps) {
+/** A dialog that opens over the page does not render the rows again, of which there may be hundreds. */
+export const KeyTable = memo(function KeyTable({ keys, onChoose }: KeyTableProps) {
   const columns: readonly Column<KeyObject>[] = [
     {
       title: 'Name',
@@ -74,7 +76,7 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
     { title: 'Actions', bare: true, stays: true, cell: (key) => <Actions of={key} onChoose={onChoose} /> },
   ];
   return <Table label="Keys" columns={columns} rows={keys} rowKey={({ id }) => id} />;
-}
+});
 
 /** The actions on a key. A key that an object declares is changed there, and one of another person by an owner. */
 function Actions({ of, onChoose }: { readonly of: KeyObject; readonly onChoose: KeyTableProps['onChoose'] }) {

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useCallback, useState } from 'react';
 import type { CreatedKeyObject, KeyObject, KeyChangeObject, NewKeyObject } from '../../../src/portal/api/keys.ts';
 import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
@@ -15,14 +15,14 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { KeyForm, type KeyFields } from './key-form.tsx';
 import { KeySecret } from './key-secret.tsx';
-import { KeyTable } from './key-table.tsx';
+import { type KeyAction, KeyTable } from './key-table.tsx';
 import { RotateKey } from './rotate-key.tsx';
 
 /** The open dialog. */
 type Open =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'create' }
-  | { readonly kind: 'edit' | 'rotate' | 'suspend' | 'resume' | 'revoke'; readonly of: KeyObject };
+  | { readonly kind: KeyAction; readonly of: KeyObject };
 
 const nothing: Open = { kind: 'nothing' };
 
@@ -60,6 +60,7 @@ export function KeysPage() {
     await call<KeyObject>(`/keys/${id}/revoke`, { method: 'POST' });
     await refresh();
   };
+  const choose = useCallback((kind: KeyAction, of: KeyObject) => setOpen({ kind, of }), []);
   const openCreate = (): void => {
     create.reset();
     setOpen({ kind: 'create' });
@@ -97,7 +98,7 @@ export function KeysPage() {
                 <p>{whyEmpty({ search, mayCreate: may('keys:create') })}</p>
               </Empty>
             ) : (
-              <KeyTable keys={list} onChoose={(kind, of) => setOpen({ kind, of })} />
+              <KeyTable keys={list} onChoose={choose} />
             )
           }
         </Loaded>

@@ -1,3 +1,4 @@
+import { memo } from 'react';
 import type { MemberObject } from '../../../src/portal/api/members.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Ago } from '../parts/moment.tsx';
@@ -16,8 +17,8 @@ interface MemberTableProps {
   readonly onChoose: ((action: MemberAction, of: MemberObject) => void) | undefined;
 }
 
-/** The members with their roles, and how each came. */
-export function MemberTable({ members, onChoose }: MemberTableProps) {
+/** The members with their roles, and how each came. A dialog that opens over the page does not render the rows again. */
+export const MemberTable = memo(function MemberTable({ members, onChoose }: MemberTableProps) {
   const columns: readonly Column<MemberObject>[] = [
     {
       title: 'Person',
@@ -49,7 +50,7 @@ export function MemberTable({ members, onChoose }: MemberTableProps) {
         ]),
   ];
   return <Table label="Members" columns={columns} rows={members} rowKey={({ id }) => id} />;
-}
+});
 
 function CameBy({ of }: { readonly of: MemberObject }) {
   return (

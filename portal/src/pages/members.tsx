@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useCallback, useState } from 'react';
 import type { MemberChangeObject, MemberObject, NewMemberObject } from '../../../src/portal/api/members.ts';
 import { call, type Page as ApiPage } from '../data/api.ts';
 import { useMay } from '../data/rights.ts';
@@ -76,6 +76,7 @@ function Members({ of, mayChange, isInviting, onInvited }: MembersProps) {
   const [chosen, setChosen] = useState<Open>(nothing);
   const path = `/workspaces/${of.id}/members`;
   const members = useQuery({ queryKey: ['members', of.id], queryFn: () => call<ApiPage<MemberObject>>(path) });
+  const choose = useCallback((kind: MemberAction, member: MemberObject) => setChosen({ kind, of: member }), []);
   const close = (): void => setChosen(nothing);
   const send = async (to: string, method: 'POST' | 'PATCH' | 'DELETE', body?: object): Promise<void> => {
     await call(to, { method, body });
@@ -99,10 +100,7 @@ function Members({ of, mayChange, isInviting, onInvited }: MembersProps) {
               <p>Invite someone by e-mail address, or name a group of your identity provider like this workspace.</p>
             </Empty>
           ) : (
-            <MemberTable
-              members={data}
-              onChoose={mayChange ? (kind, member) => setChosen({ kind, of: member }) : undefined}
-            />
+            <MemberTable members={data} onChoose={mayChange ? choose : undefined} />
           )
         }
       </Loaded>

@@ -1,8 +1,12 @@
+import { memo, useState } from 'react';
 import { Link } from 'wouter';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
 import { modelPath, useModels } from '../data/models.ts';
+import { formatCount } from '../format/format.ts';
+import { Button } from '../parts/button.tsx';
 import { Copy } from '../parts/copy.tsx';
+import { Details } from '../parts/details.tsx';
 import { type Option, Select, TextField } from '../parts/fields.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -70,11 +74,7 @@ function Catalog() {
                   {data.length === 0 && <p>The catalog is empty, or no service reports it.</p>}
                 </Empty>
               ) : (
-                <div className="model-list">
-                  {found.map((model) => (
-                    <ModelCard key={model.id} model={model} />
-                  ))}
-                </div>
+                <ModelCards models={found} />
               )}
             </>
           );
@@ -105,7 +105,32 @@ function optionsOf<Named>(of: Readonly<Record<string, Named>>, labelOf: (named: 
   return Object.entries(of).map(([value, named]) => ({ value, label: labelOf(named) }));
 }
 
-function ModelCard({ model }: { readonly model: ModelObject }) {
+/** Models that the page shows at first, and more of at a time. */
+const shownAtOnce = 50;
+
+function ModelCards({ models }: { readonly models: readonly ModelObject[] }) {
+  const [most, setMost] = useState(shownAtOnce);
+  return (
+    <>
+      <div className="model-list">
+        {models.slice(0, most).map((model) => (
+          <ModelCard key={model.id} model={model} />
+        ))}
+      </div>
+      {models.length > most && (
+        <div className="actions" style={{ justifyContent: 'center' }}>
+          <span className="muted">
+            {formatCount(most)} of {formatCount(models.length)} models
+          </span>
+          <Button onPress={() => setMost(most + shownAtOnce)}>Show more</Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** A letter in the filter renders only the cards that were not there before. */
+const ModelCard = memo(function ModelCard({ model }: { readonly model: ModelObject }) {
   return (
     <article className="card" aria-label={model.id}>
       <div className="model-head">
@@ -117,15 +142,13 @@ function ModelCard({ model }: { readonly model: ModelObject }) {
       </div>
       <ModelFacts of={model} />
       {model.routes !== null && model.routes.length > 0 && (
-        <details style={{ marginTop: 16 }}>
-          <summary>Routes of {model.id}</summary>
+        <Details title={`Routes of ${model.id}`}>
           <RouteTable id={model.id} routes={model.routes} />
-        </details>
+        </Details>
       )}
-      <details style={{ marginTop: 12 }}>
-        <summary>How to call {model.id}</summary>
+      <Details title={`How to call ${model.id}`}>
         <CallExamples model={model.id} />
-      </details>
+      </Details>
     </article>
   );
-}
+});

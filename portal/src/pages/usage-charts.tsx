@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import { type Grouping, groupings, type Usage } from '../data/usage.ts';
 import { type Period, periodOf, periodsOf } from '../data/usage-range.ts';
@@ -12,6 +12,7 @@ import {
   orUnknown,
 } from '../format/format.ts';
 import type { Series } from '../parts/chart.tsx';
+import { Details } from '../parts/details.tsx';
 import { Legend, othersColour } from '../parts/legend.tsx';
 import { onDemand } from '../parts/on-demand.tsx';
 import { Card } from '../parts/page.tsx';
@@ -162,14 +163,12 @@ interface ChartCardProps {
 
 /** A chart and its table. The table is rendered when it is opened: 90 days have thousands of cells. */
 export function ChartCard({ title, labels, series, format, children }: ChartCardProps) {
-  const [isOpen, setOpen] = useState(false);
   return (
     <Card title={title}>
       {children}
-      <details style={{ marginTop: 12 }} onToggle={({ currentTarget: { open } }) => setOpen(open)}>
-        <summary>{title} as a table</summary>
-        {isOpen && <SeriesTable label={`${title} over time`} labels={labels} series={series} format={format} />}
-      </details>
+      <Details title={`${title} as a table`}>
+        <SeriesTable label={`${title} over time`} labels={labels} series={series} format={format} />
+      </Details>
     </Card>
   );
 }

@@ -34,13 +34,14 @@ export function Empty(props: { readonly title: string; readonly children?: React
   );
 }
 
-/** An error, and a button that tries again. */
+/** An error. With `retry` it is one of loading, and has a button that tries again. Without, it is one of an action. */
 export function Problem({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
   const refused = error instanceof ApiError && error.status === 403;
   return (
     <Notice tone="bad">
       <p>
-        <strong>{refused ? 'You may not see this.' : 'This could not be loaded.'}</strong> {error.message}
+        {retry !== undefined && <strong>{refused ? 'You may not see this.' : 'This could not be loaded.'} </strong>}
+        {error.message}
       </p>
       {retry !== undefined && !refused && (
         <p style={{ marginTop: 8 }}>
