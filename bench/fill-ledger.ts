@@ -147,5 +147,28 @@ export async function placeLedger(
   }
   const ledger = await openLedger(`sqlite:${file}`);
   await fillLedger(ledger, { rows, days, end: Math.floor(Date.now() / dayMs) * dayMs, report });
+  await addForPages(ledger);
   await ledger.database.close();
+}
+
+/** Each key has one of so many values of the tag `team`. */
+const teams = 5;
+
+/**
+ * What pages show besides requests. The first model becomes the one of the demo, so that its page has a history. Each key
+ * gets a tag: the sums of its days are those of the tag, as if its requests had been settled with it.
+ */
+async function addForPages({ database: { queries } }: Ledger): Promise<void> {
+  await sql`update ledger_models set name = 'demo/chat' where name = 'org/model-0'`.execute(queries);
+  const value = sql.raw(`'team-' || ledger_keys.number % ${teams}`);
+  await sql`insert into ledger_tags (workspace_id, name, value)
+    select distinct workspace_id, 'team', ${value} from ledger_keys`.execute(queries);
+  const columns = [...usageKeyColumns, ...usageMeasures].join(', ');
+  await sql`insert into usage_tags (tag, ${sql.raw(columns)})
+    select ledger_tags.number, ${sql.raw(columns.replaceAll(/\w+/g, 'usage_days.$&'))}
+    from usage_days join ledger_keys on ledger_keys.number = usage_days.key
+    join ledger_tags on ledger_tags.workspace_id = ledger_keys.workspace_id and ledger_tags.value = ${value}`.execute(
+    queries,
+  );
+  await sql`pragma wal_checkpoint(truncate)`.execute(queries);
 }

@@ -8,10 +8,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { chromium, type Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
 import { findOrInstall } from '../test/support/debian-package.ts';
 import { chat, start } from '../test/support/start.ts';
 import { placeLedger } from './fill-ledger.ts';
+import { cpuMs, processTree } from './process-usage.ts';
 import { alignTable } from './table.ts';
 
 const { values } = parseArgs({
@@ -27,19 +28,44 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const limitMs = Number(values.limit);
 
-const paths = [
+const ranges = ['24h', '7d', '30d', '90d'] as const;
+/** 90 days ago, from which on an `x-request-id` is searched. Without a date, seven days are. */
+const longAgo = new Date(Date.now() - 90 * 86_400_000).toISOString();
+
+/** The pages. An id that no request has is the longest search. */
+const pathsOf = ({ id, key, workspace }: NewestRequest): readonly string[] => [
   '/',
   '/keys',
-  ...['24h', '7d', '30d', '90d'].flatMap((range) => [`/usage?range=${range}`, `/usage?range=${range}&by=key`]),
+  `/keys?workspace=${workspace}&search=key`,
+  ...ranges.flatMap((range) => [`/usage?range=${range}`, `/usage?range=${range}&by=key`]),
+  '/usage?range=90d&by=workspace',
+  '/usage?range=30d&by=tag&tag=team',
+  '/usage?range=90d&by=tag&tag=team',
+  `/usage?range=90d&by=model&workspace=${workspace}`,
   '/balance',
   '/models',
+  '/models?model=demo%2Fchat',
   '/requests',
   '/requests?outcome=failed',
+  `/requests?workspace=${workspace}&key=${key}`,
+  `/requests?search=${id}`,
+  `/requests?search=${crypto.randomUUID()}`,
+  `/requests?search=${crypto.randomUUID()}&from=${longAgo}`,
+  `/requests?request=${id}`,
   '/playground',
+  '/members',
+  `/members?workspace=${workspace}`,
   '/audit',
   '/workspaces',
   '/backends',
 ];
+
+/** The newest request of a workspace, as the admin API lists it. */
+interface NewestRequest {
+  readonly id: string;
+  readonly key: string;
+  readonly workspace: string;
+}
 
 interface Sample {
   /** From the beginning of the navigation. */
@@ -50,6 +76,11 @@ interface Sample {
   readonly answers: number;
   /** Bytes of the answers. */
   readonly bytes: number;
+}
+
+interface Measured extends Sample {
+  /** Processor time of the portal, in steps of 10 ms. Other programs on the machine do not count. */
+  readonly portalMs: number;
 }
 
 /** Runs in each page before its own code. Its text is what the browser gets. */
@@ -90,9 +121,12 @@ const read = `(async () => {
   };
 })()`;
 
-async function sample(page: Page, path: string): Promise<Sample> {
+async function sample(path: string): Promise<Measured> {
+  const before = await cpuMs(portalPids);
   await page.goto(path, { waitUntil: 'commit' });
-  return (await page.evaluate(read)) as Sample;
+  const seen = (await page.evaluate(read)) as Sample;
+  const after = await cpuMs(portalPids);
+  return { ...seen, portalMs: (after ?? Number.NaN) - (before ?? Number.NaN) };
 }
 
 function median(numbers: readonly number[]): number {
@@ -112,8 +146,16 @@ const gateway = await start([], {
   env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0', WEIR_LEDGER_RETENTION_DAYS: '0' },
 });
 stack.defer(async () => void (await gateway.stop()));
+const portalPids = (await processTree(gateway.processes()['weir start'] ?? 0))
+  .filter(({ command }) => / portal /.test(`${command} `))
+  .map(({ pid }) => pid);
 const [, portal = '', token = ''] = /^portal: +(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
 for (let count = 0; count < 3; count += 1) await (await chat(gateway, {})).text();
+const lists = await fetch(`${portal}/api/v1/requests?workspace=workspace-7&limit=1`, {
+  headers: { authorization: `Bearer ${token}` },
+});
+const [newest] = ((await lists.json()) as { readonly data: readonly NewestRequest[] }).data;
+if (newest === undefined) throw new Error('workspace-7 of the ledger has no request');
 const browser = await chromium.launch({
   executablePath: await findOrInstall({ program: 'chromium', package: 'chromium' }),
 });
@@ -124,10 +166,10 @@ const page = await context.newPage();
 await page.goto(`/#token=${token}`);
 await page.evaluate(read);
 
-const samples = new Map<string, Sample[]>(paths.map((path) => [path, []]));
+const samples = new Map<string, Measured[]>(pathsOf(newest).map((path) => [path, []]));
 // Round by round, so that whatever else the machine does is shared by all pages.
 for (let round = 0; round < rounds; round += 1) {
-  for (const [path, some] of samples) some.push(await sample(page, path));
+  for (const [path, some] of samples) some.push(await sample(path));
 }
 const rows = [...samples].map(([path, some]) => ({
   path,
@@ -141,10 +183,11 @@ const rows = [...samples].map(([path, some]) => ({
       median(some.map(({ answeredMs }) => answeredMs)),
       median(some.map(({ answers }) => answers)),
       median(some.map(({ bytes }) => bytes)) / 1024,
+      median(some.map(({ portalMs }) => portalMs)),
     ].map((value) => value.toFixed(0)),
   ],
 }));
-const head = ['page', 'usable, ms', 'slowest', 'heading', 'answered', 'answers', 'KB'];
+const head = ['page', 'usable, ms', 'slowest', 'heading', 'answered', 'answers', 'KB', 'portal, CPU ms'];
 console.log(alignTable([head, ...rows.map(({ cells }) => cells)]));
 if (values.json !== undefined)
   writeFileSync(values.json, `${JSON.stringify(Object.fromEntries(samples), undefined, 2)}\n`);
