@@ -1,4 +1,4 @@
-import { memo, useState } from 'react';
+import { memo, useDeferredValue, useState } from 'react';
 import { Link } from 'wouter';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
@@ -110,13 +110,11 @@ const shownAtOnce = 50;
 
 function ModelCards({ models }: { readonly models: readonly ModelObject[] }) {
   const [most, setMost] = useState(shownAtOnce);
+  // The field shows a letter at once, and the cards follow.
+  const deferred = useDeferredValue(models);
   return (
     <>
-      <div className="model-list">
-        {models.slice(0, most).map((model) => (
-          <ModelCard key={model.id} model={model} />
-        ))}
-      </div>
+      <CardList models={deferred} most={most} />
       {models.length > most && (
         <div className="actions" style={{ justifyContent: 'center' }}>
           <span className="muted">
@@ -128,6 +126,22 @@ function ModelCards({ models }: { readonly models: readonly ModelObject[] }) {
     </>
   );
 }
+
+const CardList = memo(function CardList({
+  models,
+  most,
+}: {
+  readonly models: readonly ModelObject[];
+  readonly most: number;
+}) {
+  return (
+    <div className="model-list">
+      {models.slice(0, most).map((model) => (
+        <ModelCard key={model.id} model={model} />
+      ))}
+    </div>
+  );
+});
 
 /** A letter in the filter renders only the cards that were not there before. */
 const ModelCard = memo(function ModelCard({ model }: { readonly model: ModelObject }) {
