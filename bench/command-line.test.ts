@@ -9,6 +9,11 @@ test.each([
   [['--tracing'], { kind: 'measure', withTracing: true }],
   [['--profile'], { kind: 'profile', withTracing: false }],
   [['--budget', '--against', '../older'], { kind: 'budget', against: '../older' }],
+  [['--over-time'], { kind: 'over-time', overTime: { streams: 2000, seconds: 300, pictures: undefined } }],
+  [
+    ['--over-time', '--streams', '200', '--seconds', '20', '--pictures', 'out', '--json', 'out.json'],
+    { kind: 'over-time', overTime: { streams: 200, seconds: 20, pictures: 'out' }, json: 'out.json' },
+  ],
   [['--help'], { kind: 'help' }],
 ])('%j is understood', (args, command) => {
   expect(readCommandLine(args)).toMatchObject(command);
@@ -22,6 +27,11 @@ test.each([
   [['--profile', '--against', '../older'], /--against/],
   [['--profile', '--tracing'], /--tracing/],
   [['--budget', '--tracing'], /--budget/],
+  [['--over-time', '--budget'], /--over-time does not go with --budget\./],
+  [['--over-time', '--against', '../older', '--rounds', '2'], /--against and --rounds/],
+  [['--over-time', '--streams', '0'], /--streams/],
+  [['--over-time', '--seconds', '10'], /--seconds/],
+  [['--streams', '200'], /--streams goes with --over-time/],
 ])('%j is refused by name', (args, message) => {
   expect(() => readCommandLine(args)).toThrow(message);
 });

@@ -9,10 +9,24 @@ const openTimeoutMs = 5_000;
 
 /** The inspector of a running Node process: profiles of its main thread. */
 export interface Inspector {
-  readonly cpuProfile: (during: () => Promise<void>) => Promise<CpuProfile>;
+  readonly cpuProfile: (during: () => Promise<void>, intervalUs?: number) => Promise<CpuProfile>;
+  /** Evaluates an expression in the main thread of the process. The object that results stays there. */
+  readonly evaluate: (expression: string) => Promise<RemoteObject>;
   /** Counts objects that were collected as garbage, too. */
   readonly allocations: (during: () => Promise<void>) => Promise<AllocationProfile>;
   readonly close: () => void;
+}
+
+/** An object in the inspected process. */
+export interface RemoteObject {
+  /** Calls a method without arguments, and returns a copy of its result, as JSON has it. Throws if the method throws. */
+  readonly call: (method: string) => Promise<unknown>;
+}
+
+/** What we read of an evaluation (the Chrome DevTools protocol's Runtime.evaluate and Runtime.callFunctionOn). */
+interface Evaluation {
+  readonly result: { readonly objectId?: string; readonly value?: unknown };
+  readonly exceptionDetails?: { readonly text: string; readonly exception?: { readonly description?: string } };
 }
 
 interface Reply {
@@ -42,14 +56,17 @@ export async function openInspector(pid: number): Promise<Inspector> {
     return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
   };
   // Another process may have the port already.
-  const { result } = (await ask('Runtime.evaluate', { expression: 'process.pid' })) as {
-    readonly result: { readonly value: unknown };
+  const run = async (method: string, params: object): Promise<Evaluation['result']> => {
+    const { result, exceptionDetails: thrown } = (await ask(method, params)) as Evaluation;
+    if (thrown !== undefined) throw new Error(thrown.exception?.description ?? thrown.text);
+    return result;
   };
+  const result = await run('Runtime.evaluate', { expression: 'process.pid' });
   if (result.value !== pid) throw new Error(`Port ${port} is the inspector of process ${String(result.value)}.`);
   return {
-    cpuProfile: async (during) => {
+    cpuProfile: async (during, intervalUs = 250) => {
       await ask('Profiler.enable');
-      await ask('Profiler.setSamplingInterval', { interval: 250 });
+      await ask('Profiler.setSamplingInterval', { interval: intervalUs });
       await ask('Profiler.start');
       await during();
       return ((await ask('Profiler.stop')) as { readonly profile: CpuProfile }).profile;
@@ -59,6 +76,16 @@ export async function openInspector(pid: number): Promise<Inspector> {
       await ask('HeapProfiler.startSampling', { samplingInterval: 16_384, ...collected });
       await during();
       return ((await ask('HeapProfiler.stopSampling')) as { readonly profile: AllocationProfile }).profile;
+    },
+    evaluate: async (expression) => {
+      const { objectId } = await run('Runtime.evaluate', { expression });
+      return {
+        call: async (method) => {
+          const functionDeclaration = `function () { return this[${JSON.stringify(method)}](); }`;
+          const { value } = await run('Runtime.callFunctionOn', { objectId, functionDeclaration, returnByValue: true });
+          return value;
+        },
+      };
     },
     close: () => socket.close(),
   };

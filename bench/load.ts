@@ -32,6 +32,8 @@ export interface LoadResult {
   readonly failures: Readonly<Record<string, number>>;
   /** In microseconds, as are the next two. */
   readonly firstByte: RecordableHistogram;
+  /** For each second of the window, of the right answers whose requests were sent in it. Counts those that ended later, too. */
+  readonly firstByteBySecond: readonly RecordableHistogram[];
   readonly duration: RecordableHistogram;
   /** Between two pieces of the same answer that arrived one after the other. */
   readonly gap: RecordableHistogram;
@@ -63,12 +65,14 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
     const callers: Caller[] = [];
     const failures: Record<string, number> = {};
     const firstByte = createHistogram(microseconds);
+    const firstByteBySecond = Array.from({ length: Math.ceil(load.seconds) }, () => createHistogram(microseconds));
     const duration = createHistogram(microseconds);
     const gap = createHistogram(microseconds);
     let phase: 'lead' | 'window' | 'drain' = 'lead';
     let answers = 0;
     let bodyBytes = 0;
     let answerBytes = 0;
+    let beganAt = Infinity;
     let windowMs = 0;
     let stopArrivals: () => void = () => {};
     let giveUp: NodeJS.Timeout | undefined;
@@ -82,7 +86,8 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
         if (!caller.idle()) fail('unanswered');
         caller.close();
       }
-      resolve({ seconds: windowMs / 1000, answers, bodyBytes, answerBytes, failures, firstByte, duration, gap });
+      const histograms = { firstByte, firstByteBySecond, duration, gap };
+      resolve({ seconds: windowMs / 1000, answers, bodyBytes, answerBytes, failures, ...histograms });
     };
     const note = (answer: Answer): void => {
       if (answer.failure !== undefined) fail(answer.failure);
@@ -91,6 +96,12 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
         answerBytes += answer.bodyBytes;
         if (answer.firstByteMs !== undefined) record(firstByte, answer.firstByteMs);
         record(duration, answer.durationMs);
+      }
+      if (answer.failure === undefined && answer.firstByteMs !== undefined) {
+        // An answer before the window has a negative second.
+        const second = Math.floor((performance.now() - answer.durationMs - beganAt) / 1000);
+        const ofSecond = firstByteBySecond[second];
+        if (ofSecond !== undefined) record(ofSecond, answer.firstByteMs);
       }
       if (phase === 'drain' && callers.every((caller) => caller.idle())) finish();
     };
@@ -121,7 +132,7 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
         : offerOpen({ perSecond: arrival.perSecond, add, refuse: () => fail('no free connection') });
 
     setTimeout(() => {
-      const beganAt = performance.now();
+      beganAt = performance.now();
       phase = 'window';
       events.onBegin();
       setTimeout(() => {
@@ -212,6 +223,9 @@ export function mergeResults(results: readonly LoadResult[]): LoadResult {
     answerBytes: sum((result) => result.answerBytes),
     failures,
     firstByte: merge(results.map((result) => result.firstByte)),
+    firstByteBySecond: (results[0]?.firstByteBySecond ?? []).map((_, second) =>
+      merge(results.flatMap((result) => result.firstByteBySecond[second] ?? [])),
+    ),
     duration: merge(results.map((result) => result.duration)),
     gap: merge(results.map((result) => result.gap)),
   };

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findEnvoy } from '../src/local/find-envoy.ts';
-import { shapePath } from './answers.ts';
+import { type AnswerShape, shapePath } from './answers.ts';
 import { measureBudget } from './budget.ts';
 import { budgetText } from './budget-text.ts';
 import { chatRequest } from './chat-request.ts';
@@ -10,13 +10,16 @@ import { readCommandLine, usage, type BenchCommand } from './command-line.ts';
 import { startEngines } from './engine-processes.ts';
 import { openLoadPool } from './load-pool.ts';
 import { measure, warmUp, type Measurement } from './measure.ts';
+import { heldShape, measureOverTime, type OverTime } from './over-time.ts';
+import { memoryPicture, tailsPicture } from './over-time-lines.ts';
+import { overTimeText } from './over-time-text.ts';
 import { startPlainEnvoy } from './plain-envoy.ts';
 import { profileEnvironment, type ProfiledLoad, readProfiles, runProfiledLoad } from './profile-run.ts';
-import { shapes } from './scenarios.ts';
+import { held, shapes } from './scenarios.ts';
 import { comparisonTable, costTable, figureTable, memoryTable, profileText } from './table.ts';
 import { envoyConcurrency, type Target } from './target.ts';
 import { startCollector, tracedTargets } from './tracing.ts';
-import { modelId, writeManifests } from './weir-manifests.ts';
+import { modelId, writeManifests, writeModel } from './weir-manifests.ts';
 import { startWeir, type WeirProcess } from './weir-process.ts';
 
 const report = (line: string): void => console.error(line);
@@ -47,7 +50,13 @@ async function bench(command: BenchCommand): Promise<void> {
     benchPids,
   });
   const profiles = join(folder, 'profiles');
-  const common = { envoy, enginePort: engines.port, benchPids };
+  const slow = command.kind === 'over-time' ? heldShape(command.overTime) : undefined;
+  const common = {
+    envoy,
+    enginePort: engines.port,
+    benchPids,
+    shapes: slow === undefined ? shapes : [...shapes, slow],
+  };
   const before =
     command.against === undefined
       ? undefined
@@ -94,9 +103,8 @@ async function bench(command: BenchCommand): Promise<void> {
     ...(concurrency === undefined ? {} : { concurrency }),
   });
   closers.push(plain.stop);
-  const targets = [{ ...passthrough('plain', plain.port), pid: plain.pid }, before, weir, ...traced].filter(
-    (one) => one !== undefined,
-  );
+  const plainTarget = { ...passthrough('plain', plain.port), pid: plain.pid };
+  const targets = [plainTarget, before, weir, ...traced].filter((one) => one !== undefined);
   if (command.kind === 'budget') {
     report('warm-up');
     for (const target of targets) await warmUp(pool, target, command.plan);
@@ -104,6 +112,18 @@ async function bench(command: BenchCommand): Promise<void> {
     print(budgetText(budget));
     if (command.json !== undefined) await writeFile(command.json, `${JSON.stringify(budget, undefined, 2)}\n`);
     failIfAny(budget.failures);
+    return;
+  }
+  if (command.kind === 'over-time') {
+    if (weir?.metrics === undefined) throw new Error('Weir printed no ops port.');
+    const run = await measureOverTime({
+      ...{ pool, weir, plain: plainTarget, plan: command.overTime, metrics: weir.metrics, report },
+      changeCatalog: (number) => writeModel(join(folder, 'manifests'), held, `bench-${number}`),
+    });
+    print(overTimeText(run));
+    if (command.json !== undefined) await writeFile(command.json, `${JSON.stringify(run, undefined, 2)}\n`);
+    if (command.overTime.pictures !== undefined) await writePictures(command.overTime.pictures, run);
+    failIfAny(run.failures);
     return;
   }
   const measurement = await measure({
@@ -137,13 +157,15 @@ interface WeirTargetOptions {
   readonly folder: string;
   readonly enginePort: number;
   readonly benchPids: readonly number[];
+  /** The answers that it has models for. */
+  readonly shapes: readonly AnswerShape[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-async function weirTarget(options: WeirTargetOptions): Promise<Target & Pick<WeirProcess, 'stop'>> {
+async function weirTarget(options: WeirTargetOptions): Promise<Target & Pick<WeirProcess, 'stop' | 'metrics'>> {
   const { name, root, envoy, folder, enginePort, benchPids, env } = options;
   const manifests = join(folder, 'manifests');
-  await writeManifests(manifests, enginePort, shapes);
+  await writeManifests(manifests, enginePort, options.shapes);
   report(`starting Weir${name === 'before' ? ` of ${root}` : name === 'weir' ? '' : `, ${name}`}`);
   const weir = await startWeir({ root, envoy, manifests, data: join(folder, 'data'), env });
   closers.push(weir.stop);
@@ -156,7 +178,16 @@ async function weirTarget(options: WeirTargetOptions): Promise<Target & Pick<Wei
     pid: weir.pid,
     benchPids,
     stop: weir.stop,
+    metrics: weir.metrics,
   };
+}
+
+async function writePictures(folder: string, run: OverTime): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const pictures = { tails: tailsPicture(run), memory: memoryPicture(run) };
+  for (const [name, picture] of Object.entries(pictures)) {
+    await writeFile(join(folder, `${name}.lines.json`), `${JSON.stringify(picture)}\n`);
+  }
 }
 
 function show(measurement: Measurement): void {

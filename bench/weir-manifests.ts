@@ -23,8 +23,14 @@ export async function writeManifests(
       join(folder, `${name}-backend.yaml`),
       JSON.stringify(backend(name, enginePort, shape), undefined, 2),
     );
-    await writeFile(join(folder, `${name}-model.yaml`), JSON.stringify(model(name, shape), undefined, 2));
+    await writeModel(folder, shape);
   }
+}
+
+/** Writes the Model of a shape. A new owner is a change of the catalog without an effect on requests. */
+export async function writeModel(folder: string, shape: AnswerShape, ownedBy = 'bench'): Promise<void> {
+  const name = `bench-${shapeName(shape)}`;
+  await writeFile(join(folder, `${name}-model.yaml`), JSON.stringify(model(name, shape, ownedBy), undefined, 2));
 }
 
 function backend(name: string, enginePort: number, shape: AnswerShape): object {
@@ -39,14 +45,14 @@ function backend(name: string, enginePort: number, shape: AnswerShape): object {
   };
 }
 
-function model(name: string, shape: AnswerShape): object {
+function model(name: string, shape: AnswerShape, ownedBy: string): object {
   return {
     apiVersion: 'weir.dev/v1alpha1',
     kind: 'Model',
     metadata: { name },
     spec: {
       id: modelId(shape),
-      ownedBy: 'bench',
+      ownedBy,
       added: '2026-01-01T00:00:00Z',
       contextLength: 131_072,
       inputModalities: ['text'],

@@ -25,6 +25,8 @@ export interface WeirProcess {
   readonly key: string;
   /** The address that signs in to the portal. */
   readonly portal: URL | undefined;
+  /** The metrics of the first service. */
+  readonly metrics: URL | undefined;
   /** From the command to its `ready` line. */
   readonly startMs: number;
   readonly stop: () => Promise<void>;
@@ -72,7 +74,8 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
       baseUrl,
       pid: child.pid ?? 0,
       key: await createKey(command, { data: replicas === undefined ? data : undefined, env: environment }),
-      portal: portalIn(printed),
+      portal: addressIn(printed, 'portal'),
+      metrics: addressIn(printed, 'ops'),
       startMs,
       stop: () => stop(child),
     };
@@ -82,8 +85,9 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
   }
 }
 
-function portalIn(printed: readonly string[]): URL | undefined {
-  const address = printed.map((line) => /^portal: +(\S+)$/.exec(line)?.[1]).find((found) => found !== undefined);
+function addressIn(printed: readonly string[], name: 'portal' | 'ops'): URL | undefined {
+  const pattern = new RegExp(`^${name}: +(\\S+)$`);
+  const address = printed.map((line) => pattern.exec(line)?.[1]).find((found) => found !== undefined);
   return address === undefined ? undefined : new URL(address);
 }
 

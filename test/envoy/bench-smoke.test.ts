@@ -75,6 +75,10 @@ describe('a load through a plain Envoy', () => {
     expect(result.failures).toEqual({});
     expect(result.answers / result.seconds).toBeGreaterThan(80);
     expect(result.answers / result.seconds).toBeLessThan(120);
+    const [second, ...later] = result.firstByteBySecond;
+    expect(second?.count).toBeGreaterThan(40);
+    expect(second?.count).toBeLessThan(60);
+    expect(later).toEqual([]);
   });
 
   test('holds slow streams open until it is told to close them', async () => {
