@@ -1,5 +1,8 @@
 import { z } from 'zod';
 
+/** x and y. */
+const pointSchema = z.tuple([z.number(), z.number()]).readonly();
+
 /** Measured figures as lines over a common axis: `docs/pictures/NAME.lines.json`. `npm run generate` draws them. */
 export const linePictureSchema = z.strictObject({
   title: z.string(),
@@ -8,10 +11,8 @@ export const linePictureSchema = z.strictObject({
   y: z.string(),
   /** Greater values are cut off. */
   most: z.number().optional(),
-  /** Each has a point at least, x and y. */
-  lines: z
-    .array(z.strictObject({ name: z.string(), points: z.array(z.tuple([z.number(), z.number()])).min(1) }))
-    .min(1),
+  lines: z.array(z.strictObject({ name: z.string(), points: z.array(pointSchema).readonly() })).readonly(),
 });
 
 export type LinePicture = z.infer<typeof linePictureSchema>;
+export type LinePoint = z.infer<typeof pointSchema>;

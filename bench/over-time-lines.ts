@@ -1,23 +1,17 @@
+import type { LinePicture, LinePoint } from './line-picture.ts';
 import type { FirstByteSecond, MemoryByProcess, OverTime, WeirSecond } from './over-time.ts';
-
-/** A picture of lines, as `docs/pictures/NAME.lines.json` has it. */
-export interface LinePicture {
-  readonly title: string;
-  readonly x: string;
-  readonly y: string;
-  readonly lines: readonly { readonly name: string; readonly points: readonly (readonly [number, number])[] }[];
-}
-
-type Point = readonly [x: number, y: number];
 
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 const mib = (bytes: number): number => rounded(bytes / 2 ** 20);
 
 /** First bytes of both gateways, and the delays and pauses of the service's main thread, second by second. */
 export function tailsPicture({ streams, firstBytes, seconds }: Omit<OverTime, 'idle'>): LinePicture {
-  const firstByte = (target: FirstByteSecond['target'], read: (second: FirstByteSecond) => number): readonly Point[] =>
+  const firstByte = (
+    target: FirstByteSecond['target'],
+    read: (second: FirstByteSecond) => number,
+  ): readonly LinePoint[] =>
     firstBytes.filter((one) => one.target === target).map((one) => [one.second, rounded(read(one))]);
-  const ofWeir = (read: (second: WeirSecond) => number): readonly Point[] =>
+  const ofWeir = (read: (second: WeirSecond) => number): readonly LinePoint[] =>
     seconds.map((one) => [one.second, rounded(read(one))]);
   return {
     title: `First byte at 200 streams a second, beside ${streams} open streams`,
@@ -38,7 +32,7 @@ export function tailsPicture({ streams, firstBytes, seconds }: Omit<OverTime, 'i
 export function memoryPicture({ streams, seconds }: Pick<OverTime, 'streams' | 'seconds'>): LinePicture {
   const line = (name: string, process: keyof MemoryByProcess) => ({
     name,
-    points: seconds.flatMap(({ second, memory }): Point[] => {
+    points: seconds.flatMap(({ second, memory }): LinePoint[] => {
       const bytes = memory[process];
       return bytes === undefined ? [] : [[second, mib(bytes)]];
     }),
