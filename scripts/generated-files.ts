@@ -30,7 +30,10 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/parameters.md', render: parametersPage },
   { path: 'docs/custom-resources.md', render: customResourcesPage },
   ...['request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),
-  ...['pool-load'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => linePicture(name) })),
+  ...['pool-load', 'tails', 'memory'].map((name) => ({
+    path: `docs/pictures/${name}.svg`,
+    render: () => linePicture(name),
+  })),
   { path: 'charts/weir/files/monitoring/rules.yaml', render: () => heading + yaml(ruleGroups()) },
   { path: 'charts/weir/files/monitoring/chart-rules.yaml', render: () => heading + yaml(chartRules()) },
   ...dashboards.map((dashboard) => ({
