@@ -63,6 +63,7 @@ export function shownKey(key: KeyRecord) {
   };
 }
 
+/** A service account as the commands and the admin API show it. */
 export function shownServiceAccount(account: ServiceAccount, now: number) {
   const { id, name, prefix, scopes, workspaces, createdAt, expiresAt, lastUsedAt } = account;
   return {

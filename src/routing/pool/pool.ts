@@ -11,7 +11,7 @@ import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { EndpointReport } from '../../core/pool-report.ts';
 import { type Outlook, pick, type Pick } from './pick.ts';
-import type { Speed } from './speed.ts';
+import { fastestOf, type Speed } from './speed.ts';
 
 /** The endpoints of a backend as one pool: what is known of each, by its name, and the choice among them. */
 export interface EndpointPool {
@@ -144,11 +144,13 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
   let asOf = 0;
   let attempts = 0;
   let begunAt = -Infinity;
+  /** Found at each measurement, not for each pick: every endpoint that has not been measured asks for it. */
+  let fastest: Speed | undefined;
 
   function of(name: string): PooledEndpoint {
     let endpoint = known.get(name);
     if (endpoint === undefined) {
-      const knowledge = createEndpointKnowledge(answers, fastestSpeed);
+      const knowledge = createEndpointKnowledge(answers, () => fastest);
       endpoint = { knowledge, lastAt: attempts, shownAt: undefined, explored: undefined };
       known.set(name, endpoint);
     }
@@ -192,18 +194,12 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     return { endpoints, busy: workMs / busyMs, slowerEachMs };
   }
 
-  const speedsOf = (names: ReadonlySet<string>): readonly Speed[] =>
-    [...known].flatMap(([name, { knowledge }]) => (names.has(name) ? (knowledge.speed() ?? []) : []));
+  /** Of the measured endpoints. `names`: of these alone. */
+  const speeds = (names?: ReadonlySet<string>): readonly Speed[] =>
+    [...known].flatMap(([name, { knowledge }]) => (names?.has(name) === false ? [] : (knowledge.speed() ?? [])));
 
-  /** By the time for a usual prompt. */
-  function fastestSpeed(): Speed | undefined {
-    let fastest: Speed | undefined;
-    for (const { knowledge } of known.values()) {
-      const speed = knowledge.speed();
-      if (speed !== undefined && speed.msFor(assumedTokens.value) < (fastest?.msFor(assumedTokens.value) ?? Infinity))
-        fastest = speed;
-    }
-    return fastest;
+  function findFastest(): void {
+    fastest = fastestOf(speeds(), assumedTokens.value);
   }
 
   function settle(now: number): void {
@@ -246,12 +242,14 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
         ...attempt,
         first: (at) => {
           const isFaster = attempt.first(at);
+          findFastest();
           showed(at, endpoint, isFaster);
           listener?.changed(name, undefined);
           return isFaster;
         },
         completed: (at, outputTokens) => {
           const isFaster = attempt.completed(at, outputTokens);
+          findFastest();
           if (!stream) showed(at, endpoint, isFaster);
           listener?.changed(name, undefined);
           return isFaster;
@@ -278,7 +276,7 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     demand: (now, { objectiveMs, names }) => {
       const present = new Set(names);
       const works = [...known].map(([name, { knowledge }]) => ({ name, work: knowledge.work(now) }));
-      demand.learn(speedsOf(present));
+      demand.learn(speeds(present));
       return demand.read(now, {
         objectiveMs,
         works: works.map(({ work }) => work),
@@ -287,8 +285,9 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
     },
     retain: (names) => {
       // The last endpoints may leave, and their speed says how many are needed when requests come again.
-      demand.learn(speedsOf(new Set(known.keys())));
+      demand.learn(speeds());
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+      findFastest();
     },
   };
 }

@@ -111,3 +111,9 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
     },
   };
 }
+
+/** The one that takes least for this amount. Undefined: there is none. */
+export function fastestOf(speeds: readonly Speed[], amount: number): Speed | undefined {
+  const least = Math.min(...speeds.map(({ msFor }) => msFor(amount)));
+  return speeds.find(({ msFor }) => msFor(amount) === least);
+}
