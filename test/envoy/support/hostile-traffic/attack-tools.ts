@@ -17,14 +17,15 @@ export interface AttackSurroundings {
 
 const reopenMs = 200;
 
-/** Keeps so many connections open; each is opened anew, a little later, when the other side closes it. */
+/** Keeps so many connections open; each is opened anew, a little later, when the other side closes it. `opened`: how many were before. */
 export function holdConnections(
   { target, address, count }: Omit<AttackSurroundings, 'target'> & { readonly target: Pick<Target, 'port'> },
   connections: number,
-  use: (socket: Socket) => (() => void) | undefined,
+  use: (socket: Socket, opened: number) => (() => void) | undefined,
 ): Attack {
   const sockets = new Set<Socket>();
   const timers = new Set<NodeJS.Timeout>();
+  let opened = 0;
   let over = false;
   const open = (): void => {
     if (over) return;
@@ -38,7 +39,8 @@ export function holdConnections(
     let end: (() => void) | undefined;
     socket.once('connect', () => {
       count('opened');
-      end = use(socket);
+      end = use(socket, opened);
+      opened += 1;
     });
     socket.once('close', () => {
       sockets.delete(socket);

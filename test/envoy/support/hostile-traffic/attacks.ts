@@ -65,27 +65,21 @@ const schemas: readonly { readonly schema: object; readonly content: string }[] 
 /** One attacker of each kind. Rates and numbers are what one person with one machine does; two cores must carry them all. */
 const attacks = {
   /** Uploads that announce 32 MB and send one byte, from a customer and from a stranger. */
-  'stalled uploads': (around: AttackSurroundings): Attack => {
-    let opened = 0;
-    return holdConnections(around, 64, (socket) => {
+  'stalled uploads': (around: AttackSurroundings): Attack =>
+    holdConnections(around, 64, (socket, opened) => {
       const { path } = surfaceOf(opened, 2);
-      opened += 1;
-      const key = opened % 2 === 0 ? around.target.attackerKey : 'sk-weir-nobody';
+      const key = opened % 2 === 0 ? 'sk-weir-nobody' : around.target.attackerKey;
       socket.write(`${head(path, [`authorization: Bearer ${key}`, 'content-length: 33554432'])}\r\n\r\n{`);
       return undefined;
-    });
-  },
+    }),
   'idle connections': (around: AttackSurroundings): Attack => holdConnections(around, 150, () => undefined),
   /** A head that never ends, a byte each second. */
-  'slow heads': (around: AttackSurroundings): Attack => {
-    let opened = 0;
-    return holdConnections(around, 100, (socket) => {
+  'slow heads': (around: AttackSurroundings): Attack =>
+    holdConnections(around, 100, (socket, opened) => {
       socket.write(`${head(surfaceOf(opened).path, [])}\r\nx-slow: `);
-      opened += 1;
       const drip = setInterval(() => socket.write('x'), 1000);
       return () => clearInterval(drip);
-    });
-  },
+    }),
   'hostile bodies': (around: AttackSurroundings): Attack => {
     const requestsTo = ({ path, hostile }: AttackedSurface): readonly AttackRequest[] =>
       hostile.map(({ bytes, headers = {} }) => ({
@@ -129,11 +123,9 @@ const attacks = {
       return { path, body: body(around.target.model, {}), key: `sk-weir-wrong-${number}` };
     }),
   /** Answers of megabytes that are asked for and never read. */
-  'slow readers': (around: AttackSurroundings): Attack => {
-    let opened = 0;
-    return holdConnections(around, 16, (socket) => {
+  'slow readers': (around: AttackSurroundings): Attack =>
+    holdConnections(around, 16, (socket, opened) => {
       const { path, body } = surfaceOf(opened);
-      opened += 1;
       const sent = body(around.target.model, { bytes: 8_000_000 });
       const lines = [
         `authorization: Bearer ${around.target.attackerKey}`,
@@ -142,8 +134,7 @@ const attacks = {
       socket.write(`${head(path, lines)}\r\n\r\n${sent}`);
       socket.once('data', () => socket.pause());
       return undefined;
-    });
-  },
+    }),
 } as const satisfies Readonly<Record<string, (around: AttackSurroundings) => Attack>>;
 
 export type AttackName = keyof typeof attacks;
