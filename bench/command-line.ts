@@ -83,15 +83,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
     if (others.length > 0) throw new Error(`--over-time does not go with --${others.join(' and --')}.`);
   }
   return {
-    kind: values.help
-      ? 'help'
-      : values.profile
-        ? 'profile'
-        : values.budget
-          ? 'budget'
-          : values['over-time']
-            ? 'over-time'
-            : 'measure',
+    kind: (['help', 'profile', 'budget', 'over-time'] as const).find((kind) => values[kind]) ?? 'measure',
     plan: { ...plan, rounds },
     json: values.json,
     withWeir: !values['plain-only'],
