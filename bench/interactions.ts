@@ -12,16 +12,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type CDPSession, chromium, type Page } from 'playwright-core';
+import type { CDPSession, Page } from 'playwright-core';
 import { createKey } from '../src/store/accounts/keys.ts';
 import { inviteMember } from '../src/store/accounts/members.ts';
 import { createWorkspace } from '../src/store/accounts/workspaces.ts';
 import { databaseLocation } from '../src/store/databases/database-location.ts';
 import { openDatabase } from '../src/store/databases/open-database.ts';
-import { findOrInstall } from '../test/support/debian-package.ts';
-import { start } from '../test/support/start.ts';
+import { quantile } from '../test/support/quantile.ts';
+import { startPortal } from '../test/support/start-portal.ts';
 import { alignTable } from './table.ts';
 
 const { values } = parseArgs({
@@ -234,37 +233,18 @@ async function sample(page: Page, session: CDPSession, { prepare, key, until }: 
   return { frame, all, shown };
 }
 
-function percentile(numbers: readonly number[], share: number): number {
-  const sorted = numbers.toSorted((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
-}
-
 const data = mkdtempSync(join(tmpdir(), 'weir-interactions-'));
 await using stack = new AsyncDisposableStack();
 stack.defer(() => rmSync(data, { recursive: true, force: true }));
 await fill(data);
-const gateway = await start([], { data, portal: true, env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0' } });
-stack.defer(async () => void (await gateway.stop()));
+const { portal, token, browser } = await startPortal(stack, { data });
 writeFileSync(join(data, 'manifests-demo', 'many.yaml'), modelManifests());
-const [, portal = '', token = ''] = /^portal: +(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
-const browser = await chromium.launch({
-  executablePath: await findOrInstall({ program: 'chromium', package: 'chromium' }),
-});
-stack.defer(() => browser.close());
 const context = await browser.newContext({ baseURL: portal, viewport: { width: 1280, height: 800 } });
 await context.addInitScript(watch);
 const page = await context.newPage();
 page.setDefaultTimeout(120_000);
 const session = await context.newCDPSession(page);
 await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-// The address is printed before the portal listens.
-while (
-  !(await fetch(`${portal}/livez`).then(
-    ({ ok }) => ok,
-    () => false,
-  ))
-)
-  await pause(100);
 await page.goto(`/#token=${token}`);
 await page.goto('/models?find=model-999');
 await page.getByRole('article', { name: `many/model-${Number(values.models) - 1}` }).waitFor({ timeout: 120_000 });
@@ -280,7 +260,7 @@ for (const interaction of interactions.filter(({ name }) => name.includes(values
   }
   const figures = (['frame', 'all', 'shown'] as const).flatMap((name) => {
     const numbers = samples.map((one) => one[name]);
-    return [percentile(numbers, 0.5), percentile(numbers, 0.95)];
+    return [quantile(numbers, 0.5), quantile(numbers, 0.95)];
   });
   if ((figures[1] ?? Infinity) > limitMs) late.push(interaction.name);
   rows.push([interaction.name, ...figures.map((value) => value.toFixed(0))]);

@@ -8,9 +8,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { chromium } from 'playwright-core';
-import { findOrInstall } from '../test/support/debian-package.ts';
-import { chat, start } from '../test/support/start.ts';
+import { chat } from '../test/support/start.ts';
+import { startPortal } from '../test/support/start-portal.ts';
 import { placeLedger } from './fill-ledger.ts';
 import { cpuMs, processTree } from './process-usage.ts';
 import { alignTable } from './table.ts';
@@ -140,26 +139,20 @@ await placeLedger(join(data, 'weir.db'), {
   ...{ from: values.ledger, rows: Number(values.rows), days: Number(values.days) },
   report: (line) => console.error(`filled ${line}`),
 });
-const gateway = await start([], {
-  ...{ data, portal: true },
+const { gateway, portal, token, browser } = await startPortal(stack, {
+  data,
   // Requests of a year ago are what this is about.
-  env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0', WEIR_LEDGER_RETENTION_DAYS: '0' },
+  env: { WEIR_LEDGER_RETENTION_DAYS: '0' },
 });
-stack.defer(async () => void (await gateway.stop()));
 const portalPids = (await processTree(gateway.processes()['weir start'] ?? 0))
   .filter(({ command }) => / portal /.test(`${command} `))
   .map(({ pid }) => pid);
-const [, portal = '', token = ''] = /^portal: +(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
 for (let count = 0; count < 3; count += 1) await (await chat(gateway, {})).text();
 const lists = await fetch(`${portal}/api/v1/requests?workspace=workspace-7&limit=1`, {
   headers: { authorization: `Bearer ${token}` },
 });
 const [newest] = ((await lists.json()) as { readonly data: readonly NewestRequest[] }).data;
 if (newest === undefined) throw new Error('workspace-7 of the ledger has no request');
-const browser = await chromium.launch({
-  executablePath: await findOrInstall({ program: 'chromium', package: 'chromium' }),
-});
-stack.defer(() => browser.close());
 const context = await browser.newContext({ baseURL: portal, viewport: { width: 1280, height: 800 } });
 await context.addInitScript(watch);
 const page = await context.newPage();

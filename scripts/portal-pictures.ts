@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { SettledRequest } from '../src/core/settled-request.ts';
 import { createKey } from '../src/store/accounts/keys.ts';
 import { createWorkspace } from '../src/store/accounts/workspaces.ts';
@@ -11,8 +11,8 @@ import { databaseLocation } from '../src/store/databases/database-location.ts';
 import { openDatabase } from '../src/store/databases/open-database.ts';
 import { settleBatch } from '../src/store/ledger/settle-batch.ts';
 import { type Chance, seededChance } from '../test/programmable-engine/chance.ts';
-import { findOrInstall } from '../test/support/debian-package.ts';
-import { chat, start } from '../test/support/start.ts';
+import { chat } from '../test/support/start.ts';
+import { startPortal } from '../test/support/start-portal.ts';
 
 interface Team {
   readonly name: string;
@@ -134,14 +134,8 @@ const data = mkdtempSync(join(tmpdir(), 'weir-pictures-'));
 await using stack = new AsyncDisposableStack();
 stack.defer(() => rmSync(data, { recursive: true, force: true }));
 await fill(join(data, 'weir.db'), seededChance(7));
-const gateway = await start([], { data, portal: true, env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0' } });
-stack.defer(async () => void (await gateway.stop()));
-const [, portal = '', token = ''] = /^portal: +(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
+const { gateway, portal, token, browser } = await startPortal(stack, { data });
 await (await chat(gateway, { stream: true })).text();
-const browser = await chromium.launch({
-  executablePath: await findOrInstall({ program: 'chromium', package: 'chromium' }),
-});
-stack.defer(() => browser.close());
 const page = await browser.newPage({ baseURL: portal, viewport: { width: 1280, height: 800 }, locale: 'en-GB' });
 await page.goto(`/#token=${token}`);
 await page.getByRole('heading', { level: 1 }).waitFor();

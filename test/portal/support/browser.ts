@@ -1,18 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, inject } from 'vitest';
-import { findOrInstall } from '../../support/debian-package.ts';
+import { launchBrowser } from '../../support/chromium.ts';
 
 /** Kept by CI. */
 const screenshots = join(import.meta.dirname, '..', '..', '..', '.weir', 'test', 'screenshots');
 
-/** Starts Debian's Chromium without a window. */
-export async function launchBrowser(): Promise<Browser> {
-  const executablePath = await findOrInstall({ program: 'chromium', package: 'chromium' });
-  return chromium.launch({ executablePath });
-}
+export { launchBrowser };
 
 /** A tab whose doings are watched. */
 export interface WatchedPage {

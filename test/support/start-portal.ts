@@ -1,0 +1,36 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from './chromium.ts';
+import { start, type Started } from './start.ts';
+
+/** A gateway with its portal, and a browser. */
+export interface StartedPortal {
+  readonly gateway: Started;
+  /** The origin of the portal. */
+  readonly portal: string;
+  /** The admin token. */
+  readonly token: string;
+  readonly browser: Browser;
+}
+
+/** Starts a gateway with its portal as `npm start` does, and a Chromium. All end with the stack. For programs that are no tests. */
+export async function startPortal(
+  stack: AsyncDisposableStack,
+  options: { readonly data: string; readonly env?: Readonly<Record<string, string>> },
+): Promise<StartedPortal> {
+  const env = { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0', ...options.env };
+  const gateway = await start([], { data: options.data, portal: true, env });
+  stack.defer(async () => void (await gateway.stop()));
+  const [, portal = '', token = ''] = /^portal: +(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
+  // The address is printed before the portal listens.
+  while (!(await isLive(portal))) await pause(100);
+  return { gateway, portal, token, browser: stack.use(await launchBrowser()) };
+}
+
+async function isLive(portal: string): Promise<boolean> {
+  try {
+    return (await fetch(`${portal}/livez`)).ok;
+  } catch {
+    return false;
+  }
+}
