@@ -3,6 +3,7 @@ import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findEnvoy } from '../src/local/find-envoy.ts';
 import { type AnswerShape, shapePath } from './answers.ts';
+import { startBarePath } from './bare-path.ts';
 import { measureBudget } from './budget.ts';
 import { budgetText } from './budget-text.ts';
 import { chatRequest } from './chat-request.ts';
@@ -106,9 +107,19 @@ async function bench(command: BenchCommand): Promise<void> {
   const plainTarget = { ...passthrough('plain', plain.port), pid: plain.pid };
   const targets = [plainTarget, before, weir, ...traced].filter((one) => one !== undefined);
   if (command.kind === 'budget') {
+    const bare = await startBarePath({ binary: envoy, folder: join(folder, 'bare'), enginePort: engines.port });
+    closers.push(bare.stop);
+    const bareTarget: Target = {
+      name: 'bare',
+      address: { host: '127.0.0.1', port: bare.port },
+      request: (shape, stream) => chatRequest({ path: '/v1', model: modelId(shape), stream }),
+      pid: bare.pid,
+      benchPids,
+    };
+    const withBare = targets.flatMap((target) => (target === plainTarget ? [target, bareTarget] : [target]));
     report('warm-up');
-    for (const target of targets) await warmUp(pool, target, command.plan);
-    const budget = await measureBudget({ pool, targets, rounds: command.plan.rounds, report });
+    for (const target of withBare) await warmUp(pool, target, command.plan);
+    const budget = await measureBudget({ pool, targets: withBare, rounds: command.plan.rounds, report });
     print(budgetText(budget));
     if (command.json !== undefined) await writeFile(command.json, `${JSON.stringify(budget, undefined, 2)}\n`);
     failIfAny(budget.failures);

@@ -47,6 +47,7 @@ export function figureTable(figures: readonly Figure[]): string {
 export const titles: Readonly<Record<Comparison['now'], string>> = {
   direct: 'mock engine',
   plain: 'plain Envoy',
+  bare: 'bare path',
   before: 'before',
   weir: 'now',
   sampled: 'traced, 1 in 100',

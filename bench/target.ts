@@ -3,8 +3,8 @@ import type { Address } from './caller.ts';
 import type { ChatRequest } from './chat-request.ts';
 import { cpuMs, isEnvoy, memoryOf, processTree, type MemoryUse, type ProcessInfo } from './process-usage.ts';
 
-/** `before` is another checkout of Weir, measured beside this one; `sampled` and `traced` are this one with tracing on, for one request in a hundred and for each. */
-export type TargetName = 'direct' | 'plain' | 'before' | 'weir' | 'sampled' | 'traced';
+/** `bare` is Weir's path without Weir's work (bare-path.ts); `before` is another checkout of Weir, measured beside this one; `sampled` and `traced` are this one with tracing on, for one request in a hundred and for each. */
+export type TargetName = 'direct' | 'plain' | 'bare' | 'before' | 'weir' | 'sampled' | 'traced';
 
 /** Something that answers chat completions, and the processes that it takes. */
 export interface Target {

@@ -9,6 +9,11 @@ test.each([
   [service, 'node-V8Worker', 'service V8'],
   [service, 'DelayedTaskSche', 'service V8'],
   [service, 'libuv-worker', 'service other'],
+  [
+    { command: '/usr/bin/node /app/bench/bare-path-process.ts /tmp/bare 4000 /opt/envoy' },
+    'node-MainThread',
+    'service main',
+  ],
   [{ command: '/usr/bin/node /app/src/main.ts portal --data=/data' }, 'node-MainThread', 'other processes'],
   [{ command: '/opt/envoy --config-path bootstrap.json' }, 'wrk:worker_0', 'Envoy workers'],
   [{ command: '/opt/envoy --config-path bootstrap.json' }, 'dog:main_thread', 'Envoy other'],

@@ -55,7 +55,7 @@ async function threadsOf(pid: number): Promise<readonly (ThreadTimes & { readonl
 /** Node names its threads, the service names its own, and Envoy calls its workers `wrk:worker_N`. */
 export function groupOf(process: Pick<ProcessInfo, 'command'>, thread: string): ThreadGroup {
   if (isEnvoy(process)) return thread.startsWith('wrk:') ? 'Envoy workers' : 'Envoy other';
-  if (!/main\.ts serve( |$)/.test(process.command)) return 'other processes';
+  if (!/(main\.ts serve|bare-path-process\.ts)( |$)/.test(process.command)) return 'other processes';
   if (thread === 'node-MainThread') return 'service main';
   if (thread === 'weir-store') return 'service store';
   return /^node-V8Worker|^DelayedTaskSche/.test(thread) ? 'service V8' : 'service other';

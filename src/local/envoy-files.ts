@@ -20,6 +20,8 @@ import type { Scheme } from '../core/endpoint.ts';
 interface EnvoyFiles {
   readonly files: RunFolder;
   readonly args: readonly string[];
+  /** Worker threads of Envoy. */
+  readonly concurrency: number;
   readonly scheme: Scheme;
 }
 
@@ -80,6 +82,7 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   return {
     files,
     args: envoyArguments({ bootstrapFile: files.bootstrapFile, concurrency }),
+    concurrency,
     scheme: tls === undefined ? 'http' : 'https',
   };
 }
