@@ -2,10 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../process/clock.ts';
 import type { Model } from '../core/catalog.ts';
-import { checkManifests, problemLine } from '../control/check-manifests.ts';
 import { StartRefusal } from './refusal.ts';
-import { type NamedEntry, type UpstreamPrice, writeUpstreamManifests } from './upstream-manifests.ts';
-import { probeUpstream } from './upstream.ts';
+import type { NamedEntry, UpstreamPrice } from './upstream-manifests.ts';
 
 /** The source of the catalog, according to the command line. */
 export type StartSource =
@@ -38,7 +36,7 @@ interface FindOptions {
 
 /**
  * Finds, or makes, the catalog of every source but the demo engine, whose port is not known before it runs.
- * Throws StartRefusal when the source is missing, broken or unreachable.
+ * Throws StartRefusal when the source is missing, broken or unreachable. Loads only the code of the given source.
  */
 export async function findCatalog(
   source: Exclude<StartSource, { readonly kind: 'demo' }>,
@@ -67,6 +65,8 @@ async function listUpstream(
   { url, key, price }: Extract<StartSource, { readonly kind: 'upstream' }>,
   { data, report, signal }: FindOptions,
 ): Promise<string> {
+  const { probeUpstream } = await import('./upstream.ts');
+  const { writeUpstreamManifests } = await import('./upstream-manifests.ts');
   const upstream = await probeUpstream(url, { signal, key });
   report(`${upstream.base.href} lists ${upstream.entries.length} model(s); taken for ${upstream.engine}.`);
   const folder = join(data, 'manifests-upstream');
@@ -97,6 +97,7 @@ export function renamedLines(models: readonly NamedEntry[], file: string): reado
  * operator is watching.
  */
 async function inFolder(folder: string): Promise<FoundCatalog> {
+  const { checkManifests, problemLine } = await import('../control/check-manifests.ts');
   const { snapshot, problems } = await checkManifests(folder, 'refused');
   const { models } = snapshot;
   if (problems.length === 0) return { catalog: { kind: 'folder', folder }, hasModels: models.size > 0, models };

@@ -1,4 +1,4 @@
-import { createModelsClient } from './listed-models.ts';
+import { askForModels } from './listed-models.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { pause, systemClock } from '../process/clock.ts';
 import { messageOf } from '../core/failure.ts';
@@ -93,28 +93,23 @@ export async function listedModels(
   baseUrl: string,
   options: { readonly expectSome: boolean; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
-  const client = createModelsClient();
   const deadline = systemClock.elapsed() + timeoutMs;
   let trouble = 'it did not answer';
-  try {
-    for (;;) {
-      let ids: readonly string[] | undefined;
-      try {
-        const answer = await client.ask(baseUrl, options.signal);
-        if (answer.kind === 'listed') ({ ids } = answer);
-        else trouble = `it answered with status ${answer.status}`;
-      } catch (error) {
-        trouble = messageOf(error);
-      }
-      if (ids !== undefined && (ids.length > 0 || !options.expectSome)) return ids;
-      if (options.signal.aborted) return [];
-      if (systemClock.elapsed() > deadline) {
-        if (ids !== undefined) return ids;
-        throw new StartRefusal(`${baseUrl}/models: ${trouble}. The logs say more.`);
-      }
-      await pause(pollMs, options.signal);
+  for (;;) {
+    let ids: readonly string[] | undefined;
+    try {
+      const answer = await askForModels(baseUrl, options.signal);
+      if (answer.kind === 'listed') ({ ids } = answer);
+      else trouble = `it answered with status ${answer.status}`;
+    } catch (error) {
+      trouble = messageOf(error);
     }
-  } finally {
-    await client.close();
+    if (ids !== undefined && (ids.length > 0 || !options.expectSome)) return ids;
+    if (options.signal.aborted) return [];
+    if (systemClock.elapsed() > deadline) {
+      if (ids !== undefined) return ids;
+      throw new StartRefusal(`${baseUrl}/models: ${trouble}. The logs say more.`);
+    }
+    await pause(pollMs, options.signal);
   }
 }

@@ -1,4 +1,6 @@
-import { Agent, fetch } from 'undici';
+import { request as requestInClear } from 'node:http';
+import { request as requestOverTls } from 'node:https';
+import { text } from 'node:stream/consumers';
 import * as z from 'zod';
 
 const list = z.object({ data: z.array(z.object({ id: z.string() })) });
@@ -8,23 +10,31 @@ type ModelsAnswer =
   | { readonly kind: 'listed'; readonly ids: readonly string[] }
   | { readonly kind: 'refused'; readonly status: number };
 
-/** Asks gateways on this machine for their models. Close it when it is not needed any more. */
-interface ModelsClient {
-  /** `baseUrl`: with `/v1`. Rejects if no gateway answers there. */
-  readonly ask: (baseUrl: string, signal: AbortSignal) => Promise<ModelsAnswer>;
-  readonly close: () => Promise<void>;
-}
-
-export function createModelsClient(): ModelsClient {
-  // This is our own edge, whose certificate is for its public name and not for 127.0.0.1.
-  const agent = new Agent({ connect: { rejectUnauthorized: false } });
-  return {
-    ask: async (baseUrl, signal) => {
-      const response = await fetch(`${baseUrl}/models`, { dispatcher: agent, signal });
-      const body = await response.text();
-      if (response.status !== 200) return { kind: 'refused', status: response.status };
-      return { kind: 'listed', ids: list.parse(JSON.parse(body)).data.map(({ id }) => id) };
-    },
-    close: () => agent.destroy(),
-  };
+/**
+ * Asks a gateway on this machine for its models. `baseUrl`: with `/v1`. Rejects if no gateway answers there. Uses Node's
+ * own client, because loading undici takes 75 ms of processor time at each start.
+ */
+export async function askForModels(baseUrl: string, signal: AbortSignal): Promise<ModelsAnswer> {
+  const url = new URL(`${baseUrl}/models`);
+  // A connection of its own, which ends with the answer.
+  const options = { agent: false, signal } as const;
+  const request =
+    url.protocol === 'https:'
+      ? // This is our own edge, whose certificate is for its public name and not for 127.0.0.1.
+        requestOverTls(url, { ...options, rejectUnauthorized: false })
+      : requestInClear(url, options);
+  const { promise, resolve, reject } = Promise.withResolvers<ModelsAnswer>();
+  request.once('error', reject);
+  request.once('response', (response) => {
+    const { statusCode: status = 0 } = response;
+    text(response)
+      .then((body) =>
+        status === 200
+          ? resolve({ kind: 'listed', ids: list.parse(JSON.parse(body)).data.map(({ id }) => id) })
+          : resolve({ kind: 'refused', status }),
+      )
+      .catch(reject);
+  });
+  request.end();
+  return promise;
 }

@@ -43,14 +43,11 @@ export async function findOwnGateway(
  */
 async function modelsAt(baseUrl: string): Promise<readonly string[] | undefined> {
   // The client is loaded only here, because loading it takes longer than a whole command that needs no client.
-  const { createModelsClient } = await import('../../local/listed-models.ts');
-  const client = createModelsClient();
+  const { askForModels } = await import('../../local/listed-models.ts');
   try {
-    const answer = await client.ask(baseUrl, AbortSignal.timeout(timeoutMs));
+    const answer = await askForModels(baseUrl, AbortSignal.timeout(timeoutMs));
     return answer.kind === 'listed' ? answer.ids : [];
   } catch {
     return undefined;
-  } finally {
-    await client.close();
   }
 }

@@ -26,6 +26,7 @@ async function loadedBy(pattern: string, ...modules: readonly string[]): Promise
 /** OpenTelemetry's SDK. Its API is loaded in any case: prom-client asks it for the trace of an exemplar. */
 const sdk = '@opentelemetry/(?!api/)';
 const sql = '/kysely/';
+const httpClient = '/node_modules/undici/';
 
 it('a service and its starter load nothing of the SDK before tracing is on', async () => {
   expect(await loadedBy(sdk, 'serve.ts', '../start/start.ts', '../commands/envoy.ts')).toBe(0);
@@ -36,4 +37,9 @@ it('a service and its starter load nothing of the SDK before tracing is on', asy
 it('the main thread of a service loads no SQL, which its other threads load', async () => {
   expect(await loadedBy(sql, 'serve.ts', '../start/start.ts')).toBe(0);
   expect(await loadedBy(sql, '../../store/store-worker.ts')).toBeGreaterThan(100);
+});
+
+it('a starter loads no HTTP client of its own, which a service loads', async () => {
+  expect(await loadedBy(httpClient, '../start/start.ts')).toBe(0);
+  expect(await loadedBy(httpClient, 'serve.ts')).toBeGreaterThan(50);
 });

@@ -9,7 +9,6 @@ import { claimPort, type PortClaim } from '../../local/ports.ts';
 import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
 import { localAddressOf } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
-import { answeringModel } from '../../local/answering-model.ts';
 import { findCatalog, type FoundCatalog } from '../../local/catalog-place.ts';
 import { byOperator } from '../commands/accounts-command.ts';
 import { drainEdge } from '../../local/drain.ts';
@@ -76,7 +75,12 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (pages !== undefined) stack.defer(() => pages.stop(shortGraceMs));
 
   const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });
-  const binary = await findEnvoy({ env: process.env, report, signal: stop });
+  // The demo engine starts while Envoy's version is checked and the program of the demo's account is loaded.
+  const [binary, { catalog, hasModels: expectSome, models: declared }, account] = await Promise.all([
+    findEnvoy({ env: process.env, report, signal: stop }),
+    found ?? demoCatalog(context, (engine) => stack.defer(() => engine.stop(shortGraceMs))),
+    options.demo ? import('../../local/demo-account.ts') : undefined,
+  ]);
   const { replicas } = options;
   const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, edge, services: replicas, env: process.env });
   const admin = createEnvoyAdmin(envoy.files);
@@ -85,10 +89,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (stop.aborted) return;
 
   report('Starting Envoy and the service …');
-  const [key, { catalog, hasModels: expectSome, models: declared }] = await Promise.all([
-    options.demo ? demoKey(options) : undefined,
-    found ?? demoCatalog(context, (engine) => stack.defer(() => engine.stop(shortGraceMs))),
-  ]);
+  const key = await account?.prepareDemoAccount({ data, database: options.database, by: byOperator(), report });
   if (stop.aborted) return;
   const origin = `${envoy.scheme}://${localAddressOf(edge.host)}:${port.port}`;
   const baseUrl = `${origin}/v1`;
@@ -125,7 +126,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const models = await listedModels(baseUrl, { expectSome, signal: stop });
   if (stop.aborted) return;
   stack.defer(leaveOpsAddress(data, { program: 'gateway', origin }));
-  const answering = answeringModel(models, declared, stop);
+  const answering = exampleModel(models, declared, stop);
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
   const { dataFlag } = options;
   const replace = replicas === 1 ? undefined : `kill -USR2 ${process.pid}`;
@@ -138,10 +139,18 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   report('Ending …');
 }
 
-/** The key of the demo's account. Its program is loaded beside the start of the demo engine. */
-async function demoKey({ data, database }: StartOptions): Promise<string> {
-  const { prepareDemoAccount } = await import('../../local/demo-account.ts');
-  return prepareDemoAccount({ data, database, by: byOperator(), report });
+/**
+ * A model whose engine answers, for the example. A client for engines is loaded only if there are declared engines to
+ * ask; the demo engine has already answered.
+ */
+async function exampleModel(
+  models: readonly string[],
+  declared: FoundCatalog['models'],
+  stop: AbortSignal,
+): Promise<string | undefined> {
+  if (declared === undefined) return models[0];
+  const { answeringModel } = await import('../../local/answering-model.ts');
+  return answeringModel(models, declared, stop);
 }
 
 /** Starts the demo engine, whose manifests name its port. */
