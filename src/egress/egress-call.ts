@@ -100,6 +100,8 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    // These are slices, which would keep all bytes that were read with the head until the answer ends.
+    controller.rawHeaders = null;
     const failure = first(headers, egressFailureHeader);
     const coding = headers['transfer-encoding'] ?? 'chunked';
     if (failure !== undefined) controller.abort(fault(`Envoy ${failure}`));

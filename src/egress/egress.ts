@@ -59,7 +59,7 @@ export function createEgress(options: {
 
   return {
     call: (call: UpstreamCall, listener) => {
-      const { cluster, endpoint = '' } = call;
+      const { backend, body, cluster, endpoint = '', method = 'POST', path } = call;
       const place = `${cluster} ${endpoint}`;
       const calls = inFlight.get(place) ?? new ByNumber();
       const number = (made += 1);
@@ -69,12 +69,15 @@ export function createEgress(options: {
           calls.delete(number);
           if (calls.size === 0) inFlight.delete(place);
         },
-        reached: () => hasReached(started, { calls, backend: call.backend }),
+        // Not `call.backend`: the function would keep the call, with its body, until the answer ends.
+        reached: () => hasReached(started, { calls, backend }),
         atTurnEnd,
       });
       calls.set(number, started);
-      const { path, method = 'POST', body } = call;
-      pool.dispatch({ path, method, headers: requestHeaders(call), body: method === 'GET' ? null : body }, started);
+      pool.dispatch(
+        { path, method, headers: requestHeaders(call), body: method === 'GET' ? null : inOwnMemory(body) },
+        started,
+      );
       return started;
     },
     inFlight: (cluster) => {
@@ -84,6 +87,15 @@ export function createEgress(options: {
     close: () => pool.destroy(Object.assign(new Error('egress is closed'), { code: 'EGRESS_CLOSED' })),
   };
 }
+
+const encoder = new TextEncoder();
+
+/**
+ * Returns the bytes of a body. undici keeps a body until the answer ends. It would put a text into Node's pool of
+ * buffers: one short body would keep 64 KiB of the pool, which others have long left.
+ */
+const inOwnMemory = (body: UpstreamCall['body']): UpstreamCall['body'] =>
+  typeof body === 'string' ? encoder.encode(body) : body;
 
 /** Names and values in turn. The call fails if a head cannot contain a value. */
 function requestHeaders(call: UpstreamCall): string[] {
