@@ -10,8 +10,8 @@ interface Watching {
   readonly fail: (error?: Error) => void;
 }
 
-/** An API server whose every answer and event a test decides. */
-function begin(lists: readonly (object | Error)[]) {
+/** An API server whose every answer and event a test decides. `refusal`: its answer to each watch. */
+function begin(lists: readonly (object | Error)[], refusal?: Error) {
   const clock = createFakeClock();
   const asked: ListPage[] = [];
   let left = [...lists];
@@ -26,6 +26,10 @@ function begin(lists: readonly (object | Error)[]) {
     watch: (path, { signal, onOpen, onLine }) =>
       new Promise((resolve, reject) => {
         signal.addEventListener('abort', () => resolve());
+        if (refusal !== undefined) {
+          reject(refusal);
+          return;
+        }
         onOpen();
         const say: Watching['say'] = (type, name, version) => {
           const metadata = { name, resourceVersion: String(version) };
@@ -129,6 +133,20 @@ it.each([3_600_000, -3_600_000])('is behind by as much as passed when the wall c
   clock.advance(100);
   clock.jump(jump);
   expect(clock.now() - (collection.inStepAt() ?? 0)).toBe(100);
+  await collection.close();
+});
+
+it('is behind since the begin of its last list while no watch opens', async () => {
+  const { clock, collection } = begin([listOf(5, ['a']), listOf(6, ['b'])], new Error('away'));
+  await settled();
+  expect(collection.trouble()).toEqual(new Error('away'));
+  clock.advance(100);
+  await settled();
+  expect(clock.now() - (collection.inStepAt() ?? 0)).toBe(100);
+  clock.advance(100);
+  await settled();
+  expect([...collection.items().keys()]).toEqual(['b']);
+  expect(clock.now() - (collection.inStepAt() ?? 0)).toBe(0);
   await collection.close();
 });
 

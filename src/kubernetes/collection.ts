@@ -143,6 +143,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   };
 
   async function list(): Promise<void> {
+    const begun = clock.elapsed();
     const found = new Map<string, Item>();
     let next: string | undefined;
     do {
@@ -159,6 +160,8 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     items.clear();
     for (const [name, item] of found) items.set(name, item);
     listed = true;
+    // Without this, the age of the items is unknown if the watch does not open.
+    if (state.kind === 'behind') state = { kind: 'behind', since: begun };
     onChange();
   }
 
