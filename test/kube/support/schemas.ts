@@ -26,15 +26,19 @@ export async function schemasOf(connection: KubeConnection): Promise<Schemas> {
   const { definitions } = body as { readonly definitions: Readonly<Record<string, Json>> };
   const folder = mkdtempSync(join(tmpdir(), 'weir-schemas-'));
   const put = (name: string, schema: unknown): void => writeFileSync(join(folder, name), JSON.stringify(schema));
-  const strict = Object.entries({ ...definitions, ...scalars }).map(([name, schema]) => [name, closed(schema)]);
-  put('_definitions.json', { definitions: Object.fromEntries(strict) });
+  const strict = new Map(
+    Object.entries({ ...definitions, ...scalars }).map(([name, schema]) => [name, closed(schema)] as const),
+  );
   for (const [name, schema] of Object.entries(definitions)) {
     const kinds = (schema['x-kubernetes-group-version-kind'] ?? []) as readonly Kind[];
     // Those of many kinds are options of calls.
     const [kind] = kinds;
     if (kind === undefined || kinds.length > 1) continue;
     const suffix = [kind.group.split('.')[0], kind.version].filter((part) => part !== '').join('-');
-    put(`${kind.kind.toLowerCase()}-${suffix}.json`, { $ref: `_definitions.json#/definitions/${name}` });
+    // Each kind with no definitions but its own: kubeconform reads those of all kinds in a second of processor time, at each run.
+    put(`${kind.kind.toLowerCase()}-${suffix}.json`, {
+      ...{ $ref: `${reference}${name}`, definitions: reachable(name, strict) },
+    });
   }
   const parameters = ['-strict', '-schema-location', `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`, '-'];
   return {
@@ -54,6 +58,27 @@ const scalars = {
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { oneOf: [{ type: 'string' }, { type: 'integer' }] },
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { oneOf: [{ type: 'string' }, { type: 'number' }] },
 };
+
+const reference = '#/definitions/';
+
+/** The definition of this name, and those that it refers to, directly or not. */
+function reachable(name: string, definitions: ReadonlyMap<string, unknown>): Readonly<Record<string, unknown>> {
+  const found: Record<string, unknown> = {};
+  const look = (at: unknown): void => {
+    if (typeof at !== 'object' || at === null) return;
+    for (const [key, value] of Object.entries(at)) {
+      if (key === '$ref' && typeof value === 'string') add(value.slice(reference.length));
+      else look(value);
+    }
+  };
+  const add = (wanted: string): void => {
+    if (wanted in found) return;
+    found[wanted] = definitions.get(wanted);
+    look(found[wanted]);
+  };
+  add(name);
+  return found;
+}
 
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
