@@ -41,7 +41,7 @@ const newSeat = (): Seat => seatAt(weir, { place: makeFolders(), model: 'test/mo
 function ask(seat: Seat, prompt: string, more: readonly string[] = [], interruption?: AbortSignal) {
   const { command, env } = codex.launch(seat, prompt);
   const launch = { command: [...command.slice(0, -1), ...more, prompt], env };
-  return runClient(weir, launch, seat, interruption);
+  return runClient(weir, launch, seat, { interruption });
 }
 
 /** The rows of the ledger since the last call, oldest first. */

@@ -68,7 +68,7 @@ export function removeFolders(): void {
 export const modelNameOf = ({ name, registry }: Client): string =>
   `${registry}-${name.replace('@', '').replaceAll('/', '-')}`;
 
-const timeoutMs = 100_000;
+const usualTimeoutMs = 100_000;
 
 /** The seat of a run with a model of a gateway's catalog. */
 export const seatAt = (
@@ -76,16 +76,22 @@ export const seatAt = (
   given: { readonly place: Folders; readonly model: string; readonly installed: string },
 ): Seat => ({ ...given.place, origin, key, model: given.model, installed: given.installed });
 
+interface RunOptions {
+  /** What a user does who presses Ctrl-C. */
+  readonly interruption?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
 /**
  * Runs a client to its end, which is to tell nothing of the engine. Of the environment it gets PATH and what is told, nothing
  * else: keys and settings of whoever runs this are none of its business. One that goes on for too long is ended with all
- * that it started. `interruption` is what a user does who presses Ctrl-C.
+ * that it started.
  */
 export async function runClient(
   weir: Weir,
   { command, env }: Launch,
   seat: Seat,
-  interruption?: AbortSignal,
+  { interruption, timeoutMs = usualTimeoutMs }: RunOptions = {},
 ): Promise<Outcome> {
   const [program = '', ...parameters] = command;
   const path = [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter);

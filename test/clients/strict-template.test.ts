@@ -69,11 +69,17 @@ test('the engine refuses what the agents send', async () => {
 });
 
 /** A short conversation; resolves to the ledger's rows about it. Nothing went wrong that the agent could see. */
-async function converse(agent: Agent, id: string, parameters: readonly string[] = []): Promise<readonly LedgerRow[]> {
+async function converse(
+  agent: Agent,
+  id: string,
+  { parameters = [], timeoutMs }: { readonly parameters?: readonly string[]; readonly timeoutMs?: number } = {},
+): Promise<readonly LedgerRow[]> {
   const before = (await weir.ledger()).length;
   const seat = seatAt(weir, { place: makeFolders(), model: id, installed: installed[agent.registry] });
   const { command, env } = agent.launch(seat, 'When does the tide turn?');
-  const { code, stdout, stderr } = await runClient(weir, { command: [...command, ...parameters], env }, seat);
+  const { code, stdout, stderr } = await runClient(weir, { command: [...command, ...parameters], env }, seat, {
+    timeoutMs,
+  });
   expect(code, stdout + stderr).toBe(0);
   expect(stdout + stderr).not.toMatch(/api_retry|API Error/);
   // The newest row comes first.
@@ -84,7 +90,9 @@ async function converse(agent: Agent, id: string, parameters: readonly string[] 
 }
 
 // Its own instructions and all its tools would be a minute's work for one thread.
-const briefly = ['--system-prompt', 'You know tides.', '--tools', 'Read,Write'];
+const briefly = { parameters: ['--system-prompt', 'You know tides.', '--tools', 'Read,Write'] };
+/** An agent that sends them all takes that minute, and two on a busy machine. */
+const timeoutMs = 300_000;
 
 test('the agent that speaks messages is answered, at the first attempt', async () => {
   const rows = await converse(claudeCode, 'strict/as-it-is', briefly);
@@ -103,7 +111,7 @@ test('an agent that speaks chat is answered, at the first attempt', async () => 
   expect(new Set(rows.map(({ attempts }) => attempts))).toEqual(new Set([1]));
 });
 
-test('the agent that speaks responses is answered, at the first attempt', async () => {
-  const rows = await converse(codex, 'strict/as-it-is');
+test('the agent that speaks responses is answered, at the first attempt', { timeout: 1.2 * timeoutMs }, async () => {
+  const rows = await converse(codex, 'strict/as-it-is', { timeoutMs });
   expect(new Set(rows.map(({ attempts }) => attempts))).toEqual(new Set([1]));
 });
