@@ -1,4 +1,4 @@
-// @suite alone
+// @suite long
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';

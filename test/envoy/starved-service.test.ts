@@ -1,3 +1,4 @@
+// @suite waits
 /** Other programs have the processors, and the service runs only now and then: what it is late with is not what its callers or engines did. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';

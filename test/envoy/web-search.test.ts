@@ -1,4 +1,4 @@
-// @suite long
+// @suite waits long
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
  * What the first line of a test file may declare: `// @suite apart long`. Each mark stands with the files that may have it.
  * - `apart`: it measures its process (memory, event loop, threads, time) or changes it (variables, modules), so it has a process of its own.
  * - `alone`: it measures time or memory under load, or its gateway must find its ports free again. Such files run one by one, last.
- * - `waits`: it takes long, and hardly any processor time: it waits for limits of time. Such files run beside the others.
+ * - `waits`: it takes long, and less than half of a core: it waits for limits of time. Such files run beside the others.
  * - `both-databases`: the unit suite runs it on SQLite, and the suite `stores` once more on PostgreSQL.
  * - `long`: it takes half a minute, or ten seconds as a unit test, and starts before the others, so that no worker ends with one.
  */
