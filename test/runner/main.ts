@@ -107,9 +107,9 @@ function runsOf(suites: readonly Suite[]): readonly VitestRun[] {
   const title = suites.map(({ name }) => name).join('-');
   const projects = suites.flatMap(({ name, projects: several = [name] }) => several);
   const beside = suites.flatMap(({ beside: several = [] }) => several);
-  // One more than there are cores where most files wait for other programs: with two more, two cores are short for what may not wait.
-  const atOnce = title === 'unit' ? availableParallelism() : availableParallelism() + 1;
-  const workers = Number(process.env['WEIR_TEST_WORKERS'] ?? Math.min(4, atOnce));
+  // Two more than there are cores where most files wait for other programs. One more beside files that wait, and where many measure time.
+  const moreThanCores = suites.some(({ withProcesses }) => withProcesses) ? (beside.length > 0 ? 1 : 2) : 0;
+  const workers = Number(process.env['WEIR_TEST_WORKERS'] ?? Math.min(4, availableParallelism() + moreThanCores));
   const waiting = { title: `${title}-waits`, projects: beside, workers: besideWorkers };
   const all: readonly VitestRun[] = [
     { title, projects, workers },
