@@ -1,5 +1,6 @@
 import type { Key } from '../../core/account.ts';
 import { allowsModel } from '../../core/model-patterns.ts';
+import { askForModels } from '../../local/listed-models.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
 import { dataFolder } from './services-asked.ts';
 import { readSome } from '../../read-settings.ts';
@@ -42,8 +43,6 @@ export async function findOwnGateway(
  * was killed.
  */
 async function modelsAt(baseUrl: string): Promise<readonly string[] | undefined> {
-  // The client is loaded only here, because loading it takes longer than a whole command that needs no client.
-  const { askForModels } = await import('../../local/listed-models.ts');
   try {
     const answer = await askForModels(baseUrl, AbortSignal.timeout(timeoutMs));
     return answer.kind === 'listed' ? answer.ids : [];
