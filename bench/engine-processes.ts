@@ -1,6 +1,5 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { enginesSharePort } from './mock-engine.ts';
+import { type PortProcess, startPortProcess } from './port-process.ts';
 
 export interface EngineProcesses {
   readonly port: number;
@@ -14,27 +13,21 @@ export interface EngineProcesses {
  */
 export async function startEngines(wanted: number): Promise<EngineProcesses> {
   const count = enginesSharePort ? wanted : 1;
-  const children: ChildProcess[] = [];
+  const engines: PortProcess[] = [];
   const stop = async (): Promise<void> => {
-    await Promise.all(
-      children.map(async (child) => {
-        if (child.exitCode !== null) return;
-        const exited = once(child, 'exit');
-        child.disconnect();
-        await exited;
-      }),
-    );
+    await Promise.all(engines.map((engine) => engine.stop()));
   };
   let port = 0;
-  for (let index = 0; index < count; index += 1) {
-    const child = fork(new URL('./mock-engine-process.ts', import.meta.url), [String(port)], { execArgv: [] });
-    children.push(child);
-    const [message] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [unknown];
-    if (typeof message !== 'object' || message === null || !('port' in message) || typeof message.port !== 'number') {
-      await stop();
-      throw new Error('the mock engine did not start');
+  try {
+    for (let index = 0; index < count; index += 1) {
+      const program = new URL('./mock-engine-process.ts', import.meta.url);
+      const engine = await startPortProcess(program, { args: [String(port)] });
+      engines.push(engine);
+      ({ port } = engine);
     }
-    port = message.port;
+  } catch (error) {
+    await stop();
+    throw error;
   }
-  return { port, pids: children.map((child) => child.pid ?? 0), stop };
+  return { port, pids: engines.map(({ pid }) => pid), stop };
 }

@@ -116,7 +116,7 @@ async function bench(command: BenchCommand): Promise<void> {
       pid: bare.pid,
       benchPids,
     };
-    const withBare = targets.flatMap((target) => (target === plainTarget ? [target, bareTarget] : [target]));
+    const withBare = targets.toSpliced(1, 0, bareTarget);
     report('warm-up');
     for (const target of withBare) await warmUp(pool, target, command.plan);
     const budget = await measureBudget({ pool, targets: withBare, rounds: command.plan.rounds, report });
