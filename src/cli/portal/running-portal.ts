@@ -9,7 +9,7 @@ import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
 import { followPrices } from '../../portal/follow-prices.ts';
 import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
-import { createOidcSignIn, type OidcSignIn } from '../../portal/oidc.ts';
+import type { OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createProblemList } from '../../portal/problem-list.ts';
@@ -17,7 +17,7 @@ import { createRecentFailures } from '../../portal/recent-failures.ts';
 import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
-import { systemClock } from '../../process/clock.ts';
+import { backgroundClock, systemClock } from '../../process/clock.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import type { PortalSettings } from '../../settings.ts';
@@ -34,6 +34,9 @@ export interface RunningPortal {
   readonly port: number;
   readonly close: () => Promise<void>;
 }
+
+/** The other programs of a start need the processors first. */
+const warmAfterMs = 1_000;
 
 const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url));
 
@@ -59,7 +62,7 @@ export async function startPortal(
   stack.defer(accounts.close);
   const reports = openReports(location);
   stack.defer(reports.close);
-  reports.warm();
+  stack.defer(backgroundClock.after(warmAfterMs, reports.warm));
   const shared = shareReports(reports.store.usageReport, systemClock);
   const store: PortalStore = { ...accounts.store, ...reports.store, usageReport: shared.usageReport };
   let known: string | undefined;
@@ -72,7 +75,7 @@ export async function startPortal(
     catalog: rememberAnswer(services.catalog, systemClock),
     problems: createProblemList(services, systemClock),
     recentFailures: createRecentFailures(services, systemClock),
-    ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: oidcOf(settings) },
+    ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: await oidcOf(settings) },
     internalToken: token,
     forgetReports: shared.forget,
     failedSignIns: createFailedSignIns(systemClock.elapsed),
@@ -104,13 +107,14 @@ export async function startPortal(
   return { port, close: () => running.disposeAsync() };
 }
 
-/** Sign-in with OpenID Connect, if it is set up. Throws a sentence that names the missing or wrong setting. */
-function oidcOf(settings: PortalSettings): OidcSignIn | undefined {
+/** Sign-in with OpenID Connect, if it is set up. Rejects with a sentence that names the missing or wrong setting. */
+async function oidcOf(settings: PortalSettings): Promise<OidcSignIn | undefined> {
   const { WEIR_OIDC_ISSUER: issuer, WEIR_OIDC_CLIENT_ID: clientId, WEIR_ADMIN_URL: portalUrl } = settings;
   if (issuer === undefined) return undefined;
   if (clientId === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_OIDC_CLIENT_ID beside it');
   if (portalUrl === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_ADMIN_URL beside it');
   const secretFile = settings.WEIR_OIDC_CLIENT_SECRET_FILE;
+  const { createOidcSignIn } = await import('../../portal/oidc.ts');
   return createOidcSignIn({
     issuer: new URL(issuer),
     name: settings.WEIR_OIDC_NAME ?? new URL(issuer).host,

@@ -1,8 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
-import { Agent, request as call } from 'undici';
 import { z } from 'zod';
-import { isLoopback } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
 import { parseUsd } from '../../core/money.ts';
 import { portalSessionHeader, portalSessionName, portalSessionValue } from '../../core/portal-session.ts';
@@ -10,6 +8,7 @@ import { errors } from '../answers.ts';
 import * as api from '../api/playground.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship, type Caller } from '../callers.ts';
+import type { GatewayCalls } from '../gateway-calls.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 import { digestOf } from '../secrets.ts';
@@ -26,13 +25,11 @@ const bodyBytes = 16 * 1024 * 1024;
 /** The playground: sends chats through the gateway, as clients do. Stores nothing. */
 export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): Promise<void> {
   const { store, clock } = portal;
-  // The certificate of a gateway on this machine may have only its public name.
-  const agent = new Agent({
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: { rejectUnauthorized: !isLoopback(URL.parse(portal.gatewayUrl ?? '')?.hostname ?? '') },
-  });
-  api_.addHook('onClose', () => agent.destroy());
+  let calls: Promise<GatewayCalls> | undefined;
+  /** An HTTP client is loaded with the first chat: it takes 60 ms of processor time and 5 MiB. */
+  const callsOf = (gatewayUrl: string): Promise<GatewayCalls> =>
+    (calls ??= import('../gateway-calls.ts').then(({ openGatewayCalls }) => openGatewayCalls(gatewayUrl)));
+  api_.addHook('onClose', async () => (await calls)?.close());
 
   /** The text of the key of a person's playground. `refused`: a text that the gateway refused. */
   function keyFor(caller: Caller, workspace: string, refused?: string): Promise<string> {
@@ -56,15 +53,12 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
     const { caller, key, body, signal } = sent;
     const sessionName = portalSessionName(caller.session?.hash ?? caller.name);
     const keyHash = digestOf(key);
-    return call(`${gatewayUrl}/chat/completions`, {
-      method: 'POST',
-      dispatcher: agent,
-      headers: {
-        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        [portalSessionHeader]: portalSessionValue({ sessionName, keyHash }, await store.sharedSecret()),
-      },
-      ...{ body, signal },
-    }).catch((error: unknown) => {
+    const headers = {
+      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      [portalSessionHeader]: portalSessionValue({ sessionName, keyHash }, await store.sharedSecret()),
+    };
+    const { chat } = await callsOf(gatewayUrl);
+    return chat({ headers, body, signal }).catch((error: unknown) => {
       throw new PortalError(502, `The gateway does not answer: ${messageOf(error)}.`, { cause: error });
     });
   }

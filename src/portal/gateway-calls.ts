@@ -1,0 +1,29 @@
+import { Agent, request } from 'undici';
+import { isLoopback } from '../core/address.ts';
+
+interface GatewayCall {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  readonly signal: AbortSignal;
+}
+
+/** The portal's calls of the gateway, as a client makes them. */
+export interface GatewayCalls {
+  /** POSTs a chat completion. The answer may take any time. Rejects if the gateway does not answer. */
+  readonly chat: (call: GatewayCall) => ReturnType<typeof request>;
+  readonly close: () => Promise<void>;
+}
+
+/** `gatewayUrl`: with `/v1`. */
+export function openGatewayCalls(gatewayUrl: string): GatewayCalls {
+  const dispatcher = new Agent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    // The certificate of a gateway on this machine may have only its public name.
+    connect: { rejectUnauthorized: !isLoopback(URL.parse(gatewayUrl)?.hostname ?? '') },
+  });
+  return {
+    chat: (call) => request(`${gatewayUrl}/chat/completions`, { method: 'POST', dispatcher, ...call }),
+    close: () => dispatcher.destroy(),
+  };
+}
