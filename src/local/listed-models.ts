@@ -1,7 +1,9 @@
-import { request as requestInClear } from 'node:http';
 import { request as requestOverTls } from 'node:https';
 import { text } from 'node:stream/consumers';
 import * as z from 'zod';
+
+// With `import`, Node loads its `fetch`, too (docs/decisions/0100).
+const { request: requestInClear } = process.getBuiltinModule('node:http');
 
 const list = z.object({ data: z.array(z.object({ id: z.string() })) });
 

@@ -1,6 +1,8 @@
-import { Agent, request } from 'node:http';
 import { z } from 'zod';
 import { endpointName } from '../../core/endpoint.ts';
+
+// With `import`, Node loads its `fetch`, too (docs/decisions/0100).
+const { Agent, request } = process.getBuiltinModule('node:http');
 
 /** An endpoint that gets no requests: its health check fails, or has no result yet, or connections to it failed. */
 export interface EnvoyFailingEndpoint {

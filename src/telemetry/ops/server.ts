@@ -1,10 +1,13 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import { listenOrElsewhere } from '../../core/address.ts';
 import { type BackendDemand, demandPath } from '../../core/backend-demand.ts';
 import type { Clock } from '../../core/clock.ts';
 import { contentTypes, type ExpositionFormat, formatFor } from './exposition.ts';
 import { createEventStreams } from './event-streams.ts';
 import { answerInternal, type Internal } from './internal.ts';
+
+// With `import`, Node loads its `fetch`, too (docs/decisions/0100).
+const { createServer } = process.getBuiltinModule('node:http');
 
 export interface OpsServer {
   readonly port: number;
