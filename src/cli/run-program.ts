@@ -1,10 +1,13 @@
+import type { CancelTimer } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
+import { backgroundClock } from '../process/clock.ts';
 import { findCollector } from '../process/collect-garbage.ts';
 import type { LogSettings } from '../settings.ts';
 import { openProgramLog, type ProgramLog } from './program-log.ts';
 
 /** Longest wait for the last records of the log. */
 const lastLogMs = 500;
+const collectAfterMs = 2_000;
 
 /** The surroundings of a program that keeps running: its log, its supervisor, and the ways to stop it. */
 export interface ProgramSurroundings {
@@ -23,6 +26,8 @@ export interface RunningProgram {
    * figures are sent.
    */
   readonly look?: () => object;
+  /** Whether nobody waits for this process. Absent: it is always idle. */
+  readonly isIdle?: () => boolean;
   /** Finishes what is open. */
   readonly close: () => Promise<void>;
   /** Whether something that cannot be ended would keep the process alive after `close`. */
@@ -35,7 +40,7 @@ export interface RunningProgram {
  */
 export async function runProgram<Settings extends LogSettings>(
   name: string,
-  settings: () => Settings | undefined,
+  settings: () => Promise<Settings | undefined> | Settings | undefined,
   start: (settings: Settings, surroundings: ProgramSurroundings) => Promise<RunningProgram>,
 ): Promise<number> {
   const stop = Promise.withResolvers<number>();
@@ -51,7 +56,7 @@ export async function runProgram<Settings extends LogSettings>(
     stop.resolve(1);
   };
   try {
-    const given = settings();
+    const given = await settings();
     if (given === undefined) return 0;
     // Set before anything else: the first process of a container ignores a signal without a handler.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
@@ -63,9 +68,9 @@ export async function runProgram<Settings extends LogSettings>(
     });
     programLog = await openProgramLog(given, { onLevel: (level) => announce({ type: 'log-level', level }) });
     running = await start(given, { programLog, announce, stopped: stop.promise, fatal });
-    // Loading the modules leaves 30 MiB of garbage, which a program without load would keep.
-    findCollector()({ type: 'major', flavor: 'last-resort' });
+    const cancelCollection = collectOnceStarted(running.isIdle);
     code = await stop.promise;
+    cancelCollection();
     await running.close();
     // An open channel would keep the process alive.
     if (process.connected) process.disconnect?.();
@@ -80,6 +85,17 @@ export async function runProgram<Settings extends LogSettings>(
   // Output without a reader would keep the process alive, and so would anything that a failed start has opened.
   if ((await programLog?.output.close(lastLogMs)) === false || !isClosed) process.exit(code);
   return code;
+}
+
+/**
+ * Collects the garbage of the start, 30 MiB that a program without load would keep. A program with load collects it anyway. The
+ * collection takes 0.2 s of processor time, which the other programs of a start need, and nothing else runs for 0.1 s. So it waits until
+ * the start is over. Returns the function that cancels it.
+ */
+function collectOnceStarted(isIdle: () => boolean = () => true): CancelTimer {
+  return backgroundClock.after(collectAfterMs, () => {
+    if (isIdle()) findCollector()({ type: 'major', flavor: 'last-resort' });
+  });
 }
 
 function announce(message: Readonly<Record<string, unknown>>): void {

@@ -18,7 +18,7 @@ export interface Child {
   /** Ends the process group at once, even if the program is stopped (SIGSTOP). */
   readonly kill: () => void;
   /** Sends a message over the program's channel; does nothing when there is none. */
-  readonly send: (message: string) => void;
+  readonly send: (message: string | object) => void;
 }
 
 interface ChildOptions {

@@ -7,7 +7,7 @@ import type { LogLevel } from '../core/log-level.ts';
 import { readAdminToken } from '../portal/secrets.ts';
 import { type Child, startChild } from './child.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
-import { launchProgram, secretsOfStart } from './launch-program.ts';
+import { type HeldProgram, holdProgram, launchProgram, secretsOfStart } from './launch-program.ts';
 
 /** The portal's own message to the program that started it, in addition to those of every program: the portal serves. */
 const portalMessage = z.object({ type: z.literal('ready'), port: z.int() });
@@ -19,7 +19,15 @@ interface PortalPlace {
   readonly services: readonly string[];
   /** Where clients call the models, with `/v1`. */
   readonly baseUrl: string;
+  readonly held: HeldProgram | undefined;
 }
+
+const command = 'portal';
+const placeArgs = ({ data }: StartContext): readonly string[] => [`--data=${data}`];
+
+/** Starts the portal's program, which waits for `startPortal`. */
+export const holdPortal = (context: StartContext): HeldProgram =>
+  holdProgram({ command, args: placeArgs(context), logPath: join(context.folders.logs, names.log) });
 
 /**
  * Starts the portal and starts it again whenever it ends by itself. Resolves to the address that signs in, or to undefined when the
@@ -32,9 +40,9 @@ export async function startPortal(context: StartContext, place: PortalPlace, own
   const supervised = supervisePart(context, names, (logPath) => {
     const { promise: isUp, resolve } = Promise.withResolvers<void>();
     const { child, ask } = launchProgram({
-      command: 'portal',
+      ...{ command, held: place.held },
       // A restarted portal keeps the port that was printed, and the level that its log was set to.
-      args: [`--data=${data}`, `--port=${port}`],
+      args: [...placeArgs(context), `--port=${port}`],
       env: {
         ...secretsOfStart,
         WEIR_LOG_LEVEL: logLevel,

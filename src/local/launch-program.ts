@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { type LogLevel, logLevelSchema } from '../core/log-level.ts';
+import { type BeginMessage, heldVariable } from '../process/held-start.ts';
 import { type Child, startChild } from './child.ts';
 
 /** Messages that each of our programs sends to the program that started it, over their channel (`src/cli/run-program.ts`). */
@@ -13,18 +14,31 @@ const programMessage = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('alive') }),
 ]);
 
-interface ProgramLaunch {
+interface Program {
   readonly nodeFlags?: readonly string[];
   /** The command of `weir` to run. */
   readonly command: 'serve' | 'portal';
   readonly args: readonly string[];
+  readonly logPath: string;
+}
+
+interface ProgramLaunch extends Program {
+  /** The same program, held for its first run. */
+  readonly held?: HeldProgram | undefined;
   /** Added to the environment; undefined removes a variable. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly logPath: string;
   /** Receives every level that the program's log is set to while it runs, for the program's next run. */
   readonly onLogLevel: (level: LogLevel) => void;
   /** Receives the messages that not every program sends. */
   readonly onMessage: (message: unknown) => void;
+}
+
+/** A program that loads its modules, and waits to be launched. */
+export interface HeldProgram {
+  /** Lets the program begin. Undefined if it has begun before, or if it has ended. */
+  readonly begin: (launch: Pick<ProgramLaunch, 'args' | 'env' | 'onMessage'>) => Child | undefined;
+  /** Ends a program that has not begun. */
+  readonly stop: (graceMs: number) => Promise<void>;
 }
 
 interface LaunchedProgram {
@@ -40,36 +54,72 @@ export const secretsOfStart = { WEIR_UPSTREAM_KEY: undefined } as const;
 /** How long a program that gave up may take to close its resources. */
 const lastWordsMs = 2_000;
 
-/** Starts one of our own programs as a child. */
-export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
-  const { nodeFlags = [], command, args, env, logPath, onLogLevel, onMessage } = launch;
-  let asking: ((alive: object) => void)[] = [];
-  let gaveUp: string | undefined;
+/**
+ * Starts one of our own programs as a child that waits for `begin`, which gives it all its arguments. `args`: those that are known before,
+ * so that a list of processes shows them. Its launch has the same flags, command and log.
+ */
+export function holdProgram({ nodeFlags = [], command, args: known, logPath }: Program): HeldProgram {
+  let state: 'held' | 'begun' | 'ended' = 'held';
+  let take: ProgramLaunch['onMessage'] = () => undefined;
   const child = startChild({
     command: process.execPath,
-    args: [...nodeFlags, main, command, ...args],
-    env,
+    args: [...nodeFlags, main, command, ...known],
+    env: { [heldVariable]: '1' },
     logPath,
-    onMessage: (raw) => {
-      const message = programMessage.safeParse(raw).data;
-      switch (message?.type) {
-        case 'fatal':
-          gaveUp = message.message;
-          // An open resource may keep the program running, and a program that runs is not started again.
-          void child.stop(lastWordsMs);
-          return;
-        case 'log-level':
-          onLogLevel(message.level);
-          return;
-        case 'alive':
-          for (const answer of asking) answer(message);
-          asking = [];
-          return;
-        case undefined:
-          onMessage(raw);
-      }
-    },
+    onMessage: (message) => take(message),
   });
+  void child.ended.then(() => {
+    state = 'ended';
+  });
+  return {
+    begin: ({ args, env, onMessage }) => {
+      if (state !== 'held') return undefined;
+      state = 'begun';
+      take = onMessage;
+      const changes = Object.entries(env).map(([name, value]) => [name, value ?? null] as const);
+      const begin: BeginMessage = { type: 'begin', args: [...args], env: Object.fromEntries(changes) };
+      child.send(begin);
+      return child;
+    },
+    stop: async (graceMs) => {
+      if (state === 'held') await child.stop(graceMs);
+    },
+  };
+}
+
+/** Starts one of our own programs as a child, or lets it begin if it is held. */
+export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
+  const { nodeFlags = [], command, args, env, logPath, held, onLogLevel, onMessage } = launch;
+  let asking: ((alive: object) => void)[] = [];
+  let gaveUp: string | undefined;
+  const take = (raw: unknown): void => {
+    const message = programMessage.safeParse(raw).data;
+    switch (message?.type) {
+      case 'fatal':
+        gaveUp = message.message;
+        // An open resource may keep the program running, and a program that runs is not started again.
+        void child.stop(lastWordsMs);
+        return;
+      case 'log-level':
+        onLogLevel(message.level);
+        return;
+      case 'alive':
+        for (const answer of asking) answer(message);
+        asking = [];
+        return;
+      case undefined:
+        onMessage(raw);
+    }
+  };
+  const child =
+    held?.begin({ args, env, onMessage: take }) ??
+    startChild({
+      command: process.execPath,
+      args: [...nodeFlags, main, command, ...args],
+      env,
+      logPath,
+      onMessage: take,
+    });
   return {
     // The operator must read the reason that the program gave. Its exit code, and the same words from its log, add
     // nothing.

@@ -5,7 +5,7 @@ import type { LogLevel } from '../core/log-level.ts';
 import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import { machineMemoryBytes } from '../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
-import { launchProgram, secretsOfStart } from './launch-program.ts';
+import { type HeldProgram, holdProgram, launchProgram, secretsOfStart } from './launch-program.ts';
 import type { ServiceUse } from './needed-services.ts';
 import type { Launched } from './supervise.ts';
 import { readSome, type Environment } from '../read-settings.ts';
@@ -52,8 +52,6 @@ export const nodeFlags = [
   // By default the young generation grows from 1 to 16 MiB, which takes a tenth of the service's time in its first minute
   // under load.
   '--min-semi-space-size=16',
-  // After some hundred long streams, V8 would put more and more objects of each request into the old generation.
-  '--no-allocation-site-pretenuring',
 ] as const;
 
 /** The number of a service, and the number of services behind its Envoy. */
@@ -86,6 +84,8 @@ interface ServiceLaunch {
   readonly run: string;
   readonly catalog: CatalogPlace;
   readonly logPath: string;
+  /** The program of this place, held for its first run. */
+  readonly held: HeldProgram | undefined;
   /** The wanted port; the service chooses another one if another program has it. */
   readonly opsPort: number;
   /** Undefined: the service has its own Envoy. */
@@ -130,17 +130,28 @@ function heapFlags(place: ServicePlace | undefined): readonly string[] {
   return [`--max-old-space-size=${Math.floor(Math.min(share, mostHeapBytes) / mebibyte)}`];
 }
 
+const programOf = ({ data, run, place }: Pick<ServiceLaunch, 'data' | 'run' | 'place'>) =>
+  ({
+    command: 'serve',
+    nodeFlags: [...nodeFlags, ...heapFlags(place)],
+    args: [`--data=${data}`, `--run=${run}`],
+  }) as const;
+
+/** Starts the program of a service, which waits for `launchService`. */
+export const holdService = (launch: Pick<ServiceLaunch, 'data' | 'run' | 'place' | 'logPath'>): HeldProgram =>
+  holdProgram({ ...programOf(launch), logPath: launch.logPath });
+
 /** Starts `weir serve`. `isUp` resolves when the service reports `ready`. */
 export function launchService(launch: ServiceLaunch): LaunchedService {
-  const { data, run, catalog, opsPort, place } = launch;
+  const { catalog, opsPort, place } = launch;
+  const program = programOf(launch);
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
   const listening = Promise.withResolvers<void>();
   const { child, ask } = launchProgram({
-    nodeFlags: [...nodeFlags, ...heapFlags(place)],
-    command: 'serve',
+    ...program,
+    held: launch.held,
     args: [
-      `--data=${data}`,
-      `--run=${run}`,
+      ...program.args,
       ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
       `--ops-port=${opsPort}`,
     ],

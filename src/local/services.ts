@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { RunFolder } from '../envoy/config/run-folder.ts';
 import { every } from '../core/clock.ts';
 import type { LogLevel } from '../core/log-level.ts';
@@ -13,7 +14,8 @@ import type { CatalogPlace } from './catalog-place.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
 import { createNeededServices, type ServiceUse, withSpares } from './needed-services.ts';
 import { createProblemLines } from './problem-lines.ts';
-import { type LaunchedService, launchService, type ServicePlace } from './launch-service.ts';
+import type { HeldProgram } from './launch-program.ts';
+import { holdService, type LaunchedService, launchService, type ServicePlace } from './launch-service.ts';
 
 /** The services of a gateway that serves: one, or several behind one Envoy. */
 export interface Services {
@@ -28,6 +30,8 @@ export interface Services {
 interface ServicesOptions {
   readonly catalog: CatalogPlace;
   readonly count: number;
+  /** The programs of the services, by `holdServices`. */
+  readonly held: readonly HeldProgram[];
   readonly files: RunFolder;
   readonly admin: EnvoyAdmin;
   /**
@@ -37,6 +41,27 @@ interface ServicesOptions {
   readonly onListening: () => void;
   /** Called once, when the ops port of each service listens. In the order of the services' numbers. */
   readonly onOps: (ports: readonly number[]) => void;
+}
+
+/** The place of a service; undefined: the service has its own Envoy. */
+const placeOf = (number: number, of: number): ServicePlace | undefined => (of === 1 ? undefined : { number, of });
+
+/** The names of a service: in messages, in the record of processes, and of its log file. */
+const namesOf = (place: ServicePlace | undefined) =>
+  place === undefined
+    ? { name: 'The service', recordedAs: 'the service', log: 'service.log' }
+    : {
+        name: `Service ${place.number}`,
+        recordedAs: `service ${place.number}`,
+        log: `service-${place.number}.log`,
+      };
+
+/** Starts the programs of the services, which wait for `startServices`. */
+export function holdServices({ data, folders }: StartContext, count: number): readonly HeldProgram[] {
+  return Array.from({ length: count }, (_, index) => {
+    const place = placeOf(index + 1, count);
+    return holdService({ data, run: folders.run, place, logPath: join(folders.logs, namesOf(place).log) });
+  });
 }
 
 const stepMs = 100;
@@ -52,7 +77,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
   const services = Array.from({ length: count }, (_, index) => {
     const number = index + 1;
     return startService(context, options, {
-      place: several && { number, of: count },
+      place: placeOf(number, count),
       publish: (state) => {
         several?.set(number, state);
         if (state === 'away') percents.delete(number);
@@ -175,7 +200,7 @@ const highestPort = 65_535;
 /** Starts one service and publishes its state to Envoy. */
 function startService(
   context: StartContext,
-  { catalog }: ServicesOptions,
+  { catalog, held }: ServicesOptions,
   { place, publish, onUse, onShed, onProblems }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
@@ -207,6 +232,7 @@ function startService(
       place,
       responses: context.settings.WEIR_RESPONSES,
       logPath,
+      held: held[number - 1],
       onLogLevel: (level) => {
         logLevel = level;
       },
@@ -265,11 +291,7 @@ function startService(
     }
   }
 
-  const names =
-    place === undefined
-      ? { name: 'The service', recordedAs: 'the service', log: 'service.log' }
-      : { name: `Service ${number}`, recordedAs: `service ${number}`, log: `service-${number}.log` };
-  const supervised = supervisePart(context, names, launch);
+  const supervised = supervisePart(context, namesOf(place), launch);
   return {
     supervised,
     isListening: listening.promise,

@@ -10,6 +10,8 @@ const usualJournalBytes = 256 * 1024 * 1024;
 
 export interface StoreOptions extends Pick<StoreClientOptions, 'onStatus' | 'onCommit'> {
   readonly location: DatabaseLocation;
+  /** The thread to use; default: a new one. */
+  readonly thread?: Worker;
   /** Folder of the journal. It must outlive the process; several processes may share it. */
   readonly journal: string;
   /** Locks a file; the lock ends with its process. */
@@ -28,6 +30,16 @@ export interface StoreOptions extends Pick<StoreClientOptions, 'onStatus' | 'onC
  */
 const maxYoungGenerationSizeMb = 4;
 
+/** Starts a thread for a store, whose modules load from now on. It keeps the process alive once a store uses it. */
+export function startStoreThread(): Worker {
+  const worker = new Worker(new URL('./store-worker.ts', import.meta.url), {
+    name: 'weir-store',
+    resourceLimits: { maxYoungGenerationSizeMb },
+  });
+  worker.unref();
+  return worker;
+}
+
 /**
  * Opens the accounts and the ledger for a service, in a thread of their own. Makes a missing SQLite file. While a
  * PostgreSQL server does not answer, the store is open with the status `down`. Rejects with a sentence that names the
@@ -37,12 +49,10 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { location, journalBytes = usualJournalBytes, retentionDays = 0, onStatus, onCommit } = options;
   const journal = takeJournalFolder(options.journal, options.tryLock);
   for (const path of journal.foreignFiles) options.onForeignFile?.(path);
-  const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes, retentionDays };
-  const worker = new Worker(new URL('./store-worker.ts', import.meta.url), {
-    workerData,
-    name: 'weir-store',
-    resourceLimits: { maxYoungGenerationSizeMb },
-  });
+  const what: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes, retentionDays };
+  const { thread: worker = startStoreThread() } = options;
+  worker.ref();
+  worker.postMessage(what);
   return connectStore(
     {
       post: (request) => worker.postMessage(request),

@@ -1,8 +1,8 @@
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort } from 'node:worker_threads';
 import { runStore } from './run-store.ts';
 import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
 
-/** The store's thread. `openStore` starts it. */
+/** The store's thread. `startStoreThread` starts it, and the first message of `openStore` says what it opens. */
 function run(port: MessagePort, worker: StoreWorkerData): Promise<void> {
   return runStore(worker, {
     reply: (message: StoreReply) => port.postMessage(message),
@@ -11,5 +11,4 @@ function run(port: MessagePort, worker: StoreWorkerData): Promise<void> {
   });
 }
 
-// oxlint-disable-next-line typescript/consistent-type-assertions -- `openStore`, which starts this thread, is typed to give exactly this.
-if (parentPort) await run(parentPort, workerData as StoreWorkerData);
+parentPort?.once('message', (worker: StoreWorkerData) => void (parentPort && run(parentPort, worker)));

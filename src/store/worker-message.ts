@@ -3,7 +3,7 @@ import type { DatabaseLocation, WorkspaceCost } from './databases/database.ts';
 import type { Reserved } from './accounts/reservation-report.ts';
 import type { Settled, Spending } from './ledger/settle-batch.ts';
 
-/** The start data of the store's thread. */
+/** The first message to the store's thread: what it opens. */
 export interface StoreWorkerData {
   readonly location: DatabaseLocation;
   /** A folder that no other process uses. */

@@ -1,18 +1,21 @@
 import { hostInUrl } from '../../core/address.ts';
+import { argumentsOf } from '../../process/held-start.ts';
 import { lowerPriorityOfProcess } from '../../process/machine.ts';
 import { readPortalSettings } from '../../read-settings.ts';
 import { type PortalSettings, portalSettingsSchema } from '../../settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
-import { startPortal } from './running-portal.ts';
 
 /** Runs `weir portal` until a signal stops it. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
+  // The modules load while the arguments may not be known yet.
+  const loading = import('./running-portal.ts');
   return runProgram(
     'portal',
-    () => settingsFrom(argv),
+    async () => settingsFrom(await argumentsOf(argv)),
     async (settings, { programLog, announce }) => {
+      const { startPortal } = await loading;
       const portal = await startPortal(settings, programLog);
       // Streams are more important than pages on a shared machine. The start has normal priority: on a busy machine a
       // start at the lowest priority takes many seconds.

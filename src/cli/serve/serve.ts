@@ -1,21 +1,29 @@
+import { setFlagsFromString } from 'node:v8';
 import { makeDataFolder } from '../../process/data-folder.ts';
+import { argumentsOf } from '../../process/held-start.ts';
 import { readSettings } from '../../read-settings.ts';
 import { type Settings, settingsSchema } from '../../settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
+import { startStoreThread } from '../../store/open-store.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
-import { openAlerts } from './open-alerts.ts';
-import { startService } from './service.ts';
 
 /** Runs `weir serve` until it is asked to stop. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
+  // The modules of the thread, those of this thread and the arguments are waited for side by side.
+  const storeThread = startStoreThread();
+  const loading = Promise.all([import('./open-alerts.ts'), import('./service.ts')]);
   return runProgram(
     'serve',
-    () => settingsFrom(argv),
+    async () => settingsFrom(await argumentsOf(argv)),
     async (settings, surroundings) => {
       makeDataFolder(settings.WEIR_DATA);
+      const [{ openAlerts }, { startService }] = await loading;
       const alerts = await openAlerts(settings, surroundings.programLog);
-      const service = await startService(settings, { ...surroundings, webhooks: alerts.deliveries });
+      const service = await startService(settings, { ...surroundings, storeThread, webhooks: alerts.deliveries });
+      // After some hundred long streams, V8 would put more and more objects of each request into the old generation
+      // (docs/decisions/0022). With this flag on the command line, Node compiles its own modules at each start, for 40 ms.
+      setFlagsFromString('--no-allocation-site-pretenuring');
       const close = async (): Promise<void> => {
         await Promise.all([alerts.close(), service.close()]);
       };

@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads';
 import type { Route } from '../../core/catalog.ts';
 import type { LoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import type { EndpointDiscovery } from '../../envoy/runtime/endpoint-discovery.ts';
@@ -16,8 +17,9 @@ import type { ServedCatalog } from '../../control/catalog.ts';
 import type { ProgramSurroundings } from '../run-program.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
-/** A service's surroundings, and the deliveries of webhooks beside it. */
-export type ServiceSurroundings = ProgramSurroundings & Pick<ServiceFigures, 'webhooks'>;
+/** A service's surroundings, the thread for its store, and the deliveries of webhooks beside it. */
+export type ServiceSurroundings = ProgramSurroundings &
+  Pick<ServiceFigures, 'webhooks'> & { readonly storeThread: Worker };
 
 /** The parts of a service from which its metrics are read. */
 interface MeasuredParts {

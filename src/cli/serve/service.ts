@@ -97,7 +97,7 @@ interface RunningService extends RunningProgram {
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
-  { programLog, stopped, fatal, announce, webhooks }: ServiceSurroundings,
+  { programLog, stopped, fatal, announce, storeThread: thread, webhooks }: ServiceSurroundings,
 ): Promise<RunningService> {
   const tracingSettings = readTracingSettings(process.env);
   const instance = randomUUID();
@@ -111,7 +111,7 @@ export async function startService(
   const logStatus = createStoreLog(partsLog);
   let lookForProblems = (): void => undefined;
   const store = await openStore({
-    location,
+    ...{ thread, location },
     journal: join(settings.WEIR_DATA, 'journal'),
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
@@ -346,5 +346,5 @@ export async function startService(
     ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
     ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
   });
-  return { look, lingers: () => lingers, close };
+  return { look, isIdle: () => extproc.open() === 0, lingers: () => lingers, close };
 }

@@ -17,9 +17,9 @@ import { type Own, type StartContext, startDemoEngine, startEnvoy } from '../../
 import { greetingLines, listedModels } from '../../local/greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from '../../local/own-folders.ts';
-import { buildPages, startPortal } from '../../local/launch-portal.ts';
+import { buildPages, holdPortal, startPortal } from '../../local/launch-portal.ts';
 import { SettingRefusal, StartRefusal } from '../../local/refusal.ts';
-import { type Services, startServices } from '../../local/services.ts';
+import { holdServices, type Services, startServices } from '../../local/services.ts';
 import type { StartSettings } from '../../settings.ts';
 
 const envoyGraceMs = 5_000;
@@ -74,12 +74,20 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const pages = options.portal ? buildPages(context) : undefined;
   if (pages !== undefined) stack.defer(() => pages.stop(shortGraceMs));
 
+  // The modules of the programs load while the catalog, Envoy and the account are prepared.
+  const heldServices = holdServices(context, options.replicas);
+  const heldPortal = options.portal ? holdPortal(context) : undefined;
+  stack.defer(async () => {
+    const held = [...heldServices, heldPortal].filter((one) => one !== undefined);
+    await Promise.all(held.map((one) => one.stop(shortGraceMs)));
+  });
+
   const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });
-  // The demo engine starts while Envoy's version is checked and the program of the demo's account is loaded.
-  const [binary, { catalog, hasModels: expectSome, models: declared }, account] = await Promise.all([
+  // The demo engine starts while Envoy's version is checked and the demo's account is prepared.
+  const [binary, { catalog, hasModels: expectSome, models: declared }, key] = await Promise.all([
     findEnvoy({ env: process.env, report, signal: stop }),
     found ?? demoCatalog(context, (engine) => stack.defer(() => engine.stop(shortGraceMs))),
-    options.demo ? import('../../local/demo-account.ts') : undefined,
+    options.demo ? demoKey(options) : undefined,
   ]);
   const { replicas } = options;
   const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, edge, services: replicas, env: process.env });
@@ -89,8 +97,6 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (stop.aborted) return;
 
   report('Starting Envoy and the service …');
-  const key = await account?.prepareDemoAccount({ data, database: options.database, by: byOperator(), report });
-  if (stop.aborted) return;
   const origin = `${envoy.scheme}://${localAddressOf(edge.host)}:${port.port}`;
   const baseUrl = `${origin}/v1`;
   const listening = Promise.withResolvers<void>();
@@ -101,7 +107,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
     startServices(
       context,
       {
-        ...{ catalog, count: replicas, files: envoy.files, admin },
+        ...{ catalog, count: replicas, held: heldServices, files: envoy.files, admin },
         ...{ onListening: listening.resolve, onOps: opsPorts.resolve },
       },
       (all) => stack.defer(() => all.stop(graceOf(serviceGraceMs))),
@@ -109,7 +115,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
     // The portal starts beside Envoy.
     ops.then((origins) => {
       if (stop.aborted || !options.portal) return undefined;
-      return startPortal(context, { services: origins, baseUrl }, (started) =>
+      return startPortal(context, { services: origins, baseUrl, held: heldPortal }, (started) =>
         stack.defer(() => started.stop(graceOf(portalGraceMs))),
       );
     }),
@@ -151,6 +157,12 @@ async function exampleModel(
   if (declared === undefined) return models[0];
   const { answeringModel } = await import('../../local/answering-model.ts');
   return answeringModel(models, declared, stop);
+}
+
+/** Prepares the demo's account. Resolves to the text of its key. */
+async function demoKey({ data, database }: StartOptions): Promise<string> {
+  const { prepareDemoAccount } = await import('../../local/demo-account.ts');
+  return prepareDemoAccount({ data, database, by: byOperator(), report });
 }
 
 /** Starts the demo engine, whose manifests name its port. */
