@@ -64,7 +64,7 @@ export function holdProgram({ nodeFlags = [], command, args: known, logPath }: P
   const child = startChild({
     command: process.execPath,
     args: [...nodeFlags, main, command, ...known],
-    env: { [heldVariable]: '1' },
+    env: { ...secretsOfStart, [heldVariable]: '1' },
     logPath,
     onMessage: (message) => take(message),
   });

@@ -73,6 +73,16 @@ test("an upstream's key is sent to it, stays out of the output, and lies in a fi
   }
 });
 
+test("an upstream's key in the environment of the start is not in that of its service", async () => {
+  engine = await startProgrammableEngine({ models: ['m'], apiKey: 'sk-upstream-1' });
+  const gateway = await start(['--upstream', engine.url], { env: { WEIR_UPSTREAM_KEY: 'sk-upstream-1' } });
+  expect((await chat(gateway, { model: 'local/m' })).status).toBe(200);
+  const { 'weir start': starter = 0, 'the service': service = 0 } = gateway.processes();
+  const environment = (pid: number): string => readFileSync(`/proc/${pid}/environ`, 'utf8');
+  expect(environment(starter)).toContain('sk-upstream-1');
+  expect(environment(service)).not.toContain('sk-upstream-1');
+});
+
 function manifest(port: number, name = 'mine'): string {
   return `
 apiVersion: weir.dev/v1alpha1
