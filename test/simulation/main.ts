@@ -7,8 +7,14 @@ import { onPostgres } from './postgres.ts';
 import { digestOf, runWorld } from './run-world.ts';
 import { shrink } from './shrink.ts';
 
+const usage = `npm run simulate -- [--seed N] [--hours H | --until-failure] [--requests N] [--shrink] [--postgres URL]
+
+Simulates virtual hours of a gateway, each with its own seed from N on, and checks that no invariant is violated. --shrink
+looks for the smallest plan that still fails, and writes it to test/simulation/regressions.
+`;
 const { values } = parseArgs({
   options: {
+    help: { type: 'boolean', short: 'h', default: false },
     seed: { type: 'string', default: '1' },
     hours: { type: 'string', default: '1' },
     requests: { type: 'string', default: '520' },
@@ -17,6 +23,10 @@ const { values } = parseArgs({
     postgres: { type: 'string' },
   },
 });
+if (values.help) {
+  process.stdout.write(usage);
+  process.exit();
+}
 const seed = Number(values.seed);
 const hours = values['until-failure'] ? Infinity : Number(values.hours);
 const database = values.postgres === undefined ? undefined : onPostgres(values.postgres);
