@@ -7,6 +7,7 @@ import { settingsHelp } from '../../settings-help.ts';
 import { startStoreThread } from '../../store/open-store.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
+import { flagsOfService } from './v8-flags.ts';
 
 /** Runs `weir serve` until it is asked to stop. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
@@ -21,9 +22,7 @@ export function run(argv: readonly string[]): Promise<number> {
       const [{ openAlerts }, { startService }] = await loading;
       const alerts = await openAlerts(settings, surroundings.programLog);
       const service = await startService(settings, { ...surroundings, storeThread, webhooks: alerts.deliveries });
-      // After some hundred long streams, V8 would put more and more objects of each request into the old generation
-      // (docs/decisions/0022). With this flag on the command line, Node compiles its own modules at each start, for 40 ms.
-      setFlagsFromString('--no-allocation-site-pretenuring');
+      for (const flag of flagsOfService) setFlagsFromString(flag);
       const close = async (): Promise<void> => {
         await Promise.all([alerts.close(), service.close()]);
       };
