@@ -26,7 +26,7 @@ export interface RunningProgram {
    * figures are sent.
    */
   readonly look?: () => object;
-  /** Whether nobody waits for this process. Absent: it is always idle. */
+  /** Whether the program answers no request at this moment. Absent: it is always idle. */
   readonly isIdle?: () => boolean;
   /** Finishes what is open. */
   readonly close: () => Promise<void>;

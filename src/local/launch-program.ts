@@ -54,18 +54,22 @@ export const secretsOfStart = { WEIR_UPSTREAM_KEY: undefined } as const;
 /** How long a program that gave up may take to close its resources. */
 const lastWordsMs = 2_000;
 
+/** Starts the process of one of our own programs. */
+const startProgram = (
+  { nodeFlags = [], command, args, logPath }: Program,
+  { env, onMessage }: Pick<ProgramLaunch, 'env' | 'onMessage'>,
+): Child =>
+  startChild({ command: process.execPath, args: [...nodeFlags, main, command, ...args], env, logPath, onMessage });
+
 /**
- * Starts one of our own programs as a child that waits for `begin`, which gives it all its arguments. `args`: those that are known before,
- * so that a list of processes shows them. Its launch has the same flags, command and log.
+ * Starts one of our own programs as a child that waits for `begin`, which gives it all its arguments. The `args` are those that are known
+ * before, so that a list of processes shows them. Its launch has the same flags, command and log.
  */
-export function holdProgram({ nodeFlags = [], command, args: known, logPath }: Program): HeldProgram {
+export function holdProgram(program: Program): HeldProgram {
   let state: 'held' | 'begun' | 'ended' = 'held';
   let take: ProgramLaunch['onMessage'] = () => undefined;
-  const child = startChild({
-    command: process.execPath,
-    args: [...nodeFlags, main, command, ...known],
+  const child = startProgram(program, {
     env: { ...secretsOfStart, [heldVariable]: '1' },
-    logPath,
     onMessage: (message) => take(message),
   });
   void child.ended.then(() => {
@@ -89,7 +93,7 @@ export function holdProgram({ nodeFlags = [], command, args: known, logPath }: P
 
 /** Starts one of our own programs as a child, or lets it begin if it is held. */
 export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
-  const { nodeFlags = [], command, args, env, logPath, held, onLogLevel, onMessage } = launch;
+  const { args, env, held, onLogLevel, onMessage } = launch;
   let asking: ((alive: object) => void)[] = [];
   let gaveUp: string | undefined;
   const take = (raw: unknown): void => {
@@ -111,15 +115,7 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
         onMessage(raw);
     }
   };
-  const child =
-    held?.begin({ args, env, onMessage: take }) ??
-    startChild({
-      command: process.execPath,
-      args: [...nodeFlags, main, command, ...args],
-      env,
-      logPath,
-      onMessage: take,
-    });
+  const child = held?.begin({ args, env, onMessage: take }) ?? startProgram(launch, { env, onMessage: take });
   return {
     // The operator must read the reason that the program gave. Its exit code, and the same words from its log, add
     // nothing.

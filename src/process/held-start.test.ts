@@ -26,7 +26,7 @@ function start(env: Readonly<Record<string, string>>): { readonly child: ChildPr
   return { child, said };
 }
 
-it('a program that nobody holds has the arguments of its command line', async () => {
+it('a program that is not held has the arguments of its command line', async () => {
   const { said } = start({});
   await expect.poll(() => said).toEqual(['loaded', { args: ['given'] }]);
 });

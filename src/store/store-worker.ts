@@ -11,4 +11,5 @@ function run(port: MessagePort, worker: StoreWorkerData): Promise<void> {
   });
 }
 
-parentPort?.once('message', (worker: StoreWorkerData) => void (parentPort && run(parentPort, worker)));
+const port = parentPort;
+port?.once('message', (worker: StoreWorkerData) => void run(port, worker));

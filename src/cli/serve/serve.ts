@@ -7,11 +7,22 @@ import { settingsHelp } from '../../settings-help.ts';
 import { startStoreThread } from '../../store/open-store.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
-import { flagsOfService } from './v8-flags.ts';
+
+/**
+ * V8's flags for a service, set when it has started. On the command line they would change the key of V8's code caches, and Node would
+ * compile its own modules at each start, for 40 ms. The measurements are in docs/decisions/0022.
+ */
+export const flagsOfService = [
+  // After some hundred long streams, V8 would put more and more objects of each request into the old generation.
+  '--no-allocation-site-pretenuring',
+  // By default V8 compiles a function with its best compiler after 3,000 calls. The code before that puts some functions into the old
+  // generation, where they keep alive what else a request made.
+  '--invocation-count-for-turbofan=1000',
+] as const;
 
 /** Runs `weir serve` until it is asked to stop. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
-  // The modules of the thread, those of this thread and the arguments are waited for side by side.
+  // Both threads load their modules while the arguments may not be known yet.
   const storeThread = startStoreThread();
   const loading = Promise.all([import('./open-alerts.ts'), import('./service.ts')]);
   return runProgram(

@@ -78,8 +78,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const heldServices = holdServices(context, options.replicas);
   const heldPortal = options.portal ? holdPortal(context) : undefined;
   stack.defer(async () => {
-    const held = [...heldServices, heldPortal].filter((one) => one !== undefined);
-    await Promise.all(held.map((one) => one.stop(shortGraceMs)));
+    await Promise.all([...heldServices, heldPortal].map(async (held) => held?.stop(shortGraceMs)));
   });
 
   const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });

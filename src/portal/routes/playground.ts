@@ -26,7 +26,7 @@ const bodyBytes = 16 * 1024 * 1024;
 export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): Promise<void> {
   const { store, clock } = portal;
   let calls: Promise<GatewayCalls> | undefined;
-  /** An HTTP client is loaded with the first chat: it takes 60 ms of processor time and 5 MiB. */
+  /** An HTTP client is loaded with the first chat: it takes 60 ms of processor time. */
   const callsOf = (gatewayUrl: string): Promise<GatewayCalls> =>
     (calls ??= import('../gateway-calls.ts').then(({ openGatewayCalls }) => openGatewayCalls(gatewayUrl)));
   api_.addHook('onClose', async () => (await calls)?.close());

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { flagsOfService } from './v8-flags.ts';
+import { flagsOfService } from './serve.ts';
 
 it("V8 knows the service's flags", () => {
   const known = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' });
