@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { OpenStore } from '../../src/store/connect-store.ts';
+import { settleOrExplain } from '../../src/store/ledger/settle-batch.ts';
 import type { StoreStatus } from '../../src/store/worker-message.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -80,6 +81,23 @@ describe('a settlement that PostgreSQL answers with an error of its own', () => 
     await sql`drop trigger fail on workspaces`.execute(sample.queries);
     await untilHere(store);
     await expectBilledOnce(sample, ['during']);
+  });
+
+  it.each([
+    ['23514', 'refused for good', { kind: 'settled', refused: [{ index: 0, message: 'at its commit' }] }],
+    ['40001', 'surely not there', { kind: 'away', message: 'at its commit', mayHaveRows: false }],
+    ['53100', 'perhaps there', { kind: 'away', mayHaveRows: true }],
+  ])('%s at its commit: the row is %s', async (code, _, result) => {
+    const sample = await sampleDatabase();
+    await sql`create function fail() returns trigger language plpgsql as ${sql.lit(
+      `begin raise exception 'at its commit' using errcode = '${code}'; end`,
+    )}`.execute(sample.queries);
+    await sql`create constraint trigger fail after update on workspaces deferrable initially deferred
+      for each row execute function fail()`.execute(sample.queries);
+    const row = sampleOutcome({ ...sample.ids, requestId: 'a' });
+    expect(await settleOrExplain(sample.database, [row], Date.now())).toMatchObject(result);
+    await sql`drop trigger fail on workspaces`.execute(sample.queries);
+    await expectBilledOnce(sample, []);
   });
 
   it.each(['40001', '40P01'])('%s: tries again at once, and says nothing', async (code) => {

@@ -119,6 +119,17 @@ export class CannotOpen extends Error {
   }
 }
 
+/**
+ * A transaction failed at its commit, and the database may have committed it nevertheless: the answer was lost, or the
+ * disk failed while the commit was written. After any other error nothing of a transaction is kept.
+ */
+export class CommitInDoubt extends Error {
+  constructor(cause: unknown) {
+    super(`the outcome of a commit is unknown: ${messageOf(cause)}`, { cause });
+    this.name = 'CommitInDoubt';
+  }
+}
+
 function reason(cause: unknown): string {
   const message = cause instanceof AggregateError ? String(cause.errors[0]) : messageOf(cause);
   return message.replace(/^Error: /, '').replace(/\.$/, '');

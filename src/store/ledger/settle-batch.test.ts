@@ -9,7 +9,7 @@ import { createKey } from '../accounts/keys.ts';
 import { createWorkspace, findWorkspace } from '../accounts/workspaces.ts';
 import { lockedByAnother } from '../../../test/support/sample-store.ts';
 import { openDatabase } from '../databases/open-database.ts';
-import type { OpenDatabase } from '../databases/database.ts';
+import { CommitInDoubt, type OpenDatabase } from '../databases/database.ts';
 import { setKeptSince } from './kept-since.ts';
 import { settleBatch, settleOrExplain, spendingsOf } from './settle-batch.ts';
 
@@ -209,7 +209,7 @@ describe('settleOrExplain', () => {
 
   it.each([
     [4, { kind: 'settled', refused: [] }],
-    [5, { kind: 'away', message: 'conflict 5' }],
+    [5, { kind: 'away', message: 'conflict 5', mayHaveRows: false }],
   ])('tries five times: after %i conflicts with other transactions the result is %j', async (conflicts, result) => {
     let attempts = 0;
     const { database, ids } = await withPrepare((prepare) => ({
@@ -234,8 +234,20 @@ describe('settleOrExplain', () => {
       classify: (error) => (error instanceof RangeError ? 'refused' : 'away'),
     }));
     const rows = ['a', 'b', 'c'].map((requestId) => sampleOutcome({ ...ids, requestId }));
-    expect(await settleOrExplain(database, rows, sampleNow)).toEqual({ kind: 'away', message: 'no answer' });
+    const away = { kind: 'away', message: 'no answer' };
+    expect(await settleOrExplain(database, rows, sampleNow)).toEqual({ ...away, mayHaveRows: true });
     expect(attempts).toEqual([['a', 'b', 'c'], ['a'], ['b']]);
+    // Before `b`, no row was settled.
+    expect(await settleOrExplain(database, rows.slice(1), sampleNow)).toEqual({ ...away, mayHaveRows: false });
+  });
+
+  it.each([
+    ['before its commit', new Error('no answer'), 'no answer', false],
+    ['at its commit', new CommitInDoubt(new Error('no answer')), 'the outcome of a commit is unknown: no answer', true],
+  ])('says whether the database may have the rows after an error %s', async (_, error, message, mayHaveRows) => {
+    const { database, ids } = await withPrepare(() => ({ prepare: () => Promise.reject(error) }));
+    const result = await settleOrExplain(database, [sampleOutcome(ids)], sampleNow);
+    expect(result).toEqual({ kind: 'away', message, mayHaveRows });
   });
 
   it('charges no workspace that is gone, keeps no row of it, and tries once', async () => {
@@ -275,7 +287,7 @@ describe('settleOrExplain', () => {
     const impatient = await openDatabase(location, { missing: 'refuse', user: 'service' });
     const rows = ['a', 'b'].map((requestId) => sampleOutcome({ ...ids, requestId }));
     const { release } = await lockedByAnother(location);
-    expect(await settleOrExplain(impatient, rows, Date.now())).toMatchObject({ kind: 'away' });
+    expect(await settleOrExplain(impatient, rows, Date.now())).toMatchObject({ kind: 'away', mayHaveRows: false });
     await release();
 
     expect(await settleOrExplain(impatient, rows, Date.now())).toMatchObject({ kind: 'settled', refused: [] });

@@ -2,7 +2,7 @@ import { dayStart } from '../accounts/budget-period.ts';
 import { droppedBefore, keptSince } from './kept-since.ts';
 import type { Money } from '../../core/money.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import type { OpenDatabase } from '../databases/database.ts';
+import { CommitInDoubt, type OpenDatabase } from '../databases/database.ts';
 import type { PackedId } from '../../core/packed-id.ts';
 import type { SpendingTable } from '../databases/schema.ts';
 import type { LedgerEntry } from './stored-request.ts';
@@ -39,8 +39,8 @@ const surelyKeptMs = 20 * 3_600_000;
 
 /**
  * Writes requests, adds them to the rollups and subtracts their costs from balances and budgets, in one transaction. If
- * the promise resolves, all of it is durable. If it rejects, nothing is kept. A request whose id is in the ledger
- * already changes nothing and costs nothing.
+ * the promise resolves, all of it is durable. If it rejects, nothing is kept; after `CommitInDoubt`, perhaps all of it.
+ * A request whose id is in the ledger already changes nothing and costs nothing.
  */
 export async function settleBatch(
   database: SettlingDatabase,
@@ -142,7 +142,12 @@ export interface RefusedRow {
 export type SettleResult =
   | (Settled & { readonly kind: 'settled'; readonly refused: readonly RefusedRow[] })
   /** The database failed or did not answer: all rows have to be kept and settled again. */
-  | { readonly kind: 'away'; readonly message: string };
+  | {
+      readonly kind: 'away';
+      readonly message: string;
+      /** Whether the database may have rows of the batch: a commit is in doubt, or some were settled one by one. */
+      readonly mayHaveRows: boolean;
+    };
 
 /**
  * Most attempts after conflicts of transactions. Conflicts are rare, because all transactions lock their rows in the
@@ -182,7 +187,7 @@ export async function settleOrExplain(
         refused.push({ index, message: single.message });
         break;
       case 'away':
-        return single;
+        return { ...single, mayHaveRows: single.mayHaveRows || index > refused.length };
     }
   }
   return { kind: 'settled', balances: [...balances], spendings, refused };
@@ -204,7 +209,7 @@ async function attempt(
       const kind = database.classify(error);
       const message = messageOf(error);
       if (kind === 'refused') return { kind: 'refused', message };
-      if (kind === 'away' || left === 0) return { kind: 'away', message };
+      if (kind === 'away' || left === 0) return { kind: 'away', message, mayHaveRows: error instanceof CommitInDoubt };
     }
   }
 }

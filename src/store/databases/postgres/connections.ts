@@ -2,7 +2,8 @@ import { Socket } from 'node:net';
 import { type Driver, PostgresDialect, type PostgresDialectConfig, PostgresDriver, type PostgresPool } from 'kysely';
 import { Client, type ClientConfig, Pool, types } from 'pg';
 import type { CancelTimer, Clock } from '../../../core/clock.ts';
-import type { OpenDatabase } from '../database.ts';
+import { CommitInDoubt, type OpenDatabase } from '../database.ts';
+import { isRolledBack } from './errors.ts';
 
 /** Connections to one PostgreSQL server. */
 export interface PostgresConnections {
@@ -114,7 +115,10 @@ export function postgresConnections(url: string): PostgresConnections {
   };
 }
 
-/** Kysely's dialect with one change: it reports why a transaction failed, and not why its rollback failed. */
+/**
+ * Kysely's dialect with two changes: it reports why a transaction failed, and not why its rollback failed; and it
+ * rejects with `CommitInDoubt` if the server may have committed.
+ */
 export class WeirPostgresDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
 
@@ -124,11 +128,19 @@ export class WeirPostgresDialect extends PostgresDialect {
   }
 
   override createDriver(): Driver {
-    return new ForgivingDriver(this.#config);
+    return new WeirPostgresDriver(this.#config);
   }
 }
 
-class ForgivingDriver extends PostgresDriver {
+class WeirPostgresDriver extends PostgresDriver {
+  override async commitTransaction(connection: Parameters<PostgresDriver['commitTransaction']>[0]): Promise<void> {
+    try {
+      await super.commitTransaction(connection);
+    } catch (error) {
+      throw isRolledBack(error) ? error : new CommitInDoubt(error);
+    }
+  }
+
   override async rollbackTransaction(connection: Parameters<PostgresDriver['rollbackTransaction']>[0]): Promise<void> {
     // A connection that cannot roll back is not used again, and the server rolls back by itself.
     await super.rollbackTransaction(connection).catch(() => undefined);

@@ -1,5 +1,4 @@
 import { Kysely, sql } from 'kysely';
-import { DatabaseError } from 'pg';
 import {
   CannotOpen,
   type DatabaseErrorKind,
@@ -17,6 +16,7 @@ import {
   type PostgresConnections,
   WeirPostgresDialect,
 } from './connections.ts';
+import { isHopeless, kindOf } from './errors.ts';
 import { createLedgerNames, type LedgerNames } from '../../ledger/ledger-names.ts';
 import { entriesOf } from '../../ledger/stored-request.ts';
 import { createPartitions, type Partitions } from './partitions.ts';
@@ -28,19 +28,6 @@ type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
 
 /** The store does one thing at a time. A second connection is needed while a broken one is not closed yet. */
 const maxConnections = 2;
-
-/** SQLSTATE classes for invalid values: data exception, integrity constraint (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
-const refusedClasses = new Set(['22', '23']);
-/** Serialization failure, deadlock. */
-const againCodes = new Set(['40001', '40P01']);
-/** SQLSTATE classes that waiting cannot solve: wrong password or name, no such database, no permission. */
-const hopelessClasses = new Set(['28', '3D', '42', '0A']);
-
-/** Errors of a server that is not up yet, or down; every other code, such as that of a bad certificate, is a mistake in the settings. */
-const networkCodes = new Set([
-  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH'],
-  ...['ENOTFOUND', 'EAI_AGAIN', 'ENOENT'],
-]);
 
 /** Connects and brings the tables up to date. Rejects with `CannotOpen`. */
 export async function openPostgres(
@@ -169,18 +156,5 @@ async function migrateWithoutTimeout(connections: PostgresConnections): Promise<
 }
 
 function classify(error: unknown): DatabaseErrorKind {
-  if (error instanceof PreparedElsewhere) return 'again';
-  if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
-  if (!(error instanceof DatabaseError)) return 'away';
-  const { code = '' } = error;
-  if (againCodes.has(code)) return 'again';
-  return refusedClasses.has(code.slice(0, 2)) ? 'refused' : 'away';
-}
-
-function isHopeless(error: unknown): boolean {
-  if (error instanceof DatabaseError) return hopelessClasses.has((error.code ?? '').slice(0, 2));
-  if (!(error instanceof Error)) return false;
-  // An error without a code is from the driver, about a connection that broke or timed out, or from Weir, about a URL,
-  // a file or the tables.
-  return 'code' in error ? !networkCodes.has(String(error.code)) : !/timeout|terminated|closed/i.test(error.message);
+  return error instanceof PreparedElsewhere ? 'again' : kindOf(error);
 }

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { Kysely, sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { CommitInDoubt } from '../database.ts';
 import { sqliteDialect } from './dialect.ts';
 
 interface Numbers {
@@ -43,6 +44,18 @@ describe('the SQLite dialect', () => {
     });
     await expect(failing).rejects.toThrow('changed my mind');
     expect(await queries.selectFrom('numbers').selectAll().execute()).toEqual([]);
+  });
+
+  it('keeps nothing of a transaction that is refused at its commit, and is in no doubt about it', async () => {
+    const { queries, raw } = open();
+    raw.exec('create table parts (of text references numbers (id) deferrable initially deferred)');
+    const failing = queries
+      .transaction()
+      .execute((transaction) => sql`insert into parts values ('a')`.execute(transaction));
+    const error: unknown = await failing.catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ message: 'FOREIGN KEY constraint failed' });
+    expect(error).not.toBeInstanceOf(CommitInDoubt);
+    expect(raw.prepare('select count(*) as parts from parts').get()).toEqual({ parts: 0 });
   });
 
   it('runs one transaction at a time on its one connection', async () => {

@@ -9,6 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { CommitInDoubt } from '../database.ts';
 import type { SqliteConnection, SqliteStatement } from '../machine.ts';
 import type { CommitCounter } from './commit-mark.ts';
 
@@ -54,7 +55,13 @@ function sqliteDriver(database: SqliteConnection, counter: CommitCounter | undef
     },
     commitTransaction: async () => {
       if (writes) counter?.count();
-      database.exec('commit');
+      try {
+        database.exec('commit');
+      } catch (error) {
+        // An open transaction is rolled back. If SQLite has ended it, the file may have the commit: when only its sync
+        // fails, it counts again after a crash.
+        throw database.isTransaction ? error : new CommitInDoubt(error);
+      }
       if (writes) counter?.committed();
     },
     rollbackTransaction: async () => {
