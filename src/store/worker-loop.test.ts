@@ -1,16 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { memoryDatabase, memoryJournal } from '../../test/support/memory-store.ts';
-import { sampleAuthor } from '../../test/support/sample-database.ts';
+import { runningLoop } from '../../test/support/running-loop.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { hashKey } from './accounts/key-text.ts';
-import { createKey } from './accounts/keys.ts';
-import { createWorkspace } from './accounts/workspaces.ts';
 import { CannotOpen } from './databases/database.ts';
 import type { JournalSegment } from './databases/journal/journal.ts';
 import type { StoreReply } from './worker-message.ts';
-import { createWorkerLoop } from './worker-loop.ts';
-import type { WorkerLoopOptions } from './worker-state.ts';
 import {
   addReason,
   advance,
@@ -166,71 +160,6 @@ it.each([
   expect(isForgetDue(now, forgotAt)).toBe(isDue);
 });
 
-/** A loop on a database with one workspace and one key. */
-async function running(
-  options: {
-    readonly segments?: readonly JournalSegment[];
-    readonly fullBytes?: number;
-    readonly rarely?: WorkerLoopOptions['rarely'];
-  } = {},
-) {
-  const { database, state } = await memoryDatabase();
-  const workspace = await createWorkspace(
-    database.queries,
-    { name: 'acme', credit: 100n, maxInFlight: 1 },
-    sampleAuthor,
-  );
-  const { key, text } = await createKey(database.queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
-  const ids = { workspaceId: workspace.id, keyId: key.id };
-  const disk = memoryJournal(
-    options.segments?.map((one) => ({ ...one, rows: one.rows.map((row) => ({ ...row, ...ids })) })),
-  );
-  const clock = createFakeClock();
-  const replies: StoreReply[] = [];
-  let opening: () => Promise<typeof database> = async () => database;
-  const loop = createWorkerLoop({
-    ...{ replica: 'one', journal: disk.journal, fullBytes: options.fullBytes ?? 1_000, retentionDays: 0, clock },
-    open: () => opening(),
-    reply: (message) => void replies.push(message),
-    nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
-    rarely: options.rarely,
-  });
-  /** Waits until the loop has replied with a message of this kind, and returns the last one. */
-  const replied = async <Kind extends StoreReply['kind']>(kind: Kind) => {
-    const isOfKind = (reply: StoreReply): reply is Extract<StoreReply, { readonly kind: Kind }> => reply.kind === kind;
-    await expect.poll(() => replies.some(isOfKind)).toBe(true);
-    return replies.findLast(isOfKind)!;
-  };
-  const status = () => replies.findLast((reply) => reply.kind === 'status')?.status;
-  const settle = async (...requestIds: readonly string[]) => {
-    replies.length = 0;
-    loop.take({
-      kind: 'settle',
-      outcomes: requestIds.map((requestId) => sampleOutcome({ ...ids, requestId, cost: 2n })),
-    });
-    await expect.poll(() => replies.some(({ kind }) => kind === 'settled' || kind === 'journaled')).toBe(true);
-    return replies.find(({ kind }) => kind === 'settled' || kind === 'journaled')!;
-  };
-  const balance = async () =>
-    (await database.queries.selectFrom('workspaces').select('balance').executeTakeFirstOrThrow()).balance;
-  const reserved = async () =>
-    (await database.queries.selectFrom('reservations').select('amount').execute()).map(({ amount }) => amount);
-  const untilUp = async () => {
-    await expect.poll(() => status()?.database).toBe('up');
-  };
-  const refuseToOpen = (error: Error | undefined) => {
-    opening = error === undefined ? async () => database : () => Promise.reject(error);
-  };
-  return {
-    ...{ loop, replies, replied, settle, status, untilUp, balance, reserved, refuseToOpen },
-    ...ids,
-    state,
-    disk,
-    clock,
-    text,
-  };
-}
-
 const location = { kind: 'postgres', url: 'postgres://h/d' } as const;
 const segment = (name: string, ids: readonly string[], torn = false): JournalSegment => ({
   ...{ name, torn },
@@ -239,7 +168,7 @@ const segment = (name: string, ids: readonly string[], torn = false): JournalSeg
 
 describe('the loop', () => {
   it('settles what an earlier process left, then is up, and replies with the secret once', async () => {
-    const { loop, replies, status, balance, disk } = await running({
+    const { loop, replies, status, balance, disk } = await runningLoop({
       segments: [segment('a', ['a1', 'a2']), segment('b', ['a2', 'b1'], true)],
     });
     await loop.start();
@@ -260,7 +189,7 @@ describe('the loop', () => {
   });
 
   it('tries again after a pause while the database cannot be opened, and rests meanwhile', async () => {
-    const { loop, status, refuseToOpen, clock, untilUp } = await running();
+    const { loop, status, refuseToOpen, clock, untilUp } = await runningLoop();
     refuseToOpen(new CannotOpen(location, new Error('no route'), 'away'));
     await loop.start();
     expect(status()).toMatchObject({ database: 'down', reason: expect.stringContaining('no route') });
@@ -274,7 +203,7 @@ describe('the loop', () => {
   });
 
   it('reports a database that cannot be used, and tries no more', async () => {
-    const { loop, replies, refuseToOpen, clock } = await running();
+    const { loop, replies, refuseToOpen, clock } = await runningLoop();
     refuseToOpen(new CannotOpen(location, new Error('password'), 'refused'));
     await loop.start();
     expect(replies.at(-1)).toMatchObject({ kind: 'unusable', message: expect.stringContaining('password') });
@@ -282,7 +211,7 @@ describe('the loop', () => {
   });
 
   it('writes to the journal while the database is down, and settles that first when it is up', async () => {
-    const { loop, state, settle, status, clock, untilUp, balance, disk } = await running();
+    const { loop, state, settle, status, clock, untilUp, balance, disk } = await runningLoop();
     await loop.start();
     expect(await settle('a')).toMatchObject({ kind: 'settled', balances: [[expect.any(String), 98n]] });
     state.fault = 'the server has gone';
@@ -301,7 +230,7 @@ describe('the loop', () => {
   });
 
   it('charges a row once whose commit was answered too late, and which is therefore in the journal, too', async () => {
-    const { loop, settle, status, clock, untilUp, balance, disk } = await running({
+    const { loop, settle, status, clock, untilUp, balance, disk } = await runningLoop({
       rarely: (branch) => branch === 'commit-unheard',
     });
     await loop.start();
@@ -318,7 +247,7 @@ describe('the loop', () => {
     ['oldest', 'the journal cannot be read: EIO'],
     ['remove', "the journal's file a cannot be removed: EIO"],
   ] as const)('is down while its disk fails at %s, and charges each row once', async (failing, reason) => {
-    const { loop, disk, status, clock, untilUp, balance } = await running({ segments: [segment('a', ['a1'])] });
+    const { loop, disk, status, clock, untilUp, balance } = await runningLoop({ segments: [segment('a', ['a1'])] });
     disk.state.failing = failing;
     await loop.start();
     expect(status()).toMatchObject({ database: 'down', reason });
@@ -330,7 +259,7 @@ describe('the loop', () => {
   });
 
   it('refuses rows that neither the database nor the journal takes, and reports that before', async () => {
-    const { loop, state, disk, settle, status, replies } = await running();
+    const { loop, state, disk, settle, status, replies } = await runningLoop();
     await loop.start();
     state.fault = 'gone';
     disk.state.fault = 'ENOSPC';
@@ -343,7 +272,7 @@ describe('the loop', () => {
   });
 
   it('does not look keys up while rows of the journal are not settled', async () => {
-    const { loop, state, settle, replied, text } = await running();
+    const { loop, state, settle, replied, text } = await runningLoop();
     await loop.start();
     loop.take({ kind: 'find', hashes: [hashKey(text), 'unknown'] });
     expect((await replied('found')).found).toEqual([
@@ -358,7 +287,7 @@ describe('the loop', () => {
   });
 
   it('does a request that arrives in the turn in which it comes to rest', async () => {
-    const { loop, replied } = await running();
+    const { loop, replied } = await runningLoop();
     await loop.start();
     // Nothing waits, so the loop rests at once.
     void loop.start();
@@ -368,7 +297,7 @@ describe('the loop', () => {
   });
 
   it('notices an outage when it looks', async () => {
-    const { loop, state, status } = await running();
+    const { loop, state, status } = await runningLoop();
     await loop.start();
     state.fault = 'gone';
     loop.take({ kind: 'look' });
@@ -377,7 +306,7 @@ describe('the loop', () => {
   });
 
   it('writes reservations only while the database is up, and closes everything', async () => {
-    const { loop, state, disk, reserved, workspaceId, settle } = await running();
+    const { loop, state, disk, reserved, workspaceId, settle } = await runningLoop();
     await loop.start();
     loop.take({ kind: 'reserved', reserved: new Map([[workspaceId, 7n]]) });
     await expect.poll(reserved).toEqual([7n]);
@@ -393,7 +322,7 @@ describe('the loop', () => {
   });
 
   it('takes its reservations back when it closes', async () => {
-    const { loop, reserved, workspaceId } = await running();
+    const { loop, reserved, workspaceId } = await runningLoop();
     await loop.start();
     loop.take({ kind: 'reserved', reserved: new Map([[workspaceId, 7n]]) });
     await expect.poll(reserved).toEqual([7n]);
@@ -402,7 +331,7 @@ describe('the loop', () => {
   });
 
   it('takes a step of upkeep when nothing waits, and reports its end', async () => {
-    const { loop, state, clock, replied } = await running();
+    const { loop, state, clock, replied } = await runningLoop();
     await loop.start();
     expect(state.upkeepSteps).toBe(0);
     clock.advance(0);

@@ -5,12 +5,12 @@ import type { Reserved } from './accounts/reservation-report.ts';
 import { forgetGone, writeReservations } from './accounts/reservations.ts';
 import { readSharedSecret } from './accounts/shared-secret.ts';
 import { settleOrExplain } from './ledger/settle-batch.ts';
+import { appendToJournal, endHold, hold } from './worker-hold.ts';
 import type { StoreRequest } from './worker-message.ts';
 import { recover } from './worker-recovery.ts';
 import {
   checkBatch,
   isForgetDue,
-  journaledReply,
   mustRecover,
   nextWork,
   noRoomReply,
@@ -40,7 +40,8 @@ export interface WorkerLoop {
 /**
  * The loop in which the store's thread does everything, one thing at a time: a read always sees what was written
  * before, and rows are written in the order of their arrival. While the database is down, rows go to the journal. When
- * it is up again, the journal is settled first, oldest rows first, and new rows go to its end until it is empty.
+ * it is up again, the journal is settled first, oldest rows first, and new rows go to its end until it is empty. Rows
+ * that the database may have, and that the journal refuses, are held for a while (`worker-hold.ts`).
  */
 export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const state = newState(options.journal);
@@ -80,6 +81,7 @@ export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
       // All requests have ended.
       if (state.hasReserved) state.waiting.reserved = new Map();
       await work();
+      await endHold(context);
       await state.upkeep?.stop();
       await state.watching?.stop();
       options.journal.close();
@@ -139,33 +141,29 @@ async function perform(context: LoopContext, next: Exclude<Work, { readonly kind
 
 async function settle(context: LoopContext, outcomes: readonly SettledRequest[]): Promise<void> {
   const { state, options } = context;
-  const { reply, journal, clock, rarely } = options;
+  const { reply, clock, rarely } = options;
   const batch = checkBatch(outcomes);
   if (batch.rows.length === 0) {
     reply(settledReply(batch, { balances: [], spendings: [], refused: [] }));
     return;
   }
   const database = databaseIfUp(context);
+  let mayHaveRows = false;
   if (database !== undefined) {
     const result = await settleOrExplain(database, batch.rows, clock.now());
-    const isUnheard = result.kind === 'settled' && rarely?.('commit-unheard') === true;
-    if (result.kind === 'settled' && !isUnheard) {
+    if (result.kind === 'settled' && rarely?.('commit-unheard') !== true) {
       reply(settledReply(batch, result));
       return;
     }
+    mayHaveRows = result.kind === 'settled' || result.mayHaveRows;
     goDown(context, result.kind === 'away' ? result.message : 'the answer to a commit was lost');
   }
-  try {
-    journal.append(batch.rows);
-  } catch (error) {
-    const message = messageOf(error);
-    // The status is reported first, so that no request is accepted whose row would be refused, too.
-    setStatus(context, state.status.database, { message: `the journal: ${message}` });
-    reply(noRoomReply(batch, message));
-    return;
-  }
-  setStatus(context, state.status.database);
-  reply(journaledReply(batch));
+  const refusal = appendToJournal(context, batch);
+  if (refusal === undefined) return;
+  // The status is reported first, so that no request is accepted whose row would be refused, too.
+  setStatus(context, state.status.database, { message: `the journal: ${refusal}` });
+  if (mayHaveRows) hold(context, batch, refusal);
+  else reply(noRoomReply(batch, refusal));
 }
 
 async function find(context: LoopContext, hashes: readonly string[]): Promise<void> {

@@ -3,20 +3,23 @@ import { readSharedSecret } from './accounts/shared-secret.ts';
 import { CannotOpen, type OpenDatabase } from './databases/database.ts';
 import { startUpkeep } from './databases/upkeep-runner.ts';
 import { settleOrExplain } from './ledger/settle-batch.ts';
+import { refuseOverdue, settleHeld, tryJournal } from './worker-hold.ts';
 import { advance, beginReplay, fateOf, type Replay, rowsOf } from './worker-rules.ts';
 import { goDown, type LoopContext, setStatus } from './worker-state.ts';
 
 /**
- * One step of a recovery: opens or probes the database, and settles some rows of the journal. When no rows are left, the database is up.
+ * One step of a recovery: opens or probes the database, settles the rows that are held, and some rows of the journal.
+ * When no rows are left, the database is up.
  */
 export async function recover(context: LoopContext): Promise<void> {
   const { state, options } = context;
-  const { journal, nextTurn } = options;
   // SQLite's calls are synchronous, so messages may have arrived meanwhile.
-  await nextTurn();
-  if (journal.fault() !== undefined) journal.tryAgain();
+  await options.nextTurn();
+  tryJournal(context);
   const database = await connect(context);
-  if (database === undefined) return;
+  const isNothingHeld = database !== undefined && (await settleHeld(context, database));
+  refuseOverdue(context);
+  if (!isNothingHeld) return;
   try {
     state.replay ??= nextReplay(context);
   } catch (error) {

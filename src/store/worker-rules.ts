@@ -14,6 +14,11 @@ export const replayRows = 1_000;
 export const mostLogged = 100;
 /** Most hashes that are looked up at once. */
 export const findHashes = 500;
+/**
+ * How long rows are held that the database may have and the journal refuses. A server restarts or fails over in this
+ * time. Requests wait for their rows, and load balancers usually end a connection that is silent for a minute.
+ */
+export const holdMs = 30_000;
 
 /** The requests to the thread that it has not done yet. */
 export interface WaitingWork {
@@ -143,6 +148,23 @@ export function journaledReply({ rows, faults }: CheckedBatch): StoreReply {
 export function noRoomReply({ indexOf, faults }: CheckedBatch, message: string): StoreReply {
   const noRoom = indexOf.map((index): SettleFault => ({ index, reason: 'no-room', message }));
   return { kind: 'settled', balances: [], spendings: [], faults: [...faults, ...noRoom] };
+}
+
+/**
+ * A batch that the database may have and the journal has refused. A refusal of its rows could bill requests whose
+ * callers got an error, so there is no reply yet.
+ */
+export interface HeldBatch {
+  readonly batch: CheckedBatch;
+  /** Why the journal has refused the rows. */
+  readonly message: string;
+  /** Monotonic milliseconds. */
+  readonly since: number;
+}
+
+/** Whether a batch has been held for too long, at a monotonic moment. */
+export function isHoldOver({ since }: Pick<HeldBatch, 'since'>, elapsed: number): boolean {
+  return elapsed - since >= holdMs;
 }
 
 /** How far a file of the journal has been settled. */

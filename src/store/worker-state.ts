@@ -8,7 +8,7 @@ import type { Journal } from './databases/journal/journal.ts';
 import type { Rarely } from './databases/machine.ts';
 import type { UpkeepRunner } from './databases/upkeep-runner.ts';
 import type { StoreReply, StoreStatus } from './worker-message.ts';
-import { addReason, type Replay, statusOf } from './worker-rules.ts';
+import { addReason, type HeldBatch, type Replay, statusOf } from './worker-rules.ts';
 
 /** Pause between two attempts to reach a database that is down. */
 const retryMs = 250;
@@ -41,6 +41,8 @@ export interface LoopState {
   loggedReasons: ReadonlySet<string>;
   /** Set while a timer will start the next attempt to reach the database. */
   cancelRetry: CancelTimer | undefined;
+  /** Set while the batch under way is held. The status is not `up` then. */
+  held: HeldBatch | undefined;
   /** The file of the journal that is being settled. */
   replay: Replay | undefined;
   /** Like `WaitingWork`, but the loop changes it. */
@@ -82,6 +84,7 @@ export function newState(journal: Journal): LoopState {
     },
     loggedReasons: new Set(),
     cancelRetry: undefined,
+    held: undefined,
     replay: undefined,
     waiting: { batch: undefined, hashes: new Set(), reserved: undefined, isLookWanted: false },
     hasReserved: false,

@@ -1,12 +1,15 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { addCredit } from '../../src/store/accounts/credits.ts';
 import { createKey } from '../../src/store/accounts/keys.ts';
 import { openDatabase } from '../../src/store/databases/open-database.ts';
 import { createWorkspace, findWorkspace } from '../../src/store/accounts/workspaces.ts';
+import { settleOrExplain } from '../../src/store/ledger/settle-batch.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { type Cut, type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
-import { sampleAuthor, sampleDatabase } from '../support/sample-database.ts';
+import { sampleAuthor, sampleDatabase, temporaryFolder } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { databaseUrl, storeAt } from '../support/sample-store.ts';
@@ -105,6 +108,48 @@ describe.each(moments)('a connection that is cut %s any statement', (when) => {
       expect(cuts.length).toBeGreaterThan(5);
     }
     expect(await differencesIn(near.database)).toEqual([]);
+  });
+});
+
+describe('a settlement whose connection is cut', () => {
+  it.each([
+    ['before', /^start transaction/, false],
+    ['before', /^insert into requests/, false],
+    ['after', /^insert into requests/, false],
+    ['before', /^commit/, true],
+    ['after', /^commit/, true],
+  ] as const)('%s %s: whether the database may have its rows is %s', async (when, statement, mayHaveRows) => {
+    const { near, proxy, location } = await behindProxy();
+    const database = await openDatabase(location, { missing: 'refuse', user: 'service' });
+    onTestFinished(() => database.close());
+    const settle = (requestId: string) =>
+      settleOrExplain(database, [sampleOutcome({ ...near.ids, requestId, cost: 7n })], Date.now());
+    // Makes the partition and the names, which are commits, too.
+    expect(await settle('before')).toMatchObject({ kind: 'settled' });
+    proxy.arm({ statement, when });
+    expect(await settle('a')).toMatchObject({ kind: 'away', mayHaveRows });
+    expect(proxy.disarm()).toMatch(statement);
+    await database.probe();
+    expect(await settle('a')).toMatchObject({ kind: 'settled', refused: [] });
+    expect((await findWorkspace(near.queries, 'acme')).balance).toBe(near.workspace.balance - 14n);
+  });
+
+  it('after its commit, while the journal cannot be written: the row is acknowledged and charged once', async () => {
+    const { near, proxy, location } = await behindProxy();
+    const journal = join(temporaryFolder(), 'journal');
+    const messages: (string | undefined)[] = [];
+    const store = await storeAt(location, { journal, onStatus: ({ message }) => messages.push(message) });
+    const settle = (requestId: string) => store.settle(sampleOutcome({ ...near.ids, requestId, cost: 7n }));
+    await settle('before');
+    rmSync(join(journal, '0'), { recursive: true });
+    proxy.arm({ statement: /^commit/, when: 'after' });
+    await settle('a');
+    expect(proxy.disarm()).toBe('commit');
+    expect(messages).toContainEqual(expect.stringContaining('the journal: ENOENT'));
+    await vi.waitFor(() => expect(store.status().database).toBe('up'));
+    expect(await near.queries.selectFrom('requests').select('request_text').execute()).toHaveLength(2);
+    expect((await findWorkspace(near.queries, 'acme')).balance).toBe(near.workspace.balance - 14n);
+    mkdirSync(join(journal, '0'));
   });
 });
 

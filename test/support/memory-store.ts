@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type DatabaseConnection, type Driver, Kysely } from 'kysely';
 import { onTestFinished } from 'vitest';
 import type { Outcome } from '../../src/core/account.ts';
-import type { OpenDatabase } from '../../src/store/databases/database.ts';
+import { CommitInDoubt, type OpenDatabase } from '../../src/store/databases/database.ts';
 import type { Journal, JournalSegment } from '../../src/store/databases/journal/journal.ts';
 import { migrate } from '../../src/store/databases/migrations.ts';
 import type { Schema } from '../../src/store/databases/schema.ts';
@@ -11,10 +11,17 @@ import { sqliteWrites } from '../../src/store/databases/sqlite/writes.ts';
 import { createLedgerNames } from '../../src/store/ledger/ledger-names.ts';
 import { entriesOf } from '../../src/store/ledger/stored-request.ts';
 
-/** An SQLite database in memory that fails as a server does while it is down: `fault` is the reason, or undefined. */
+/**
+ * An SQLite database in memory that fails as a server does while it is down: `fault` is the reason, or undefined. With
+ * `nextCommit` it goes down at a commit, which is made or not, and whose answer is lost.
+ */
 export async function memoryDatabase() {
   const file = new DatabaseSync(':memory:', { enableForeignKeyConstraints: true });
-  const state = { fault: undefined as string | undefined, probes: 0, upkeepSteps: 0, isClosed: false };
+  const state = {
+    fault: undefined as string | undefined,
+    nextCommit: undefined as 'made' | 'not-made' | undefined,
+    ...{ probes: 0, upkeepSteps: 0, isClosed: false },
+  };
   const refuseIfDown = (): void => {
     if (state.fault !== undefined) throw new Error(state.fault);
   };
@@ -37,7 +44,14 @@ export async function memoryDatabase() {
           refuseIfDown();
           await driver.beginTransaction(connection, settings);
         };
-        return { ...driver, acquireConnection, beginTransaction };
+        const commitTransaction: Driver['commitTransaction'] = async (connection) => {
+          const { nextCommit } = state;
+          if (nextCommit !== 'not-made') await driver.commitTransaction(connection);
+          if (nextCommit === undefined) return;
+          Object.assign(state, { nextCommit: undefined, fault: 'the server has gone' });
+          throw new CommitInDoubt(new Error(state.fault));
+        };
+        return { ...driver, acquireConnection, beginTransaction, commitTransaction };
       },
     },
   });
