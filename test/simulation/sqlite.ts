@@ -8,6 +8,8 @@ import { type Api, openConnection } from './sqlite-connection.ts';
 const [unlocked, shared, reserved, exclusive] = [0, 1, 2, 4];
 /** Slots of the lock of a WAL's shared memory. */
 const walLocks = 8;
+/** Flags of `xShmLock` (https://sqlite.org/c3ref/c_shm_exclusive.html), which the module does not export. */
+const [shmUnlock, shmExclusive] = [1, 8];
 
 /** The shared memory of the connections to one file. */
 interface SharedMemory {
@@ -56,7 +58,7 @@ const vfsName = 'simulated';
 function install(sqlite3: Sqlite3Static): SimulatedSqlite {
   const api: Api = sqlite3;
   const { capi, wasm } = api;
-  const { SQLITE_BUSY, SQLITE_SHM_EXCLUSIVE, SQLITE_SHM_UNLOCK } = capi;
+  const { SQLITE_BUSY } = capi;
   const openFiles = new Map<number, OpenFile>();
   const memories = new Map<SimulatedFile, SharedMemory>();
   const connections = new Map<number, () => void>();
@@ -195,8 +197,8 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
       const open = fileAt(pointer);
       const memory = memoryOf(open);
       const end = offset + count;
-      const wantsExclusive = (flags & SQLITE_SHM_EXCLUSIVE) !== 0;
-      if ((flags & SQLITE_SHM_UNLOCK) !== 0) {
+      const wantsExclusive = (flags & shmExclusive) !== 0;
+      if ((flags & shmUnlock) !== 0) {
         for (let at = offset; at < end; at += 1) {
           memory.holders[at]?.delete(pointer);
           if (memory.holders[at]?.size === 0) memory.isExclusive[at] = false;

@@ -10,11 +10,11 @@ import { settleOrExplain } from '../../ledger/settle-batch.ts';
 import type { Machine } from '../machine.ts';
 import { openSqlite } from './open.ts';
 
-/** A database on a disk that can refuse to write or to sync. */
+/** A database on a disk that can refuse to write or to sync, and whose file another process can lock. */
 async function onFailingDisk() {
   const sqlite = await loadSqlite();
   onTestFinished(sqlite.forgetAll);
-  const failing = { write: false, sync: false };
+  const failing = { write: false, sync: false, isLocked: false };
   const disk = createDisk();
   disk.files.mkdirSync('/data');
   const refuseIf = (fails: boolean): void => {
@@ -35,7 +35,7 @@ async function onFailingDisk() {
     const machine: Machine = {
       time: { ...createFakeClock(sampleNow), nextTurn: (run) => void setImmediate(run) },
       files: disk.files,
-      sqlite: sqlite.driverOn(failingDisk, { isAlive: () => true }, () => false),
+      sqlite: sqlite.driverOn(failingDisk, { isAlive: () => true }, () => failing.isLocked),
     };
     return openSqlite({ kind: 'sqlite', file: '/data/weir.db' }, { missing: 'create', user: 'service' }, machine);
   };
@@ -81,6 +81,14 @@ it.each([
   Object.assign(failing, { write: false, sync: false });
   expect(await settle(database, 'a')).toMatchObject({ kind: 'settled', refused: [] });
   expect(await contentOf(database)).toEqual({ rows: ['a', 'first'], balance: 96n });
+});
+
+it('the file surely does not have the rows while another process has locked it', async () => {
+  const { database, failing, settle } = await onFailingDisk();
+  failing.isLocked = true;
+  expect(await settle(database, 'a')).toMatchObject({ kind: 'away', mayHaveRows: false });
+  failing.isLocked = false;
+  expect(await contentOf(database)).toEqual({ rows: ['first'], balance: 98n });
 });
 
 it('a commit that was not synced is there after a power cut, and is settled again without a second charge', async () => {
