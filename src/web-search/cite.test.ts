@@ -13,11 +13,11 @@ function citer() {
 }
 
 /** The output for these pieces: plain text, joined, and pairs of a cited text and its numbers. */
-function written(pieces: readonly string[]) {
+function written(pieces: readonly string[], end: 'flush' | 'breakOff' = 'flush') {
   const machine = citer();
   const events: TextEvent[] = [];
   for (const text of pieces) events.push(...machine.push({ type: 'text-delta', choice: 0, text, deltas: 1 }));
-  events.push(...machine.flush());
+  events.push(...machine[end]());
   const said: (string | readonly [string, string])[] = [];
   for (const { text, citations } of events) {
     const last = said.at(-1);
@@ -90,17 +90,63 @@ describe('the marks in an answer', () => {
     { weight: 1, arbitrary: fc.string({ maxLength: 6, unit: 'grapheme' }) },
   );
   const answers = fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join(''));
+  const cutPlaces = fc.array(fc.nat(200), { maxLength: 8 });
+
+  function piecesOf(text: string, cuts: readonly number[]): readonly string[] {
+    const at = [...new Set([0, ...cuts.filter((cut) => cut < text.length), text.length])].toSorted((a, b) => a - b);
+    return at.slice(1).map((end, index) => text.slice(at[index], end));
+  }
 
   it('has the same result wherever the engine cuts', () => {
     fc.assert(
-      fc.property(answers, fc.array(fc.nat(200), { maxLength: 8 }), (text, cuts) => {
-        const at = [...new Set([0, ...cuts.filter((cut) => cut < text.length), text.length])].toSorted((a, b) => a - b);
-        const pieces = at.slice(1).map((end, index) => text.slice(at[index], end));
-        expect(written(pieces).said).toEqual(written([text]).said);
+      fc.property(answers, cutPlaces, (text, cuts) => {
+        expect(written(piecesOf(text, cuts)).said).toEqual(written([text]).said);
         expect(written(text.split('')).said).toEqual(written([text]).said);
       }),
       { numRuns: 500 },
     );
+  });
+
+  const beginnings = Array.from('[cite:1, cite: 2', (_, at) => '[cite:1, cite: 2'.slice(0, at + 1));
+
+  it.each(beginnings)(
+    'ends before a mark that has only begun when it breaks off, and else has it as text: %s',
+    (begun) => {
+      const text = `Rome is old. Paris is big ${begun}`;
+      for (const pieces of [[text], text.split('')]) {
+        expect(written(pieces, 'breakOff').text).toBe('Rome is old. Paris is big');
+        expect(written(pieces, 'flush').text).toBe(text);
+      }
+    },
+  );
+
+  it.each(['[1', '[citation', '[cite]', '[cite 1', '[cite:x', 'cite:1', '(cite:1', '[cite:99]'])(
+    'keeps what only resembles the beginning of a mark when it breaks off: %s',
+    (other) => {
+      expect(written([`Paris is big ${other}`], 'breakOff').text).toBe(`Paris is big ${other}`);
+    },
+  );
+
+  it('keeps the citations before a mark that has only begun when it breaks off', () => {
+    expect(written(['Paris is big [cite:1] [cite:2'], 'breakOff').said).toEqual([['Paris is big', '1']]);
+  });
+
+  it('breaks off in the same place wherever the engine cuts', () => {
+    fc.assert(
+      fc.property(answers, fc.constantFrom('', ...beginnings), cutPlaces, (answer, begun, cuts) => {
+        const text = answer + begun;
+        expect(written(piecesOf(text, cuts), 'breakOff').said).toEqual(written([text], 'breakOff').said);
+        expect(written(text.split(''), 'breakOff').said).toEqual(written([text], 'breakOff').said);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([990, 1000, 1100])('breaks off in the same place in a sentence of %d characters', (length) => {
+    const said = 'x'.repeat(length);
+    for (const pieces of [[`${said} [cite:1`], [said, ' ', '[cite:1'], `${said} [cite:1`.split('')]) {
+      expect(written(pieces, 'breakOff').text).toBe(said);
+    }
   });
 
   it('removes nothing but marks and blanks', () => {

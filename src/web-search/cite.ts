@@ -7,7 +7,10 @@ export interface Citer {
   readonly push: (event: TextEvent) => readonly TextEvent[];
   /** Returns all text that was held back. The machine can then be used for another text. */
   readonly flush: () => readonly TextEvent[];
-  /** As `flush`, for a text that has broken off: a mark that has only begun is left out, with the blank before it. */
+  /**
+   * As `flush`, for a text that has broken off or reached its cap: a mark that has only begun is left out, with the blank
+   * before it.
+   */
   readonly breakOff: () => readonly TextEvent[];
 }
 
@@ -155,8 +158,10 @@ function heldFrom(text: string, from: number): number {
   const place = findMarks(text.slice(from));
   const firstMark = place === undefined ? unfinishedMark(text) : from + place.start;
   const start = lastSentence(text.slice(0, firstMark));
-  // Text that is too long for a sentence is not held back, but an unfinished mark is.
-  return text.length - start > maxHeld ? firstMark : start;
+  if (text.length - start <= maxHeld) return start;
+  // Text that is too long for a sentence is not held back, but an unfinished mark is, with the blank before it.
+  const blank = text.slice(0, firstMark).trimEnd().length;
+  return Math.max(blank, firstMark - maxHeld);
 }
 
 /** The marks of citations: `[cite:3]`, and models' own versions for several, `[cite:1, 2]` and `[cite: 1, cite: 2]`. */

@@ -63,6 +63,17 @@ describe('one round', () => {
     expect(events.map((event) => ('text' in event ? event.text : '')).join('')).toBe(expected);
   });
 
+  it.each([
+    ['length', 'It is'],
+    ['stop', 'It is [cite:1'],
+    ['tool_calls', 'It is [cite:1'],
+    ['content_filter', 'It is [cite:1'],
+  ] as const)('leaves out the beginning of a mark only if the cap has ended the text: %s', (reason, expected) => {
+    const round = collectRound({ citer: citer(), searches: true });
+    const events = [...round.push([text('It is [cite:1'), { type: 'finish', choice: 0, reason }]), ...round.flush()];
+    expect(events.map((event) => ('text' in event ? event.text : '')).join('')).toBe(expected);
+  });
+
   it('returns held-back text before whatever follows it', () => {
     const round = collectRound({ citer: citer(), searches: true });
     const types = round.push([text('One'), thought('t'), text('Two'), start(0, 'f'), text('Three'), finish]);

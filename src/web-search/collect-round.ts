@@ -49,6 +49,7 @@ export function collectRound(options: {
   let finish: Finish | undefined;
 
   const flush = (): readonly TextEvent[] => citer?.flush() ?? [];
+  const breakOff = (): readonly TextEvent[] => citer?.breakOff() ?? [];
 
   function take(event: AnswerEvent): readonly AnswerEvent[] {
     switch (event.type) {
@@ -77,7 +78,8 @@ export function collectRound(options: {
       case 'finish': {
         const { type: _, choice: __, ...how } = event;
         finish = how;
-        return flush();
+        // In an answer that ends by itself, what looks like the beginning of a mark is text.
+        return event.reason === 'length' ? breakOff() : flush();
       }
       case 'usage':
         return [];
@@ -87,7 +89,7 @@ export function collectRound(options: {
   return {
     push: (events) => events.flatMap(take),
     flush,
-    breakOff: () => citer?.breakOff() ?? [],
+    breakOff,
     output: () => ({ ...written, searches: [...searches.values()], callsCaller: callers.size > 0, finish }),
   };
 }

@@ -77,6 +77,19 @@ it('an answer is what was said in all rounds, without the marks of known sources
   expect(answerOfRounds(rounds, 2).choices[0]?.content).toContain('[cite:3]');
 });
 
+it.each([
+  ['length', 'It rises [cite:3', 'It rises'],
+  ['length', 'It rises [', 'It rises'],
+  ['length', 'It rises ', 'It rises'],
+  ['length', 'It rises [cite:3]', 'It rises'],
+  ['length', 'It rises [citation', 'It rises [citation'],
+  ['stop', 'It rises [cite:3', 'It rises [cite:3'],
+])('an answer whose end is %s, after "%s"', (finishReason, content, expected) => {
+  const last = round(content, []);
+  const said = { ...last.said, finishReason } as ChoiceAnswer;
+  expect(answerOfRounds([{ ...last, said }], 4).choices[0]?.content).toBe(expected);
+});
+
 it('the prompts of all rounds are billed, each as one of the engines counts it', () => {
   const other = { ...rounds[1]!, promptTokens: new Set([30, 31]) };
   expect(promptSums([rounds[0]!, other])).toEqual(new Set([40, 41]));

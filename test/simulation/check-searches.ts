@@ -3,7 +3,7 @@ import type { ExpectedAnswer } from './expected-answer.ts';
 import type { HeardRound } from './heard-rounds.ts';
 import { type JsonObject, objectOr, parsedOr, stringOr } from '../programmable-engine/json-value.ts';
 import type { ReceivedAnswer } from './received-choice.ts';
-import { citedIn, outcomeIn, pagesOf, withoutMarks } from './searches.ts';
+import { beforeBegunMark, citedIn, outcomeIn, pagesOf, withoutMarks } from './searches.ts';
 
 const searchTool = 'web_search';
 
@@ -15,7 +15,11 @@ const queriesIn = ({ said }: HeardRound): readonly string[] =>
         .filter(({ name }) => name === searchTool)
         .map(({ arguments: json }) => stringOr(objectOr(parsedOr(json))['query'], ''));
 
-const textIn = ({ said }: HeardRound): string => said.content as string;
+/** The text of a round. One that the cap has cut ends before a mark that has only begun. */
+function textIn({ said: { content, calls, finishReason } }: HeardRound): string {
+  const text = content as string;
+  return finishReason === 'length' && calls.length === 0 ? beforeBegunMark(text) : text;
+}
 
 /** The answer that follows from what engines say in the rounds of a request. `sources`: how many were found. */
 export function answerOfRounds(rounds: readonly HeardRound[], sources: number): ExpectedAnswer {

@@ -81,6 +81,9 @@ const mark = / \[cite:(\d+)\]/g;
 export const withoutMarks = (text: string, sources: number): string =>
   text.replace(mark, (whole, number: string) => (Number(number) <= sources ? '' : whole));
 
+/** A text without the beginning of a mark at its end. A blank is the beginning, too. */
+export const beforeBegunMark = (text: string): string => text.replace(/\s*(?:\[(?:c|ci|cit|cite|cite:\d*)?)?$/, '');
+
 /** The sources that a text with marks cites, by number. */
 export const citedIn = (text: string, sources: number): readonly number[] =>
   [...text.matchAll(mark)].map(([, number]) => Number(number)).filter((number) => number <= sources);
