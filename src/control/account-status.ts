@@ -51,6 +51,17 @@ export const warning = (reason: string, action: string, note: string): ObjectEve
   ...{ severity: 'Warning', reason, action, note },
 });
 
+/**
+ * The condition `Ready` of a suspended account. It is False if the object wants it active, but does not manage it. `effect`:
+ * on requests.
+ */
+export function suspended({ isWanted, effect }: { readonly isWanted: boolean; readonly effect: string }): Statement {
+  const what = { type: 'Ready', reason: 'Suspended' };
+  if (isWanted) return { ...what, status: 'True', message: effect };
+  const why = 'suspended in the ledger, and an object with weir.dev/managed: "false" does not change that';
+  return { ...what, status: 'False', message: `spec.status: ${why}; ${effect}` };
+}
+
 /** The status to write, and the events of conditions that have changed. Undefined: the object has this status. */
 export function statusToWrite(
   object: AccountObject,

@@ -9,7 +9,15 @@ import type { AccountObject, DeclaredKey, KeyDeclared, KeyFigures } from '../cor
 import { formatUsd, parseUsd } from '../core/money.ts';
 import type { KeySecret } from '../core/key-secrets.ts';
 import { findPayer, type ReconcileParts } from './reconcile-parts.ts';
-import { normal, notAccepted, invalid, type Reconciled, type Reconciliation, warning } from './account-status.ts';
+import {
+  normal,
+  notAccepted,
+  invalid,
+  type Reconciled,
+  type Reconciliation,
+  suspended,
+  warning,
+} from './account-status.ts';
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
@@ -199,13 +207,16 @@ function ready(
 ): Reconciled {
   const now = clock.now();
   const hasExpired = spec.expiresAt !== undefined && Date.parse(spec.expiresAt) <= now;
-  const isSuspended = spec.status === 'Suspended';
+  const { isSuspended } = declared;
+  const isWanted = spec.status === 'Suspended';
   const wasSuspended = said(object, 'Ready')?.reason === 'Suspended';
-  const state: Omit<Statement, 'type'> = hasExpired
-    ? { status: 'False', reason: 'Expired', message: 'spec.expiresAt: requests with the key get 401' }
+  const effect = 'requests with the key get 403';
+  const state: Statement = hasExpired
+    ? { type: 'Ready', status: 'False', reason: 'Expired', message: 'spec.expiresAt: requests with the key get 401' }
     : isSuspended
-      ? { status: 'True', reason: 'Suspended', message: 'requests with the key get 403' }
+      ? suspended({ isWanted, effect })
       : {
+          type: 'Ready',
           status: 'True',
           reason: 'Ready',
           message:
@@ -216,7 +227,7 @@ function ready(
   const last = figures?.lastUsedAt;
   const { previous } = declared;
   return {
-    statements: [accepted, { type: 'Ready', ...state }, budgetStatement(spec, figures)],
+    statements: [accepted, state, budgetStatement(spec, figures)],
     fields: {
       id: declared.id,
       prefix: declared.prefix,
@@ -227,7 +238,8 @@ function ready(
     },
     events: [
       ...events,
-      ...(isSuspended && !wasSuspended ? [normal('Suspended', 'Suspend', 'requests with the key get 403')] : []),
+      // A suspension that is not wanted is an event of its condition.
+      ...(isSuspended && isWanted && !wasSuspended ? [normal('Suspended', 'Suspend', effect)] : []),
       ...(wasSuspended && !isSuspended ? [normal('Resumed', 'Resume', 'the key works again')] : []),
     ],
     next: 'done',

@@ -5,7 +5,7 @@ import { Refusal } from '../core/administration.ts';
 import { parseUsd } from '../core/money.ts';
 import type { AccountObject } from '../core/declared-account.ts';
 import type { ReconcileParts } from './reconcile-parts.ts';
-import { normal, notAccepted, invalid, type Reconciliation, roundedUsd, warning } from './account-status.ts';
+import { normal, notAccepted, invalid, type Reconciliation, roundedUsd, suspended, warning } from './account-status.ts';
 
 const eraseName = 'weir.dev/erase-name';
 
@@ -34,15 +34,13 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
     const figures = workspaces.get(workspace.id);
     const isSuspended = workspace.status === 'suspended';
     const wasSuspended = parts.said(object, 'Ready')?.reason === 'Suspended';
+    const effect = 'requests of its keys get 403';
     return {
       statements: [
         { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' },
-        {
-          type: 'Ready',
-          status: 'True',
-          reason: isSuspended ? 'Suspended' : 'Ready',
-          message: isSuspended ? 'requests of its keys get 403' : '',
-        },
+        isSuspended
+          ? suspended({ isWanted: !isActive, effect })
+          : { type: 'Ready', status: 'True', reason: 'Ready', message: '' },
       ],
       fields: {
         id: workspace.id,
@@ -53,7 +51,8 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
       },
       events: [
         ...(isNew ? [normal('Created', 'Create', `in the ledger as ${workspace.name} (${workspace.id})`)] : []),
-        ...(isSuspended && !wasSuspended ? [normal('Suspended', 'Suspend', 'requests of its keys get 403')] : []),
+        // A suspension that is not wanted is an event of its condition.
+        ...(isSuspended && !isActive && !wasSuspended ? [normal('Suspended', 'Suspend', effect)] : []),
         ...(wasSuspended && !isSuspended ? [normal('Resumed', 'Resume', 'its keys work again')] : []),
       ],
       next: 'done',

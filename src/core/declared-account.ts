@@ -70,6 +70,8 @@ export type KeyDeclared =
       readonly kind: 'declared';
       readonly id: string;
       readonly prefix: string | undefined;
+      /** In the ledger. Others may suspend a key that its object does not manage. */
+      readonly isSuspended: boolean;
       /** When it got its text. */
       readonly since: number;
       /** The key that was in the Secret before, while it still works. */

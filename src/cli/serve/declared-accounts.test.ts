@@ -80,6 +80,20 @@ async function untilLogged(line: RegExp): Promise<void> {
   await expect.poll(() => log.join('\n')).toMatch(line);
 }
 
+/** Waits until the conditions `Ready` of objects have this status, reason and message. */
+async function untilReady(expected: Readonly<Record<string, readonly [string, string, string]>>): Promise<void> {
+  const read = (): unknown => {
+    const { objects } = JSON.parse(readFileSync(join(ledger.data, 'accounts.json'), 'utf8'));
+    return Object.fromEntries(
+      objects.map(({ kind, status }: { kind: string; status?: { conditions: readonly Record<string, string>[] } }) => {
+        const ready = status?.conditions.find(({ type }) => type === 'Ready');
+        return [kind, [ready?.['status'], ready?.['reason'], ready?.['message']]];
+      }),
+    );
+  };
+  await expect.poll(read).toEqual(expected);
+}
+
 async function serveTeam(): Promise<{ readonly folder: TestFolder; readonly text: string }> {
   const folder = serve(readingOf(workspace, apiKey, credit));
   await untilLogged(/ApiKey search-prod Created/);
@@ -117,6 +131,37 @@ test('changes of the folder change the account, a changed Credit no money', asyn
   await expect.poll(() => stateOf(keyText())).toBe('suspended');
   await untilLogged(/Credit order-8 BookedOtherwise/);
   expect(await ledger.balanceOf('search-team')).toBe(25n * usd);
+});
+
+test('a Workspace and an ApiKey that a command has suspended are not ready, until they work again', async () => {
+  const unmanaged = (object: string): string =>
+    object.replace(/metadata: \{(.*?)\}/, 'metadata: {$1, annotations: {weir.dev/managed: "false"}}');
+  serve(readingOf(unmanaged(workspace), unmanaged(apiKey)));
+  await untilReady({ Workspace: ['True', 'Ready', ''], ApiKey: ['True', 'Ready', ''] });
+  const [key] = await ledger.accounts.listKeys(await ledger.accounts.findWorkspace('search-team'));
+  const by = { actor: { kind: 'command-line', name: 'test' }, now: clock.now() } as const;
+  log.length = 0;
+
+  await ledger.accounts.setKeyStatus(key?.id ?? '', 'suspended', by);
+  await ledger.accounts.setWorkspaceStatus('search-team', 'suspended', by);
+  clock.advance(60_000);
+  const why =
+    'spec.status: suspended in the ledger, and an object with weir.dev/managed: "false" does not change that; requests';
+  await untilReady({
+    Workspace: ['False', 'Suspended', `${why} of its keys get 403`],
+    ApiKey: ['False', 'Suspended', `${why} with the key get 403`],
+  });
+
+  await ledger.accounts.setKeyStatus(key?.id ?? '', 'active', by);
+  await ledger.accounts.setWorkspaceStatus('search-team', 'active', by);
+  clock.advance(60_000);
+  await untilReady({ Workspace: ['True', 'Ready', ''], ApiKey: ['True', 'Ready', ''] });
+  await untilLogged(/ApiKey search-prod Ready/);
+  expect(log.filter((line) => line.startsWith('ApiKey'))).toEqual([
+    `ApiKey search-prod Suspended ${why} with the key get 403`,
+    'ApiKey search-prod Resumed the key works again',
+    'ApiKey search-prod Ready Ready is True now',
+  ]);
 });
 
 test('an ApiKey that leaves the folder is revoked, and its file goes', async () => {

@@ -199,6 +199,12 @@ it('changes nothing of an account that its object does not manage', async () => 
   expect(await declareKey(queries, loose, { ...wanted('a'), rate: 99 }, by)).toMatchObject({ kind: 'declared' });
   expect((await findCredentials(queries, ['a'], sampleNow)).get('a')?.key.rate).toBe(1);
   await setWorkspaceStatus(queries, workspace.id, 'suspended', sampleAuthor);
+  expect((await declareWorkspace(queries, loose, other, by)).workspace).toMatchObject({ status: 'suspended' });
+  const [key] = await listKeys(queries, workspace);
+  await setKeyStatus(queries, key?.id ?? '', 'suspended', sampleAuthor);
+  expect(await declareKey(queries, loose, wanted('a'), by)).toMatchObject({ isSuspended: true });
+  await setKeyStatus(queries, key?.id ?? '', 'active', sampleAuthor);
+  expect(await declareKey(queries, loose, wanted('a'), by)).toMatchObject({ isSuspended: false });
   expect(await leaveKeys(queries, loose, by)).toBe(0);
   expect(await statusOf('a')).toBe('active');
 });

@@ -47,10 +47,13 @@ export async function declareKey(
     const id = await makeCurrent(transaction, { object, wanted, found, before, by });
     if (object.isManaging || found === undefined) await changeLockedKey(transaction, id, settingsOf(wanted), by);
     const previous = await endOthers(transaction, { object, id, wanted, by });
-    const { prefix } = await findKey(transaction, id);
+    const { prefix, status } = await findKey(transaction, id);
     const since = (await accountsOf(transaction, 'ApiKey', object)).find((one) => one.id === id)?.since ?? by.now;
     const hasReplaced = before !== undefined && before.hash !== wanted.hash;
-    return { kind: 'declared', id, prefix, since, previous, isNew: before === undefined || hasReplaced, hasReplaced };
+    return {
+      ...{ kind: 'declared', id, prefix, isSuspended: status === 'suspended', since, previous },
+      ...{ isNew: before === undefined || hasReplaced, hasReplaced },
+    };
   });
 }
 
