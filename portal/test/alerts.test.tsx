@@ -2,6 +2,7 @@ import { screen, waitFor, within } from '@testing-library/react';
 import { describe, expect, test } from 'vitest';
 import type { AlertObject } from '../../src/portal/api/alerts.ts';
 import type { SessionObject } from '../../src/portal/api/session.ts';
+import type { WorkspaceObject } from '../../src/portal/api/workspaces.ts';
 import { Alerts } from '../src/pages/alerts.tsx';
 import { alertObject, viewerSession, workspace } from './support/objects.ts';
 import { type Answer, answerWith, changesIn, json, refusal } from './support/portal.ts';
@@ -12,12 +13,14 @@ interface Shown {
   readonly thresholds?: readonly number[];
   readonly alerts?: readonly AlertObject[];
   readonly onSet?: Answer;
+  readonly of?: Partial<WorkspaceObject>;
 }
 
 const path = '/workspaces/ws_1';
 
-function showAlerts({ as, thresholds = [80, 100], alerts = [], onSet = json({ thresholds: [] }) }: Shown = {}) {
+function showAlerts({ as, thresholds = [80, 100], alerts = [], onSet = json({ thresholds: [] }), of }: Shown = {}) {
   const sent = answerWith({
+    [`GET ${path}`]: json({ ...workspace, ...of }),
     [`GET ${path}/alerts`]: json({ thresholds, data: alerts, next_cursor: null }),
     [`POST ${path}/thresholds`]: onSet,
   });
@@ -61,6 +64,17 @@ test('a viewer sees the thresholds and cannot change them', async () => {
   showAlerts({ as: viewerSession });
   expect(await screen.findByText(/There is an alert when 80 % or 100 %/)).toBeVisible();
   expect(screen.queryByRole('button')).toBeNull();
+});
+
+test.each([
+  [true, 0, 1],
+  [false, 1, 0],
+])('an admin changes the thresholds unless an object manages the workspace: %s', async (locked, buttons, notes) => {
+  showAlerts({ of: { declared_by: { ...{ kind: 'Workspace', namespace: 'web', name: 'acme' }, locked } } });
+  await waitFor(() => {
+    expect(screen.queryAllByRole('button', { name: 'Change thresholds' })).toHaveLength(buttons);
+    expect(screen.queryAllByText('Managed by Workspace web/acme')).toHaveLength(notes);
+  });
 });
 
 describe('the thresholds of the balance', () => {

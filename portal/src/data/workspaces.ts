@@ -21,6 +21,11 @@ export function useWorkspacesQuery(enabled = true) {
   });
 }
 
+/** One workspace with its balance. */
+export function useWorkspaceQuery(id: string) {
+  return useQuery({ queryKey: ['workspace', id], queryFn: () => call<WorkspaceObject>(`/workspaces/${id}`) });
+}
+
 /** The workspaces that the session may see. Undefined while they load. */
 export function useWorkspaceChoices(): readonly WorkspaceChoice[] | undefined {
   const session = useSession();

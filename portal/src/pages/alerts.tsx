@@ -3,9 +3,10 @@ import { type FormEvent, useState } from 'react';
 import type { AlertListObject, AlertObject } from '../../../src/portal/api/alerts.ts';
 import { ApiError, call } from '../data/api.ts';
 import { useSession } from '../data/session.ts';
-import type { WorkspaceChoice } from '../data/workspaces.ts';
+import { useWorkspaceQuery, type WorkspaceChoice } from '../data/workspaces.ts';
 import { formatExactMoney, formatMoment } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
+import { Declared } from '../parts/declared.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { partsOf, TextField, valueOf } from '../parts/fields.tsx';
 import { Card } from '../parts/page.tsx';
@@ -53,13 +54,7 @@ export function Alerts({ of }: { readonly of: WorkspaceChoice }) {
                 ? 'There are no alerts about the balance.'
                 : `There is an alert when ${percentsOf(thresholds)} of the balance after the last credit is used.`}
             </p>
-            {session.role === 'admin' && (
-              <div className="actions">
-                <Button size="small" onPress={() => setChanging(true)}>
-                  Change thresholds
-                </Button>
-              </div>
-            )}
+            {session.role === 'admin' && <ChangeButton of={of} onPress={() => setChanging(true)} />}
             {data.length === 0 ? (
               <p className="muted">No threshold was reached yet.</p>
             ) : (
@@ -70,6 +65,23 @@ export function Alerts({ of }: { readonly of: WorkspaceChoice }) {
         )}
       </Loaded>
     </Card>
+  );
+}
+
+/** Thresholds of a workspace that an object manages are changed there. */
+function ChangeButton({ of, onPress }: { readonly of: WorkspaceChoice; readonly onPress: () => void }) {
+  const { data } = useWorkspaceQuery(of.id);
+  if (data === undefined) return null;
+  return (
+    <div className="actions">
+      {data.declared_by?.locked === true ? (
+        <Declared by={data.declared_by} />
+      ) : (
+        <Button size="small" onPress={onPress}>
+          Change thresholds
+        </Button>
+      )}
+    </div>
   );
 }
 

@@ -1,13 +1,18 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useMemo, useState } from 'react';
-import type { CreditObject, NewCreditObject, WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
+import type { CreditObject, NewCreditObject } from '../../../src/portal/api/workspaces.ts';
 import { ApiError, call, newIdempotencyKey } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useList } from '../data/load-more.ts';
 import { useSession } from '../data/session.ts';
 import { useMinute, useUsage } from '../data/usage.ts';
 import { dayMs } from '../data/usage-range.ts';
-import { useChosenWorkspace, useWorkspaceChoices, type WorkspaceChoice } from '../data/workspaces.ts';
+import {
+  useChosenWorkspace,
+  useWorkspaceChoices,
+  useWorkspaceQuery,
+  type WorkspaceChoice,
+} from '../data/workspaces.ts';
 import { formatAvailable, formatDay, formatExactMoney, formatMoment, formatMoney, unknown } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -56,10 +61,7 @@ const recentDays = 30;
 
 /** The balance, what is spent of it in a day, and when it runs out at that rate. */
 function Left({ of }: { readonly of: WorkspaceChoice }) {
-  const workspace = useQuery({
-    queryKey: ['workspace', of.id],
-    queryFn: () => call<WorkspaceObject>(`/workspaces/${of.id}`),
-  });
+  const workspace = useWorkspaceQuery(of.id);
   useEvents({ balance: ({ workspace_id: id }) => (id === of.id ? void workspace.refetch() : undefined) });
   const now = useMinute();
   const from = new Date(Math.floor(now / dayMs - recentDays + 1) * dayMs).toISOString();
