@@ -133,6 +133,18 @@ it('gives a workspace and a key the thresholds of their objects, and the default
   });
 });
 
+it.each([[[]], [[10, 90]], [undefined]])(
+  'gives the key before the thresholds of its object: %j',
+  async (thresholds) => {
+    const { queries, wanted } = await begin();
+    await declareKey(queries, object, { ...wanted('a'), thresholds }, by);
+    await declareKey(queries, object, { ...wanted('b'), thresholds }, at(1));
+    const before = (await findCredentials(queries, ['a'], sampleNow)).get('a')?.key;
+    expect(before).toMatchObject({ budget: { period: 'total' } });
+    expect((await ownThresholds(queries)).get(before?.id ?? '')).toEqual(thresholds);
+  },
+);
+
 it('lets only the controller change what an object declares, until the object is gone', async () => {
   const { queries, wanted } = await begin();
   const declared = await declareKey(queries, object, wanted('a'), by);

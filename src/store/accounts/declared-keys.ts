@@ -7,6 +7,7 @@ import { changeLockedKey } from './change-keys.ts';
 import { accountsOf, declarationOf, declare, setState, unlock } from './declarations.ts';
 import { spentBy } from './find-credentials.ts';
 import { findKey, insertKey } from './keys.ts';
+import { ownThresholds } from './thresholds.ts';
 
 // Keys that objects declare. The key in the Secret of an ApiKey is its current key. A rotation keeps the id of the
 // current key, with its budget and its history, and gives it another text. The text before goes to a second key, which
@@ -138,12 +139,13 @@ async function swapTexts(
   await write(current.id, fresh);
   await write(other, old);
   await setState(transaction, current.id, { state: 'current', at: by.now });
-  // What is left of the budget is all that the earlier text can spend.
+  // What is left of the budget is all that the earlier text can spend. Where the object wants no alerts, it has none.
   const { budget } = await findKey(transaction, current.id);
   if (budget !== undefined) {
     const spent = (await spentBy(transaction, [current.id], by.now)).get(current.id) ?? 0n;
     const left: Budget = { limit: budget.limit > spent ? budget.limit - spent : 0n, period: 'total' };
-    await changeLockedKey(transaction, other, { budget: left }, by);
+    const thresholds = (await ownThresholds(transaction, [current.id])).get(current.id);
+    await changeLockedKey(transaction, other, { budget: left, thresholds }, by);
   }
   const entry = { action: 'key.rotate', objectId: current.id, workspaceId: current.workspaceId } as const;
   await recordChange(transaction, { ...entry, before: { prefix: old.prefix }, after: { prefix: fresh.prefix } }, by);
