@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from './chromium.ts';
-import { start, type Started } from './start.ts';
+import { readyTimeoutMs, start, type Started } from './start.ts';
 
 /** A gateway with its portal, and a browser. */
 export interface StartedPortal {
@@ -22,14 +22,25 @@ export async function startPortal(
   const gateway = await start([], { data: options.data, portal: true, env });
   stack.defer(async () => void (await gateway.stop()));
   const [, portal = '', token = ''] = /^portal: +(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
-  // The address is printed before the portal listens.
-  while (!(await isLive(portal))) await pause(100);
+  await untilLive(portal, gateway);
   return { gateway, portal, token, browser: stack.use(await launchBrowser()) };
 }
 
-async function isLive(portal: string): Promise<boolean> {
+/** The address is printed before the portal listens. */
+async function untilLive(portal: string, gateway: Started): Promise<void> {
+  const limit = AbortSignal.timeout(readyTimeoutMs);
+  while (!(await isLive(portal, limit))) {
+    if (limit.aborted) {
+      const output = `${gateway.stderr()}${gateway.stdout()}`;
+      throw new Error(`${readyTimeoutMs / 1000} s passed before the portal answered at ${portal}/livez:\n${output}`);
+    }
+    await pause(100);
+  }
+}
+
+async function isLive(portal: string, signal: AbortSignal): Promise<boolean> {
   try {
-    return (await fetch(`${portal}/livez`)).ok;
+    return (await fetch(`${portal}/livez`, { signal })).ok;
   } catch {
     return false;
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..', '..');
-const readyTimeoutMs = 60_000;
+export const readyTimeoutMs = 60_000;
 
 /** How `weir start` ended. */
 export interface StartEnd {
