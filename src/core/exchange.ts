@@ -7,7 +7,7 @@ export interface RequestHead {
   readonly path: string;
   /** The client's IP address, which trusted proxies report if there are any. Absent when it is not known. */
   readonly address?: string | undefined;
-  /** First value of a header, by lowercase name. */
+  /** First line of a header, by lowercase name. Of `x-weir-tags`, all lines, with commas. */
   readonly header: (name: string) => string | undefined;
   /**
    * W3C `traceparent` of the span that Envoy has made for this exchange, with the decision whether its trace is

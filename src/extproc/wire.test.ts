@@ -178,6 +178,12 @@ describe('reading what Envoy sends', () => {
     const read = readProcessingRequest(message(bytesField(2, message(bytesField(1, map)))));
     expect(read).toMatchObject({ headers: new Map([['x-request-id', 'first']]) });
   });
+
+  it('joins the lines of the header x-weir-tags with commas', () => {
+    const map = headerMap(header('x-weir-tags', 'team=search'), header('x-weir-tags', 'app=crawler,job=nightly'));
+    const read = readProcessingRequest(message(bytesField(2, message(bytesField(1, map)))));
+    expect(read).toMatchObject({ headers: new Map([['x-weir-tags', 'team=search,app=crawler,job=nightly']]) });
+  });
 });
 
 describe('writing what Envoy reads', () => {

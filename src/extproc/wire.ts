@@ -5,6 +5,7 @@
  */
 import protobuf, { type BufferReader, type Writer } from 'protobufjs/minimal.js';
 import type { Headers } from '../core/headers.ts';
+import { tagsHeader } from '../core/tags.ts';
 
 /** The messages of Envoy, reduced to the fields that we read. */
 export type ProcessingRequest =
@@ -63,8 +64,11 @@ function readHeader(reader: BufferReader, bytes: Buffer, into: Map<string, strin
     else reader.skipType(field & 7);
   }
   checkEnd(reader, end);
-  // The first value of a header wins: a caller cannot override it with a later one.
-  if (!into.has(key)) into.set(key, value);
+  const first = into.get(key);
+  if (first === undefined) into.set(key, value);
+  // The tags are a list, and a list may have several lines (RFC 9110, section 5.3). Of other headers the first line
+  // wins: a caller cannot override it with a later one.
+  else if (key === tagsHeader) into.set(key, `${first},${value}`);
 }
 
 function readHeaderMap(reader: BufferReader, bytes: Buffer, into: Map<string, string>): void {

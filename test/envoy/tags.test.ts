@@ -1,4 +1,5 @@
 /** Tags of requests through the whole gateway: they reach the ledger, usage is summed by them, and their budgets answer 402. */
+import { request } from 'undici';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parseUsd } from '../../src/core/money.ts';
 import { startProgrammableEngine, type ProgrammableEngine } from '../programmable-engine/engine.ts';
@@ -70,6 +71,19 @@ test('tags are in the ledger, and usage by the values of one adds up to the work
   const seen = engine.requests().map(({ headers }) => Object.keys(headers).filter((name) => name.startsWith('x-weir')));
   expect(seen.length).toBeGreaterThanOrEqual(tags.length);
   expect(seen.flat()).toEqual([]);
+});
+
+test('the lines of several headers are one list', async () => {
+  const caller = await newCaller('lines');
+  const { statusCode, body } = await request(`${weir.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { ...caller, 'content-type': 'application/json', 'x-weir-tags': ['team=search', 'app=crawler'] },
+    body: JSON.stringify({ model: 'test/model', messages: [{ role: 'user', content: canary }], max_tokens: 5 }),
+  });
+  await body.dump();
+  expect(statusCode).toBe(200);
+  const [row] = await run<readonly { readonly tags: string | null }[]>('usage', '--requests', '--workspace', 'lines');
+  expect(row?.tags).toBe('app=crawler,team=search');
 });
 
 test('a wrong tag is refused with the name of the header', async () => {
