@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import { addAccountMetrics } from '../../portal/account-metrics.ts';
@@ -22,6 +22,7 @@ import { makeDataFolder } from '../../process/data-folder.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import type { PortalSettings } from '../../settings.ts';
 import { openAccounts } from '../../store/open-accounts.ts';
+import { addProcessMetrics } from '../../telemetry/ops/process-metrics.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import type { ProgramLog } from '../program-log.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
@@ -86,7 +87,7 @@ export async function startPortal(
   stack.defer(followPrices(parts));
   // Memory and event-loop delay of this process, with the same names as in the services.
   const metrics = new Registry();
-  collectDefaultMetrics({ register: metrics });
+  addProcessMetrics(metrics);
   const most = settings.WEIR_ACCOUNT_METRICS;
   if (most > 0) addAccountMetrics(metrics, () => store.moneyFigures({ most }, systemClock.now()), systemClock);
   const server = await createServer(

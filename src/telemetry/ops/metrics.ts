@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
 import type { Outcome } from '../../core/account.ts';
 import type { InSlices } from '../../core/clock.ts';
@@ -10,6 +10,7 @@ import { countersOf, histogramsOf } from './declare.ts';
 import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, renderMetrics } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
 import { type AttemptCause, createModelMetrics, type ModelMetrics } from './model-metrics.ts';
+import { addProcessMetrics } from './process-metrics.ts';
 import { limitNames, uploadBounds } from '../../core/limits.ts';
 import { shedReasons } from '../../core/load.ts';
 
@@ -59,17 +60,13 @@ const limits: readonly RefusingLimit[] = [
   ...shedReasons,
 ];
 
-/** Gauges that are named like counters: `promtool check metrics` refuses them. `process_open_fds` has their value. */
-const misnamed = /^nodejs_active_/;
-
 /**
  * The service's Prometheus metrics. Labels are names from the catalog and codes from our tables, never what a caller
  * wrote: their number is bounded and they carry no content.
  */
 export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly inSlices: InSlices }): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const { name } of described(registry)) if (misnamed.test(name)) registry.removeSingleMetric(name);
+  addProcessMetrics(registry);
   addGauges(registry, figures);
 
   const counter = countersOf(registry);

@@ -1,8 +1,9 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { InSlices } from '../../core/clock.ts';
 import type { PickReason } from '../../core/pool-prompt.ts';
 import { countersOf, gaugesOf } from './declare.ts';
 import { type ExpositionFormat, renderMetrics } from './exposition.ts';
+import { addProcessMetrics } from './process-metrics.ts';
 
 /** The metrics of an endpoint picker. */
 export interface PickerMetrics {
@@ -17,7 +18,7 @@ export function createPickerMetrics(options: {
   readonly inSlices: InSlices;
 }): PickerMetrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  addProcessMetrics(registry);
   const counter = countersOf(registry);
   const gauge = gaugesOf(registry);
   const picks = counter('weir_picker_picks_total', 'Requests that got an endpoint, by why it was picked.', 'why');

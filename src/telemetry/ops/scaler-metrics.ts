@@ -1,7 +1,8 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Gauge, Registry } from 'prom-client';
 import type { InSlices } from '../../core/clock.ts';
 import { countersOf, gaugesOf } from './declare.ts';
 import { type ExpositionFormat, renderMetrics } from './exposition.ts';
+import { addProcessMetrics } from './process-metrics.ts';
 
 /** The metrics of the scaler for KEDA. */
 export interface ScalerMetrics {
@@ -16,7 +17,7 @@ export function createScalerMetrics(options: {
   readonly inSlices: InSlices;
 }): ScalerMetrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  addProcessMetrics(registry);
   const answers = countersOf(registry)(
     'weir_scaler_answers_total',
     'Answers to KEDA, by method and result. wrong: the metadata of the trigger. unknown: there is no such Backend. unavailable: no service of the gateway answers.',

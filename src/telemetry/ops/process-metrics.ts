@@ -1,0 +1,33 @@
+import { statSync } from 'node:fs';
+import { release } from 'node:os';
+import { collectDefaultMetrics, type Registry } from 'prom-client';
+import { gaugesOf } from './declare.ts';
+
+/** Gauges that are named like counters: `promtool check metrics` refuses them. `process_open_fds` has their value. */
+const misnamed = [
+  ...['nodejs_active_handles', 'nodejs_active_handles_total', 'nodejs_active_requests', 'nodejs_active_requests_total'],
+  ...['nodejs_active_resources', 'nodejs_active_resources_total'],
+];
+
+const openFiles = 'process_open_fds';
+/** Its size is the number of open files, from Linux 6.2 on (proc(5), `/proc/pid/fd`). */
+const openFilesFolder = '/proc/self/fd';
+
+/**
+ * Adds the metrics of this process, with the usual names: processor time, memory, event loop, collections of garbage. The
+ * library lists all open files in each scrape, and makes an object for each open connection. With 2,200 streams that held
+ * the event loop for 8 ms. So the open files are counted by the size of their folder where the kernel has it.
+ */
+export function addProcessMetrics(registry: Registry): void {
+  collectDefaultMetrics({ register: registry });
+  for (const name of misnamed) registry.removeSingleMetric(name);
+  if (!countsOpenFiles(process.platform, release())) return;
+  registry.removeSingleMetric(openFiles);
+  gaugesOf(registry)(openFiles, 'Number of open file descriptors.', () => statSync(openFilesFolder).size);
+}
+
+/** Whether the size of `/proc/self/fd` is the number of open files. */
+export function countsOpenFiles(platform: NodeJS.Platform, kernel: string): boolean {
+  const [major = 0, minor = 0] = kernel.split('.', 2).map(Number);
+  return platform === 'linux' && (major > 6 || (major === 6 && minor >= 2));
+}
