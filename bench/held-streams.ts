@@ -3,9 +3,7 @@ import type { ChatRequest } from './chat-request.ts';
 import type { Expectation } from './verify-answer.ts';
 
 export interface HeldStreams {
-  /** Streams whose first byte came. */
-  readonly opened: () => number;
-  /** Streams that ended, or were refused, while they should have been open. */
+  /** Streams that have ended while they should have been open. */
   readonly lost: () => number;
   readonly close: () => void;
 }
@@ -20,16 +18,19 @@ interface HoldOptions {
   readonly timeoutMs: number;
 }
 
-/** Opens slow streams and keeps them open. Resolves when each has its first byte or is lost; throws when that takes too long. */
+/**
+ * Opens slow streams and keeps them open. Resolves when each has its first byte. Rejects when one of them ends or is
+ * refused before that, and when it takes too long.
+ */
 export function holdStreams(options: HoldOptions): Promise<HeldStreams> {
   const { address, request, expected, count, spacingMs, timeoutMs } = options;
   let opened = 0;
   let lost = 0;
+  let areAllOpen = false;
   return new Promise((resolve, reject) => {
-    const settleWhenAll = (): void => {
-      if (opened + lost < count) return;
-      clearTimeout(limit);
-      resolve(held);
+    const fail = (why: string): void => {
+      held.close();
+      reject(new Error(`only ${opened} of ${count} streams opened: ${why}`));
     };
     const callers = Array.from({ length: count }, () => {
       let started = false;
@@ -41,27 +42,29 @@ export function holdStreams(options: HoldOptions): Promise<HeldStreams> {
           if (started) return;
           started = true;
           opened += 1;
-          settleWhenAll();
+          if (opened < count) return;
+          clearTimeout(limit);
+          areAllOpen = true;
+          resolve(held);
         },
-        onAnswer: () => {
-          if (started) opened -= 1;
-          lost += 1;
-          settleWhenAll();
+        onAnswer: ({ failure }) => {
+          if (areAllOpen) {
+            lost += 1;
+            return;
+          }
+          clearTimeout(limit);
+          fail(failure ?? 'one has ended');
         },
       });
     });
     const starts = callers.map((caller, index) => setTimeout(() => caller.send(), index * spacingMs));
     const held: HeldStreams = {
-      opened: () => opened,
       lost: () => lost,
       close: () => {
         for (const start of starts) clearTimeout(start);
         for (const caller of callers) caller.close();
       },
     };
-    const limit = setTimeout(() => {
-      held.close();
-      reject(new Error(`only ${opened} of ${count} streams opened in ${timeoutMs} ms`));
-    }, timeoutMs);
+    const limit = setTimeout(() => fail(`more than ${timeoutMs} ms have passed`), timeoutMs);
   });
 }
