@@ -22,8 +22,8 @@ describe('the size of a gateway', () => {
   it('has no pod with more open streams than a service accepts', () => {
     const size = sizeFor({ ...load, rps: 1, streams: 100_000, chunksPerSecond: 0.001 });
     expect(size).toMatchObject({ pods: 6, limitedBy: 'open streams' });
-    // 20,000 streams of 85 KiB.
-    expect(size.service.memoryMib).toBeCloseTo(costs.idle.serviceMib + 1_660, 0);
+    // 20,000 streams of 100 KiB.
+    expect(size.service.memoryMib).toBeCloseTo(costs.idle.serviceMib + 1_953, 0);
   });
 
   it('computes the disk of the ledger from the mean rate', () => {

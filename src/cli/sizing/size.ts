@@ -45,7 +45,7 @@ export const costs = {
   /** A chunk that arrives alone, of 64 streams. */
   chunk: { eventLoopMs: 0.048, otherThreadsMs: 0.008, envoyMs: 0.046 },
   idle: { serviceCores: 0.008, serviceMib: 120, envoyMib: 100 },
-  stream: { serviceKib: 85, envoyKib: 110 },
+  stream: { serviceKib: 100, envoyKib: 108 },
   row: { bytes: 150 },
   connections: 3,
 } as const;
