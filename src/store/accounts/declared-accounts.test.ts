@@ -221,6 +221,20 @@ it('changes nothing of an account that its object does not manage', async () => 
   expect(await statusOf('a')).toBe('active');
 });
 
+it('keeps the suspension and the settings of a key that it does not manage when its text is replaced', async () => {
+  const { queries, workspace, wanted, statusOf } = await begin();
+  const loose = { ...object, isManaging: false };
+  await declareKey(queries, loose, wanted('a'), by);
+  const [key] = await listKeys(queries, workspace);
+  await setKeyStatus(queries, key?.id ?? '', 'suspended', sampleAuthor);
+  expect(await declareKey(queries, loose, { ...wanted('b'), rate: 99 }, at(1))).toMatchObject({ isSuspended: true });
+  expect([await statusOf('a'), await statusOf('b')]).toEqual(['suspended', 'suspended']);
+  expect((await findCredentials(queries, ['b'], sampleNow)).get('b')?.key.rate).toBe(1);
+  await setKeyStatus(queries, key?.id ?? '', 'active', sampleAuthor);
+  await declareKey(queries, loose, wanted('b'), at(2));
+  expect([await statusOf('a'), await statusOf('b')]).toEqual(['suspended', 'active']);
+});
+
 it('shows the figures of workspaces and keys, and every change in the audit trail without a hash', async () => {
   const { queries, workspace, wanted } = await begin();
   const declared = await declareKey(queries, object, wanted('hash-of-a'), by);

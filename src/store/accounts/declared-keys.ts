@@ -46,9 +46,10 @@ export async function declareKey(
     if (refused !== undefined) return { kind: refused };
     const before = await usableCurrent(transaction, object);
     const id = await makeCurrent(transaction, { object, wanted, found, before, by });
-    if (object.isManaging || found === undefined) await changeLockedKey(transaction, id, settingsOf(wanted), by);
-    const previous = await endOthers(transaction, { object, id, wanted, by });
+    const isMade = found === undefined && before === undefined;
+    if (object.isManaging || isMade) await changeLockedKey(transaction, id, settingsOf(wanted), by);
     const { prefix, status } = await findKey(transaction, id);
+    const previous = await endOthers(transaction, { object, id, status, wanted, by });
     const since = (await accountsOf(transaction, 'ApiKey', object)).find((one) => one.id === id)?.since ?? by.now;
     const hasReplaced = before !== undefined && before.hash !== wanted.hash;
     return {
@@ -156,9 +157,10 @@ function settingsOf({ name, status, budget, thresholds, rate, burst, expiresAt, 
 }
 
 interface Others {
-  readonly object: AccountObjectName;
-  /** Id of the current key. */
+  readonly object: Declarer;
+  /** Id and status of the current key. */
   readonly id: string;
+  readonly status: KeyRecord['status'];
   readonly wanted: DeclaredKey & { readonly overlapMs: number };
   readonly by: Authorship;
 }
@@ -166,7 +168,7 @@ interface Others {
 /** Revokes prepared keys that never came into the Secret, and ends replaced keys after the overlap. Returns a replaced key that still works. */
 async function endOthers(
   transaction: Transaction<Schema>,
-  { object, id, wanted, by }: Others,
+  { object, id, status, wanted, by }: Others,
 ): Promise<{ readonly prefix: string | undefined; readonly expiresAt: number } | undefined> {
   let working: { readonly prefix: string | undefined; readonly expiresAt: number } | undefined;
   for (const account of await accountsOf(transaction, 'ApiKey', object)) {
@@ -178,7 +180,10 @@ async function endOthers(
     if (account.state === 'pending') await setState(transaction, account.id, { state: 'replaced' });
     if (expiresAt <= by.now) await changeLockedKey(transaction, account.id, { status: 'revoked' }, by);
     else {
-      await changeLockedKey(transaction, account.id, { status: wanted.status, expiresAt }, by);
+      // A suspension by others holds for the text before, too, and ends only by others.
+      const asCurrent = status === 'suspended' ? status : other.status;
+      const next = object.isManaging ? wanted.status : asCurrent;
+      await changeLockedKey(transaction, account.id, { status: next, expiresAt }, by);
       working = { prefix: other.prefix, expiresAt };
     }
   }
