@@ -47,11 +47,16 @@ const mebibyte = 1024 ** 2;
 /** V8's own limit on a machine with much memory. */
 const mostHeapBytes = 4096 * mebibyte;
 
-/** Options of the service's Node; the chart has the same. The measurements are in docs/decisions/0022. */
+/** Options of the service's Node; the chart has the same. */
 export const nodeFlags = [
   // By default the young generation grows from 1 to 16 MiB, which takes a tenth of the service's time in its first minute
-  // under load.
+  // under load (docs/decisions/0022).
   '--min-semi-space-size=16',
+  // After 8 s with few allocations V8 would throw away its compiled code (docs/decisions/0104).
+  '--no-memory-reducer',
+  // V8's compilers and collectors have one thread besides the main thread, not four, so that they do not take both of
+  // two cores while the service has requests (docs/decisions/0104).
+  '--v8-pool-size=1',
 ] as const;
 
 /** The number of a service, and the number of services behind its Envoy. */
