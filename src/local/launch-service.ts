@@ -54,9 +54,9 @@ export const nodeFlags = [
   '--min-semi-space-size=16',
   // After 8 s with few allocations V8 would throw away its compiled code (docs/decisions/0104).
   '--no-memory-reducer',
-  // V8's compilers and collectors have one thread besides the main thread, not four, so that they do not take both of
+  // V8's compilers and collectors have two threads besides the main thread, not four, so that they leave more of
   // two cores while the service has requests (docs/decisions/0104).
-  '--v8-pool-size=1',
+  '--v8-pool-size=2',
 ] as const;
 
 /** The number of a service, and the number of services behind its Envoy. */

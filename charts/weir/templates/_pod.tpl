@@ -196,7 +196,7 @@ spec:
       image: {{ $image }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       # Why these: src/local/launch-service.ts.
-      command: [node, --min-semi-space-size=16, --no-memory-reducer, --v8-pool-size=1, /app/src/main.ts]
+      command: [node, --min-semi-space-size=16, --no-memory-reducer, --v8-pool-size=2, /app/src/main.ts]
       args: [serve]
       env:
         - {name: WEIR_RUN, value: /run/weir}
