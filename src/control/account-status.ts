@@ -62,6 +62,17 @@ export function suspended({ isWanted, effect }: { readonly isWanted: boolean; re
   return { ...what, status: 'False', message: `spec.status: ${why}; ${effect}` };
 }
 
+/** The events when a suspension begins or ends. The beginning of one that is not wanted is an event of its condition. */
+export function suspensionEvents(
+  now: { readonly isSuspended: boolean; readonly isWanted: boolean; readonly effect: string; readonly resumed: string },
+  wasSuspended: boolean,
+): readonly ObjectEvent[] {
+  const { isSuspended, isWanted, effect, resumed } = now;
+  if (isSuspended === wasSuspended) return [];
+  if (!isSuspended) return [normal('Resumed', 'Resume', resumed)];
+  return isWanted ? [normal('Suspended', 'Suspend', effect)] : [];
+}
+
 /** The status to write, and the events of conditions that have changed. Undefined: the object has this status. */
 export function statusToWrite(
   object: AccountObject,

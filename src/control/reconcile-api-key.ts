@@ -16,6 +16,7 @@ import {
   type Reconciled,
   type Reconciliation,
   suspended,
+  suspensionEvents,
   warning,
 } from './account-status.ts';
 
@@ -238,9 +239,7 @@ function ready(
     },
     events: [
       ...events,
-      // A suspension that is not wanted is an event of its condition.
-      ...(isSuspended && isWanted && !wasSuspended ? [normal('Suspended', 'Suspend', effect)] : []),
-      ...(wasSuspended && !isSuspended ? [normal('Resumed', 'Resume', 'the key works again')] : []),
+      ...suspensionEvents({ isSuspended, isWanted, effect, resumed: 'the key works again' }, wasSuspended),
     ],
     next: 'done',
   };

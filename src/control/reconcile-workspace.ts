@@ -5,7 +5,16 @@ import { Refusal } from '../core/administration.ts';
 import { parseUsd } from '../core/money.ts';
 import type { AccountObject } from '../core/declared-account.ts';
 import type { ReconcileParts } from './reconcile-parts.ts';
-import { normal, notAccepted, invalid, type Reconciliation, roundedUsd, suspended, warning } from './account-status.ts';
+import {
+  normal,
+  notAccepted,
+  invalid,
+  type Reconciliation,
+  roundedUsd,
+  suspended,
+  suspensionEvents,
+  warning,
+} from './account-status.ts';
 
 const eraseName = 'weir.dev/erase-name';
 
@@ -51,9 +60,7 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
       },
       events: [
         ...(isNew ? [normal('Created', 'Create', `in the ledger as ${workspace.name} (${workspace.id})`)] : []),
-        // A suspension that is not wanted is an event of its condition.
-        ...(isSuspended && !isActive && !wasSuspended ? [normal('Suspended', 'Suspend', effect)] : []),
-        ...(wasSuspended && !isSuspended ? [normal('Resumed', 'Resume', 'its keys work again')] : []),
+        ...suspensionEvents({ isSuspended, isWanted: !isActive, effect, resumed: 'its keys work again' }, wasSuspended),
       ],
       next: 'done',
     };
