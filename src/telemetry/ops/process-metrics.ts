@@ -4,13 +4,10 @@ import { collectDefaultMetrics, type Registry } from 'prom-client';
 import { gaugesOf } from './declare.ts';
 
 /** Gauges that are named like counters: `promtool check metrics` refuses them. `process_open_fds` has their value. */
-const misnamed = [
-  ...['nodejs_active_handles', 'nodejs_active_handles_total', 'nodejs_active_requests', 'nodejs_active_requests_total'],
-  ...['nodejs_active_resources', 'nodejs_active_resources_total'],
-];
+const misnamed = /^nodejs_active_/;
 
 const openFiles = 'process_open_fds';
-/** Its size is the number of open files, from Linux 6.2 on (proc(5), `/proc/pid/fd`). */
+/** The size of this folder is the number of open files, from Linux 6.2 on (proc(5), `/proc/pid/fd`). */
 const openFilesFolder = '/proc/self/fd';
 
 /**
@@ -20,7 +17,7 @@ const openFilesFolder = '/proc/self/fd';
  */
 export function addProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
-  for (const name of misnamed) registry.removeSingleMetric(name);
+  for (const { name } of registry.getMetricsAsArray()) if (misnamed.test(name)) registry.removeSingleMetric(name);
   if (!countsOpenFiles(process.platform, release())) return;
   registry.removeSingleMetric(openFiles);
   gaugesOf(registry)(openFiles, 'Number of open file descriptors.', () => statSync(openFilesFolder).size);
