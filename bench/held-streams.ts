@@ -26,9 +26,9 @@ export function holdStreams(options: HoldOptions): Promise<HeldStreams> {
   const { address, request, expected, count, spacingMs, timeoutMs } = options;
   let opened = 0;
   let lost = 0;
-  let areAllOpen = false;
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => {
+      clearTimeout(limit);
       held.close();
       reject(new Error(`only ${opened} of ${count} streams opened: ${why}`));
     };
@@ -44,16 +44,11 @@ export function holdStreams(options: HoldOptions): Promise<HeldStreams> {
           opened += 1;
           if (opened < count) return;
           clearTimeout(limit);
-          areAllOpen = true;
           resolve(held);
         },
         onAnswer: ({ failure }) => {
-          if (areAllOpen) {
-            lost += 1;
-            return;
-          }
-          clearTimeout(limit);
-          fail(failure ?? 'one has ended');
+          if (opened < count) fail(failure ?? 'one has ended');
+          else lost += 1;
         },
       });
     });

@@ -68,13 +68,11 @@ async function bench(command: BenchCommand): Promise<void> {
           folder: join(folder, 'before'),
           env: {},
         });
-  const env =
-    command.kind === 'profile'
-      ? profileEnvironment(profiles)
-      : // All slow streams come from one address.
-        command.kind === 'over-time'
-        ? { WEIR_CONNECTIONS_PER_ADDRESS: '0' }
-        : {};
+  const env = {
+    ...(command.kind === 'profile' && profileEnvironment(profiles)),
+    // All slow streams come from one address.
+    ...(command.kind === 'over-time' && { WEIR_CONNECTIONS_PER_ADDRESS: '0' }),
+  };
   const weir = command.withWeir
     ? await weirTarget({ ...common, name: 'weir', root: join(import.meta.dirname, '..'), folder, env })
     : undefined;

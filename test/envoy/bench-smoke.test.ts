@@ -7,7 +7,7 @@ import { shapePath, type AnswerShape } from '../../bench/answers.ts';
 import { chatRequest, expectedOf } from '../../bench/chat-request.ts';
 import type { Address } from '../../bench/caller.ts';
 import { startEngines, type EngineProcesses } from '../../bench/engine-processes.ts';
-import { holdStreams } from '../../bench/held-streams.ts';
+import { type HeldStreams, holdStreams } from '../../bench/held-streams.ts';
 import { openLoadPool, type LoadPool } from '../../bench/load-pool.ts';
 import { type Arrival, type LoadResult, percentileMs } from '../../bench/load.ts';
 import { startPlainEnvoy, type PlainEnvoy } from '../../bench/plain-envoy.ts';
@@ -57,6 +57,17 @@ function run({ shape, stream, arrival, address }: Offer): Promise<LoadResult> {
   });
 }
 
+function hold(shape: AnswerShape, spacingMs: number): Promise<HeldStreams> {
+  return holdStreams({
+    address: { host: '127.0.0.1', port: envoy.port },
+    request: chatRequest({ path: shapePath(shape), model: 'bench/any', stream: true }),
+    expected: expectedOf(shape, true),
+    count: 100,
+    spacingMs,
+    timeoutMs: 10_000,
+  });
+}
+
 describe('a load through a plain Envoy', () => {
   test.each([
     ['JSON answers', { shape: burst, stream: false, arrival: closed }],
@@ -82,28 +93,13 @@ describe('a load through a plain Envoy', () => {
   });
 
   test('holds slow streams open until it is told to close them', async () => {
-    const held = await holdStreams({
-      address: { host: '127.0.0.1', port: envoy.port },
-      request: chatRequest({ path: shapePath(slow), model: 'bench/any', stream: true }),
-      expected: expectedOf(slow, true),
-      count: 100,
-      spacingMs: 1,
-      timeoutMs: 10_000,
-    });
+    const held = await hold(slow, 1);
     expect(held.lost()).toBe(0);
     held.close();
   });
 
   test('does not hold streams when one of them ends before all are open', async () => {
-    const holding = holdStreams({
-      address: { host: '127.0.0.1', port: envoy.port },
-      request: chatRequest({ path: shapePath(burst), model: 'bench/any', stream: true }),
-      expected: expectedOf(burst, true),
-      count: 100,
-      spacingMs: 20,
-      timeoutMs: 10_000,
-    });
-    await expect(holding).rejects.toThrow(/^only \d+ of 100 streams opened: one has ended$/);
+    await expect(hold(burst, 20)).rejects.toThrow(/^only \d+ of 100 streams opened: one has ended$/);
   });
 
   test.runIf(process.platform === 'linux')("reads the processor time of Envoy's process", async () => {
