@@ -30,12 +30,10 @@ describe('rows that the database may have and the journal refuses', () => {
   it.each(['made', 'not-made'] as const)(
     'are settled when the database is back, once, before it is up: the commit was %s',
     async (commit) => {
-      const { loop, state, replies, answers, clock, attemptInVain, untilUp, balance } = await holding(commit);
+      const { loop, replies, answers, attemptInVain, balance, comeBack } = await holding(commit);
       await attemptInVain();
       expect(answers()).toEqual([]);
-      state.fault = undefined;
-      clock.advance(250);
-      await untilUp();
+      await comeBack();
       expect(answers()).toMatchObject([settled]);
       const isUp = (reply: (typeof replies)[number]) => reply.kind === 'status' && reply.status.database === 'up';
       expect(replies.findIndex(({ kind }) => kind === 'settled')).toBeLessThan(replies.findIndex(isUp));
@@ -46,27 +44,23 @@ describe('rows that the database may have and the journal refuses', () => {
   );
 
   it('are held on when the database goes down again', async () => {
-    const { loop, state, answers, clock, attemptInVain, untilUp, balance } = await holding('made');
+    const { loop, state, answers, attemptInVain, balance, comeBack } = await holding('made');
     Object.assign(state, { fault: undefined, nextCommit: 'not-made' });
     await attemptInVain();
     expect(answers()).toEqual([]);
-    state.fault = undefined;
-    clock.advance(250);
-    await untilUp();
+    await comeBack();
     expect(answers()).toMatchObject([settled]);
     expect(await balance()).toBe(98n);
     await loop.close();
   });
 
   it('go to the journal as soon as it accepts them', async () => {
-    const { loop, state, disk, answers, status, clock, attemptInVain, untilUp, balance } = await holding('made');
+    const { loop, disk, answers, status, attemptInVain, balance, comeBack } = await holding('made');
     disk.state.fault = undefined;
     await attemptInVain();
     expect(answers()).toMatchObject([{ kind: 'journaled', costs: [[expect.any(String), 2n]], faults: [] }]);
     expect(status()).toMatchObject({ database: 'down', journalBytes: 1, journalFault: undefined });
-    state.fault = undefined;
-    clock.advance(250);
-    await untilUp();
+    await comeBack();
     expect([await balance(), disk.journal.isEmpty()]).toEqual([98n, true]);
     await loop.close();
     expect(answers()).toHaveLength(1);

@@ -68,11 +68,17 @@ export async function runningLoop(
   const untilUp = async () => {
     await expect.poll(() => status()?.database).toBe('up');
   };
+  /** The database answers again. Lets the pause before the next attempt pass, and waits until the loop has seen it. */
+  const comeBack = async () => {
+    state.fault = undefined;
+    clock.advance(250);
+    await untilUp();
+  };
   const refuseToOpen = (error: Error | undefined) => {
     opening = error === undefined ? async () => database : () => Promise.reject(error);
   };
   return {
-    ...{ loop, replies, replied, send, answers, settle, status, untilUp, balance, reserved, refuseToOpen },
+    ...{ loop, replies, replied, send, answers, settle, status, untilUp, comeBack, balance, reserved, refuseToOpen },
     ...ids,
     state,
     disk,

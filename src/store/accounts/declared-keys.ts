@@ -140,7 +140,7 @@ async function swapTexts(
   await write(current.id, fresh);
   await write(other, old);
   await setState(transaction, current.id, { state: 'current', at: by.now });
-  // What is left of the budget is all that the earlier text can spend. Where the object wants no alerts, it has none.
+  // The earlier text can spend only what is left of the budget. Its key has the thresholds of the current key.
   const { budget } = await findKey(transaction, current.id);
   if (budget !== undefined) {
     const spent = (await spentBy(transaction, [current.id], by.now)).get(current.id) ?? 0n;
