@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { selfSigned } from '../support/self-signed.ts';
 import { type PickerProcess, spawnPicker } from '../support/picker-process.ts';
@@ -33,11 +33,18 @@ const chunks = [
   'data: [DONE]\n\n',
 ];
 
+/**
+ * How long an engine computes before its first token. So what an endpoint holds is worth more than a pause of this process, on
+ * cores that other programs use.
+ */
+const computesMs = 40;
+
 async function startEngine(port = 0): Promise<Engine> {
   const bodies: string[] = [];
   const server = createServer((request, response) => {
     const answer = async (): Promise<void> => {
       bodies.push(digest(await buffer(request)));
+      await pause(computesMs);
       response.writeHead(200, { 'content-type': 'text/event-stream', 'x-engine': name });
       for (const chunk of chunks) {
         response.write(chunk);
