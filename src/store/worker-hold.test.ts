@@ -72,7 +72,7 @@ describe('rows that the database may have and the journal refuses', () => {
     expect(answers()).toEqual([]);
     await attemptInVain();
     expect(answers()).toMatchObject([refused]);
-    const message = '1 requests fail that the database may have billed: the journal refused them (ENOSPC)';
+    const message = '1 requests fail that may be billed: the journal refused them (ENOSPC)';
     expect(replies).toContainEqual({ kind: 'status', status: expect.objectContaining({ message, hasRoom: false }) });
     expect(await settle('b')).toMatchObject(refused);
     await loop.close();
@@ -114,6 +114,43 @@ describe('rows that the database may have and the journal refuses', () => {
     expect(await balance()).toBe(98n);
     disk.state.fault = undefined;
     expect(await settle('b')).toMatchObject({ kind: 'journaled' });
+    await loop.close();
+  });
+});
+
+describe('rows that only the disk of the journal may have', () => {
+  async function holdingInOutage() {
+    const running = await runningLoop();
+    const { loop, state, disk, settle, send, answers } = running;
+    await loop.start();
+    state.fault = 'gone';
+    expect(await settle('earlier')).toMatchObject({ kind: 'journaled' });
+    Object.assign(disk.state, { fault: 'EIO', mayKeep: true });
+    send('a');
+    await expect.poll(running.status).toMatchObject({ journalFault: 'EIO' });
+    expect(answers()).toEqual([]);
+    return running;
+  }
+
+  it('are settled after the rows of the journal, when the database is back', async () => {
+    const { loop, answers, replies, balance, comeBack, disk } = await holdingInOutage();
+    await comeBack();
+    expect(answers()).toMatchObject([settled]);
+    // Both rows are in the balance that the reply has.
+    expect(answers()[0]).toMatchObject({ balances: [[expect.any(String), 96n]] });
+    expect(replies.findIndex(({ kind }) => kind === 'settled')).toBeGreaterThan(0);
+    expect([await balance(), disk.state.removed.length]).toEqual([96n, 1]);
+    await loop.close();
+  });
+
+  it('go to the journal as soon as it accepts them', async () => {
+    const { loop, disk, answers, clock, balance, comeBack } = await holdingInOutage();
+    disk.state.fault = undefined;
+    clock.advance(250);
+    await expect.poll(answers).toMatchObject([{ kind: 'journaled' }]);
+    await expect.poll(() => clock.armed()).toBe(1);
+    await comeBack();
+    expect([await balance(), disk.journal.isEmpty()]).toEqual([96n, true]);
     await loop.close();
   });
 });

@@ -1,19 +1,26 @@
 import { messageOf } from '../core/failure.ts';
 import type { OpenDatabase } from './databases/database.ts';
+import { AppendInDoubt } from './databases/journal/journal.ts';
 import { settleOrExplain } from './ledger/settle-batch.ts';
 import { type CheckedBatch, isHoldOver, journaledReply, noRoomReply, settledReply } from './worker-rules.ts';
 import { goDown, type LoopContext, setStatus } from './worker-state.ts';
 
-// A batch is held when the database may have its rows and the journal refuses them: see `HeldBatch`. Its rows can be
-// settled again, because a row that is in the ledger already changes nothing.
+// A batch is held when the journal refuses its rows, and the database or the journal's disk may have them: see
+// `HeldBatch`. Its rows can be settled again, because a row that is in the ledger already changes nothing.
 
-/** Appends a batch to the journal, and replies. Returns why the journal refuses the rows; undefined: they are durable. */
-export function appendToJournal(context: LoopContext, batch: CheckedBatch): string | undefined {
+/** Why the journal refuses rows. `mayHaveRows`: its disk may keep them. */
+interface Refusal {
+  readonly message: string;
+  readonly mayHaveRows: boolean;
+}
+
+/** Appends a batch to the journal, and replies. Returns undefined if the rows are durable. */
+export function appendToJournal(context: LoopContext, batch: CheckedBatch): Refusal | undefined {
   const { state, options } = context;
   try {
     options.journal.append(batch.rows);
   } catch (error) {
-    return messageOf(error);
+    return { message: messageOf(error), mayHaveRows: error instanceof AppendInDoubt };
   }
   setStatus(context, state.status.database);
   options.reply(journaledReply(batch));
@@ -46,7 +53,7 @@ export async function settleHeld(context: LoopContext, database: OpenDatabase): 
     return false;
   }
   state.held = undefined;
-  // The journal has no other rows, so the balances are right. Costs that the first commit has charged are not in this
+  // The journal is empty or the store ends, so the balances do no harm. Costs that the first commit has charged are not in this
   // reply. They are read with the `changed` that follows when the database is up.
   options.reply(settledReply(held.batch, result));
   return true;
@@ -80,7 +87,7 @@ function refuse(context: LoopContext): void {
   if (held === undefined) return;
   state.held = undefined;
   const { batch, message } = held;
-  const lost = `${batch.rows.length} requests fail that the database may have billed: the journal refused them (${message})`;
+  const lost = `${batch.rows.length} requests fail that may be billed: the journal refused them (${message})`;
   // Before the reply, as in `settle`.
   setStatus(context, state.status.database, { message: lost });
   options.reply(noRoomReply(batch, message));

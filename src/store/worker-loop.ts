@@ -41,7 +41,7 @@ export interface WorkerLoop {
  * The loop in which the store's thread does everything, one thing at a time: a read always sees what was written
  * before, and rows are written in the order of their arrival. While the database is down, rows go to the journal. When
  * it is up again, the journal is settled first, oldest rows first, and new rows go to its end until it is empty. Rows
- * that the database may have, and that the journal refuses, are held for a while (`worker-hold.ts`).
+ * that the journal refuses, and that the database or the journal's disk may have, are held for a while (`worker-hold.ts`).
  */
 export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const state = newState(options.journal);
@@ -161,9 +161,9 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
   const refusal = appendToJournal(context, batch);
   if (refusal === undefined) return;
   // The status is reported first, so that no request is accepted whose row would be refused, too.
-  setStatus(context, state.status.database, { message: `the journal: ${refusal}` });
-  if (mayHaveRows) hold(context, batch, refusal);
-  else reply(noRoomReply(batch, refusal));
+  setStatus(context, state.status.database, { message: `the journal: ${refusal.message}` });
+  if (mayHaveRows || refusal.mayHaveRows) hold(context, batch, refusal.message);
+  else reply(noRoomReply(batch, refusal.message));
 }
 
 async function find(context: LoopContext, hashes: readonly string[]): Promise<void> {

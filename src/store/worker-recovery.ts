@@ -8,8 +8,8 @@ import { advance, beginReplay, fateOf, type Replay, rowsOf } from './worker-rule
 import { goDown, type LoopContext, setStatus } from './worker-state.ts';
 
 /**
- * One step of a recovery: opens or probes the database, settles the rows that are held, and some rows of the journal.
- * When no rows are left, the database is up.
+ * One step of a recovery: opens or probes the database, and settles some rows of the journal. When the journal is empty, it
+ * settles the rows that are held. When no rows are left, the database is up.
  */
 export async function recover(context: LoopContext): Promise<void> {
   const { state, options } = context;
@@ -17,9 +17,10 @@ export async function recover(context: LoopContext): Promise<void> {
   await options.nextTurn();
   tryJournal(context);
   const database = await connect(context);
-  const isNothingHeld = database !== undefined && (await settleHeld(context, database));
+  // The rows of the journal are older, and the reply to held rows has balances that must include them.
+  const isReachable = database !== undefined && (!options.journal.isEmpty() || (await settleHeld(context, database)));
   refuseOverdue(context);
-  if (!isNothingHeld) return;
+  if (!isReachable) return;
   try {
     state.replay ??= nextReplay(context);
   } catch (error) {

@@ -15,7 +15,7 @@ export const mostLogged = 100;
 /** Most hashes that are looked up at once. */
 export const findHashes = 500;
 /**
- * How long rows are held that the database may have and the journal refuses. A server restarts or fails over in this
+ * How long rows are held that the journal refuses, and that may be billed nevertheless. A server restarts or fails over in this
  * time. Requests wait for their rows, and load balancers usually end a connection that is silent for a minute.
  */
 export const holdMs = 30_000;
@@ -151,8 +151,8 @@ export function noRoomReply({ indexOf, faults }: CheckedBatch, message: string):
 }
 
 /**
- * A batch that the database may have and the journal has refused. A refusal of its rows could bill requests whose
- * callers got an error, so there is no reply yet.
+ * A batch that the journal has refused, and that the database or the journal's disk may have. A refusal of its rows could
+ * bill requests whose callers got an error, so there is no reply yet.
  */
 export interface HeldBatch {
   readonly batch: CheckedBatch;

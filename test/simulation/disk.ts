@@ -48,8 +48,8 @@ function createBytes(content: Buffer = Buffer.alloc(0)): Bytes {
   };
 }
 
-/** What is wrong with a disk. */
-export type DiskTrouble = 'none' | 'full' | 'fails';
+/** What is wrong with a disk. `cannot-sync`: it takes writes, and says that they may be lost. */
+export type DiskTrouble = 'none' | 'full' | 'fails' | 'cannot-sync';
 
 /**
  * A disk with the promises of a real one and no others: what was not synced is lost, or torn, at a power cut. Names are
@@ -93,6 +93,10 @@ export function createDisk(): Disk {
     if (trouble === 'full' && grows) fail('ENOSPC', path);
   }
 
+  function refuseToSync(path: string): void {
+    if (trouble === 'fails' || trouble === 'cannot-sync') fail('EIO', path);
+  }
+
   function write(file: SimulatedFile, bytes: Uint8Array, at: number): void {
     refuseTrouble('file', at + bytes.length > file.current.size());
     const copy = Buffer.from(bytes);
@@ -107,7 +111,7 @@ export function createDisk(): Disk {
   }
 
   function sync(file: SimulatedFile): void {
-    if (trouble === 'fails') fail('EIO', 'file');
+    refuseToSync('file');
     apply(file.durable, file.unsynced);
     file.unsynced = [];
   }
@@ -122,7 +126,7 @@ export function createDisk(): Disk {
   }
 
   function syncFolder(folder: string): void {
-    if (trouble === 'fails') fail('EIO', folder);
+    refuseToSync(folder);
     for (const path of durableNames.keys()) if (dirname(path) === folder && !names.has(path)) durableNames.delete(path);
     for (const [path, file] of names) if (dirname(path) === folder) durableNames.set(path, file);
   }

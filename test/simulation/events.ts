@@ -1,5 +1,6 @@
 import type { Surface } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import type { DiskTrouble } from './disk.ts';
 
 /** How the provider of web search answers a query. `fails-once`: the second try is good. */
 export type SearchOutcome = 'found' | 'nothing' | 'slow' | 'fails' | 'fails-once' | 'busy' | 'silent' | 'garbled';
@@ -78,7 +79,12 @@ export type FaultEvent =
   | { readonly kind: 'power-cut'; readonly at: number; readonly downMs: number }
   | { readonly kind: 'pause'; readonly at: number; readonly service: number; readonly forMs: number }
   | { readonly kind: 'clock-jump'; readonly at: number; readonly service: number; readonly ms: number }
-  | { readonly kind: 'disk'; readonly at: number; readonly trouble: 'full' | 'fails'; readonly forMs: number }
+  | {
+      readonly kind: 'disk';
+      readonly at: number;
+      readonly trouble: Exclude<DiskTrouble, 'none'>;
+      readonly forMs: number;
+    }
   /** Another program holds the lock of the database. */
   | { readonly kind: 'locked'; readonly at: number; readonly forMs: number }
   | {

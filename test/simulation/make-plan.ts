@@ -178,7 +178,7 @@ function faultOf(at: number, chance: Chance): FaultEvent {
     { kind: 'pause', at, service, forMs: 10 + chance() * chance() * 60_000 },
     { kind: 'pause', at, service, forMs },
     { kind: 'clock-jump', at, service, ms: Math.round((chance() - 0.5) * 20_000) },
-    { kind: 'disk', at, trouble: chance() < 0.5 ? 'full' : 'fails', forMs },
+    { kind: 'disk', at, trouble: one(['full', 'fails', 'cannot-sync'] as const, chance), forMs },
     { kind: 'locked', at, forMs },
     { kind: 'engine', at, engine: pick(engineNames, chance), state: chance() < 0.5 ? 'refuses' : 'silent', forMs },
     { kind: 'dns', at, service, engine: pick(engineNames, chance), forMs },

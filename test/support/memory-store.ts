@@ -3,7 +3,7 @@ import { type DatabaseConnection, type Driver, Kysely } from 'kysely';
 import { onTestFinished } from 'vitest';
 import type { Outcome } from '../../src/core/account.ts';
 import { CommitInDoubt, type OpenDatabase } from '../../src/store/databases/database.ts';
-import type { Journal, JournalSegment } from '../../src/store/databases/journal/journal.ts';
+import { AppendInDoubt, type Journal, type JournalSegment } from '../../src/store/databases/journal/journal.ts';
 import { migrate } from '../../src/store/databases/migrations.ts';
 import type { Schema } from '../../src/store/databases/schema.ts';
 import { sqliteDialect } from '../../src/store/databases/sqlite/dialect.ts';
@@ -86,11 +86,15 @@ export async function memoryDatabase() {
   return { database, state };
 }
 
-/** A journal in memory. `fault` is why the disk refuses rows, or undefined; `failing` is what else it refuses. Each row counts as one byte. */
+/**
+ * A journal in memory. `fault` is why the disk refuses rows, or undefined, and with `mayKeep` it may keep them; `failing` is
+ * what else it refuses. Each row counts as one byte.
+ */
 export function memoryJournal(segments: readonly JournalSegment[] = []) {
   const state = {
     segments: [...segments],
     fault: undefined as string | undefined,
+    mayKeep: false,
     failing: undefined as 'oldest' | 'remove' | undefined,
     removed: [] as (readonly [string, 'damaged' | 'refused' | undefined])[],
     isClosed: false,
@@ -100,7 +104,7 @@ export function memoryJournal(segments: readonly JournalSegment[] = []) {
   const journal: Journal = {
     append: (rows) => {
       refused = state.fault;
-      if (refused !== undefined) throw new Error(refused);
+      if (refused !== undefined) throw state.mayKeep ? new AppendInDoubt(refused) : new Error(refused);
       open.push(...rows);
     },
     fault: () => refused,

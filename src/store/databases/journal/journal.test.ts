@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../../test/support/sample-outcome.ts';
 import { thisMachine } from '../machine.ts';
-import { type JournalOptions, journalRecord, openJournal, readRecords } from './journal.ts';
+import { createDisk } from '../../../../test/simulation/disk.ts';
+import { AppendInDoubt, type JournalOptions, journalRecord, openJournal, readRecords } from './journal.ts';
 
 const row = (requestId: string) => sampleOutcome({ requestId, cost: 123_456_789_012_345_678n });
 const rows = (...names: readonly string[]) => names.map(row);
@@ -21,6 +22,25 @@ function journalIn(folder = temporaryFolder(), options: Partial<JournalOptions> 
     return names;
   };
   return { folder, journal, drain };
+}
+
+/** Fails the first time. */
+function refuseOnce<Args extends unknown[]>(call: (...args: Args) => void): (...args: Args) => void {
+  let isFirst = true;
+  return (...args) => {
+    if (!isFirst) return call(...args);
+    isFirst = false;
+    throw new Error('EIO');
+  };
+}
+
+function caught(act: () => void): unknown {
+  try {
+    act();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
 }
 
 describe('a record', () => {
@@ -143,6 +163,62 @@ describe('the journal', () => {
     later.journal.remove(torn!, 'damaged');
     expect(later.drain()).toEqual(['c']);
     expect(readdirSync(folder)).toEqual([name.replace('.journal', '.damaged')]);
+  });
+
+  describe('on a disk that takes rows and cannot sync them', () => {
+    function refusing() {
+      const disk = createDisk();
+      disk.files.mkdirSync('/journal');
+      const machine = { ...thisMachine, files: disk.files };
+      const opened = journalIn('/journal', { machine });
+      opened.journal.append(rows('a'));
+      disk.setTrouble('cannot-sync');
+      const append = () => opened.journal.append(rows('b', 'c'));
+      return { ...opened, disk, append, afterCrash: () => journalIn('/journal', { machine }).drain() };
+    }
+
+    it('says that the disk may keep the rows that it refused, as it does', () => {
+      const { append, afterCrash } = refusing();
+      expect(append).toThrow(AppendInDoubt);
+      expect(afterCrash()).toEqual(['a']);
+      const { disk, append: again, afterCrash: afterPowerCut } = refusing();
+      expect(again).toThrow(AppendInDoubt);
+      // All writes survive, and no change of a size.
+      let draws = 0;
+      disk.cutPower(() => ((draws += 1) === 2 ? 1 : 0));
+      disk.setTrouble('none');
+      expect(afterPowerCut()).toEqual(['a', 'b', 'c']);
+    });
+
+    it('does not give them back itself', () => {
+      const { journal, append, disk, drain } = refusing();
+      expect(append).toThrow(AppendInDoubt);
+      disk.setTrouble('none');
+      expect(drain()).toEqual(['a']);
+      expect([journal.bytes(), journal.isEmpty()]).toEqual([0, true]);
+    });
+
+    it('removes them when the disk is well again, before it takes others', () => {
+      const { journal, append, disk, afterCrash } = refusing();
+      expect(append).toThrow(AppendInDoubt);
+      journal.tryAgain();
+      expect(journal.fault()).toContain('EIO');
+      disk.setTrouble('none');
+      journal.tryAgain();
+      expect(journal.fault()).toBeUndefined();
+      disk.cutPower(() => 0);
+      expect(afterCrash()).toEqual(['a']);
+    });
+  });
+
+  it('knows that rows are gone when it could remove them', () => {
+    const files = { ...thisMachine.files, fdatasyncSync: refuseOnce(thisMachine.files.fdatasyncSync) };
+    const { journal, drain } = journalIn(undefined, { machine: { ...thisMachine, files } });
+    const refusal = caught(() => journal.append(rows('a')));
+    expect(refusal).toMatchObject({ message: 'EIO' });
+    expect(refusal).not.toBeInstanceOf(AppendInDoubt);
+    journal.append(rows('b'));
+    expect(drain()).toEqual(['b']);
   });
 
   it('leaves what is not its own alone', () => {

@@ -27,11 +27,14 @@ export interface JournalSegment {
  * so it does no harm if the process dies between settling a file and removing it.
  */
 export interface Journal {
-  /** Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them. */
+  /**
+   * Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them:
+   * `AppendInDoubt` if the disk may keep them nevertheless.
+   */
   readonly append: (rows: readonly SettledRequest[]) => void;
   /** Why the disk refused the last rows. Undefined: it accepted them, or has accepted a trial since. */
   readonly fault: () => string | undefined;
-  /** After a fault: tries to write to the folder, and leaves nothing there. */
+  /** After a fault: removes refused rows that could not be removed before, and tries to write to the folder. Leaves nothing there. */
   readonly tryAgain: () => void;
   /**
    * The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. Throws
@@ -47,6 +50,14 @@ export interface Journal {
   /** Whether there is no file of rows. */
   readonly isEmpty: () => boolean;
   readonly close: () => void;
+}
+
+/** The journal refused rows and could not remove them from their file, so a process that opens it later may settle them. */
+export class AppendInDoubt extends Error {
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.name = 'AppendInDoubt';
+  }
 }
 
 export interface JournalOptions {
@@ -72,6 +83,8 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
   let open: { readonly name: string; readonly file: number; size: number } | undefined;
   let made = 0;
   let fault: string | undefined;
+  /** The files that end in refused rows, and the size without these. */
+  const uncut = new Map<string, number>();
 
   function begin(): NonNullable<typeof open> {
     made += 1;
@@ -98,16 +111,37 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
       files.fdatasyncSync(into.file);
     } catch (error) {
       // Records after a record that was cut off would never be read back.
-      try {
-        files.ftruncateSync(into.file, into.size);
-      } finally {
-        end();
-      }
-      throw error;
+      uncut.set(into.name, into.size);
+      end();
+      if (tryToCut()) throw error;
+      throw new AppendInDoubt(error);
     }
     into.size += record.length;
     bytes += record.length;
     if (into.size >= segmentBytes || rarely?.('journal-file-ends') === true) end();
+  }
+
+  /** Removes refused rows from the ends of files. Throws when the disk fails. */
+  function cut(): void {
+    for (const [name, size] of uncut) {
+      const file = files.openSync(join(folder, name), 'r+');
+      try {
+        files.ftruncateSync(file, size);
+        files.fdatasyncSync(file);
+      } finally {
+        files.closeSync(file);
+      }
+      uncut.delete(name);
+    }
+  }
+
+  function tryToCut(): boolean {
+    try {
+      cut();
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** A new file name is durable only when its folder has been synced. */
@@ -136,6 +170,7 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
     fault: () => fault,
     tryAgain: () => {
       try {
+        cut();
         files.writeFileSync(join(folder, trialName), trial, { flush: true, mode: 0o600 });
         files.unlinkSync(join(folder, trialName));
         fault = undefined;
@@ -147,7 +182,7 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
       if (closed.length === 0) end();
       const [name] = closed;
       if (name === undefined) return undefined;
-      const content = files.readFileSync(join(folder, name));
+      const content = files.readFileSync(join(folder, name)).subarray(0, uncut.get(name));
       const { rows, endBytes } = readRecords(content);
       return { name, rows, torn: endBytes < content.length };
     },
@@ -156,7 +191,8 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
       const { size } = files.statSync(path);
       if (keep === undefined) files.unlinkSync(path);
       else files.renameSync(path, `${path.slice(0, -extension.length)}.${keep}`);
-      bytes = Math.max(0, bytes - size);
+      bytes = Math.max(0, bytes - (uncut.get(name) ?? size));
+      uncut.delete(name);
       closed = closed.filter((other) => other !== name);
     },
     close: end,
