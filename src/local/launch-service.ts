@@ -49,8 +49,8 @@ const mostHeapBytes = 4096 * mebibyte;
 
 /** Options of the service's Node; the chart has the same. */
 export const nodeFlags = [
-  // By default the young generation grows from 1 to 16 MiB, which takes a tenth of the service's time in its first minute
-  // under load (docs/decisions/0022).
+  // By default each half of the young generation grows from 1 MiB to its full size, which takes a tenth of the service's time
+  // in its first minute under load (docs/decisions/0022).
   '--min-semi-space-size=16',
   // After 8 s with few allocations V8 would throw away its compiled code (docs/decisions/0104).
   '--no-memory-reducer',
