@@ -82,7 +82,16 @@ export default defineConfig({
         },
       },
       { test: { name: 'envoy-waits', include: [...marked.waits], ...withProcesses } },
-      { test: { name: 'envoy-alone', include: [...marked.alone], ...withProcesses, fileParallelism: false } },
+      {
+        // These files measure gateways as users have them (test/support/fewer-compilations.ts).
+        test: {
+          name: 'envoy-alone',
+          include: [...marked.alone],
+          ...withProcesses,
+          env: { FULL_COMPILER: 'true' },
+          fileParallelism: false,
+        },
+      },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
       {
         // One file at a time: each starts servers of 1.3 GB, which need both cores.
