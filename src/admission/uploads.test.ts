@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createFakeClock, type FakeClock } from '../../test/support/fake-clock.ts';
+import { thrownBy } from '../../test/support/thrown-by.ts';
 import type { Failure } from '../core/failure.ts';
 import { checkDeclaredSize, createUploads, maxBodyBytes, type UploadLedger, uploadLimits } from './uploads.ts';
 
@@ -44,15 +45,6 @@ function arriving(bytes: number, workspaceId?: string, address?: string) {
   return { ...upload, ended };
 }
 
-function refusalOf(run: () => unknown): unknown {
-  try {
-    run();
-  } catch (error) {
-    return error;
-  }
-  return undefined;
-}
-
 const tooMany = (who: string): object =>
   expect.objectContaining({
     ...{ code: 'rate_limited', retryAfterSeconds: 1, headers, limit: `upload-${who}` },
@@ -91,7 +83,7 @@ describe('the memory of uploads', () => {
     open('w', '203.0.113.1').hold(7 * MiB);
     const second = open('w', '203.0.113.2');
     second.hold(7 * MiB);
-    expect(refusalOf(() => second.hold(7 * MiB + 1))).toEqual(tooMany('workspace'));
+    expect(thrownBy(() => second.hold(7 * MiB + 1))).toEqual(tooMany('workspace'));
     expect(uploads.bytes()).toBe(14 * MiB);
     open('other').hold(7 * MiB);
     second.close();
@@ -102,7 +94,7 @@ describe('the memory of uploads', () => {
     open('a', '2001:db8::1').hold(14 * MiB);
     const second = open('b', '2001:db8::2');
     second.hold(7 * MiB);
-    expect(refusalOf(() => second.hold(8 * MiB))).toEqual(tooMany('address'));
+    expect(thrownBy(() => second.hold(8 * MiB))).toEqual(tooMany('address'));
     open('b', '2001:db8:0:1::2').hold(6 * MiB);
   });
 
@@ -110,7 +102,7 @@ describe('the memory of uploads', () => {
     open('a', 'x').hold(14 * MiB);
     open('b', 'y').hold(13 * MiB);
     const third = open('c', 'z');
-    expect(refusalOf(() => third.hold(2 * MiB))).toMatchObject({
+    expect(thrownBy(() => third.hold(2 * MiB))).toMatchObject({
       ...{ code: 'overloaded', retryAfterSeconds: undefined, limit: 'upload-total' },
     });
   });
@@ -122,7 +114,7 @@ describe('the memory of uploads', () => {
     expect(uploads.isFull()).toBe(false);
     for (let room = 62; room > 0; room -= 1) open(`w${room}`);
     expect(uploads.isFull()).toBe(true);
-    expect(refusalOf(() => open('c', 'z'))).toMatchObject({ code: 'overloaded' });
+    expect(thrownBy(() => open('c', 'z'))).toMatchObject({ code: 'overloaded' });
   });
 
   it('without an address is held against workspace and total alone', () => {

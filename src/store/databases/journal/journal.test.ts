@@ -2,10 +2,11 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateS
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createDisk } from '../../../../test/simulation/disk.ts';
 import { temporaryFolder } from '../../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../../test/support/sample-outcome.ts';
+import { thrownBy } from '../../../../test/support/thrown-by.ts';
 import { thisMachine } from '../machine.ts';
-import { createDisk } from '../../../../test/simulation/disk.ts';
 import { AppendInDoubt, type JournalOptions, journalRecord, openJournal, readRecords } from './journal.ts';
 
 const row = (requestId: string) => sampleOutcome({ requestId, cost: 123_456_789_012_345_678n });
@@ -22,25 +23,6 @@ function journalIn(folder = temporaryFolder(), options: Partial<JournalOptions> 
     return names;
   };
   return { folder, journal, drain };
-}
-
-/** Fails the first time. */
-function refuseOnce<Args extends unknown[]>(call: (...args: Args) => void): (...args: Args) => void {
-  let isFirst = true;
-  return (...args) => {
-    if (!isFirst) return call(...args);
-    isFirst = false;
-    throw new Error('EIO');
-  };
-}
-
-function caught(act: () => void): unknown {
-  try {
-    act();
-  } catch (error) {
-    return error;
-  }
-  return undefined;
 }
 
 describe('a record', () => {
@@ -212,9 +194,15 @@ describe('the journal', () => {
   });
 
   it('knows that rows are gone when it could remove them', () => {
-    const files = { ...thisMachine.files, fdatasyncSync: refuseOnce(thisMachine.files.fdatasyncSync) };
-    const { journal, drain } = journalIn(undefined, { machine: { ...thisMachine, files } });
-    const refusal = caught(() => journal.append(rows('a')));
+    let syncs = 0;
+    const fdatasyncSync = (file: number): void => {
+      syncs += 1;
+      if (syncs === 1) throw new Error('EIO');
+      thisMachine.files.fdatasyncSync(file);
+    };
+    const machine = { ...thisMachine, files: { ...thisMachine.files, fdatasyncSync } };
+    const { journal, drain } = journalIn(undefined, { machine });
+    const refusal = thrownBy(() => journal.append(rows('a')));
     expect(refusal).toMatchObject({ message: 'EIO' });
     expect(refusal).not.toBeInstanceOf(AppendInDoubt);
     journal.append(rows('b'));

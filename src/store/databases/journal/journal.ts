@@ -113,8 +113,12 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
       // Records after a record that was cut off would never be read back.
       uncut.set(into.name, into.size);
       end();
-      if (tryToCut()) throw error;
-      throw new AppendInDoubt(error);
+      try {
+        cut();
+      } catch {
+        throw new AppendInDoubt(error);
+      }
+      throw error;
     }
     into.size += record.length;
     bytes += record.length;
@@ -132,15 +136,6 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
         files.closeSync(file);
       }
       uncut.delete(name);
-    }
-  }
-
-  function tryToCut(): boolean {
-    try {
-      cut();
-      return true;
-    } catch {
-      return false;
     }
   }
 
