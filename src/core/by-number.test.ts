@@ -1,8 +1,8 @@
 // @suite apart
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { getHeapSpaceStatistics } from 'node:v8';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { collectAll } from '../../test/support/kept-heap.ts';
 import { ByNumber } from './by-number.ts';
 
 it('holds what a Map would', () => {
@@ -36,12 +36,6 @@ it('takes the numbers of HTTP/2 streams to the last', () => {
   for (const number of [1, 3, 0x7fffffff]) table.set(number, `stream ${number}`);
   expect([table.get(0x7fffffff), table.get(5), table.size]).toEqual(['stream 2147483647', undefined, 3]);
 });
-
-function collectAll(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  if (typeof collect === 'function') collect();
-}
 
 function oldBytes(): number {
   return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space')?.space_used_size ?? Number.NaN;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { compileCache } from '../../test/support/run-weir.ts';
+import { compileCache } from '../../test/support/program-environment.ts';
 import { heldVariable } from './held-start.ts';
 
 /** Sends its arguments and what its environment says, then each message that it gets. */

@@ -1,8 +1,8 @@
 // @suite apart
-import { getHeapStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { getHeapStatistics } from 'node:v8';
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { collectAll } from '../../test/support/kept-heap.ts';
 import { modelOf, routeOf } from '../../test/support/route-of.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import type { Outcome } from '../core/account.ts';
@@ -201,12 +201,8 @@ describe('a change of the catalog', () => {
 });
 
 describe('two thousand models', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   const heldMegabytes = (): number => {
-    // What the first round finalises, the second one frees.
-    collect();
-    collect();
+    collectAll();
     const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
     return (heap + external) / 2 ** 20;
   };

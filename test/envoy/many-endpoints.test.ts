@@ -1,9 +1,8 @@
 // @suite alone
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { collectAll } from '../support/kept-heap.ts';
 import { type IdleThread, mostTries, startIdleThread } from '../support/loop-delay.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
@@ -13,9 +12,6 @@ const endpointsEach = 20;
 const changesPerSecond = 5;
 const longestHoldMs = 20;
 const mebibyte = 1024 * 1024;
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 let envoy: TestEnvoy;
 let clusters: ClustersOfEnvoy;
@@ -35,7 +31,7 @@ interface Memory {
   readonly envoy: number;
 }
 async function memory(): Promise<Memory> {
-  collectGarbage();
+  collectAll();
   const { allocated } = JSON.parse(await envoy.admin('/memory')) as { readonly allocated: string };
   return { service: process.memoryUsage().heapUsed, envoy: Number(allocated) };
 }

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { messageOf } from '../../src/core/failure.ts';
-import { compileCache } from '../support/run-weir.ts';
+import { compileCache } from '../support/program-environment.ts';
 import { type GroupEnd, runGroup } from './run-group.ts';
 import { type Build, chooseSteps, type Step, type Suite } from './steps.ts';
 import {

@@ -8,7 +8,7 @@ import type { DatabaseLocation } from '../../src/store/databases/database.ts';
 import { chanceFrom } from '../support/chance.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { newLocation, sampleDatabase, temporaryFolder } from '../support/sample-database.ts';
-import { compileCache } from '../support/run-weir.ts';
+import { compileCache } from '../support/program-environment.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { databaseUrl } from '../support/sample-store.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { compileCache } from './run-weir.ts';
+import { compileCache } from './program-environment.ts';
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 const readyLine = z.object({ msg: z.literal('ready'), port: z.number(), opsPort: z.number() });

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inheritedEnvironment } from './program-environment.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 export const readyTimeoutMs = 60_000;
@@ -56,15 +57,12 @@ export function runStart(args: readonly string[], options: StartTestOptions = {}
   const port = args.some((argument) => argument.startsWith('--port')) ? [] : ['--port', '0'];
   const portal = options.portal === true ? [] : ['--no-portal'];
   const all = [...args, ...port, ...portal, '--data', data];
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
-  );
   const child = spawn(
     options.throughNpm === true ? 'npm' : process.execPath,
     options.throughNpm === true ? ['start', '--', ...all] : [join('bin', 'weir.mjs'), 'start', ...all],
     {
       cwd: root,
-      env: { ...Object.fromEntries(inherited), ...options.env },
+      env: { ...inheritedEnvironment(), ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     },

@@ -17,7 +17,8 @@ import { roomyKey } from './roomy-key.ts';
 import { checkMessagesStream } from './messages-stream-checker.ts';
 import { checkResponsesStream } from './responses-stream-checker.ts';
 import { recordFetch } from './recorded-fetch.ts';
-import { compileCache, runWeir } from './run-weir.ts';
+import { gatewayEnvironment } from './program-environment.ts';
+import { runWeir } from './run-weir.ts';
 import { socketsIn } from './start.ts';
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
@@ -169,9 +170,6 @@ function filesBelow(dir: string): readonly string[] {
 /** Put into every content field that a test sends; nothing of it may be left in a file, a log or a metric. */
 export const canary = 'CANARY-b7d1f0-content';
 
-/** What makes the programs of a gateway import fewer-compilations.ts. */
-const fewerCompilations = { NODE_OPTIONS: `--import=${new URL('fewer-compilations.ts', import.meta.url).href}` };
-
 /** Starts a gateway and resolves when it is ready. */
 export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   const { engines = [] } = options;
@@ -182,19 +180,9 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   for (const [name, text] of Object.entries(options.manifests ?? usualManifests(engines))) {
     writeFileSync(join(manifests, name), text);
   }
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
-  );
   const flags = options.flags ?? ['--manifests', manifests];
   const child = spawn(process.execPath, [main, 'start', '--port', '0', '--no-portal', '--data', data, ...flags], {
-    env: {
-      ...Object.fromEntries(inherited),
-      ...compileCache,
-      ...(process.env['FULL_COMPILER'] === 'true' ? {} : fewerCompilations),
-      WEIR_OPS_PORT: '0',
-      WEIR_ADMIN_PORT: '0',
-      ...options.env,
-    },
+    env: gatewayEnvironment({ WEIR_OPS_PORT: '0', WEIR_ADMIN_PORT: '0', ...options.env }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));

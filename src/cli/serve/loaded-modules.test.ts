@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { compileCache } from '../../../test/support/run-weir.ts';
+import { compileCache } from '../../../test/support/program-environment.ts';
 
 /** Loads modules, and prints how many modules of a package come along. */
 const printLoaded = `

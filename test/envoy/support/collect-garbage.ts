@@ -1,12 +1,10 @@
 // Loaded into a process under test with `--import`: on SIGUSR2 it collects its garbage, so that what its heap holds
 // afterwards is what it keeps.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { findCollector } from '../../../src/process/collect-garbage.ts';
 
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
+const collect = findCollector();
 process.on('SIGUSR2', () => {
-  collect();
+  collect({ type: 'major' });
   // What the first round finalises, the second one frees.
-  setImmediate(collect);
+  setImmediate(() => collect({ type: 'major' }));
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { runFolder } from '../../../src/envoy/config/run-folder.ts';
 import { startEnvoy } from './envoy.ts';
 import { metricIn } from '../../support/metric-in.ts';
-import { compileCache } from '../../support/run-weir.ts';
+import { gatewayEnvironment } from '../../support/program-environment.ts';
 
 const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 
@@ -83,15 +83,8 @@ function createReplica(
   { run, data, manifests }: ReplicaFolders,
   more: Readonly<Record<string, string>>,
 ): ServiceReplica {
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
-  );
-  const env = {
-    ...Object.fromEntries(inherited),
-    ...compileCache,
-    ...{ WEIR_DATA: data, WEIR_RUN: run, WEIR_MANIFESTS: manifests, WEIR_OPS_PORT: '0', WEIR_ADMIN_PORT: '0' },
-    ...more,
-  };
+  const folders = { WEIR_DATA: data, WEIR_RUN: run, WEIR_MANIFESTS: manifests };
+  const env = gatewayEnvironment({ ...folders, WEIR_OPS_PORT: '0', WEIR_ADMIN_PORT: '0', ...more });
   let child: ChildProcess | undefined;
   let opsPort = 0;
   let log = '';

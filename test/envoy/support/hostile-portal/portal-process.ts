@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { digestOf, newToken } from '../../../../src/portal/secrets.ts';
 import { openAccounts } from '../../../../src/store/open-accounts.ts';
-import { compileCache } from '../../../support/run-weir.ts';
+import { compileCache, inheritedEnvironment } from '../../../support/program-environment.ts';
 import type { PortalTarget, SignedIn } from './portal-target.ts';
 
 /** A portal in a process and on a folder of its own. */
@@ -27,10 +27,9 @@ export async function startPortalProcess(
   const members = await signMembersIn(join(data, 'weir.db'), neighbours + 1);
   const [attacker, ...others] = members;
   if (attacker === undefined) throw new Error('no member is signed in');
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('WEIR_'));
   const child = fork(fileURLToPath(new URL('./portal-program.ts', import.meta.url)), {
     env: {
-      ...{ ...Object.fromEntries(inherited), ...compileCache },
+      ...{ ...inheritedEnvironment(), ...compileCache },
       ...{ WEIR_SERVICES: 'http://127.0.0.1:1', WEIR_DATA: data, WEIR_ADMIN_PORT: '0' },
       ...env,
     },
