@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { Clock } from '../core/clock.ts';
-import { messageOf } from '../core/failure.ts';
+import { parseAnswer, textOf, withTimeout } from '../core/call-service.ts';
 
 /** The answer of one service, or the reason why it did not answer. */
 export interface ServiceReply<Said> {
@@ -25,20 +25,6 @@ export type ServiceCalls = ReturnType<typeof createServiceCalls>;
 
 /** Calls the paths below `/internal/` on the ops ports of services. */
 export function createServiceCalls({ token, clock, timeoutMs }: ServiceCallOptions) {
-  /** Rejects after the time limit, and aborts the signal. */
-  async function withTimeout<Result>(run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const late = new AbortController();
-    const cancel = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs} ms`)));
-    const aborted = new Promise<never>((_, reject) => {
-      late.signal.addEventListener('abort', () => reject(late.signal.reason), { once: true });
-    });
-    try {
-      return await Promise.race([run(late.signal), aborted]);
-    } finally {
-      cancel();
-    }
-  }
-
   /** Resolves to an answer of status 200, or to undefined after 404. Rejects in all other cases. */
   async function send(service: string, path: string, init: RequestInit): Promise<Response | undefined> {
     const headers = new Headers(init.headers);
@@ -59,38 +45,12 @@ export function createServiceCalls({ token, clock, timeoutMs }: ServiceCallOptio
     schema: Schema,
     put?: object,
   ): Promise<z.output<Schema> | undefined> {
-    return withTimeout(async (signal) => {
+    return withTimeout({ clock, timeoutMs }, async (signal) => {
       const change = put && { method: 'PUT', body: JSON.stringify(put) };
       const response = await send(service, path, { ...change, signal });
-      return response && parseAnswer(schema, await textOf(response));
+      return response && parseAnswer(schema, await textOf(response, mostBytes));
     });
   }
 
-  return { withTimeout, send, read };
-}
-
-/** Parses what a service sent. Throws a sentence that names the field. */
-export function parseAnswer<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
-  const read = schema.safeParse(JSON.parse(text));
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw new Error(`its answer is not understood (${issue?.path.join('.') ?? ''}): another version?`);
-}
-
-/** The message of `fetch` is "fetch failed"; its cause has the reason. */
-export function reasonOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && cause.message !== '' ? cause.message : messageOf(error);
-}
-
-async function textOf(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.length;
-    if (bytes > mostBytes) throw new Error(`its answer is larger than ${mostBytes} bytes`);
-    text += decoder.decode(piece, { stream: true });
-  }
-  return text + decoder.decode();
+  return { send, read };
 }

@@ -1,9 +1,10 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { createBackOff } from '../core/back-off.ts';
+import { parseAnswer, reasonOf, withTimeout } from '../core/call-service.ts';
 import type { Clock } from '../core/clock.ts';
 import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import { type EndedStory, numberedStorySchema, storyPageSchema } from '../core/story.ts';
-import { type ServiceReply, mostBytes, parseAnswer, reasonOf, type ServiceCalls } from './service-calls.ts';
+import { type ServiceReply, mostBytes, type ServiceCalls } from './service-calls.ts';
 
 /** Receives the events of the services. */
 export interface ServicesListener {
@@ -18,7 +19,7 @@ interface ServiceStreamOptions {
   readonly service: string;
   /** The page after which the stream begins. Undefined: it begins with requests that end from now on. */
   readonly lastEventId: string | undefined;
-  readonly calls: Pick<ServiceCalls, 'send' | 'withTimeout'>;
+  readonly calls: Pick<ServiceCalls, 'send'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly random: () => number;
   /** A stream that is silent for longer is closed and opened again. */
@@ -69,7 +70,7 @@ export function openServiceStream(options: ServiceStreamOptions): ServiceStream 
     const silent = new AbortController();
     const limit = () => clock.after(timeoutMs, () => silent.abort(new Error(`no answer within ${timeoutMs} ms`)));
     const headers = new Headers(lastEventId === undefined ? {} : { 'last-event-id': lastEventId });
-    const response = await calls.withTimeout((late) =>
+    const response = await withTimeout({ clock, timeoutMs }, (late) =>
       calls.send(service, 'events', { headers, signal: AbortSignal.any([over.signal, silent.signal, late]) }),
     );
     let cancel = limit();

@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises';
-import { hostInUrl } from '../core/address.ts';
+import { type LookUp, reasonOf, serviceOrigins, withTimeout } from '../core/call-service.ts';
 import { type Clock, every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
 import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import { foundStoriesSchema, numberedStorySchema, type Story, storyPageSchema } from '../core/story.ts';
-import { type ServiceReply, createServiceCalls, reasonOf, type ServiceCallOptions } from './service-calls.ts';
+import { type ServiceReply, createServiceCalls, type ServiceCallOptions } from './service-calls.ts';
 import { fromBeginning, openServiceStream, type ServiceStream, type ServicesListener } from './service-stream.ts';
 
 interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
@@ -14,8 +14,8 @@ interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
   readonly origins: () => readonly string[];
   /** Jitter between attempts to connect, from 0 to 1. */
   readonly random: () => number;
-  /** Every address of a host name. Default: the system's resolver. */
-  readonly lookUp?: (host: string) => Promise<readonly string[]>;
+  /** Default: the system's resolver. */
+  readonly lookUp?: LookUp;
   /** Default: 3 s. */
   readonly timeoutMs?: number;
 }
@@ -89,14 +89,9 @@ export function createServices(options: LiveServicesOptions): LiveServices {
   async function addresses(): Promise<readonly ServiceReply<never>[]> {
     const found = await Promise.all(
       options.origins().map(async (origin): Promise<readonly ServiceReply<never>[]> => {
-        const url = new URL(origin);
         try {
-          const hosts = await calls.withTimeout(() => lookUp(url.hostname.replace(/^\[|\]$/g, '')));
-          if (hosts.length === 0) throw new Error('its name has no address');
-          return hosts.map((host) => {
-            const service = `http://${hostInUrl(host)}:${url.port || '80'}`;
-            return { service, problem: null, said: undefined };
-          });
+          const services = await withTimeout({ clock, timeoutMs }, () => serviceOrigins(origin, lookUp));
+          return services.map((service) => ({ service, problem: null, said: undefined }));
         } catch (error) {
           return [{ service: origin, problem: messageOf(error), said: undefined }];
         }

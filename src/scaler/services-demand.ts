@@ -1,7 +1,6 @@
-import { hostInUrl } from '../core/address.ts';
 import { type BackendDemand, demandPath, demandReportSchema } from '../core/backend-demand.ts';
 import type { Clock } from '../core/clock.ts';
-import { messageOf } from '../core/failure.ts';
+import { type LookUp, parseAnswer, reasonOf, serviceOrigins, textOf, withTimeout } from '../core/call-service.ts';
 
 /** The demand that the services of a gateway report. */
 export interface DemandOfServices {
@@ -14,8 +13,7 @@ export interface DemandOfServices {
 export interface ServicesDemandOptions {
   /** Ops ports, `http://host:port`. A host name means each of its addresses. */
   readonly origins: readonly string[];
-  /** Every address of a host name. */
-  readonly lookUp: (host: string) => Promise<readonly string[]>;
+  readonly lookUp: LookUp;
   readonly clock: Pick<Clock, 'after' | 'elapsed'>;
   /** Called with each service that does not answer, and the reason. */
   readonly onProblem: (service: string, problem: string) => void;
@@ -44,7 +42,7 @@ export function createServicesDemand(options: ServicesDemandOptions): () => Prom
 }
 
 async function askAll(options: ServicesDemandOptions): Promise<DemandOfServices> {
-  const { origins, onProblem, onAsked } = options;
+  const { origins, lookUp, clock, onProblem, onAsked } = options;
   const problems: string[] = [];
   const failed = (service: string) => (error: unknown) => {
     const problem = reasonOf(error);
@@ -52,7 +50,11 @@ async function askAll(options: ServicesDemandOptions): Promise<DemandOfServices>
     onProblem(service, problem);
     return undefined;
   };
-  const found = await Promise.all(origins.map((origin) => addressesOf(origin, options).catch(failed(origin))));
+  const found = await Promise.all(
+    origins.map((origin) =>
+      withTimeout({ clock, timeoutMs }, () => serviceOrigins(origin, lookUp)).catch(failed(origin)),
+    ),
+  );
   const services = [...new Set(found.flatMap((addresses) => addresses ?? []))].slice(0, mostServices);
   let asked = services.length;
   const answers = await Promise.all(
@@ -75,57 +77,13 @@ function isRefused(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
 }
 
-async function addressesOf(origin: string, options: ServicesDemandOptions): Promise<readonly string[]> {
-  const url = new URL(origin);
-  const hosts = await withTimeout(options, () => options.lookUp(url.hostname.replace(/^\[|\]$/g, '')));
-  if (hosts.length === 0) throw new Error('its name has no address');
-  return hosts.map((host) => `http://${hostInUrl(host)}:${url.port || '80'}`);
-}
-
-function ask(service: string, options: ServicesDemandOptions): Promise<readonly BackendDemand[]> {
-  return withTimeout(options, async (signal) => {
+function ask(service: string, { clock }: ServicesDemandOptions): Promise<readonly BackendDemand[]> {
+  return withTimeout({ clock, timeoutMs }, async (signal) => {
     const response = await fetch(`${service}${demandPath}`, { signal, redirect: 'error' });
     if (response.status !== 200) {
       await response.body?.cancel();
       throw new Error(response.status === 404 ? 'its version reports no demand' : `it answers with ${response.status}`);
     }
-    const read = demandReportSchema.safeParse(JSON.parse(await textOf(response)));
-    if (read.success) return read.data.backends;
-    throw new Error(`its answer is not understood (${read.error.issues[0]?.path.join('.') ?? ''}): another version?`);
+    return parseAnswer(demandReportSchema, await textOf(response, mostBytes)).backends;
   });
-}
-
-/** Rejects after the time limit, and aborts the signal. */
-async function withTimeout<Result>(
-  { clock }: Pick<ServicesDemandOptions, 'clock'>,
-  run: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const late = new AbortController();
-  const cancel = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs} ms`)));
-  const aborted = new Promise<never>((_, reject) => {
-    late.signal.addEventListener('abort', () => reject(late.signal.reason), { once: true });
-  });
-  try {
-    return await Promise.race([run(late.signal), aborted]);
-  } finally {
-    cancel();
-  }
-}
-
-async function textOf(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.length;
-    if (bytes > mostBytes) throw new Error(`its answer is larger than ${mostBytes} bytes`);
-    text += decoder.decode(piece, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
-/** The message of `fetch` is "fetch failed"; its cause has the reason. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && cause.message !== '' ? cause.message : messageOf(error);
 }

@@ -1,0 +1,59 @@
+import type * as z from 'zod';
+import { hostInUrl } from './address.ts';
+import type { Clock } from './clock.ts';
+import { messageOf } from './failure.ts';
+
+/** Every address of a host name. */
+export type LookUp = (host: string) => Promise<readonly string[]>;
+
+/** The origins of the services behind one origin: a host name means each of its addresses. Rejects if it has none. */
+export async function serviceOrigins(origin: string, lookUp: LookUp): Promise<readonly string[]> {
+  const url = new URL(origin);
+  const hosts = await lookUp(url.hostname.replace(/^\[|\]$/g, ''));
+  if (hosts.length === 0) throw new Error('its name has no address');
+  return hosts.map((host) => `http://${hostInUrl(host)}:${url.port || '80'}`);
+}
+
+/** Rejects after the time limit, and aborts the signal. */
+export async function withTimeout<Result>(
+  { clock, timeoutMs }: { readonly clock: Pick<Clock, 'after'>; readonly timeoutMs: number },
+  run: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const late = new AbortController();
+  const cancel = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs} ms`)));
+  const aborted = new Promise<never>((_, reject) => {
+    late.signal.addEventListener('abort', () => reject(late.signal.reason), { once: true });
+  });
+  try {
+    return await Promise.race([run(late.signal), aborted]);
+  } finally {
+    cancel();
+  }
+}
+
+/** Reads a body to its end. Rejects if it has more than `mostBytes`. */
+export async function textOf(response: Response, mostBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > mostBytes) throw new Error(`its answer is larger than ${mostBytes} bytes`);
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Parses the answer of a service. Throws a sentence that names the field. */
+export function parseAnswer<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
+  const read = schema.safeParse(JSON.parse(text));
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new Error(`its answer is not understood (${issue?.path.join('.') ?? ''}): another version?`);
+}
+
+/** Why a call failed. The message of `fetch` is "fetch failed"; its cause has the reason. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && cause.message !== '' ? cause.message : messageOf(error);
+}
