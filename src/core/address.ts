@@ -18,6 +18,9 @@ export function isLoopback(host: string): boolean {
   return bare === 'localhost' || (ipaddr.isValid(bare) && ipaddr.process(bare).range() === 'loopback');
 }
 
+/** The addresses of a host name. Empty if the name has none. Rejects if the look-up fails. */
+export type LookUp = (host: string) => Promise<readonly string[]>;
+
 /** A host in the form for a URL: an IPv6 address is put in brackets (RFC 3986 §3.2.2). */
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;

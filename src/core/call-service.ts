@@ -1,10 +1,7 @@
 import type * as z from 'zod';
-import { hostInUrl } from './address.ts';
+import { hostInUrl, type LookUp } from './address.ts';
 import type { Clock } from './clock.ts';
 import { messageOf } from './failure.ts';
-
-/** Every address of a host name. */
-export type LookUp = (host: string) => Promise<readonly string[]>;
 
 /** The origins of the services behind one origin: a host name means each of its addresses. Rejects if it has none. */
 export async function serviceOrigins(origin: string, lookUp: LookUp): Promise<readonly string[]> {

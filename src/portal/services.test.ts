@@ -18,6 +18,8 @@ import { createServices } from './services.ts';
 
 const secret = 'a'.repeat(64);
 const opened: OpsServer[] = [];
+/** For origins that are addresses. */
+const itself = (host: string): Promise<readonly string[]> => Promise.resolve([host]);
 afterEach(async () => {
   await Promise.all(opened.splice(0).map(({ close }) => close()));
 });
@@ -134,7 +136,10 @@ describe('the services of a gateway', () => {
   it('are not trusted and do not trust when they have another database', async () => {
     const first = await live('p1');
     const origins = () => [`http://127.0.0.1:${first.ops.port}`];
-    const other = createServices({ origins, token: () => internalToken('b'), clock: systemClock, random: () => 0 });
+    const other = createServices({
+      ...{ origins, token: () => internalToken('b'), lookUp: itself },
+      ...{ clock: systemClock, random: () => 0 },
+    });
     expect(await other.catalog()).toMatchObject({
       services: [{ answers: false, problem: 'it refuses the token: it has another database' }],
       data: [],
@@ -237,7 +242,10 @@ describe('the services of a gateway', () => {
     const clock = createFakeClock();
     const asked = Promise.withResolvers<void>();
     const token = () => (asked.resolve(), new Promise<string>(() => undefined));
-    const services = createServices({ origins: () => ['http://127.0.0.1:1'], token, clock, random: () => 0 });
+    const services = createServices({
+      ...{ origins: () => ['http://127.0.0.1:1'], token, lookUp: itself },
+      ...{ clock, random: () => 0 },
+    });
     const { begun, stop } = services.follow({ stories: () => undefined, missed: () => undefined });
     onTestFinished(stop);
     await asked.promise;

@@ -1,5 +1,5 @@
-import { lookup } from 'node:dns/promises';
-import { type LookUp, reasonOf, serviceOrigins, withTimeout } from '../core/call-service.ts';
+import type { LookUp } from '../core/address.ts';
+import { reasonOf, serviceOrigins, withTimeout } from '../core/call-service.ts';
 import { type Clock, every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
@@ -14,8 +14,7 @@ interface LiveServicesOptions extends Omit<ServiceCallOptions, 'timeoutMs'> {
   readonly origins: () => readonly string[];
   /** Jitter between attempts to connect, from 0 to 1. */
   readonly random: () => number;
-  /** Default: the system's resolver. */
-  readonly lookUp?: LookUp;
+  readonly lookUp: LookUp;
   /** Default: 3 s. */
   readonly timeoutMs?: number;
 }
@@ -79,8 +78,7 @@ const mostPages = 20;
 const lookUpEveryMs = 1_000;
 
 export function createServices(options: LiveServicesOptions): LiveServices {
-  const { clock, token, random, timeoutMs = usualTimeoutMs } = options;
-  const lookUp = options.lookUp ?? systemLookUp;
+  const { clock, token, lookUp, random, timeoutMs = usualTimeoutMs } = options;
   const calls = createServiceCalls({ token, clock, timeoutMs });
   /** Undefined unless the services are followed. */
   let followedProblems: (() => Answers<ProblemReport>) | undefined;
@@ -226,7 +224,3 @@ function answersOf<Said>(all: readonly ServiceReply<Said>[]): Answers<Said> {
 
 const byNewest = (a: Story, b: Story): number =>
   a.started_at < b.started_at ? 1 : a.started_at > b.started_at ? -1 : 0;
-
-async function systemLookUp(host: string): Promise<readonly string[]> {
-  return (await lookup(host, { all: true })).map(({ address }) => address);
-}

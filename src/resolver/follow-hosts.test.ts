@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createFakeClock, type FakeClock } from '../../test/support/fake-clock.ts';
 import type { FollowEndpoints, FoundEndpoints, HostPort, HostsSource } from '../core/endpoint.ts';
-import { createHostFollower, systemLookUp } from './follow-hosts.ts';
+import { createHostFollower } from './follow-hosts.ts';
 
 let clock: FakeClock;
 /** Look-ups that have not ended, in the order in which they began. */
@@ -206,14 +206,4 @@ it('reports nothing and leaves no timer when it has been stopped', async () => {
   stop();
   await end('b.svc', ['10.0.0.2']);
   expect([told(), clock.armed()]).toEqual([[], 0]);
-});
-
-describe('the system', () => {
-  it('looks names up, IPv4 first', async () => {
-    expect(await systemLookUp('localhost')).toContain('127.0.0.1');
-  });
-
-  it('says that a name has no address where there is none', async () => {
-    expect(await systemLookUp('no-such-name.invalid').catch(() => 'no name server')).toBeOneOf([[], 'no name server']);
-  });
 });

@@ -1,5 +1,5 @@
-import { lookup } from 'node:dns/promises';
 import { isIP, SocketAddress } from 'node:net';
+import type { LookUp } from '../core/address.ts';
 import type { CancelTimer, Clock } from '../core/clock.ts';
 import {
   authorityOf,
@@ -10,22 +10,6 @@ import {
   type HostsSource,
   type Scheme,
 } from '../core/endpoint.ts';
-
-/** The addresses of a host name, IPv4 and IPv6. Empty if the name has none. Rejects if the look-up fails. */
-export type LookUp = (host: string) => Promise<readonly string[]>;
-
-/** Resolves names like the system, with `/etc/hosts` and search domains. */
-export const systemLookUp: LookUp = async (host) => {
-  try {
-    const found = await lookup(host, { all: true });
-    const ipv4 = found.filter(({ family }) => family === 4);
-    return (ipv4.length > 0 ? ipv4 : found).map(({ address }) => address);
-  } catch (error) {
-    // getaddrinfo returns this code for a name that does not exist or has no addresses, and for nothing else.
-    if (error instanceof Error && 'code' in error && error.code === 'ENOTFOUND') return [];
-    throw error;
-  }
-};
 
 const refreshMs = 5_000;
 const retryMs = 1_000;

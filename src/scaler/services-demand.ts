@@ -1,6 +1,7 @@
 import { type BackendDemand, demandPath, demandReportSchema } from '../core/backend-demand.ts';
 import type { Clock } from '../core/clock.ts';
-import { type LookUp, parseAnswer, reasonOf, serviceOrigins, textOf, withTimeout } from '../core/call-service.ts';
+import type { LookUp } from '../core/address.ts';
+import { parseAnswer, reasonOf, serviceOrigins, textOf, withTimeout } from '../core/call-service.ts';
 
 /** The demand that the services of a gateway report. */
 export interface DemandOfServices {

@@ -1,5 +1,6 @@
 import { internalToken } from '../../core/internal-token.ts';
 import type { ServiceAnswer, LiveServices } from '../../portal/services.ts';
+import { systemLookUp } from '../../resolver/system-look-up.ts';
 import { systemClock } from '../../process/clock.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
 import { portalSettingsSchema, startSettingsSchema } from '../../settings.ts';
@@ -31,7 +32,13 @@ export async function openServices(
   const token = internalToken(await accounts.sharedSecret());
   // The client needs zod, and loading zod takes longer than reading the ledger.
   const { createServices } = await import('../../portal/services.ts');
-  return createServices({ origins: () => origins, token: () => token, clock: systemClock, random: Math.random });
+  return createServices({
+    origins: () => origins,
+    token: () => token,
+    lookUp: systemLookUp,
+    clock: systemClock,
+    random: Math.random,
+  });
 }
 
 /** The programs that did not answer, and why. */

@@ -20,6 +20,7 @@ import type { PortalStore } from '../../portal/store-port.ts';
 import { backgroundClock, systemClock } from '../../process/clock.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
+import { systemLookUp } from '../../resolver/system-look-up.ts';
 import type { PortalSettings } from '../../settings.ts';
 import { openAccounts } from '../../store/open-accounts.ts';
 import { addProcessMetrics } from '../../telemetry/ops/process-metrics.ts';
@@ -69,7 +70,10 @@ export async function startPortal(
   let known: string | undefined;
   const token = async (): Promise<string> => (known ??= internalToken(await store.sharedSecret()));
   const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
-  const services = createServices({ origins: () => origins, token, clock: systemClock, random: Math.random });
+  const services = createServices({
+    ...{ origins: () => origins, token, lookUp: systemLookUp },
+    ...{ clock: systemClock, random: Math.random },
+  });
   const events = createEventHub(systemClock);
   stack.defer(events.close);
   const parts = {

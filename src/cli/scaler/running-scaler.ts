@@ -1,7 +1,7 @@
 /** The scaler for KEDA: the only place that creates its parts. */
 import { systemClock } from '../../process/clock.ts';
 import { createSlices } from '../../process/turns.ts';
-import { systemLookUp } from '../../resolver/follow-hosts.ts';
+import { systemLookUp } from '../../resolver/system-look-up.ts';
 import type { ScalerSettings } from '../../scaler-settings.ts';
 import { listenScaler } from '../../scaler/scaler-server.ts';
 import { createServicesDemand } from '../../scaler/services-demand.ts';

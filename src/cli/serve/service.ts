@@ -23,7 +23,8 @@ import { tryLock } from '../../process/lock.ts';
 import { watchThreads } from '../../process/threads.ts';
 import { createSlices, createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/accounts/key-text.ts';
-import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts';
+import { createHostFollower } from '../../resolver/follow-hosts.ts';
+import { systemLookUp } from '../../resolver/system-look-up.ts';
 import { openStore } from '../../store/open-store.ts';
 import { startStructureChecker } from '../../structured-output/checker/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
@@ -127,9 +128,7 @@ export async function startService(
   const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
   const place = placeAtEnvoy(settings.WEIR_SERVICE_NUMBER, { paths, admin: envoyAdmin, announce });
   const clusterPublisher = createClusterPublisher({
-    admin: envoyAdmin,
-    runFolder: paths,
-    clock: systemClock,
+    ...{ admin: envoyAdmin, runFolder: paths, clock: systemClock },
     shared: place.sharedClusters,
   });
   await clusterPublisher.prepare();

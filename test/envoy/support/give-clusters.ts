@@ -5,7 +5,9 @@ import { createEnvoyAdmin, type EnvoyAdmin } from '../../../src/envoy/runtime/ad
 import { type ClusterPublisher, createClusterPublisher } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import { type EndpointDiscovery, serveEndpoints } from '../../../src/envoy/runtime/endpoint-discovery.ts';
 import { systemClock } from '../../../src/process/clock.ts';
-import { createHostFollower, type LookUp, systemLookUp } from '../../../src/resolver/follow-hosts.ts';
+import type { LookUp } from '../../../src/core/address.ts';
+import { createHostFollower } from '../../../src/resolver/follow-hosts.ts';
+import { systemLookUp } from '../../../src/resolver/system-look-up.ts';
 import type { TestEnvoy } from './envoy.ts';
 
 /** What the service has for the clusters of its Envoy, put together in the same way. */
