@@ -124,7 +124,7 @@ describe('a question before an action', () => {
     expect(cancel).toHaveFocus();
     await reader.keyboard('{Escape}');
     expect(screen.queryByRole('alertdialog')).toBeNull();
-    await vi.waitFor(() => expect(button).toHaveFocus());
+    await expect.poll(() => document.activeElement).toBe(button);
     expect(onConfirm).not.toHaveBeenCalled();
   });
 
@@ -138,7 +138,7 @@ describe('a question before an action', () => {
     await reader.click(screen.getByRole('button', { name: 'Yes' }));
     expect(await screen.findByRole('alert')).toHaveTextContent('It is in use.');
     await reader.click(screen.getByRole('button', { name: 'Yes' }));
-    await vi.waitFor(() => expect(screen.queryByRole('alertdialog')).toBeNull());
+    await expect.poll(() => screen.queryByRole('alertdialog')).toBeNull();
     expect(onConfirm).toHaveBeenCalledTimes(2);
   });
 

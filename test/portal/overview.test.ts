@@ -90,7 +90,8 @@ for (const width of [1280, 390] as const) {
       await page.goto(path);
       await page.getByText(says).waitFor();
       await tabs.heading(page);
-      expect((await page.locator('canvas').count()) > 0).toBe(hours === 3);
+      // A chart is drawn after its table is there.
+      await expect.poll(async () => (await page.locator('canvas').count()) > 0).toBe(hours === 3);
       await tabs.expectNoOverflow(page);
       for (const scheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme: scheme });

@@ -43,10 +43,10 @@ it('a replica that takes over without the last second: what it lost is free of c
     store.settle(sampleOutcome({ ...owner, requestId, cost: 7n, modelId: `model-${requestId}` }));
   await settle(a, 'a1');
   await keepAs('replica');
-  await vi.waitFor(() => expect(store.status().database).toBe('up'));
+  await expect.poll(() => store.status().database).toBe('up');
   // The last second. The key and the model are used for the first time, and get numbers.
   await settle(b, 'b1');
-  await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'up', journalBytes: 0 }));
+  await expect.poll(() => store.status()).toMatchObject({ database: 'up', journalBytes: 0 });
   await takeOver('replica');
   // Another service is the first with the replica. Its key gets the number that the lost one had.
   const other = await connected();
@@ -54,7 +54,7 @@ it('a replica that takes over without the last second: what it lost is free of c
   await settleBatch(other, [sampleOutcome({ ...c, requestId: 'c1', cost: 7n, modelId: 'model-c1' })]);
 
   await settle(b, 'b2');
-  await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'up', journalBytes: 0 }));
+  await expect.poll(() => store.status()).toMatchObject({ database: 'up', journalBytes: 0 });
   const rows = await other.queries.selectFrom('requests').select('request_text').execute();
   expect(rows.map((each) => each.request_text).toSorted()).toEqual(['a1', 'b2', 'c1']);
   for (const name of ['a', 'b', 'c']) expect(await findWorkspace(other.queries, name)).toMatchObject({ balance: 93n });

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { addCredit } from '../../src/store/accounts/credits.ts';
 import { createKey } from '../../src/store/accounts/keys.ts';
 import { openDatabase } from '../../src/store/databases/open-database.ts';
@@ -57,7 +57,7 @@ describe.each(moments)('a connection that is cut %s any statement', (when) => {
   it('of a settlement: each row is acknowledged, written once and charged once', async () => {
     const { near, proxy, location, owners } = await behindProxy();
     const store = await storeAt(location);
-    await vi.waitFor(() => expect(store.upkeep().upkeep.doneAt).toBeDefined());
+    await expect.poll(() => store.upkeep().upkeep.doneAt).toBeDefined();
     const settled: string[] = [];
     const settle = async (name: string, startedAt: number): Promise<void> => {
       await Promise.all(
@@ -68,7 +68,7 @@ describe.each(moments)('a connection that is cut %s any statement', (when) => {
           settled.push(requestId);
         }),
       );
-      await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'up', journalBytes: 0 }));
+      await expect.poll(() => store.status()).toMatchObject({ database: 'up', journalBytes: 0 });
     };
     const cuts = await atEachStatement(
       proxy,
@@ -141,12 +141,14 @@ describe('a settlement whose connection is cut', () => {
     const store = await storeAt(location, { journal, onStatus: ({ message }) => messages.push(message) });
     const settle = (requestId: string) => store.settle(sampleOutcome({ ...near.ids, requestId, cost: 7n }));
     await settle('before');
+    // The commits of the upkeep would be cut, too.
+    await expect.poll(() => store.upkeep().upkeep.doneAt).toBeDefined();
     rmSync(join(journal, '0'), { recursive: true });
     proxy.arm({ statement: /^commit/, when: 'after' });
     await settle('a');
     expect(proxy.disarm()).toBe('commit');
     expect(messages).toContainEqual(expect.stringContaining('the journal: ENOENT'));
-    await vi.waitFor(() => expect(store.status().database).toBe('up'));
+    await expect.poll(() => store.status().database).toBe('up');
     expect(await near.queries.selectFrom('requests').select('request_text').execute()).toHaveLength(2);
     expect((await findWorkspace(near.queries, 'acme')).balance).toBe(near.workspace.balance - 14n);
     mkdirSync(join(journal, '0'));
@@ -187,11 +189,11 @@ it('a connection that is cut after any statement of retention: what was dropped 
     expect(proxy.disarm()).toMatch(statement);
     expect(await differencesIn(near.database)).toEqual([]);
     // The server may take a moment to notice that a connection has ended, which had the lock of upkeep.
-    await vi.waitFor(async () => {
+    const kept = async () => {
       await keepUp(retentionDays);
-      const kept = await near.queries.selectFrom('requests').select('request_text').execute();
-      expect(kept).toHaveLength(months - index - 1);
-    });
+      return near.queries.selectFrom('requests').select('request_text').execute();
+    };
+    await expect.poll(kept).toHaveLength(months - index - 1);
   }
   expect(await differencesIn(near.database)).toEqual([]);
   expect(reports).toEqual([]);

@@ -140,7 +140,7 @@ describe('a server', () => {
       await sendAllAway(sample);
       await settle('a');
       const reason = 'the server only reads: it is a standby';
-      await vi.waitFor(() => expect(store.status().reason).toBe(reason));
+      await expect.poll(() => store.status().reason).toBe(reason);
       // It is in the log once.
       expect(told.filter(({ message }) => message === reason)).toHaveLength(1);
       // The reason stays while the journal grows.
@@ -183,7 +183,7 @@ describe('a server', () => {
       { timeout: 20_000 },
     );
     await settle('a');
-    await vi.waitFor(() => expect(store.status().reason).toMatch(/too many clients|reserved/));
+    await expect.poll(() => store.status().reason).toMatch(/too many clients|reserved/);
     expect(told).toContainEqual(expect.objectContaining({ message: store.status().reason }));
     await Promise.all(others.map((other) => other.end()));
     await untilHere(store);

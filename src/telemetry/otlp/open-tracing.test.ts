@@ -75,7 +75,7 @@ describe('spans', () => {
     vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'deployment.environment.name=test,service.version=2');
     const tracing = await start({ protocol });
     tracing.tellSpans([sample]);
-    await vi.waitFor(() => expect(receiver.spans()).toHaveLength(1));
+    await expect.poll(() => receiver.spans()).toHaveLength(1);
     expect(receiver.headers()).toMatchObject({ authorization: 'Bearer let-me-in', 'x-team': 'blue' });
     expect(receiver.spans()).toEqual([
       {
@@ -123,11 +123,11 @@ describe('spans', () => {
     const tracing = await start();
     for (const batch of [1, 2, 3]) {
       tracing.tellSpans([sample]);
-      await vi.waitFor(() => expect(asked).toBe(batch));
+      await expect.poll(() => asked).toBe(batch);
     }
     status = 200;
     tracing.tellSpans([sample]);
-    await vi.waitFor(() => expect(told).toHaveLength(2));
+    await expect.poll(() => told).toHaveLength(2);
     expect(told).toEqual([
       { level: 'warn', message: 'spans cannot be exported, and are dropped', facts: { reason: '400' } },
       { level: 'info', message: 'spans are exported again', facts: { lostSpans: 3 } },
@@ -143,7 +143,7 @@ describe('spans', () => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '50');
     const tracing = await start();
     tracing.tellSpans([sample]);
-    await vi.waitFor(() => expect(told).toMatchObject([{ level: 'warn', facts: { reason: 'ECONNREFUSED' } }]));
+    await expect.poll(() => told).toMatchObject([{ level: 'warn', facts: { reason: 'ECONNREFUSED' } }]);
     await tracing.close(1000);
   });
 
@@ -155,7 +155,7 @@ describe('spans', () => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
     const tracing = await start();
     tracing.tellSpans([sample]);
-    await vi.waitFor(() => expect(sockets.size).toBe(1));
+    await expect.poll(() => sockets.size).toBe(1);
     const begun = performance.now();
     expect(await tracing.close(100)).toBe(false);
     expect(performance.now() - begun).toBeLessThan(1000);
@@ -230,7 +230,7 @@ describe('the spans of Envoy', () => {
         ...{ kind: 'SPAN_KIND_CLIENT', name: 'egress web_search', status: { code: 'STATUS_CODE_ERROR' } },
       }),
     ]);
-    await vi.waitFor(() => expect(receiver.spans()).toHaveLength(2));
+    await expect.poll(() => receiver.spans()).toHaveLength(2);
     expect(receiver.text()).not.toContain('CANARY');
     expect(receiver.spans()).toMatchObject([
       {
