@@ -3,17 +3,28 @@ import { hostInUrl, type LookUp } from './address.ts';
 import type { Clock } from './clock.ts';
 import { messageOf } from './failure.ts';
 
-/** The origins of the services behind one origin: a host name means each of its addresses. Rejects if it has none. */
-export async function serviceOrigins(origin: string, lookUp: LookUp): Promise<readonly string[]> {
+interface TimeLimit {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly timeoutMs: number;
+}
+
+/**
+ * The origins of the services behind one origin: a host name means each of its addresses. Rejects if it has none, and after the time
+ * limit.
+ */
+export async function serviceOrigins(
+  origin: string,
+  { lookUp, ...limit }: TimeLimit & { readonly lookUp: LookUp },
+): Promise<readonly string[]> {
   const url = new URL(origin);
-  const hosts = await lookUp(url.hostname.replace(/^\[|\]$/g, ''));
+  const hosts = await withTimeout(limit, () => lookUp(url.hostname.replace(/^\[|\]$/g, '')));
   if (hosts.length === 0) throw new Error('its name has no address');
   return hosts.map((host) => `http://${hostInUrl(host)}:${url.port || '80'}`);
 }
 
 /** Rejects after the time limit, and aborts the signal. */
 export async function withTimeout<Result>(
-  { clock, timeoutMs }: { readonly clock: Pick<Clock, 'after'>; readonly timeoutMs: number },
+  { clock, timeoutMs }: TimeLimit,
   run: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const late = new AbortController();

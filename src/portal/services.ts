@@ -1,5 +1,5 @@
 import type { LookUp } from '../core/address.ts';
-import { reasonOf, serviceOrigins, withTimeout } from '../core/call-service.ts';
+import { reasonOf, serviceOrigins } from '../core/call-service.ts';
 import { type Clock, every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
@@ -88,7 +88,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
     const found = await Promise.all(
       options.origins().map(async (origin): Promise<readonly ServiceReply<never>[]> => {
         try {
-          const services = await withTimeout({ clock, timeoutMs }, () => serviceOrigins(origin, lookUp));
+          const services = await serviceOrigins(origin, { lookUp, clock, timeoutMs });
           return services.map((service) => ({ service, problem: null, said: undefined }));
         } catch (error) {
           return [{ service: origin, problem: messageOf(error), said: undefined }];

@@ -52,9 +52,7 @@ async function askAll(options: ServicesDemandOptions): Promise<DemandOfServices>
     return undefined;
   };
   const found = await Promise.all(
-    origins.map((origin) =>
-      withTimeout({ clock, timeoutMs }, () => serviceOrigins(origin, lookUp)).catch(failed(origin)),
-    ),
+    origins.map((origin) => serviceOrigins(origin, { lookUp, clock, timeoutMs }).catch(failed(origin))),
   );
   const services = [...new Set(found.flatMap((addresses) => addresses ?? []))].slice(0, mostServices);
   let asked = services.length;
