@@ -2,7 +2,7 @@
 import { getHeapSpaceStatistics } from 'node:v8';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { collectAll } from '../../test/support/kept-heap.ts';
+import { collectGarbage } from '../../test/support/kept-heap.ts';
 import { ByNumber } from './by-number.ts';
 
 it('holds what a Map would', () => {
@@ -45,7 +45,7 @@ function oldBytes(): number {
 function keptPerValue(table: ByNumber<object> | Map<number, object>): number {
   const values = 10_000;
   table.set(0, {});
-  collectAll();
+  collectGarbage();
   const before = oldBytes();
   for (let number = 1; number <= values; number += 1) {
     table.set(number, { payload: Array.from({ length: 300 }, () => number) });

@@ -2,7 +2,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { collectAll } from '../../test/support/kept-heap.ts';
+import { collectGarbage } from '../../test/support/kept-heap.ts';
 import { modelOf, routeOf } from '../../test/support/route-of.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import type { Outcome } from '../core/account.ts';
@@ -202,7 +202,8 @@ describe('a change of the catalog', () => {
 
 describe('two thousand models', () => {
   const heldMegabytes = (): number => {
-    collectAll();
+    collectGarbage();
+    collectGarbage();
     const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
     return (heap + external) / 2 ** 20;
   };

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { collectAll } from '../support/kept-heap.ts';
+import { keptHeap } from '../support/kept-heap.ts';
 import { type IdleThread, mostTries, startIdleThread } from '../support/loop-delay.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
@@ -31,9 +31,9 @@ interface Memory {
   readonly envoy: number;
 }
 async function memory(): Promise<Memory> {
-  collectAll();
+  const service = keptHeap();
   const { allocated } = JSON.parse(await envoy.admin('/memory')) as { readonly allocated: string };
-  return { service: process.memoryUsage().heapUsed, envoy: Number(allocated) };
+  return { service, envoy: Number(allocated) };
 }
 
 const counts = async (): Promise<readonly unknown[]> => [

@@ -4,7 +4,7 @@ import { createKubeClient, type KubeClient, mergePatch } from '../../src/kuberne
 import { findAccess } from '../../src/kubernetes/access.ts';
 import { placeOf } from '../../src/kubernetes/objects.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
-import { collectAll, keptHeap } from '../support/kept-heap.ts';
+import { collectGarbage, keptHeap } from '../support/kept-heap.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { startTestReplica } from './support/replica.ts';
 
@@ -86,7 +86,7 @@ test('all of it is read within five seconds of the start, and a change is served
 });
 
 async function heapBytes(): Promise<number> {
-  collectAll();
+  collectGarbage();
   // Finalisers run after the collection.
   await new Promise((resolve) => setImmediate(resolve));
   return keptHeap();

@@ -1,4 +1,4 @@
-// Imported by the programs of a gateway that a test starts (weir.ts). It lives for seconds, in which V8's best compiler takes up to a
+// Imported by the programs of a gateway that a test starts (program-environment.ts). It lives for seconds, in which V8's best compiler takes up to a
 // third of its processor time (docs/decisions/0102).
 import { setFlagsFromString } from 'node:v8';
 
