@@ -27,12 +27,12 @@ const sample: EndedSpan = {
 
 let folder: string;
 let socketPath: string;
-let told: { readonly level: string; readonly message: string; readonly facts: object }[];
+let logged: { readonly level: string; readonly message: string; readonly facts: object }[];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'weir-traces-'));
   socketPath = join(folder, 'traces.sock');
-  told = [];
+  logged = [];
 });
 afterEach(async () => {
   vi.unstubAllEnvs();
@@ -40,8 +40,8 @@ afterEach(async () => {
 });
 
 const log = {
-  info: (facts: object, message: string) => told.push({ level: 'info', message, facts }),
-  warn: (facts: object, message: string) => told.push({ level: 'warn', message, facts }),
+  info: (facts: object, message: string) => logged.push({ level: 'info', message, facts }),
+  warn: (facts: object, message: string) => logged.push({ level: 'warn', message, facts }),
 } as unknown as TracingOptions['log'];
 
 const quickly = { scheduledDelayMillis: 5, exportTimeoutMillis: undefined };
@@ -87,7 +87,7 @@ describe('spans', () => {
       },
     ]);
     expect(await tracing.close(1000)).toBe(true);
-    expect(told).toEqual([]);
+    expect(logged).toEqual([]);
   });
 
   it('are compressed when the variable says so', async () => {
@@ -111,7 +111,7 @@ describe('spans', () => {
     expect(receiver.exports()).toBe(3);
   });
 
-  it('are dropped with one warning while the collector takes none, and the end of that is told', async () => {
+  it('are dropped with one warning while the collector takes none, and the end of that is logged', async () => {
     let asked = 0;
     let status = 400;
     const server = createHttpServer((_, response) => {
@@ -127,8 +127,8 @@ describe('spans', () => {
     }
     status = 200;
     tracing.tellSpans([sample]);
-    await expect.poll(() => told).toHaveLength(2);
-    expect(told).toEqual([
+    await expect.poll(() => logged).toHaveLength(2);
+    expect(logged).toEqual([
       { level: 'warn', message: 'spans cannot be exported, and are dropped', facts: { reason: '400' } },
       { level: 'info', message: 'spans are exported again', facts: { lostSpans: 3 } },
     ]);
@@ -143,7 +143,7 @@ describe('spans', () => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '50');
     const tracing = await start();
     tracing.tellSpans([sample]);
-    await expect.poll(() => told).toMatchObject([{ level: 'warn', facts: { reason: 'ECONNREFUSED' } }]);
+    await expect.poll(() => logged).toMatchObject([{ level: 'warn', facts: { reason: 'ECONNREFUSED' } }]);
     await tracing.close(1000);
   });
 
@@ -176,11 +176,11 @@ describe('spans', () => {
 });
 
 describe('a certificate that cannot be read', () => {
-  it('is told by its variable at the start', async () => {
+  it('is logged with its variable at the start', async () => {
     await collector();
     vi.stubEnv('OTEL_EXPORTER_OTLP_CERTIFICATE', join(folder, 'nothing.pem'));
     const tracing = await start();
-    expect(told.map(({ message }) => message)).toEqual([expect.stringContaining('root certificate')]);
+    expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('root certificate')]);
     await tracing.close(1000);
   });
 });
