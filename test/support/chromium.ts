@@ -1,8 +1,40 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
-import { findOrInstall } from './debian-package.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { programCache } from '../../src/local/program-cache.ts';
+import { takeLock } from '../../src/process/lock.ts';
+import { findProgram } from './find-program.ts';
 
-/** Starts Debian's Chromium without a window. */
+const run = promisify(execFile);
+const packageName = '@sparticuz/chromium';
+
+/** Starts Chromium without a window: the machine's own, else the one of a package of npm. */
 export async function launchBrowser(): Promise<Browser> {
-  const executablePath = await findOrInstall({ program: 'chromium', package: 'chromium' });
-  return chromium.launch({ executablePath });
+  const executablePath = findProgram({ program: 'chromium' });
+  if (executablePath !== undefined) return chromium.launch({ executablePath });
+  const folder = await unpackedChromium();
+  const libraries = [join(folder, 'al2023', 'lib'), process.env['LD_LIBRARY_PATH']].filter(Boolean).join(':');
+  const env = { ...process.env, LD_LIBRARY_PATH: libraries, FONTCONFIG_PATH: join(folder, 'fonts') };
+  return chromium.launch({ executablePath: join(folder, 'chromium'), env });
+}
+
+/** The package unpacks into the folder for temporary files, and its libraries only on the platform that it was made for. */
+async function unpackedChromium(): Promise<string> {
+  const cache = programCache(process.env, 'chromium', manifest.devDependencies[packageName]);
+  const folder = join(cache, 'unpacked');
+  const lock = await takeLock(join(cache, 'lock'), () => undefined);
+  try {
+    if (existsSync(folder)) return folder;
+    const temporary = mkdtempSync(join(cache, 'unpacking-'));
+    const script = `const { default: chromium } = await import('${packageName}'); await chromium.executablePath();`;
+    const env = { ...process.env, TMPDIR: temporary, AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs22.x' };
+    await run(process.execPath, ['--input-type=module', '--eval', script], { env, cwd: import.meta.dirname });
+    renameSync(temporary, folder);
+    return folder;
+  } finally {
+    lock.release();
+  }
 }

@@ -1,17 +1,14 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { findProgram, type WantedProgram } from './find-program.ts';
 
 /** A program that a Debian package brings. */
-export interface PackagedProgram {
-  /** `postgres` */
-  readonly program: string;
+export interface PackagedProgram extends WantedProgram {
   /** Name of the package: `postgresql` */
   readonly package: string;
-  /** Folders beside those of PATH, as patterns, the newest version last in the order of names. */
-  readonly folders?: readonly string[];
 }
 
 const run = promisify(execFile);
@@ -22,11 +19,11 @@ const installMs = 10 * 60_000;
  * one line that says how. A suite never skips what it could not run.
  */
 export async function findOrInstall(wanted: PackagedProgram): Promise<string> {
-  const found = find(wanted);
+  const found = findProgram(wanted);
   if (found !== undefined) return found;
   const command = installCommand(wanted.package);
   await installDebianPackage(wanted.package, `${wanted.program} is needed and not installed`);
-  const installed = find(wanted);
+  const installed = findProgram(wanted);
   if (installed !== undefined) return installed;
   throw new Error(`${wanted.program} is still not there after \`${command}\`: put it on the PATH.`);
 }
@@ -41,25 +38,6 @@ export async function installDebianPackage(name: string, missing = `${name} is n
 }
 
 const installCommand = (name: string): string => `apt-get install -y --no-install-recommends ${name}`;
-
-function find({ program, folders = [] }: PackagedProgram): string | undefined {
-  const onPath = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  const others = folders.flatMap((pattern) => globSync(pattern).toSorted(byVersion).toReversed());
-  return [...others, ...onPath].map((folder) => join(folder, program)).find(isExecutable);
-}
-
-function byVersion(one: string, other: string): number {
-  return one.localeCompare(other, 'en', { numeric: true });
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 async function install(name: string, command: string): Promise<void> {
   const options = {

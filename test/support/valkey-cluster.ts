@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Valkey } from 'iovalkey';
-import { findOrInstall } from './debian-package.ts';
+import { findValkey } from './find-valkey.ts';
 import { freePort } from './free-port.ts';
 
 /** A Valkey or Redis cluster of a test's own: masters without replicas, on the loopback, each with a third of the slots. */
@@ -41,7 +41,7 @@ interface Master {
 }
 
 export async function startValkeyCluster(): Promise<TestCluster> {
-  const path = await findOrInstall({ program: 'redis-server', package: 'redis-server' });
+  const path = await findValkey();
   const folder = mkdtempSync(join(tmpdir(), 'weir-valkey-cluster-'));
   const all: Master[] = [];
   for (let index = 0; index < masters; index += 1) {

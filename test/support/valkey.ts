@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Valkey } from 'iovalkey';
-import { findOrInstall } from './debian-package.ts';
+import { findValkey } from './find-valkey.ts';
 
 /** A Valkey or Redis server of a test's own: on a Unix socket in a folder of its own, and nothing of it on the disk. */
 export interface TestValkey {
@@ -22,10 +22,8 @@ export interface TestValkey {
   readonly close: () => Promise<void>;
 }
 
-const program = { program: 'redis-server', package: 'redis-server' };
-
 export async function startValkey(): Promise<TestValkey> {
-  const path = await findOrInstall(program);
+  const path = await findValkey();
   const folder = mkdtempSync(join(tmpdir(), 'weir-valkey-'));
   const socket = join(folder, 'valkey.sock');
   let child: ChildProcess | undefined;
@@ -37,7 +35,7 @@ export async function startValkey(): Promise<TestValkey> {
     let printed = '';
     await new Promise<void>((resolve, reject) => {
       started.once('error', reject);
-      started.once('exit', (code) => reject(new Error(`redis-server ended with ${String(code)}: ${printed}`)));
+      started.once('exit', (code) => reject(new Error(`${path} ended with ${String(code)}: ${printed}`)));
       started.stdout.on('data', (chunk: Buffer) => {
         printed += chunk.toString();
         if (printed.includes('eady to accept connections')) resolve();
