@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { LongFirst } from './test/runner/long-first.ts';
+import { chosenFiles } from './test/runner/chosen-files.ts';
 import { readSuiteMarks } from './test/runner/suite-marks.ts';
 
 // Vitest polls for one second. A busy machine may need longer.
@@ -23,6 +24,9 @@ const ofUnits = [
 // The first line of a file says that it runs otherwise than its suite.
 const marked = readSuiteMarks(import.meta.dirname);
 
+// test/runner chooses a part of the files for its run.
+const { units, withPrograms } = chosenFiles(process.env['WEIR_TEST_PART'], marked);
+
 export default defineConfig({
   test: {
     // Lists of errors are printed whole.
@@ -33,14 +37,13 @@ export default defineConfig({
         // Files share processes. Otherwise short files spend a third of their time on importing the same modules again.
         test: {
           name: 'unit',
-          include: ofUnits,
-          exclude: [...marked.apart],
+          ...units(ofUnits, marked.apart),
           isolate: false,
           expect: expecting,
           testTimeout: 60_000,
         },
       },
-      { test: { name: 'unit-apart', include: [...marked.apart], expect: expecting, testTimeout: 60_000 } },
+      { test: { name: 'unit-apart', ...units(marked.apart), expect: expecting, testTimeout: 60_000 } },
       {
         // Components of the portal's pages, in jsdom, with one language and one time zone whatever the machine has.
         test: {
@@ -56,7 +59,7 @@ export default defineConfig({
       {
         test: {
           name: 'house',
-          include: ['test/house/**/*.test.ts'],
+          ...withPrograms(['test/house/**/*.test.ts']),
           globalSetup: 'test/support/image-for-suite.ts',
           expect: expecting,
           testTimeout: 60_000,
@@ -66,7 +69,7 @@ export default defineConfig({
       {
         test: {
           name: 'stores',
-          include: [...marked['both-databases'], 'test/stores/**/*.test.ts'],
+          ...withPrograms([...marked['both-databases'], 'test/stores/**/*.test.ts']),
           globalSetup: 'test/support/postgres-for-suite.ts',
           expect: expecting,
           testTimeout: 60_000,
@@ -76,17 +79,16 @@ export default defineConfig({
       {
         test: {
           name: 'envoy',
-          include: ['test/envoy/**/*.test.ts'],
-          exclude: [...marked.alone, ...marked.waits, 'test/envoy/support/**'],
+          ...withPrograms(['test/envoy/**/*.test.ts'], [...marked.alone, ...marked.waits, 'test/envoy/support/**']),
           ...withProcesses,
         },
       },
-      { test: { name: 'envoy-waits', include: [...marked.waits], ...withProcesses } },
+      { test: { name: 'envoy-waits', ...withPrograms(marked.waits), ...withProcesses } },
       {
         // These files measure gateways as users have them (test/support/fewer-compilations.ts).
         test: {
           name: 'envoy-alone',
-          include: [...marked.alone],
+          ...withPrograms(marked.alone),
           ...withProcesses,
           env: { FULL_COMPILER: 'true' },
           fileParallelism: false,
@@ -110,7 +112,7 @@ export default defineConfig({
       {
         test: {
           name: 'portal',
-          include: ['test/portal/*.test.ts'],
+          ...withPrograms(['test/portal/*.test.ts']),
           globalSetup: 'test/portal/support/for-suite.ts',
           ...withProcesses,
           // The files share a gateway. Each makes workspaces and keys of its own in it.

@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runCommand } from '../test/support/run-command.ts';
 import { runWeir } from '../test/support/run-weir.ts';
 import { temporaryFolder } from '../test/support/sample-database.ts';
 import { sampleOutcome } from '../test/support/sample-outcome.ts';
@@ -19,7 +20,7 @@ interface Row {
 /** A folder to run commands in: `json` runs one that succeeds and reads its answer, `refusal` one that does not. */
 function folderWithCommands() {
   const cwd = temporaryFolder();
-  const run = (...args: readonly string[]) => runWeir(args, { cwd });
+  const run = (...args: readonly string[]) => runCommand(args, { cwd });
   return {
     cwd,
     run,
@@ -59,8 +60,10 @@ describe('weir workspace', () => {
   });
 
   it('does it once when several do it at the same moment on no database at all', async () => {
-    const { json, run } = folderWithCommands();
-    const ended = await Promise.all(['a', 'b', 'c', 'a'].map((name) => run('workspace', 'create', name)));
+    const { cwd, json } = folderWithCommands();
+    const ended = await Promise.all(
+      ['a', 'b', 'c', 'a'].map((name) => runWeir(['workspace', 'create', name], { cwd })),
+    );
     expect(ended.map(({ code }) => Number(code)).toSorted((one, other) => one - other)).toEqual([0, 0, 0, 1]);
     expect((await json<Row[]>('workspace', 'list')).map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { runWeir } from '../../test/support/run-weir.ts';
+import { runCommand } from '../../test/support/run-command.ts';
 import { databaseKind, newLocation, sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { databaseUrl, lockedByAnother, storeAt } from '../../test/support/sample-store.ts';
@@ -112,7 +112,7 @@ describe('findCredential', () => {
       [['workspace', 'credit', 'acme', '2.5'], { workspace: { balance: 12_500_000_000_000n } }],
       [['key', 'revoke', key.id], { key: { status: 'revoked' } }],
     ] as const) {
-      const ended = await runWeir(args, { env });
+      const ended = await runCommand(args, { env });
       expect(ended.stderr).toBe('');
       await seenWithinASecond(expected);
     }

@@ -1,10 +1,10 @@
-// @suite long
 /** What a running engine writes between tags, byte by byte as it comes, read as the same engine reporting in a field. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import type { AnswerEvent } from '../../src/core/event.ts';
 import { type InlineReasoning, tagSets } from '../../src/core/capability.ts';
+import { sample } from '../support/sweep.ts';
 import { readResponseAs } from '../../src/dialects/engine/read-response.ts';
 
 let engine: ProgrammableEngine;
@@ -53,17 +53,20 @@ const shapes = [
   ['harmony', tagSets.harmony, false],
 ] as const;
 
-describe.each([
+const asks = [
   { stream: true, n: 1 },
   { stream: true, n: 3 },
   { stream: false, n: 1 },
   { stream: false, n: 3 },
-])('reasoning inside the text of an engine, %j,', (asked) => {
+];
+const paces = [{ chunkBytes: 1 }, {}, { eventsPerWrite: 1000 }, { deltaTokens: 3 }];
+
+describe.each(sample(asks, 2))('reasoning inside the text of an engine, %j,', (asked) => {
   it.each(shapes)('is told from it by its tags: %s', async (reasoningField, tags, implicitOpen) => {
     const straight = await read({}, asked);
     for (const { reasoning, text } of straight) expect([reasoning, text]).not.toContain('');
     for (const reasoningChunks of ['separate', 'mixed', 'split-tags'] as const) {
-      for (const pace of [{}, { chunkBytes: 1 }, { eventsPerWrite: 1000 }, { deltaTokens: 3 }]) {
+      for (const pace of sample(paces, 3)) {
         const said = await read({ reasoningField, reasoningChunks, ...pace }, asked, { tags: [tags], implicitOpen });
         expect(said, `${reasoningChunks} ${JSON.stringify(pace)}`).toEqual(straight);
       }

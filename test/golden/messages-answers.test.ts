@@ -62,7 +62,7 @@ describe('a messages stream of what engines answer', () => {
     });
   });
 
-  it.each(cases.filter(([, kind]) => kind === 'sse'))('%s is the same message cut at every byte, and byte by byte', (file, kind) => {
+  it.each(cases.filter(([, kind]) => kind === 'sse'))('%s is the same message cut in two, and byte by byte', (file, kind) => {
     expectSameInPieces(file, kind, (read) => {
       const { events: _, ...checked } = checkMessagesStream(write(messages, read).stream);
       return JSON.stringify(checked);

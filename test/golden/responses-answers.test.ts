@@ -70,7 +70,7 @@ describe('a responses stream of what engines answer', () => {
     });
   });
 
-  it.each(files.filter(([, kind]) => kind === 'sse'))('%s is the same response cut at every byte, and byte by byte', (file, kind) => {
+  it.each(files.filter(([, kind]) => kind === 'sse'))('%s is the same response cut in two, and byte by byte', (file, kind) => {
     expectSameInPieces(file, kind, (read) => {
       const { events: _, ...checked } = checkResponsesStream(write(responses, read).stream);
       return JSON.stringify(checked);

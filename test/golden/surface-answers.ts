@@ -6,6 +6,7 @@ import { Failure } from '../../src/core/failure.ts';
 import { costOf, type Usage } from '../../src/core/money.ts';
 import { dialects } from '../../src/dialects/dialects.ts';
 import { tinyPrices } from '../support/route-of.ts';
+import { cutPlaces } from '../support/sweep.ts';
 import { openGoldenFolder } from './golden-files.ts';
 import { type Ask, type Kind, readerOf } from './read-answers.ts';
 
@@ -36,7 +37,7 @@ const bytesOf = (file: string): Buffer => readFileSync(folder.path(file));
 
 export interface AnswerReader {
   readonly readWhole: (file: string, kind: Kind) => ReadAnswer;
-  /** Expects an answer, as `show` makes a text of it, to be the same cut at every byte, and byte by byte. */
+  /** Expects an answer, as `show` makes a text of it, to be the same cut in two at each of the places, and byte by byte. */
   readonly expectSameInPieces: (file: string, kind: Kind, show: (read: ReadAnswer) => string) => void;
 }
 
@@ -61,7 +62,7 @@ export function answerReader(callPrefix: string): AnswerReader {
       const bytes = bytesOf(file);
       const shown = (pieces: readonly Uint8Array[]): string => show(read(file, kind, pieces));
       const expected = shown([bytes]);
-      for (let place = 1; place < bytes.length; place += 1) {
+      for (const place of cutPlaces(bytes)) {
         const cut = shown([bytes.subarray(0, place), bytes.subarray(place)]);
         if (cut !== expected) expect(cut, `cut at ${place}`).toBe(expected);
       }

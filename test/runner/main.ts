@@ -1,12 +1,12 @@
-// Runs the steps named on the command line (all, when none is), reports every one of them whatever the others did, and
-// ends with one line that a machine reads. Started by bin/test.mjs, which installs what this needs.
+// Runs the steps that the command line names (steps.ts), reports every one of them whatever the others did, and ends
+// with one line that a machine reads. Started by bin/test.mjs, which installs what this needs.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { messageOf } from '../../src/core/failure.ts';
 import { compileCache } from '../support/program-environment.ts';
 import { type GroupEnd, runGroup } from './run-group.ts';
-import { type Build, chooseSteps, type Step, type Suite } from './steps.ts';
+import { type Build, chooseSteps, type Part, type Step, type Suite, type VitestStep } from './steps.ts';
 import {
   add,
   failedFiles,
@@ -38,6 +38,7 @@ const environment = {
   ...compileCache,
   CI: '1',
   PATH: [bin, dirname(process.execPath), process.env['PATH']].join(delimiter),
+  ...(process.argv.includes('all') ? { WEIR_TEST_SWEEPS: 'all' } : {}),
 };
 
 const interrupted = new AbortController();
@@ -52,16 +53,13 @@ const buildCommands: Readonly<Record<Build, readonly string[]>> = {
   'kubernetes tools': ['node', join(root, 'test', 'kube', 'tools', 'build-missing.ts')],
 };
 
-/**
- * Makes one after the other beside the checks and the unit tests. The suites that follow wait for them: they would take both cores of a
- * small machine, and a build that gets what is left may never end. Resolves to those that failed.
- */
+/** Makes one after the other beside the steps that need none, and gives way to their tests. Resolves to those that failed. */
 async function makeBuilds(names: ReadonlySet<Build>): Promise<readonly Build[]> {
   const failed: Build[] = [];
   for (const name of names) {
     const startedMs = performance.now();
     const logFile = join(reports, `${name.replaceAll(' ', '-')}-build.log`);
-    const command = buildCommands[name];
+    const command = ['nice', '-n', '19', ...buildCommands[name]];
     const { code } = await runGroup({ command, limits: limits.build, environment, logFile, signal });
     buildSeconds.set(name, ((performance.now() - startedMs) / 1000).toFixed(1));
     if (code === 0) continue;
@@ -103,9 +101,9 @@ interface VitestRun {
 }
 
 /** The runs of some suites. They begin together. */
-function runsOf(suites: readonly Suite[]): readonly VitestRun[] {
-  const title = suites.map(({ name }) => name).join('-');
-  const projects = suites.flatMap(({ name, projects: several = [name] }) => several);
+function runsOf({ name, suites }: VitestStep): readonly VitestRun[] {
+  const title = name.replaceAll(/\W+/g, '-');
+  const projects = suites.flatMap((suite) => suite.projects ?? [suite.name]);
   const beside = suites.flatMap(({ beside: several = [] }) => several);
   // Two more than there are cores where most files wait for other programs. One more beside files that wait, and where many measure time.
   const moreThanCores = suites.some(({ withProcesses }) => withProcesses) ? (beside.length > 0 ? 1 : 2) : 0;
@@ -118,30 +116,32 @@ function runsOf(suites: readonly Suite[]): readonly VitestRun[] {
   return all.filter((run) => run.projects.length > 0);
 }
 
-async function runSuites(suites: readonly Suite[]): Promise<Tally> {
+async function runSuites(step: VitestStep): Promise<Tally> {
   const runs = await Promise.all(
-    runsOf(suites).map(async (run) => {
+    runsOf(step).map(async (run) => {
       const { title, workers, logFile } = run;
-      const first = await vitest(title, [...projectsOf(run), '--maxWorkers', String(workers)], logFile);
+      const parameters = [...projectsOf(run), '--maxWorkers', String(workers)];
+      const first = await vitest(title, parameters, { part: step.part, logFile });
       if (logFile !== undefined) say(`\n${title}:\n${readFileSync(logFile, 'utf8')}`);
       return { run, first };
     }),
   );
   let sum = nothing;
-  for (const { run, first } of runs) sum = add(sum, await judge(run, first));
+  for (const { run, first } of runs) sum = add(sum, await judge(run, first, step.part));
   return sum;
 }
 
 const projectsOf = ({ projects }: VitestRun): readonly string[] => projects.flatMap((name) => ['--project', name]);
 
-async function judge(run: VitestRun, first: VitestEnd): Promise<Tally> {
+async function judge(run: VitestRun, first: VitestEnd, part: Part): Promise<Tally> {
   const { title } = run;
   const failed = failedFiles(first.report);
   const isTriedAgain = first.code === 1 && failed.length > 0 && failed.length <= mostTriedAgain;
   let { report, code, leftBehind } = first;
   if (isTriedAgain) {
     say(`\nOnce more, alone: ${failed.map((file) => relative(root, file)).join(', ')}`);
-    const second = await vitest(`${title}-again`, [...projectsOf(run), '--maxWorkers', '1', ...failed]);
+    const parameters = [...projectsOf(run), '--maxWorkers', '1', ...failed];
+    const second = await vitest(`${title}-again`, parameters, { part });
     const both = withSecondTries(first.report, second.report);
     if (both !== undefined) ({ report, code } = { report: both, code: second.code });
     leftBehind = [...leftBehind, ...second.leftBehind];
@@ -156,14 +156,24 @@ async function judge(run: VitestRun, first: VitestEnd): Promise<Tally> {
 
 type VitestEnd = GroupEnd & { readonly report: unknown };
 
+interface VitestOptions {
+  readonly part: Part;
+  readonly logFile?: string | undefined;
+}
+
 /** One run of vitest with its report, undefined where it left none. */
-async function vitest(title: string, parameters: readonly string[], logFile?: string): Promise<VitestEnd> {
+async function vitest(
+  title: string,
+  parameters: readonly string[],
+  { part, logFile }: VitestOptions,
+): Promise<VitestEnd> {
   const reportFile = join(reports, `${title}.json`);
   rmSync(reportFile, { force: true });
   const command = ['vitest', 'run', ...parameters];
   command.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', reportFile);
   const output = logFile === undefined ? {} : { logFile };
-  const end = await runGroup({ command, limits: limits.vitest, environment, signal, ...output });
+  const ofPart = { ...environment, WEIR_TEST_PART: part };
+  const end = await runGroup({ command, limits: limits.vitest, environment: ofPart, signal, ...output });
   return { ...end, report: readJson(reportFile) };
 }
 
@@ -182,34 +192,28 @@ async function main(steps: readonly Step[]): Promise<Tally> {
   const table: string[] = [];
   const left: string[] = [];
   let sum = nothing;
-  const count = async (name: string, run: () => Promise<Tally>): Promise<void> => {
-    const startedMs = performance.now();
-    say(`\n── ${name} ${'─'.repeat(Math.max(0, 100 - name.length))}`);
-    const tally = await run();
-    sum = add(sum, tally);
-    const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-    line(name, tally, `${seconds} s`);
-  };
   const line = (name: string, tally: Tally, time: string): void =>
     void table.push(`${name.padEnd(40)} ${lastLine(tally).padEnd(34)} ${time}`);
 
-  for (const step of steps) {
+  for (const [index, step] of steps.entries()) {
     if (signal.aborted) break;
-    if (step.kind === 'command') {
-      await count(step.name, () => runCommand(step.name, step.command));
-      continue;
+    const failed = step.kind === 'vitest' && step.suites.some(({ needs }) => needs !== undefined) ? await builds : [];
+    // The tests of a suite whose build failed would only repeat the same failure.
+    const isLeftOut = ({ needs }: Suite): boolean => needs !== undefined && failed.includes(needs);
+    const suites = step.kind === 'vitest' ? step.suites : [];
+    for (const { name, needs } of suites.filter(isLeftOut)) {
+      left.push(`${name}: left out, because the build of the ${needs} failed`);
     }
-    let { suites } = step;
-    if (suites.some(({ withProcesses }) => withProcesses)) {
-      const failed = await builds;
-      // The tests of a suite whose build failed would only repeat the same failure.
-      for (const { name, needs } of suites) {
-        if (needs !== undefined && failed.includes(needs))
-          left.push(`${name}: left out, because the build of the ${needs} failed`);
-      }
-      suites = suites.filter(({ needs }) => needs === undefined || !failed.includes(needs));
-    }
-    if (suites.length > 0) await count(suites.map(({ name }) => name).join(', '), () => runSuites(suites));
+    if (step.kind === 'vitest' && suites.every(isLeftOut)) continue;
+    const startedMs = performance.now();
+    say(`\n── step ${index + 1} of ${steps.length}, ${minutes(startedMs)} min: ${step.name} ${'─'.repeat(60)}`);
+    const run =
+      step.kind === 'command'
+        ? runCommand(step.name, step.command)
+        : runSuites({ ...step, suites: suites.filter((suite) => !isLeftOut(suite)) });
+    const tally = await run;
+    sum = add(sum, tally);
+    line(step.name, tally, `${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
   }
   for (const name of needed) {
     const built = (await builds).includes(name) ? oneFailed : onePassed;
@@ -218,8 +222,16 @@ async function main(steps: readonly Step[]): Promise<Tally> {
   }
 
   if (errors.length > 0) say(`\n${errors.join('\n\n')}`);
-  say(`\n${[...table, ...left, ...errors.flatMap(headOf)].join('\n')}\n`);
+  const all = `in all, ${minutes(performance.now())} min with the installation`;
+  say(`\n${[...table, all, ...left, ...errors.flatMap(headOf)].join('\n')}\n`);
   return signal.aborted ? add(sum, oneFailed) : sum;
+}
+
+/** Minutes and seconds since `npm test` began, which has installed packages before this program: `1:07`. */
+function minutes(nowMs: number): string {
+  const begunAt = Number(process.env['WEIR_TEST_BEGUN_AT'] ?? performance.timeOrigin);
+  const seconds = Math.floor((performance.timeOrigin + nowMs - begunAt) / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
 /** The first line of an error that was repeated, where it is one of a failure: what failed is named beside the figures. */

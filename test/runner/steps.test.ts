@@ -1,35 +1,49 @@
 import { expect, test } from 'vitest';
 import { chooseSteps } from './steps.ts';
 
-const namesOf = (...wanted: readonly string[]): readonly string[] =>
-  chooseSteps(wanted).flatMap((step) => (step.kind === 'command' ? [step.name] : step.suites.map(({ name }) => name)));
+const namesOf = (...words: readonly string[]): readonly string[] => chooseSteps(words).map(({ name }) => name);
+const partsOf = (...words: readonly string[]): readonly unknown[] =>
+  chooseSteps(words).flatMap((step) => (step.kind === 'vitest' ? [[step.name, step.part]] : []));
+const checks = ['format', 'lint', 'types', 'types of the pages', 'dead exports', 'generated files'];
 
-test('no name means every step, and what waits for a long build comes last', () => {
-  const all = chooseSteps([]);
-  expect(namesOf().toSorted()).toEqual(
-    [...namesOf('check'), 'house', 'stores', 'portal', 'envoy', 'engine', 'clients', 'kube'].toSorted(),
+test('without a word come the checks and the short part of the tests, which needs no build', () => {
+  expect(namesOf()).toEqual([...checks, 'unit', 'simulation', 'promises, with real parts']);
+  expect(partsOf()).toEqual([
+    ['unit', 'short'],
+    ['promises, with real parts', 'short'],
+  ]);
+  const suites = chooseSteps([]).flatMap((step) => (step.kind === 'vitest' ? step.suites : []));
+  expect(suites.filter(({ needs }) => needs !== undefined)).toEqual([]);
+});
+
+test('all has the same steps, then the rest, and what waits for a long build comes last', () => {
+  expect(namesOf('all')).toEqual([...namesOf(), 'envoy', 'house, stores, portal', 'engine, clients, kube']);
+  expect(partsOf('all').slice(0, 3)).toEqual([
+    ['unit', 'every'],
+    ['promises, with real parts', 'short'],
+    ['envoy', 'rest'],
+  ]);
+  const waiting = chooseSteps(['all']).map(
+    (step) => step.kind === 'vitest' && step.suites.some(({ needs }) => needs !== undefined),
   );
-  const waiting = all.map((step) => step.kind === 'vitest' && step.suites.some(({ needs }) => needs !== undefined));
   expect(waiting).toEqual(waiting.toSorted((one, other) => Number(one) - Number(other)));
 });
 
 test('vllm runs when it is named, and only then', () => {
-  expect(namesOf()).not.toContain('vllm');
+  expect(namesOf('all').join()).not.toContain('vllm');
   expect(namesOf('vllm')).toEqual(['vllm']);
 });
 
 test('a check runs no other program', () => {
-  expect(namesOf('check')).toEqual([
-    ...['format', 'lint', 'types', 'types of the pages', 'dead exports', 'generated files', 'unit'],
-  ]);
+  expect(namesOf('check')).toEqual([...checks, 'unit']);
 });
 
 test('names pick their steps once, in the order of the table', () => {
   expect(namesOf('envoy', 'unit', 'check')).toEqual([...namesOf('check'), 'envoy']);
 });
 
-test('a suite runs alone when it alone is named', () => {
-  expect(chooseSteps(['kube'])).toEqual([{ kind: 'vitest', suites: [expect.objectContaining({ name: 'kube' })] }]);
+test('a suite that is named runs alone and whole', () => {
+  expect(partsOf('kube')).toEqual([['kube', 'every']]);
 });
 
 test('an unknown name is refused with the list', () => {

@@ -22,6 +22,21 @@ export interface Suite {
   readonly onlyByName?: true;
 }
 
+/** `short`: the files that `npm test` runs. `rest`: the others. `every`: both. */
+export type Part = 'short' | 'rest' | 'every';
+
+/** Suites that share a run of vitest. */
+export interface VitestStep {
+  readonly kind: 'vitest';
+  readonly name: string;
+  readonly suites: readonly Suite[];
+  readonly part: Part;
+}
+
+export type Step = Command | VitestStep;
+
+const unit: Suite = { kind: 'suite', name: 'unit', projects: ['unit', 'unit-apart', 'components'] };
+
 /** What `npm run check` does: no process of another program, and done in seconds. */
 const check: readonly (Command | Suite)[] = [
   { kind: 'command', name: 'format', command: ['oxfmt', '--check'] },
@@ -30,8 +45,15 @@ const check: readonly (Command | Suite)[] = [
   { kind: 'command', name: 'types of the pages', command: ['tsc', '-p', 'portal'] },
   { kind: 'command', name: 'dead exports', command: ['knip'] },
   { kind: 'command', name: 'generated files', command: ['node', 'scripts/generate.ts', '--check'] },
-  { kind: 'suite', name: 'unit', projects: ['unit', 'unit-apart', 'components'] },
+  unit,
 ];
+
+/** Some 20 s. The same seeds each time, so that a failure is the change's. */
+const simulation: Command = {
+  kind: 'command',
+  name: 'simulation',
+  command: ['node', 'test/simulation/main.ts', '--seed', '1', '--hours', '8'],
+};
 
 const withProcesses = true;
 
@@ -42,28 +64,48 @@ const runs: readonly (readonly Suite[])[] = [
     { kind: 'suite', name: 'house', withProcesses },
     { kind: 'suite', name: 'stores', withProcesses },
     { kind: 'suite', name: 'portal', withProcesses },
+  ],
+  [
     { kind: 'suite', name: 'engine', needs: 'real engine', withProcesses },
     { kind: 'suite', name: 'clients', needs: 'real engine', withProcesses },
     { kind: 'suite', name: 'kube', needs: 'kubernetes tools', withProcesses },
   ],
   [{ kind: 'suite', name: 'vllm', needs: 'real vLLM', withProcesses, onlyByName: true }],
 ];
+const suitesOfAll = runs.map((suites) => suites.filter(({ onlyByName }) => onlyByName !== true));
 
-export type Step = Command | { readonly kind: 'vitest'; readonly suites: readonly Suite[] };
+/** What `npm test` runs with real programs, in one run of vitest: the files of promises.ts, which need no build. */
+const realParts: VitestStep = {
+  kind: 'vitest',
+  name: 'promises, with real parts',
+  suites: suitesOfAll.flat().filter(({ name }) => ['envoy', 'stores', 'portal'].includes(name)),
+  part: 'short',
+};
 
-/** The steps behind the names on the command line, in the order in which they run best. No name means all but those that run only by name. */
-export function chooseSteps(names: readonly string[]): readonly Step[] {
-  const known = ['check', ...check.map(({ name }) => name), ...runs.flat().map(({ name }) => name)];
-  const unknown = names.find((name) => !known.includes(name));
+/**
+ * The steps behind the words on the command line, in the order in which they run best. No word means those of `npm test`, `all` those of
+ * `npm run test:all`, and another word the suite of that name, whole.
+ */
+export function chooseSteps(words: readonly string[]): readonly Step[] {
+  const known = ['all', 'check', ...check.map(({ name }) => name), ...runs.flat().map(({ name }) => name)];
+  const unknown = words.find((word) => !known.includes(word));
   if (unknown !== undefined) throw new Error(`no step is called "${unknown}"; there are: ${known.join(', ')}`);
-  const isChosen = (step: Command | Suite): boolean =>
-    names.includes(step.name) || (names.length === 0 && !(step.kind === 'suite' && step.onlyByName === true));
-  const ofCheck = names.includes('check') ? check : check.filter(isChosen);
+  if (words.length === 0) return [...checkSteps(check, 'short'), simulation, realParts];
+  if (words.includes('all')) {
+    const rest = suitesOfAll.flatMap((suites) => stepOf(suites, 'rest'));
+    return [...checkSteps(check, 'every'), simulation, realParts, ...rest];
+  }
+  const isChosen = ({ name }: Command | Suite): boolean => words.includes(name);
   return [
-    ...ofCheck.map((step): Step => (step.kind === 'suite' ? { kind: 'vitest', suites: [step] } : step)),
-    ...runs.flatMap((run): readonly Step[] => {
-      const suites = run.filter(isChosen);
-      return suites.length === 0 ? [] : [{ kind: 'vitest', suites }];
-    }),
+    ...checkSteps(words.includes('check') ? check : check.filter(isChosen), 'every'),
+    ...runs.flatMap((suites) => stepOf(suites.filter(isChosen), 'every')),
   ];
+}
+
+const checkSteps = (steps: readonly (Command | Suite)[], part: Part): readonly Step[] =>
+  steps.flatMap((step): readonly Step[] => (step.kind === 'suite' ? stepOf([step], part) : [step]));
+
+function stepOf(suites: readonly Suite[], part: Part): readonly VitestStep[] {
+  const name = suites.map((suite) => suite.name).join(', ');
+  return suites.length === 0 ? [] : [{ kind: 'vitest', name, suites, part }];
 }

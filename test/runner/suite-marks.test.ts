@@ -35,7 +35,7 @@ test('only the first line of a test file counts', () => {
     write('test/envoy/four.test.ts', '// @suite alone long');
     expect(readSuiteMarks(root)).toEqual({
       ...{ apart: ['src/deep/one.test.ts'], alone: ['test/envoy/four.test.ts'] },
-      ...{ waits: [], 'both-databases': [], long: ['test/envoy/four.test.ts'] },
+      ...{ waits: [], 'both-databases': [], slow: [], long: ['test/envoy/four.test.ts'] },
     });
   } finally {
     rmSync(root, { recursive: true });

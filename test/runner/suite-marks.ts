@@ -7,6 +7,7 @@ import { join } from 'node:path';
  * - `alone`: it measures time or memory under load, or its gateway must find its ports free again. Such files run one by one, last.
  * - `waits`: it takes long, and less than half of a core: it waits for limits of time. Such files run beside the others.
  * - `both-databases`: the unit suite runs it on SQLite, and the suite `stores` once more on PostgreSQL.
+ * - `slow`: a unit test that takes seconds, of a rule that others fail for, too. `npm test` leaves it to `npm run test:all`.
  * - `long`: it takes half a minute, or ten seconds as a unit test, and starts before the others, so that no worker ends with one.
  */
 const places = {
@@ -14,6 +15,7 @@ const places = {
   alone: /^test\/envoy\//,
   waits: /^test\/envoy\//,
   'both-databases': /^src\//,
+  slow: /^(src|bench|examples|test\/(golden|lint|programmable-engine|runner|settlement|simulation|support))\//,
   long: /^/,
 } as const;
 
@@ -35,7 +37,10 @@ export class SuiteMarkError extends Error {
 
 /** Reads the first line of every test file below the root. Throws a SuiteMarkError. */
 export function readSuiteMarks(root: string): SuiteMarks {
-  const marked: Record<SuiteMark, string[]> = { apart: [], alone: [], waits: [], 'both-databases': [], long: [] };
+  const marked = Object.fromEntries(Object.keys(places).map((mark) => [mark, []])) as unknown as Record<
+    SuiteMark,
+    string[]
+  >;
   for (const file of globSync('{src,examples,bench,test}/**/*.test.ts', { cwd: root }).toSorted()) {
     for (const mark of marksIn(file, firstLineOf(join(root, file)))) marked[mark].push(file);
   }

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { expect, it, vi } from 'vitest';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { runCommand } from '../../../test/support/run-command.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 
 // Each command is a process of its own, and this machine may be busy with other tests.
@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 /** The commands on accounts of one folder. */
 function commandsOn(data: string) {
-  const run = (...args: readonly string[]) => runWeir([...args, '--data', data]);
+  const run = (...args: readonly string[]) => runCommand([...args, '--data', data]);
   return {
     run,
     json: async <Shape>(...args: readonly string[]): Promise<Shape> => {

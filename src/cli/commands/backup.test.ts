@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, vi } from 'vitest';
 import { asIfKilled } from '../../../test/support/ledger-on-disk.ts';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { runCommand } from '../../../test/support/run-command.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { storeAt } from '../../../test/support/sample-store.ts';
@@ -13,7 +13,7 @@ import { storeAt } from '../../../test/support/sample-store.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 async function json<Shape>(...args: readonly string[]): Promise<Shape> {
-  const { code, stdout, stderr } = await runWeir([...args, '--json']);
+  const { code, stdout, stderr } = await runCommand([...args, '--json']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout) as Shape;
 }
@@ -67,13 +67,13 @@ describe('weir backup', () => {
     const { data } = await runningService();
     const taken = join(temporaryFolder(), 'taken');
     writeFileSync(taken, 'precious');
-    expect(await runWeir(['backup', taken, '--data', data])).toMatchObject({
+    expect(await runCommand(['backup', taken, '--data', data])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`There is a file ${taken} already`) as string,
     });
     expect(readFileSync(taken, 'utf8')).toBe('precious');
     const env = { WEIR_DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/d' };
-    const refused = await runWeir(['backup', 'copy.db'], { env });
+    const refused = await runCommand(['backup', 'copy.db'], { env });
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('pg_dump --format=custom') as string });
     expect(refused.stderr).not.toContain('secret');
   });
@@ -88,10 +88,10 @@ describe('weir ledger', () => {
     const bytes = readFileSync(file);
     bytes.fill(0xff, bytes.length - 4_096, bytes.length - 4_088);
     writeFileSync(file, bytes);
-    const { code, stdout } = await runWeir(['ledger', 'verify', '--json', '--data', data]);
+    const { code, stdout } = await runCommand(['ledger', 'verify', '--json', '--data', data]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, file: { ok: false, damage: [expect.any(String)] } });
-    expect((await runWeir(['ledger', 'verify', '--data', data])).stdout).toContain('restore a backup');
+    expect((await runCommand(['ledger', 'verify', '--data', data])).stdout).toContain('restore a backup');
   });
 
   it('verify says what it has proven, and since when requests are kept', async () => {
@@ -102,7 +102,7 @@ describe('weir ledger', () => {
       rollups: { differences: [] },
       requests: { kept_since: null, hours: 1, differences: [] },
     });
-    const { stdout } = await runWeir(['ledger', 'verify', '--data', data]);
+    const { stdout } = await runCommand(['ledger', 'verify', '--data', data]);
     expect(stdout).toContain('The requests of 1 hours are what the rollups say.');
   });
 
@@ -113,7 +113,7 @@ describe('weir ledger', () => {
     const database = new DatabaseSync(join(data, 'weir.db'));
     database.exec('update requests set prompt_tokens = prompt_tokens + 1');
     database.close();
-    const { code, stdout } = await runWeir(['ledger', 'verify', '--data', data]);
+    const { code, stdout } = await runCommand(['ledger', 'verify', '--data', data]);
     expect(code).toBe(1);
     expect(stdout).toMatch(
       /The requests of 1 hours are not what the rollups say:\n.*\n2026-07-01T12:00:00\.000Z +prompt_tokens/,
@@ -134,7 +134,7 @@ describe('weir ledger', () => {
     await settle('a');
     const killed = asIfKilled(data);
     rmSync(join(killed, 'weir.db-wal'));
-    const refused = await runWeir(['workspace', 'list', '--data', killed]);
+    const refused = await runCommand(['workspace', 'list', '--data', killed]);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('lost, cut or replaced') as string });
     const [, command = ''] = /run `weir (.*?)`/.exec(refused.stderr) ?? [];
     expect(command).toBe(`ledger accept-loss --data ${killed}`);

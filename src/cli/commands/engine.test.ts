@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { startDemoEngine } from '../../../examples/demo-engine/engine.ts';
 import type { BehaviourInput } from '../../../test/programmable-engine/behaviour.ts';
 import { type ProgrammableEngine, startProgrammableEngine } from '../../../test/programmable-engine/engine.ts';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { runCommand } from '../../../test/support/run-command.ts';
 
 let engine: ProgrammableEngine;
 const folder = mkdtempSync(join(tmpdir(), 'weir-check-'));
@@ -31,7 +31,7 @@ interface Report {
 async function check(behaviour: BehaviourInput, ...flags: readonly string[]) {
   engine.reset();
   engine.set({ contextLength: 4096, ...behaviour });
-  const { stdout, code, stderr } = await runWeir(['engine', 'check', engine.url, '--engine', 'vllm', ...flags]);
+  const { stdout, code, stderr } = await runCommand(['engine', 'check', engine.url, '--engine', 'vllm', ...flags]);
   return { stdout, code, stderr };
 }
 
@@ -109,7 +109,7 @@ describe('an engine that lies', () => {
 it('the demo engine is found to be what it is', async () => {
   const demo = await startDemoEngine({ host: '127.0.0.1', port: 0, models: ['demo-chat'], tokenMs: 0 });
   try {
-    const { stdout, code } = await runWeir(['engine', 'check', demo.url, '--json', '--model', 'demo-chat']);
+    const { stdout, code } = await runCommand(['engine', 'check', demo.url, '--json', '--model', 'demo-chat']);
     const report = JSON.parse(stdout) as Report;
     expect(code).toBe(1);
     expect(foundOf(report)).toMatchObject({ 'whole answer': 'yes', 'streamed answer': 'yes', usage: 'yes' });
@@ -128,7 +128,7 @@ describe('what is no engine', () => {
     try {
       const address = server.address();
       const port = typeof address === 'object' ? address?.port : undefined;
-      const { code, stderr } = await runWeir(['engine', 'check', `http://127.0.0.1:${port}`]);
+      const { code, stderr } = await runCommand(['engine', 'check', `http://127.0.0.1:${port}`]);
       expect(code).toBe(1);
       expect(stderr).toContain('does not answer with JSON');
       expect(stderr).toContain('Expected an engine that speaks the chat completions format.');
@@ -142,7 +142,7 @@ describe('what is no engine', () => {
     [['engine', 'check', 'tcp:nothing'], 'Expected http://HOST:PORT'],
     [['engine', 'check', 'http://127.0.0.1:9'], 'cannot be reached'],
   ])('%j: says why', async (args, reason) => {
-    const { code, stderr } = await runWeir(args);
+    const { code, stderr } = await runCommand(args);
     expect([code, stderr.includes(reason)], stderr).toEqual([1, true]);
   });
 

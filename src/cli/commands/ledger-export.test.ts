@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { describe, expect, it, vi } from 'vitest';
 import { compileCache } from '../../../test/support/program-environment.ts';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { runCommand } from '../../../test/support/run-command.ts';
 import { sampleDatabase, sampleNow, temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { databaseUrl, storeAt } from '../../../test/support/sample-store.ts';
@@ -34,7 +34,7 @@ async function ledgerWithRequests() {
   await Promise.all(Array.from({ length: count }, (_, index) => settle(index)));
   const env = { WEIR_DATABASE_URL: databaseUrl(location) };
   const folder = temporaryFolder();
-  return { folder, settle, weir: (...args: readonly string[]) => runWeir(args, { env }) };
+  return { folder, settle, weir: (...args: readonly string[]) => runCommand(args, { env }) };
 }
 
 type Ledger = Awaited<ReturnType<typeof ledgerWithRequests>>;

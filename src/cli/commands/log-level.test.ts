@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { runCommand } from '../../../test/support/run-command.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleReport } from '../../../test/support/sample-problem.ts';
 import type { LogLevel } from '../../core/log-level.ts';
@@ -46,7 +46,7 @@ async function setUp() {
   const service = `http://127.0.0.1:${ops.port}`;
   leaveOpsAddress(data, { program: 'service-1', origin: service });
   const run = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
-    const { code, stdout, stderr } = await runWeir(['log-level', ...args, '--data', data, '--json'], { env });
+    const { code, stdout, stderr } = await runCommand(['log-level', ...args, '--data', data, '--json'], { env });
     return { code, said: JSON.parse(stdout === '' ? stderr : stdout) as unknown };
   };
   const levels = (): readonly LogLevel[] => [serviceLog.level.current(), portalLog.level.current()];
@@ -87,7 +87,7 @@ describe('weir log-level', () => {
         { service: portal, level: 'error', problem: null },
       ],
     });
-    const text = await runWeir(['log-level', '--data', data]);
+    const text = await runCommand(['log-level', '--data', data]);
     expect(text.stdout).toMatch(/^service +level\n.*ECONNREFUSED.*\n.* +error\n$/);
     expect(await run(['debug', '--at', service])).toMatchObject({ code: 1, said: { error: away } });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../../test/support/free-port.ts';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { runCommand } from '../../../test/support/run-command.ts';
 import { sampleDatabase, temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
 import type { Problem } from '../../core/problem.ts';
@@ -39,7 +39,7 @@ async function setUp(problems: readonly Problem[]) {
 }
 
 const run = async (data: string, flags: readonly string[] = [], env: Readonly<Record<string, string>> = {}) => {
-  const { code, stdout, stderr } = await runWeir(['problems', '--data', data, ...flags], { env });
+  const { code, stdout, stderr } = await runCommand(['problems', '--data', data, ...flags], { env });
   return { code, stdout, stderr };
 };
 const json = async (data: string, env?: Readonly<Record<string, string>>) => {
@@ -85,7 +85,7 @@ describe('weir problems', () => {
     const { data } = await setUp([]);
     const url = `postgres://weir:secret-word@127.0.0.1:${await freePort()}/weir`;
     const env = { WEIR_DATABASE_URL: url, WEIR_DATA: data };
-    const { code, stdout } = await runWeir(['problems', '--json'], { env });
+    const { code, stdout } = await runCommand(['problems', '--json'], { env });
     const problem = expect.stringMatching(/^Cannot be opened from here, so the services could not be asked: .+/);
     expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ object: 'database', problem }]]);
     expect(stdout).not.toContain('secret-word');

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { expect, it, vi } from 'vitest';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { runCommand } from '../../../test/support/run-command.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 
 // Each command is a process of its own, and this machine may be busy with other tests.
@@ -14,7 +14,7 @@ interface AccountJson {
 
 it('service accounts are made with scopes for workspaces, listed without their tokens, and revoked', async () => {
   const data = temporaryFolder();
-  const run = (...args: readonly string[]) => runWeir([...args, '--data', data]);
+  const run = (...args: readonly string[]) => runCommand([...args, '--data', data]);
   const json = async <Shape>(...args: readonly string[]): Promise<Shape> => {
     const { code, stdout, stderr } = await run(...args, '--json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

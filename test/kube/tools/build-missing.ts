@@ -1,4 +1,4 @@
-// Builds the Kubernetes programs that neither this machine nor the cache has. A step of `npm test` and `npm run test:kube`.
+// Builds the Kubernetes programs that neither this machine nor the cache has. A step of `npm run test:all` and `npm run test:kube`.
 import { spawnSync } from 'node:child_process';
 import { buildScript, findKubeTool, kubeTools } from '../support/tools.ts';
 

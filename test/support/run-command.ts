@@ -1,0 +1,36 @@
+import { runCommandLine } from '../../src/cli/command-line.ts';
+import { inheritedEnvironment } from './program-environment.ts';
+import type { Ended, RunOptions } from './run-weir.ts';
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs one `weir …` in this process, which takes a tenth of the time of a process of its own. For tests of what a command does. Commands run
+ * one after the other.
+ */
+export function runCommand(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  const run = last.then(() => runAlone(args, options));
+  last = run.catch(() => undefined);
+  return run;
+}
+
+async function runAlone(args: readonly string[], { cwd, env }: RunOptions): Promise<Ended> {
+  const { stdout, stderr } = process;
+  const [writeOut, writeError, folder, environment] = [stdout.write, stderr.write, process.cwd(), process.env];
+  const written = { stdout: '', stderr: '' };
+  stdout.write = (text) => ((written.stdout += String(text)), true);
+  stderr.write = (text) => ((written.stderr += String(text)), true);
+  if (cwd !== undefined) process.chdir(cwd);
+  process.env = { ...inheritedEnvironment(), ...env };
+  process.exitCode = undefined;
+  try {
+    await runCommandLine(args);
+    return { code: process.exitCode ?? 0, ...written };
+  } finally {
+    process.exitCode = undefined;
+    process.env = environment;
+    process.chdir(folder);
+    stdout.write = writeOut;
+    stderr.write = writeError;
+  }
+}
