@@ -1,6 +1,9 @@
 import type { Money } from './money.ts';
 import { hasToken, type RateStatus } from './token-bucket.ts';
 
+/** Limits of a key and of a workspace for which nothing else was set. */
+export const defaultLimits = { rate: 100, burst: 200, maxInFlight: 256 } as const;
+
 /** What may still be spent. The amounts reserved for requests under way are not subtracted yet. */
 export interface Funds {
   readonly balance: Money;

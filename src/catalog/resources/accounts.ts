@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { mostThresholds } from '../../core/alert.ts';
+import { defaultThresholds, mostThresholds } from '../../core/alert.ts';
+import { defaultLimits } from '../../core/limits.ts';
 import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
 
 // The specs of `Workspace`, `ApiKey` and `Credit`, the objects that declare accounts.
@@ -42,8 +43,11 @@ export const workspaceSpec = z.strictObject({
     .int()
     .min(1)
     .max(mostInFlight)
-    .default(256)
-    .meta({ description: 'Requests that it may have under way at once. Default 256.', example: 256 }),
+    .default(defaultLimits.maxInFlight)
+    .meta({
+      description: `Requests that it may have under way at once. Default ${defaultLimits.maxInFlight}.`,
+      example: 256,
+    }),
   status: accountStatus.meta({
     description: 'Suspended: all requests of its keys get 403. Default Active.',
     example: 'Suspended',
@@ -54,13 +58,11 @@ export const workspaceSpec = z.strictObject({
     example: '500',
   }),
   thresholds: thresholds.meta({
-    description:
-      'Percentages of the balance after its last credit at which there is an alert, each from 1 to 100, at most ten. Empty: no alerts. Default: 50, 80 and 95.',
+    description: `Percentages of the balance after its last credit at which there is an alert, each from 1 to 100, at most ${mostThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
     example: [75, 90],
   }),
   labels: labels.default({}).meta({
-    description:
-      'Labels for people and their tools, at most 16. The admin API and the audit trail show them. Default: none.',
+    description: `Labels for people and their tools, at most ${mostLabels}. The admin API and the audit trail show them. Default: none.`,
     example: { team: 'search' },
     maxProperties: mostLabels,
   }),
@@ -86,8 +88,7 @@ const budget = z.strictObject({
     example: 'Month',
   }),
   thresholds: thresholds.meta({
-    description:
-      'Percentages of the budget at which there is an alert, each from 1 to 100, at most ten. Empty: no alerts. Default: 50, 80 and 95.',
+    description: `Percentages of the budget at which there is an alert, each from 1 to 100, at most ${mostThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
     example: [50, 80, 100],
   }),
 });
@@ -97,14 +98,14 @@ const rate = z.strictObject({
     .int()
     .min(1)
     .max(mostInFlight)
-    .default(100)
-    .meta({ description: 'Sustained requests per second. Default 100.', example: 100 }),
+    .default(defaultLimits.rate)
+    .meta({ description: `Sustained requests per second. Default ${defaultLimits.rate}.`, example: 100 }),
   burst: z
     .int()
     .min(1)
     .max(mostInFlight)
-    .default(200)
-    .meta({ description: 'Requests at once above the rate. Default 200.', example: 200 }),
+    .default(defaultLimits.burst)
+    .meta({ description: `Requests at once above the rate. Default ${defaultLimits.burst}.`, example: 200 }),
 });
 
 const modelPattern = shaped(

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { KeyDetails, KeyRecord } from '../../core/administration.ts';
 import { shownKey } from '../../core/shown.ts';
 import type { KeyStatus } from '../../core/account.ts';
+import { defaultLimits } from '../../core/limits.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { accountsCommand, byOperator } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
@@ -41,8 +42,8 @@ export function keyCommand(program: Command): void {
     'with the key',
   )
     .requiredOption('--workspace <workspace>', 'name or id of the workspace that pays')
-    .option('--rate <n>', 'sustained requests per second', countOption(1), 100)
-    .option('--burst <n>', 'requests at once above the rate', countOption(1), 200)
+    .option('--rate <n>', 'sustained requests per second', countOption(1), defaultLimits.rate)
+    .option('--burst <n>', 'requests at once above the rate', countOption(1), defaultLimits.burst)
     .option('--name <text>', 'what it is for')
     .option('--expires <when>', 'good until this UTC day or moment: requests from then on get 401', momentOption)
     .option(

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import type { AccountStatus, Workspace } from '../../core/account.ts';
 import { Refusal } from '../../core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
+import { defaultLimits } from '../../core/limits.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
 import { shownWorkspace } from '../../core/shown.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
@@ -31,7 +32,12 @@ export function workspaceCommand(program: Command): void {
       .description('make a workspace')
       .argument('<name>', 'unique: letters, digits, ".", "_" and "-", at most 64')
       .addOption(new Option('--credit <usd>', 'its first credit').argParser(usdOption).default(0n, '0'))
-      .option('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1), 256)
+      .option(
+        '--max-in-flight <n>',
+        'requests it may have in flight at once',
+        countOption(1),
+        defaultLimits.maxInFlight,
+      )
       .addOption(creditLimitOption().default(0n, '0')),
     'create',
     async (accounts, { credit, maxInFlight, creditLimit }, [name = '']) =>

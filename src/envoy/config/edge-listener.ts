@@ -10,6 +10,14 @@ import { openingRetries, serviceCluster } from './service-cluster.ts';
 import { edgeTracing } from './tracing.ts';
 import { extension, type ConfigObject, typed } from './typed.ts';
 
+/** Limits per client address that hold unless the options say otherwise. */
+export const defaultRates = {
+  /** Requests on every path. */
+  flood: { perSecond: 5_000, burst: 10_000 },
+  /** `GET /v1/models` (docs/reference/api.md §8). */
+  models: { perMinute: 60, burst: 120 },
+} as const;
+
 /** An operator's decisions about the edge, the listener that callers reach. */
 export interface EdgeOptions {
   /** Folder of the sockets and of the clusters file; see run-folder.ts. */
@@ -23,9 +31,9 @@ export interface EdgeOptions {
   };
   /** Proxies in front that append to `x-forwarded-for` and are believed. 0: the peer is the client. */
   readonly trustedHops: number;
-  /** Requests per client address on every path. Default 5,000 a second, burst 10,000. */
+  /** Requests per client address on every path. Default: that of `defaultRates`. */
   readonly flood?: { readonly perSecond: number; readonly burst: number };
-  /** `GET /v1/models` per client address (docs/reference/api.md §8). Default 60 a minute, burst 120. */
+  /** `GET /v1/models` per client address. Default: that of `defaultRates`. */
   readonly models?: { readonly perMinute: number; readonly burst: number };
   /** Surfaces that are served. Default: those that every deployment serves. */
   readonly surfaces?: readonly Surface[] | undefined;
@@ -91,7 +99,7 @@ function connectionManager(options: EdgeOptions, connectionsModule: string): Con
       stat_prefix: 'edge',
       // HTTP/1.1, or HTTP/2 by ALPN or prior knowledge.
       codec_type: 'AUTO',
-      route_config: edgeRoutes(options.models ?? { perMinute: 60, burst: 120 }, surfaces),
+      route_config: edgeRoutes(options.models ?? defaultRates.models, surfaces),
       local_reply_config: ownReplies(surfaces),
       ...(options.tracing === undefined ? {} : { tracing: edgeTracing(options.tracing) }),
       ...identity(options.trustedHops),
@@ -101,7 +109,7 @@ function connectionManager(options: EdgeOptions, connectionsModule: string): Con
       early_header_mutation_extensions: [dropInternalHeaders],
       http_filters: [
         ...requestFilters(options.connections, connectionsModule),
-        floodLimit(options.flood ?? { perSecond: 5_000, burst: 10_000 }),
+        floodLimit(options.flood ?? defaultRates.flood),
         shedFilter,
         modelsLimitFilter(),
         addClient,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { accountStatuses, budgetPeriods, keyStatuses } from '../../core/account.ts';
+import { defaultLimits } from '../../core/limits.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
 import { actorKinds } from '../../core/administration.ts';
 import { budgetThresholds, givenThresholds } from './alerts.ts';
@@ -85,8 +86,8 @@ export const newKey = z
   .strictObject({
     name: keyName.optional(),
     budget: givenBudget.nullish(),
-    rate: rate.default(100),
-    burst: burst.default(200),
+    rate: rate.default(defaultLimits.rate),
+    burst: burst.default(defaultLimits.burst),
     expires_at: givenMoment.nullish(),
     models: patterns.nullish(),
   })

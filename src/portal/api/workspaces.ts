@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { accountStatuses } from '../../core/account.ts';
+import { defaultLimits } from '../../core/limits.ts';
 import { declaredBy, givenCredit, givenUsd, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
 
 const name = z
@@ -30,7 +31,7 @@ export const newWorkspace = z
   .strictObject({
     name,
     credit: givenUsd.prefault('0').meta({ description: 'Its first credit, USD.' }),
-    max_in_flight: maxInFlight.default(256),
+    max_in_flight: maxInFlight.default(defaultLimits.maxInFlight),
     credit_limit: givenUsd.prefault('0').meta({ description: 'How far it may owe, USD.' }),
   })
   .meta({ id: 'NewWorkspace', description: 'A new workspace.' });
