@@ -12,26 +12,37 @@ const jsonSchema = z.object({
   maximum: z.number().optional(),
 });
 
-/** The part of `--help` that lists settings: each with its description, default, bounds and choices, all taken from the schema. */
-export function settingsHelp(schema: z.ZodObject): string {
-  return Object.entries(schema.shape)
-    .map(([name, setting]) => {
-      const facts = jsonSchema.parse(
-        z.toJSONSchema(z.object({ setting }), { io: 'output', unrepresentable: 'any' }).properties?.['setting'],
-      );
-      return [`  ${name}${valuesOf(facts)}`, ...wrap(facts.description)].join('\n');
-    })
-    .join('\n');
+/** A setting as its schema describes it. */
+interface ShownSetting {
+  readonly name: string;
+  readonly description: string;
+  readonly initial: string | number | undefined;
+  /** Its choices, or its bounds. */
+  readonly takes: string | undefined;
 }
 
-function valuesOf(facts: z.output<typeof jsonSchema>): string {
-  const { enum: choices, minimum, maximum } = facts;
-  const values = [
-    ...(choices === undefined ? [] : [choices.join(' | ')]),
-    ...(minimum === undefined || maximum === undefined ? [] : [`${minimum} to ${maximum}`]),
-    ...(facts.default === undefined ? [] : [`default ${facts.default}`]),
-  ];
-  return values.length === 0 ? '' : `   (${values.join('; ')})`;
+export function settingsOf(schema: z.ZodObject): readonly ShownSetting[] {
+  return Object.entries(schema.shape).map(([name, setting]) => {
+    const facts = jsonSchema.parse(
+      z.toJSONSchema(z.object({ setting }), { io: 'output', unrepresentable: 'any' }).properties?.['setting'],
+    );
+    const { description, default: initial, enum: choices, minimum, maximum } = facts;
+    const bounds = minimum === undefined || maximum === undefined ? undefined : `${minimum} to ${maximum}`;
+    return { name, description, initial, takes: choices?.join(' | ') ?? bounds };
+  });
+}
+
+/** The part of `--help` that lists settings: each with its description, default, bounds and choices, all taken from the schema. */
+export function settingsHelp(schema: z.ZodObject): string {
+  return settingsOf(schema)
+    .map(({ name, description, initial, takes }) => {
+      const values = [takes, initial === undefined ? undefined : `default ${initial}`].filter(
+        (text) => text !== undefined,
+      );
+      const shown = values.length === 0 ? '' : `   (${values.join('; ')})`;
+      return [`  ${name}${shown}`, ...wrap(description)].join('\n');
+    })
+    .join('\n');
 }
 
 /** A paragraph in lines that fit a terminal. */

@@ -137,7 +137,7 @@ export const alerts: readonly Alert[] = [
     name: 'WeirNoLeader',
     expr: 'max by (namespace) (weir_controller_leader) == 0',
     ...{ for: '2m', severity: 'ticket' },
-    summary: 'No replica writes the status of Models and Backends.',
+    summary: 'No replica writes the status of objects.',
   },
   {
     name: 'WeirEnvoyDoesNotFollow',
@@ -199,13 +199,18 @@ export function exprOf({ expr, threshold }: Pick<Alert, 'expr' | 'threshold'>): 
   return expr.replaceAll('THRESHOLD', String(threshold));
 }
 
-const runbooks = readFileSync(join(import.meta.dirname, '../../docs/runbooks.md'), 'utf8');
+const runbooks = join(import.meta.dirname, '../../docs/runbooks.md');
 
 /** What an alert means, from its section of the runbooks, as plain text. */
 function descriptionOf(name: string): string {
   const [, means = ''] =
-    new RegExp(`^## ${name}\n\n- \\*\\*Means\\*\\* \\(\\w+\\): ([^]*?)\n- `, 'm').exec(runbooks) ?? [];
-  const text = means.replaceAll(/\s+/g, ' ').replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1');
+    new RegExp(`^## ${name}\n\n- \\*\\*Means\\*\\* \\(\\w+\\): ([^]*?)\n- `, 'm').exec(
+      readFileSync(runbooks, 'utf8'),
+    ) ?? [];
+  const text = means
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+    .replaceAll(/<!--=.*?-->/g, '');
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 

@@ -5,7 +5,7 @@ import { isObject } from '../core/json.ts';
 const noticeMs = 14 * 24 * 60 * 60 * 1000;
 
 /** The finalizer that keeps a deleted Model until its notice has run. */
-const noticeFinalizer = 'weir.dev/notice';
+export const noticeFinalizer = 'weir.dev/notice';
 export const waiverAnnotation = 'weir.dev/waive-notice';
 
 /** When and why a model leaves the catalog. */

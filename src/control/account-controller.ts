@@ -55,7 +55,8 @@ export interface AccountController {
   readonly close: () => Promise<void>;
 }
 
-const finalizer = 'weir.dev/accounts';
+/** The finalizer that keeps a deleted object until its account is released. */
+export const accountsFinalizer = 'weir.dev/accounts';
 /** Objects that are brought into the ledger at a time. Each waits for the API server most of its time. */
 const concurrency = 16;
 /** Figures, Secrets and due rotations are looked at this often. */
@@ -106,12 +107,13 @@ export function startAccountController(options: AccountControllerOptions): Accou
     ledgerName: ({ namespace, name }) => (namespace === options.namespace ? name : `${namespace}_${name}`),
     hold: async (object) => {
       const { finalizers, namespace } = object;
-      if (!finalizers.includes(finalizer)) await writerOf(namespace).finalizers(object, [...finalizers, finalizer]);
+      if (!finalizers.includes(accountsFinalizer))
+        await writerOf(namespace).finalizers(object, [...finalizers, accountsFinalizer]);
     },
     release: async (object) =>
       writerOf(object.namespace).finalizers(
         object,
-        object.finalizers.filter((one) => one !== finalizer),
+        object.finalizers.filter((one) => one !== accountsFinalizer),
       ),
     said: (object, type) => readStatus(object.status).conditions.find((one) => one.type === type),
   };
@@ -160,7 +162,7 @@ export function startAccountController(options: AccountControllerOptions): Accou
       return;
     }
     // An object that is leaving without the finalizer was never held, or has been released.
-    if (found.deletedAt !== undefined && !found.finalizers.includes(finalizer)) return;
+    if (found.deletedAt !== undefined && !found.finalizers.includes(accountsFinalizer)) return;
     const overlay = written.get(found.uid);
     const object = overlay?.over === found.resourceVersion ? { ...found, status: overlay.status } : found;
     try {

@@ -1,0 +1,226 @@
+/** The figures and names that pages state in sentences. A page names a fact behind it: `30<!--=failed-keys.tolerated-->`. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { measures } from '../bench/figures.ts';
+import { auditActions, usageDimensions } from '../src/core/administration.ts';
+import { defaultThresholds } from '../src/core/alert.ts';
+import { faultKinds } from '../src/core/event.ts';
+import { defaultLimits } from '../src/core/limits.ts';
+import { scopes } from '../src/core/rights.ts';
+import { outcomeKinds } from '../src/core/settled-request.ts';
+import { defaultRates } from '../src/envoy/config/edge-listener.ts';
+import { pickerSettingsSchema } from '../src/picker-settings.ts';
+import { listingDelays } from '../src/problems/kinds.ts';
+import { thresholds } from '../src/problems/service-problems.ts';
+import { scalerSettingsSchema } from '../src/scaler-settings.ts';
+import { envoySettingsSchema, portalSettingsSchema, settingsSchema, startSettingsSchema } from '../src/settings.ts';
+import { settingsOf } from '../src/settings-help.ts';
+import { tagBounds } from '../src/store/ledger/ledger-tags.ts';
+import { histogramBounds } from '../src/store/ledger/usage-rollup.ts';
+import { alerts } from './monitoring/alerts.ts';
+
+/** A figure, the text of one, or names and figures of a list. */
+type Fact = number | string | readonly (number | string)[];
+
+const code = (names: readonly string[]): readonly string[] => names.map((name) => `\`${name}\``);
+
+/** A figure that a file of src declares, with what it is divided by: a constant or a property, which need not be exported. */
+function from(path: string, name: string, unit = 1): number {
+  const text = readFileSync(join(import.meta.dirname, '..', 'src', path), 'utf8');
+  const declared = new RegExp(String.raw`(?<![\w.'])${name}(?:: [\w<>]+)?(?: =|:) '?([\d_.]+(?: \* [\d_.]+)*)`, 'g');
+  const values = new Set(
+    [...text.matchAll(declared)].map(([, product = '']) =>
+      product.split(' * ').reduce((all, factor) => all * Number(factor.replaceAll('_', '')), 1 / unit),
+    ),
+  );
+  const [value] = values;
+  if (value === undefined || values.size > 1) throw new Error(`src/${path} declares no figure ${name}, or several`);
+  return value;
+}
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+const kibi = 1024;
+const mebi = 1024 * kibi;
+const percent = 1 / 100;
+
+const { certificateDays, journal, diskLeft } = thresholds;
+const barOf = (name: string): number => {
+  const bar = measures.find((measure) => measure.name === name)?.bar;
+  if (bar === undefined) throw new Error(`bench/figures.ts has no bar for ${name}`);
+  return 'atLeast' in bar ? bar.atLeast : bar.atMost;
+};
+
+const thresholdOf = (name: string): number | undefined => alerts.find((alert) => alert.name === name)?.threshold;
+
+/** Every one stands on a page: test/lint/pages.test.ts. */
+export const pageFacts: Readonly<Record<string, Fact>> = {
+  'failed-keys.tolerated': from('admission/address-gate.ts', 'tolerated'),
+  'failed-keys.window': from('admission/address-gate.ts', 'windowMs', second),
+  'failed-keys.block': from('admission/address-gate.ts', 'blockMs', second),
+  'failed-keys.networks': from('admission/address-gate.ts', 'maxFailing'),
+  'failed-keys.blocked-networks': from('admission/address-gate.ts', 'maxBlocked'),
+
+  'key.rate': defaultLimits.rate,
+  'key.burst': defaultLimits.burst,
+  'key.name-length': from('store/accounts/keys.ts', 'longestName'),
+  'key.models': from('core/model-patterns.ts', 'most'),
+  'key.grace-without-database': from('store/connect-store.ts', 'awayForMs', minute),
+  'workspace.in-flight': defaultLimits.maxInFlight,
+  'credit.note-length': from('store/accounts/credits.ts', 'longestNote'),
+  'tags.of-request': from('core/tags.ts', 'mostTags'),
+  'tags.names': tagBounds.names,
+  'tags.values': tagBounds.values,
+  'audit.actions': code(auditActions),
+  'usage.dimensions': code(usageDimensions),
+  'request.outcomes': code(outcomeKinds),
+  'attempt.faults': code(faultKinds),
+  'first-token.buckets': histogramBounds.first_token,
+  'duration.buckets': histogramBounds.duration,
+
+  'start.ops-port': String(settingsOf(startSettingsSchema.pick({ WEIR_OPS_PORT: true }))[0]?.initial),
+  'edge.connections': from('local/envoy-files.ts', 'mostConnections'),
+  'edge.connections-per-address': from('local/envoy-files.ts', 'connectionsPerAddress'),
+  'edge.flood-rate': defaultRates.flood.perSecond,
+  'edge.flood-burst': defaultRates.flood.burst,
+  'edge.catalog-rate': defaultRates.models.perMinute,
+  'edge.catalog-burst': defaultRates.models.burst,
+  'edge.idle': from('envoy/config/edge-listener.ts', 'idle_timeout'),
+  'edge.head': from('envoy/config/edge-listener.ts', 'request_headers_timeout'),
+  'edge.handshake': from('envoy/config/edge-listener.ts', 'transport_socket_connect_timeout'),
+  'edge.unread': from('envoy/config/edge-listener.ts', 'stream_flush_timeout'),
+
+  'body.size': from('admission/uploads.ts', 'maxBodyBytes', mebi),
+  'body.values': from('request/prepare.ts', 'maxDepth: Infinity, maxValues'),
+  'body.silence': from('admission/uploads.ts', 'stalledTicks'),
+  'body.pace': from('admission/uploads.ts', 'leastBytes', kibi),
+  'body.pace-window': from('admission/uploads.ts', 'paceTicks'),
+  'body.step': from('core/exchange.ts', 'uploadStepBytes', kibi),
+
+  'answer.event': from('dialects/sse.ts', 'maxEventLength'),
+  'answer.size': from('dialects/engine/read-response.ts', 'maxAnswerBytes', mebi),
+  'answer.size-with-logprobs': from('dialects/engine/read-response.ts', 'maxAnswerBytesWithLogprobs', mebi),
+  'answer.malformed': from('dialects/engine/read-response.ts', 'maxMalformed'),
+  'attempts.failed': from('dispatch/tried.ts', 'mostFailures'),
+  'attempts.of-route': from('dispatch/tried.ts', 'mostAttempts'),
+  'silence.whole-answer-factor': from('request/call-model.ts', 'wholeAnswerIdleFactor'),
+  'overload.open-requests': from('admission/overload.ts', 'mostOpenRequests'),
+  'reservation.least': from('metering/expected-output.ts', 'leastExpected'),
+  'reservation.without-cap': from('metering/expected-output.ts', 'plain'),
+  'reservation.reasoning': from('metering/expected-output.ts', 'reasoning'),
+  'reservation.of-cap': from('metering/expected-output.ts', 'mostOfCap'),
+  'reservation.update': from('metering/settle.ts', 'accrueEveryMs'),
+  'usage.unseen-tokens': from('metering/check-usage.ts', 'unseenTokens'),
+  'journal.size': from('store/open-store.ts', 'usualJournalBytes', mebi),
+  'valkey.late-answers': from('rate-limits/valkey-link.ts', 'tolerated'),
+  'valkey.lease': from('rate-limits/valkey-link.ts', 'leaseMs', second),
+
+  'alert.thresholds': defaultThresholds,
+  'alert.most-thresholds': from('core/alert.ts', 'mostThresholds'),
+  'webhook.timeout': from('egress/send-webhook.ts', 'webhookTimeoutMs', second),
+  'webhook.first-pause': from('core/alert.ts', 'firstPauseMs', second),
+
+  'stories.dispatched': from('telemetry/stories.ts', 'mostDispatched'),
+  'stories.refused': from('telemetry/stories.ts', 'mostRefused'),
+
+  'notice.days': from('catalog/notice.ts', 'noticeMs', day),
+  'hosts.refresh': from('resolver/follow-hosts.ts', 'refreshMs', second),
+  'replica.lease': from('kubernetes/replica-leases.ts', 'durationSeconds'),
+  'replica.renewal': from('kubernetes/replica-leases.ts', 'renewMs', second),
+  'catalog.first-reading': from('control/kube-catalog.ts', 'firstReadingTimeoutMs', second),
+  'backend.failures-in-row': from('core/observed-catalog.ts', 'failuresInARow'),
+
+  'manifest.file': from('manifests/read.ts', 'maxFileBytes', mebi),
+  'manifest.documents': from('manifests/parse.ts', 'maxDocuments'),
+  'manifest.characters': from('manifests/parse.ts', 'maxDocumentCharacters', kibi),
+  'manifest.words': from('manifests/parse.ts', 'maxLexemes'),
+  'manifest.values': from('manifests/parse.ts', 'maxValues'),
+  'manifest.nesting': from('manifests/parse.ts', 'maxDepth'),
+  'manifest.problems': from('catalog/read-object.ts', 'mostProblems'),
+  'log.file': from('process/log-file.ts', 'rotateBytes', mebi),
+  'log.repeats': from('telemetry/ops/repeat-limit.ts', 'mostInPeriod'),
+
+  'portal.session': from('portal/authenticate.ts', 'sessionMs', hour),
+  'portal.failed-sign-ins': from('portal/failed-sign-ins.ts', 'tolerated'),
+  'portal.failed-sign-ins-window': from('portal/failed-sign-ins.ts', 'windowMs', minute),
+  'portal.connections-per-address': from('portal/connection-limits.ts', 'mostPerAddress'),
+  'portal.connections': from('portal/connection-limits.ts', 'mostInAll'),
+  'portal.streams-of-session': from('portal/event-hub.ts', 'mostOfSession'),
+  'portal.streams-of-person': from('portal/event-hub.ts', 'mostOfPerson'),
+  'portal.head': from('portal/server.ts', 'headersTimeout', second),
+  'portal.request': from('portal/server.ts', 'requestTimeout', second),
+  'portal.body': from('portal/server.ts', 'bytes', kibi),
+  'portal.body-values': from('portal/server.ts', 'maxValues'),
+  'portal.body-levels': from('portal/server.ts', 'maxDepth'),
+  'portal.playground-body': from('portal/routes/playground.ts', 'bodyBytes', mebi),
+  'portal.page': from('portal/api/values.ts', 'mostPerPage'),
+  'portal.usage-lines': from('portal/api/usage.ts', 'mostLines'),
+  'portal.overlap-hours': from('portal/api/keys.ts', 'mostOverlapHours'),
+  'portal.prices': from('portal/routes/model-history.ts', 'mostPrices'),
+  'portal.history-days': from('portal/routes/model-history.ts', 'shownDays'),
+  'portal.problems': from('portal/event-feed.ts', 'mostProblems'),
+  'portal.events-of-page': from('telemetry/ops/event-streams.ts', 'mostOfPage'),
+  'portal.events-gathered': from('telemetry/ops/event-streams.ts', 'gatherMs'),
+  'portal.scopes': code(scopes),
+  'service-account.days': from('cli/commands/service-account.ts', 'usualMs', day),
+
+  'problems.listed': from('problems/track-problems.ts', 'mostListed'),
+  'problems.of-metric': from('telemetry/ops/gauges.ts', 'mostNamed'),
+  'problems.flickering-after': listingDelays['backend-down'].afterMs / second,
+  'problems.flickering-clear': listingDelays['backend-down'].clearMs / second,
+  'problems.lag-after': listingDelays['replica-behind'].afterMs / second,
+  'problems.share-begin': from('problems/error-rates.ts', 'begin', percent),
+  'problems.share-end': from('problems/error-rates.ts', 'end', percent),
+  'problems.failures': from('problems/error-rates.ts', 'enoughFailures'),
+  'budget.nearly-spent': (thresholdOf('WeirBudgetNearlySpent') ?? 0) / percent,
+  'journal.filling': journal.begin / percent,
+  'journal.filling-end': journal.end / percent,
+  'disk.filling': Math.round(diskLeft.begin / percent),
+  'disk.filling-end': Math.round(diskLeft.end / percent),
+  'certificate.days': certificateDays,
+
+  'web-search.searches': from('web-search/next-step.ts', 'maxSearches'),
+  'web-search.pages': from('web-search/fit-sources.ts', 'maxPages'),
+  'web-search.cited': from('core/web-search.ts', 'maxCitedText'),
+  'web-search.query': from('web-search/next-step.ts', 'maxQuery'),
+  'web-search.timeout': from('web-search/providers/create-provider.ts', 'timeoutMs', second),
+  'pool.blocks': from('routing/pool/held-blocks.ts', 'mostBlocks'),
+  'pool.report-blocks': from('routing/pool/pools.ts', 'mostBlocks'),
+  'pool.report-prompts': from('routing/pool/pools.ts', 'mostPrompts'),
+  'pool.passed-over': from('routing/pool/pool.ts', 'least'),
+  'pool.passed-over-each': from('routing/pool/pool.ts', 'forEach'),
+  'picker.body': from('extproc/picked-exchange.ts', 'mostBodyBytes', mebi),
+  'picker.body-here': from('picker/read-prompt.ts', 'largestBodyHere', kibi),
+  'picker.waiting': from('extproc/picker-server.ts', 'mostWaitingBytes', mebi),
+  'picker.message': from('extproc/picker-server.ts', 'mostMessageBytes', mebi),
+  'picker.answer': from('picker/read-answer.ts', 'mostJsonBytes', kibi),
+  'scaler.objective': from('routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
+
+  'bench.json-bar': barOf('JSON answers'),
+  'bench.streams-bar': barOf('streams of 100 chunks'),
+  'bench.p50-bar': barOf('first byte p50, streams at 200/s'),
+  'bench.p99-bar': barOf('first byte p99, streams at 200/s'),
+};
+
+/** Other settings of `weir start` are those of the programs that it starts. */
+const ofStartAlone = startSettingsSchema.pick({ WEIR_WATCHDOG_SECONDS: true });
+
+const settings = new Map(
+  [ofStartAlone, portalSettingsSchema, envoySettingsSchema, pickerSettingsSchema, scalerSettingsSchema, settingsSchema]
+    .flatMap((schema) => settingsOf(schema))
+    // A port is a name, and has no commas.
+    .map(({ name, initial }) => [name, name.endsWith('_PORT') ? String(initial) : initial]),
+);
+
+/** A fact as pages write it. The name may also be a setting, whose default it then is, or an alert, whose threshold it is. Undefined: no such fact. */
+export function factText(name: string): string | readonly string[] | undefined {
+  const fact = pageFacts[name] ?? settings.get(name) ?? thresholdOf(name);
+  if (fact === undefined) return undefined;
+  return typeof fact === 'object' ? fact.map(written) : written(fact);
+}
+
+function written(fact: number | string): string {
+  return typeof fact === 'number' ? fact.toLocaleString('en-US', { maximumFractionDigits: 6 }) : fact;
+}
