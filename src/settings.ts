@@ -92,7 +92,7 @@ export const settingsSchema = z.object({
   WEIR_IDLE_SECONDS: wholeNumber(1, 86_400)
     .default(120)
     .describe(
-      'Longest silence of an engine, seconds, before its attempt is given up; ten times that for an answer that does not stream. Comments do not count as payload.',
+      'Longest silence of an engine, seconds, before its attempt is given up; 10 times as long for an answer that does not stream. Comments do not count as payload.',
     ),
   WEIR_KEEP_ALIVE_SECONDS: wholeNumber(1, 3600)
     .default(15)
@@ -272,7 +272,9 @@ export const portalSettingsSchema = z.object({
     .string()
     .min(1)
     .default('groups')
-    .describe('Claim that lists groups; a person in a group with the name or id of a workspace is its member.'),
+    .describe(
+      'Claim that lists groups; a person in a group with the name or id of a workspace is its owner, in NAME:member its member, in NAME:viewer its viewer.',
+    ),
   WEIR_ADMIN_URL: z
     .url({ protocol: /^https?$/, error: 'expected an address such as https://weir.example.com' })
     .optional()
