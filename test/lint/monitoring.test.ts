@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { alerts, recordings } from '../../scripts/monitoring/alerts.ts';
 import { dashboards } from '../../scripts/monitoring/dashboards.ts';
+import { readPage, withoutMarks, writtenPages } from '../../scripts/pages.ts';
 import { addAccountMetrics } from '../../src/portal/account-metrics.ts';
 import { createSlices } from '../../src/process/turns.ts';
 import { createMetrics } from '../../src/telemetry/ops/metrics.ts';
@@ -23,6 +24,10 @@ const names = new Set([
   ...recordings.map(({ record }) => record),
   // Envoy's, of the module that counts connections.
   ...['weir_connections_refused', 'weir_connections_closed_idle'],
+  // Those of the other programs.
+  ...['telemetry/ops/picker-metrics', 'telemetry/ops/scaler-metrics', 'portal/metrics'].flatMap((file) =>
+    [...readFileSync(`src/${file}.ts`, 'utf8').matchAll(/'(weir_\w+)'/g)].map(([, name = '']) => name),
+  ),
 ]);
 const labels = new Set(described.flatMap((metric) => metric.labels));
 const queries = dashboards.flatMap(({ uid, rows }) =>
@@ -51,14 +56,22 @@ it('each alert has its section in the runbooks, and each section its alert', () 
   }
 });
 
-it.each(['accounts', 'resilience', 'kubernetes', 'install', 'web-search', 'runbooks', 'upgrading'])(
-  'docs/%s.md names metrics that there are',
-  (page) => {
-    const text = readFileSync(`docs/${page}.md`, 'utf8');
-    const named = [...text.matchAll(/`((?:weir|gen_ai)_[a-z_]+)(?:\{[^}`]*\})?(?: == \d)?`/g)].map(([, name]) => name);
-    expect(named.filter((name) => name !== undefined && !names.has(name) && name.split('_').length > 2)).toEqual([]);
-  },
-);
+/** What a page names now, without names of before. */
+function namedOn(path: string, pattern: RegExp): readonly string[] {
+  const [now = ''] = withoutMarks(readPage(path)).split('## Where the old names went', 1);
+  return [...now.matchAll(pattern)].map(([, name = '']) => name);
+}
+
+it('pages name metrics and alerts that there are', () => {
+  // A database of an example.
+  const known = new Set([...names, ...labels, ...alerts.map(({ name }) => name), 'weir_restored']);
+  const pages = writtenPages().filter((path) => !path.startsWith('docs/decisions/'));
+  const named = pages.flatMap((path) =>
+    namedOn(path, /(?<![\w/])((?:weir|gen_ai)_[a-z_]+[a-z]|Weir[A-Z][A-Za-z]+)(?![\w…])/g),
+  );
+  expect(named.length).toBeGreaterThan(300);
+  expect(named.filter((name) => !known.has(name))).toEqual([]);
+});
 
 it('what scales the pods asks for metrics that there are, of requests under way and of tokens', () => {
   const asked = metricsIn(readFileSync('charts/weir/templates/scaling.yaml', 'utf8'));

@@ -102,7 +102,7 @@ export function oidcRoutes(app: App, portal: Portal): void {
  * The role of groups in a workspace: `acme:viewer` or `ws_…:viewer`. A group with only its name or id makes an owner. No
  * name of a workspace has a colon.
  */
-function roleByGroups(
+export function roleByGroups(
   { id, name }: { readonly id: string; readonly name: string },
   groups: readonly string[],
 ): WorkspaceRole | undefined {
