@@ -1,6 +1,7 @@
 import { customResources } from '../src/catalog/custom-resources.ts';
 import { noticeFinalizer } from '../src/catalog/notice.ts';
 import { accountsFinalizer } from '../src/control/account-controller.ts';
+import { accountKinds } from '../src/core/declared-account.ts';
 import { type RequestField, requestFields } from '../src/core/request-fields.ts';
 import { portalSettingsSchema } from '../src/settings.ts';
 import { settingsOf } from '../src/settings-help.ts';
@@ -26,15 +27,15 @@ export const pageBlocks: Readonly<Record<string, () => string>> = {
 
 const code = (text: string): string => `\`${text}\``;
 
+function finalizerOf(kind: string): string {
+  if (accountKinds.some((account) => account === kind)) return code(accountsFinalizer);
+  return kind === 'Model' ? code(noticeFinalizer) : '–';
+}
+
 function kindsTable(): string {
   return markdownTable(
     ['kind', 'kubectl get', 'finalizer', 'is'],
-    customResources.map(({ kind, plural, description }) => [
-      kind,
-      code(plural),
-      { Model: code(noticeFinalizer), Backend: '–' }[kind] ?? code(accountsFinalizer),
-      description,
-    ]),
+    customResources.map(({ kind, plural, description }) => [kind, code(plural), finalizerOf(kind), description]),
   );
 }
 

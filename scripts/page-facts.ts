@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { measures } from '../bench/figures.ts';
 import { auditActions, usageDimensions } from '../src/core/administration.ts';
 import { defaultThresholds } from '../src/core/alert.ts';
+import { providerEngines } from '../src/core/engine-name.ts';
 import { faultKinds } from '../src/core/event.ts';
 import { defaultLimits } from '../src/core/limits.ts';
 import { scopes } from '../src/core/rights.ts';
@@ -76,6 +77,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'audit.actions': code(auditActions),
   'usage.dimensions': code(usageDimensions),
   'request.outcomes': code(outcomeKinds),
+  'engines.providers': code([...providerEngines]),
   'attempt.faults': code(faultKinds),
   'first-token.buckets': histogramBounds.first_token,
   'duration.buckets': histogramBounds.duration,
@@ -174,6 +176,8 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'problems.share-begin': from('problems/error-rates.ts', 'begin', percent),
   'problems.share-end': from('problems/error-rates.ts', 'end', percent),
   'problems.failures': from('problems/error-rates.ts', 'enoughFailures'),
+  'burn.fast': (thresholdOf('WeirErrorBudgetBurnFast') ?? 0) / percent,
+  'burn.slow': (thresholdOf('WeirErrorBudgetBurnSlow') ?? 0) / percent,
   'budget.nearly-spent': (thresholdOf('WeirBudgetNearlySpent') ?? 0) / percent,
   'journal.filling': journal.begin / percent,
   'journal.filling-end': journal.end / percent,
