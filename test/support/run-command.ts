@@ -1,3 +1,4 @@
+import { vi } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { inheritedEnvironment } from './program-environment.ts';
 import type { Ended, RunOptions } from './run-weir.ts';
@@ -15,11 +16,14 @@ export function runCommand(args: readonly string[], options: RunOptions = {}): P
 }
 
 async function runAlone(args: readonly string[], { cwd, env }: RunOptions): Promise<Ended> {
-  const { stdout, stderr } = process;
-  const [writeOut, writeError, folder, environment] = [stdout.write, stderr.write, process.cwd(), process.env];
+  const [folder, environment] = [process.cwd(), process.env];
   const written = { stdout: '', stderr: '' };
-  stdout.write = (text) => ((written.stdout += String(text)), true);
-  stderr.write = (text) => ((written.stderr += String(text)), true);
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    }),
+  );
   if (cwd !== undefined) process.chdir(cwd);
   process.env = { ...inheritedEnvironment(), ...env };
   process.exitCode = undefined;
@@ -27,10 +31,9 @@ async function runAlone(args: readonly string[], { cwd, env }: RunOptions): Prom
     await runCommandLine(args);
     return { code: process.exitCode ?? 0, ...written };
   } finally {
+    for (const spy of spies) spy.mockRestore();
     process.exitCode = undefined;
     process.env = environment;
     process.chdir(folder);
-    stdout.write = writeOut;
-    stderr.write = writeError;
   }
 }
