@@ -19,6 +19,7 @@ import { inviteMember } from '../src/store/accounts/members.ts';
 import { createWorkspace } from '../src/store/accounts/workspaces.ts';
 import { databaseLocation } from '../src/store/databases/database-location.ts';
 import { openDatabase } from '../src/store/databases/open-database.ts';
+import { needPrograms } from '../test/support/needed-programs.ts';
 import { quantile } from '../test/support/quantile.ts';
 import { startPortal } from '../test/support/start-portal.ts';
 import { alignTable } from './table.ts';
@@ -35,6 +36,7 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const limitMs = Number(values.limit);
+await needPrograms('Chromium');
 const workspace = 'crowded';
 
 async function fill(data: string): Promise<void> {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chat } from '../test/support/start.ts';
+import { needPrograms } from '../test/support/needed-programs.ts';
 import { startPortal } from '../test/support/start-portal.ts';
 import { placeLedger } from './fill-ledger.ts';
 import { cpuMs, processTree } from './process-usage.ts';
@@ -26,6 +27,7 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const limitMs = Number(values.limit);
+await needPrograms('Chromium');
 
 const ranges = ['24h', '7d', '30d', '90d'] as const;
 /** 90 days ago, from which on an `x-request-id` is searched. Without a date, seven days are. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { findEnvoy } from '../src/local/find-envoy.ts';
+import { needPrograms } from '../test/support/needed-programs.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { startValkey } from '../test/support/valkey.ts';
 import { chatRequest } from './chat-request.ts';
@@ -35,6 +36,7 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
+await needPrograms('PostgreSQL', 'Valkey');
 /** Services, and whether all of them get requests or only as many as there are cores for. */
 const groups: readonly Group[] = [
   { services: 1, spread: 'all' },

@@ -11,6 +11,7 @@ import { databaseLocation } from '../src/store/databases/database-location.ts';
 import { openDatabase } from '../src/store/databases/open-database.ts';
 import { settleBatch } from '../src/store/ledger/settle-batch.ts';
 import { type Chance, seededChance } from '../test/programmable-engine/chance.ts';
+import { needPrograms } from '../test/support/needed-programs.ts';
 import { chat } from '../test/support/start.ts';
 import { startPortal } from '../test/support/start-portal.ts';
 
@@ -130,6 +131,7 @@ const pictures: readonly Picture[] = [
   },
 ];
 
+await needPrograms('Chromium');
 const data = mkdtempSync(join(tmpdir(), 'weir-pictures-'));
 await using stack = new AsyncDisposableStack();
 stack.defer(() => rmSync(data, { recursive: true, force: true }));

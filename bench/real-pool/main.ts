@@ -11,6 +11,7 @@ import { findEnvoy } from '../../src/local/find-envoy.ts';
 import { installRequirements } from '../../test/clients/install.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { startLlama } from '../../test/support/llama.ts';
+import { needPrograms } from '../../test/support/needed-programs.ts';
 import { startPostgres } from '../../test/support/postgres.ts';
 import { quantile } from '../../test/support/quantile.ts';
 import { startValkey } from '../../test/support/valkey.ts';
@@ -28,6 +29,7 @@ const { values } = parseArgs({
   },
 });
 const rounds = Number(values.rounds);
+await needPrograms('llama-server', 'Python', 'PostgreSQL', 'Valkey');
 /** In so many seconds the sessions of a run begin. */
 const loads = { low: Number(values.low), 'near saturation': Number(values.near) } as const;
 type Load = keyof typeof loads;

@@ -35,7 +35,7 @@ export async function installPinned(): Promise<Installation> {
 /** The folder of an environment with the Python packages that a file pins with their hashes. Installed as `installPinned` does. */
 export async function installRequirements(name: string, requirements: string): Promise<string> {
   // An environment is bound to the Python that made it.
-  const { stdout: madeBy } = await run(await python(), ['-c', 'import sys; print(sys.executable, sys.version)']);
+  const { stdout: madeBy } = await run(await findPython(), ['-c', 'import sys; print(sys.executable, sys.version)']);
   return kept(name, [readFileSync(requirements, 'utf8'), madeBy], async (folder) => {
     await makeEnvironment(folder);
     await pip(folder, ['--require-hashes', '--requirement', requirements]);
@@ -100,7 +100,7 @@ async function npm(folder: string, parameters: readonly string[]): Promise<void>
 }
 
 async function makeEnvironment(folder: string): Promise<void> {
-  await run(await python(), ['-m', 'venv', folder], { timeout: limitMs });
+  await run(await findPython(), ['-m', 'venv', folder], { timeout: limitMs });
 }
 
 async function pip(folder: string, parameters: readonly string[]): Promise<void> {
@@ -109,7 +109,7 @@ async function pip(folder: string, parameters: readonly string[]): Promise<void>
 }
 
 /** Debian cuts what makes virtual environments off from its Python. */
-async function python(): Promise<string> {
+export async function findPython(): Promise<string> {
   const program = await findOrInstall({ program: 'python3', package: 'python3' });
   const canMakeThem = await run(program, ['-c', 'import ensurepip, venv']).then(
     () => true,

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../src/core/failure.ts';
+import { needPrograms } from '../support/needed-programs.ts';
 import { furtherAgents, pinnedAgents } from './agents.ts';
 import { type Client, furtherLibraries, pinnedLibraries } from './clients.ts';
 import { installNewest } from './install.ts';
@@ -34,6 +35,7 @@ const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !all.some((client) => client.name === name));
 if (unknown.length > 0) throw new Error(`no client is called ${unknown.join(', ')}`);
 const chosen = all.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+if (chosen.some(({ registry }) => registry === 'pypi')) await needPrograms('Python');
 
 // What runs is ended in order: after the client whose turn it is.
 const interrupted = new AbortController();

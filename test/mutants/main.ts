@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type MutatedFolder, mutatedFolders } from './folders.ts';
 
-/** The part of Stryker that is used. Its own types are not there when the code is checked: see start.mjs. */
+/** The part of Stryker that is used. Its own types are not there when the code is checked: see package.json. */
 interface StrykerModule {
   readonly Stryker: new (options: Readonly<Record<string, unknown>>) => {
     readonly runMutationTest: () => Promise<readonly Mutant[]>;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type LaunchOptions } from 'playwright-core';
 import manifest from '../../package.json' with { type: 'json' };
 import { programCache } from '../../src/local/program-cache.ts';
 import { takeLock } from '../../src/process/lock.ts';
@@ -13,12 +13,17 @@ const packageName = '@sparticuz/chromium';
 
 /** Starts Chromium without a window: the machine's own, else the one of a package of npm. */
 export async function launchBrowser(): Promise<Browser> {
+  return chromium.launch(await findBrowser());
+}
+
+/** How Chromium is launched. */
+export async function findBrowser(): Promise<LaunchOptions> {
   const executablePath = findProgram({ program: 'chromium' });
-  if (executablePath !== undefined) return chromium.launch({ executablePath });
+  if (executablePath !== undefined) return { executablePath };
   const folder = await unpackedChromium();
   const libraries = [join(folder, 'al2023', 'lib'), process.env['LD_LIBRARY_PATH']].filter(Boolean).join(':');
   const env = { ...process.env, LD_LIBRARY_PATH: libraries, FONTCONFIG_PATH: join(folder, 'fonts') };
-  return chromium.launch({ executablePath: join(folder, 'chromium'), env });
+  return { executablePath: join(folder, 'chromium'), env };
 }
 
 /** The package unpacks into the folder for temporary files, and its libraries only on the platform that it was made for. */

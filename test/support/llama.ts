@@ -33,7 +33,7 @@ const closeLimitMs = 5_000;
  * Rejects when it was not built (`npm run test:engine` builds it) or ends before it listens, with its last lines.
  */
 export async function startLlama(options: LlamaOptions = {}): Promise<Llama> {
-  const folder = builtFolder();
+  const folder = findLlama();
   const { port = 0, contextLength = 4096, parallel = 4, extra = [] } = options;
   const parameters = ['-m', join(folder, 'tiny.gguf'), '--host', '127.0.0.1', '--port', String(port), '--jinja'];
   // One thread: the model is a toy, and the processors belong to what is under test.
@@ -77,7 +77,8 @@ export async function startLlama(options: LlamaOptions = {}): Promise<Llama> {
   }
 }
 
-function builtFolder(): string {
+/** The folder of the server and its model. Throws when it was not built (`npm run test:engine` builds it). */
+export function findLlama(): string {
   const answer = spawnSync(buildScript, ['--where'], { encoding: 'utf8' });
   if (answer.status === 0) return answer.stdout.trim();
   throw new Error(answer.error?.message ?? answer.stderr.trim());

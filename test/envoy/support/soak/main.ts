@@ -1,6 +1,7 @@
 // `npm run soak`: every kind of request and of fault, for as long as you like, and whether anything grows by it.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { needPrograms } from '../../../support/needed-programs.ts';
 import { cycleReportOf, findingsOf, isSteady, reportOf } from './soak-report.ts';
 import { runSoak, type SoakCycle } from './soak-run.ts';
 
@@ -49,6 +50,7 @@ function tell(cycles: readonly SoakCycle[]): void {
 if (values.help) console.log(usage);
 else {
   const [minutes, seed, requests] = [positive('minutes'), positive('seed'), positive('requests')];
+  await needPrograms('PostgreSQL', 'Valkey');
   // A terminal tells the engines and the databases as well: the cycle that is under way fails, and everything is ended.
   process.on('SIGINT', () => undefined);
   const cycles: SoakCycle[] = [];
