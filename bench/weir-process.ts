@@ -86,8 +86,7 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
 }
 
 function addressIn(printed: readonly string[], name: 'portal' | 'ops'): URL | undefined {
-  const pattern = new RegExp(`^${name}: +(\\S+)$`);
-  const address = printed.map((line) => pattern.exec(line)?.[1]).find((found) => found !== undefined);
+  const address = new RegExp(`^${name}:\\s+(\\S+)$`, 'm').exec(printed.join('\n'))?.[1];
   return address === undefined ? undefined : new URL(address);
 }
 

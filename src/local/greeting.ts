@@ -1,5 +1,6 @@
 import { askForModels } from './listed-models.ts';
 import type { CatalogPlace } from './catalog-place.ts';
+import type { ServeCommand } from './found-engines.ts';
 import { pause, systemClock } from '../process/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
@@ -22,32 +23,36 @@ interface Greeting {
   readonly logs: string;
   /** `--data DIR` for the commands that are printed; empty for the default folder. */
   readonly dataFlag: string;
+  /** Engines that could be served in place of the demo. */
+  readonly others: readonly ServeCommand[];
 }
 
 const shownModels = 8;
+/** Width of a terminal. Only a word that is longer by itself exceeds it. */
+const columns = 80;
+const labelColumns = 11;
 
 /** The lines for the operator. The last line is `ready <base url>`, and no other line begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
-  const { baseUrl, opsUrls, portal, replace, key, models, answering, dataFlag, catalog } = greeting;
+  const { baseUrl, opsUrls, portal, replace, key, models, answering, dataFlag, catalog, others } = greeting;
   const [first] = models;
-  const more = models.length > shownModels ? `, … (${models.length} in all)` : '';
   return [
     '',
-    `base URL:  ${baseUrl}`,
-    ...(key === undefined ? [] : [`key:       ${key}`]),
-    `models:    ${first === undefined ? 'none yet' : models.slice(0, shownModels).join(', ') + more}`,
-    ...(portal === undefined ? [] : [`portal:    ${portal}`]),
-    ...opsUrls.map((url) => `ops:       ${url}`),
-    catalog.kind === 'folder' ? `manifests: ${catalog.folder}` : `namespace: ${catalog.namespace}`,
-    `logs:      ${greeting.logs}`,
-    ...(replace === undefined ? [] : [`replace:   ${replace}`]),
+    ...labelled('base URL:', baseUrl),
+    ...(key === undefined ? [] : labelled('key:', key)),
+    ...modelLines(models),
+    ...(portal === undefined ? [] : labelled('portal:', portal)),
+    ...opsUrls.flatMap((url) => labelled('ops:', url)),
+    ...(catalog.kind === 'folder' ? labelled('manifests:', catalog.folder) : labelled('namespace:', catalog.namespace)),
+    ...labelled('logs:', greeting.logs),
+    ...(replace === undefined ? [] : labelled('replace:', replace)),
     '',
     ...(key === undefined
       ? [
           'Make a key with:',
           '',
-          `npx weir workspace create mine --credit 10${dataFlag}`,
-          `npx weir key create --workspace mine${dataFlag}`,
+          ...commandLines('npx weir workspace create mine --credit 10', dataFlag),
+          ...commandLines('npx weir key create --workspace mine', dataFlag),
           '',
         ]
       : []),
@@ -56,18 +61,46 @@ export function greetingLines(greeting: Greeting): readonly string[] {
       : [
           answering === undefined ? 'No engine answers yet. Try it once one does:' : 'Try it:',
           '',
-          curlLine({ baseUrl, key: key ?? 'KEY', model: answering ?? first }),
+          ...curlLines({ baseUrl, key: key ?? 'your-key', model: answering ?? first }),
           '',
         ]),
+    ...others.flatMap(({ name, command }) => [...beside(`Found ${name}. To serve it: `, command), '']),
     `ready ${baseUrl}`,
   ];
 }
 
+const labelled = (label: string, value: string): readonly string[] => beside(label.padEnd(labelColumns), value);
+
+/** A value beside its label, or below it if both are too long for a line. A value is copied, so it stays whole. */
+function beside(label: string, value: string): readonly string[] {
+  return label.length + value.length <= columns ? [label + value] : [label.trimEnd(), `  ${value}`];
+}
+
+function modelLines(models: readonly string[]): readonly string[] {
+  const all = models.slice(0, shownModels).map((id, at) => (at === models.length - 1 ? id : `${id},`));
+  const more = models.length > shownModels ? ['…', `(${models.length} in all)`] : [];
+  const lines: string[] = [];
+  let line = 'models:'.padEnd(labelColumns - 1);
+  for (const word of all.length === 0 ? ['none', 'yet'] : [...all, ...more]) {
+    if (line.length + 1 + word.length > columns && line.trim() !== '') {
+      lines.push(line.trimEnd());
+      line = ' '.repeat(labelColumns - 1);
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** A command that the shell reads as one, whose flag is on a second line if both are too long for one. */
+function commandLines(command: string, flag: string): readonly string[] {
+  return command.length + flag.length <= columns ? [command + flag] : [`${command} \\`, ` ${flag}`];
+}
+
 /**
- * The example on one line, so that it can be pasted anywhere. Ids and keys have no character that a shell or JSON would
- * interpret.
+ * The example, to be pasted as it stands. Ids and keys have no character that a shell or JSON would interpret. The key has
+ * a line of its own, because the header would be too long with it.
  */
-function curlLine({
+function curlLines({
   baseUrl,
   key,
   model,
@@ -75,10 +108,15 @@ function curlLine({
   readonly baseUrl: string;
   readonly key: string;
   readonly model: string;
-}): string {
-  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }], stream: true });
+}): readonly string[] {
   const isLocalTls = baseUrl.startsWith('https:') ? ' -k' : '';
-  return `curl -sN${isLocalTls} ${baseUrl}/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
+  return [
+    `KEY=${key}`,
+    `curl -sN${isLocalTls} ${baseUrl}/chat/completions \\`,
+    `  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\`,
+    `  -d '{"model": "${model}", "stream": true,`,
+    `       "messages": [{"role": "user", "content": "Hello!"}]}'`,
+  ];
 }
 
 const timeoutMs = 10_000;

@@ -9,7 +9,7 @@ const many = 32;
 test('a playground whose key is revoked again and again blocks nobody at the address of the portal; wrong keys do', async () => {
   const gateway = await start([], { portal: true });
   const [, origin = '', token = ''] =
-    /^portal: +(http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
+    /^portal:\s+(http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
   const [, key = ''] = /^key: +(\S+)$/m.exec(gateway.stdout()) ?? [];
   const headers = { authorization: `Bearer ${decodeURIComponent(token)}`, 'content-type': 'application/json' };
   const api = (path: string, init: RequestInit = {}) => fetch(`${origin}/api/v1${path}`, { ...init, headers });

@@ -22,7 +22,7 @@ test('from the printed address to a request that shows itself: sign in, make a k
   const pids = gateway.processes();
   expect(Object.keys(pids)).toContain('the portal');
   const [, origin = '', token = ''] =
-    /^portal: +(http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
+    /^portal:\s+(http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
   expect(Number(new URL(origin).port)).not.toBe(taken.port);
   taken.close();
   const file = join(gateway.data, 'admin-token');

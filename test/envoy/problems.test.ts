@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const name of Object.keys(good)) write(name);
   const env = { WEIR_OPS_PORT: '0', WEIR_ADMIN_PORT: '0' };
   gateway = await start(['--manifests', manifests], { data, env, portal: true });
-  portal = new URL(/^portal: +(\S+)$/m.exec(gateway.stdout())?.[1] ?? '');
+  portal = new URL(/^portal:\s+(\S+)$/m.exec(gateway.stdout())?.[1] ?? '');
 });
 beforeEach(() => engine.reset());
 afterAll(async () => {

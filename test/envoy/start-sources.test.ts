@@ -130,12 +130,12 @@ test('the example names a model whose engine answers, and not one whose engine i
   writeFileSync(join(folder, 'dead.yaml'), manifest(dead.port, 'dead'));
   const gateway = await start(['--manifests', folder]);
   expect(gateway.stdout()).toContain('models:    dead/one, mine/one');
-  expect(gateway.stdout()).toMatch(/^Try it:\n\ncurl .*"model":"mine\/one"/m);
+  expect(gateway.stdout()).toMatch(/^Try it:\n\nKEY=[^}]*"model": "mine\/one"/m);
   await gateway.stop();
 
   rmSync(join(folder, 'live.yaml'));
   const alone = await start(['--manifests', folder]);
-  expect(alone.stdout()).toMatch(/^No engine answers yet\. Try it once one does:\n\ncurl .*"model":"dead\/one"/m);
+  expect(alone.stdout()).toMatch(/^No engine answers yet\. Try it once one does:\n\nKEY=[^}]*"model": "dead\/one"/m);
 });
 
 test('a key that is made names the address of the gateway that runs here, and a model that the key may call', async () => {
@@ -171,7 +171,7 @@ test('--no-demo alone starts on an empty folder and follows what is put there', 
   engine = await startProgrammableEngine({ models: ['m'] });
   const gateway = await start(['--no-demo']);
   expect(gateway.stdout()).toContain('models:    none yet');
-  const [, folder = ''] = /^manifests: (.+)$/m.exec(gateway.stdout()) ?? [];
+  const [, folder = ''] = /^manifests:\s+(.+)$/m.exec(gateway.stdout()) ?? [];
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'mine.yaml'), manifest(engine.port));
   await expect.poll(() => listed(gateway), { timeout: 10_000, interval: 200 }).toHaveLength(1);

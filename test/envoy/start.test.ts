@@ -21,7 +21,7 @@ test('serves the demo, prints a key and a curl that works, and Ctrl-C leaves not
   expect(readFileSync(join(gateway.data, 'demo-key'), 'utf8').trim()).toBe(gateway.key);
   expect(statSync(join(gateway.data, 'demo-key')).mode & 0o777).toBe(0o600);
 
-  const [curl = ''] = /^curl .*$/m.exec(gateway.stdout()) ?? [];
+  const [curl = ''] = /^KEY=.*?(?=\n\n)/ms.exec(gateway.stdout()) ?? [];
   const pasted = await runShell(curl);
   expect(pasted).toContain('"model":"demo/chat"');
   expect(pasted.trimEnd()).toMatch(/data: \[DONE\]$/);

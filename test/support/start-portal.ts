@@ -21,7 +21,7 @@ export async function startPortal(
   const env = { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0', ...options.env };
   const gateway = await start([], { data: options.data, portal: true, env });
   stack.defer(async () => void (await gateway.stop()));
-  const [, portal = '', token = ''] = /^portal: +(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
+  const [, portal = '', token = ''] = /^portal:\s+(\S+?)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
   await untilLive(portal, gateway);
   return { gateway, portal, token, browser: stack.use(await launchBrowser()) };
 }

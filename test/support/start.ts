@@ -44,6 +44,8 @@ export interface StartTestOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** `npm start -- …` instead of `node bin/weir.mjs start …`. */
   readonly throughNpm?: boolean;
+  /** A program with its arguments before those of `weir start`, which it runs. Default: `bin/weir.mjs start`. */
+  readonly program?: readonly string[];
   /** Whether the portal runs, too: most tests are about the gateway. Default: it does not. */
   readonly portal?: boolean;
 }
@@ -53,13 +55,13 @@ const running = new Set<ChildProcess>();
 
 /** Runs `weir start` with a free port (unless the arguments have one) and does not wait for anything. */
 export function runStart(args: readonly string[], options: StartTestOptions = {}): StartRun {
-  const data = options.data ?? newDataFolder();
+  const { data = newDataFolder(), program = [join('bin', 'weir.mjs'), 'start'] } = options;
   const port = args.some((argument) => argument.startsWith('--port')) ? [] : ['--port', '0'];
   const portal = options.portal === true ? [] : ['--no-portal'];
   const all = [...args, ...port, ...portal, '--data', data];
   const child = spawn(
     options.throughNpm === true ? 'npm' : process.execPath,
-    options.throughNpm === true ? ['start', '--', ...all] : [join('bin', 'weir.mjs'), 'start', ...all],
+    options.throughNpm === true ? ['start', '--', ...all] : [...program, ...all],
     {
       cwd: root,
       env: { ...inheritedEnvironment(), ...options.env },

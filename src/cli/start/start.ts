@@ -12,6 +12,7 @@ import { messageOf } from '../../core/failure.ts';
 import { findCatalog, type FoundCatalog } from '../../local/catalog-place.ts';
 import { byOperator } from '../commands/accounts-command.ts';
 import { drainEdge } from '../../local/drain.ts';
+import { searchEngines, serveCommands, type UsualEngine, usualEngines } from '../../local/found-engines.ts';
 import { readEdgeSettings, writeEnvoyFiles } from '../../local/envoy-files.ts';
 import { type Own, type StartContext, startDemoEngine, startEnvoy } from '../../local/gateway.ts';
 import { greetingLines, listedModels } from '../../local/greeting.ts';
@@ -35,8 +36,9 @@ function report(line: string): void {
 /**
  * `weir start`: everything on this machine with one command (docs/reference/architecture.md §7). Resolves to the exit
  * code when the operator has ended it, or when it could not start. By then, every process that it started has ended.
+ * `engines`: what is looked for on this machine if it serves the demo.
  */
-export async function run(argv: readonly string[]): Promise<number> {
+export async function run(argv: readonly string[], engines = usualEngines): Promise<number> {
   // A terminal that was closed must not prevent the end of the programs that were started.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const signals = listenForStop(process.env);
@@ -45,7 +47,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     const options = readStartOptions(argv, process.env);
     misunderstood = false;
     if (options === undefined) console.log(startHelp);
-    else await runUntilStopped(options, signals);
+    else await runUntilStopped(options, signals, { argv, engines });
     return 0;
   } catch (error) {
     if (signals.drain.aborted) return 0;
@@ -57,7 +59,11 @@ export async function run(argv: readonly string[]): Promise<number> {
 }
 
 /** Starts everything, prints how to use it, waits for the operator's signal, and ends everything in the reverse order. */
-async function runUntilStopped(options: StartOptions, signals: StopSignals): Promise<void> {
+async function runUntilStopped(
+  options: StartOptions,
+  signals: StopSignals,
+  { argv, engines }: { readonly argv: readonly string[]; readonly engines: readonly UsualEngine[] },
+): Promise<void> {
   const { data, source, silenceMs, settings } = options;
   const { drain: stop, now } = signals;
   await using stack = new AsyncDisposableStack();
@@ -70,6 +76,8 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(keepLogsSmall(folders.logs, systemClock));
   const port = await takePort(options.port, edge.host);
   stack.defer(port.release);
+  const search = searchEngines(source.kind === 'demo' ? engines : [], port.port);
+  stack.defer(search.end);
   const context: StartContext = { data, folders, report, stop, silenceMs, settings };
   const pages = options.portal ? buildPages(context) : undefined;
   if (pages !== undefined) stack.defer(() => pages.stop(shortGraceMs));
@@ -138,7 +146,9 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(replaceOnSignal(services, replicas));
   const opsUrls = (await ops).map((url) => `${url}/metrics`);
   const greeting = { baseUrl, opsUrls, portal, replace, key, models, catalog, logs: folders.logs, dataFlag };
-  console.log(greetingLines({ ...greeting, answering: await answering }).join('\n'));
+  const others = source.kind === 'demo' ? serveCommands(search.found(), { argv, env: process.env, baseUrl }) : [];
+  search.end();
+  console.log(greetingLines({ ...greeting, others, answering: await answering }).join('\n'));
 
   await untilAborted(stop);
   report('Ending …');

@@ -64,7 +64,7 @@ async function untilListed(baseUrl: string, id: string): Promise<void> {
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const started = await start([], { portal: true, env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0' } });
-  const printed = /^portal: +(\S+)$/m.exec(started.stdout())?.[1];
+  const printed = /^portal:\s+(\S+)$/m.exec(started.stdout())?.[1];
   if (printed === undefined) throw new Error(`weir start printed no address of the portal:\n${started.stdout()}`);
   const { origin, hash } = new URL(printed);
   const engine = await startProgrammableEngine({ models: ['able', 'plain'], behaviour: { reasoning: 'never' } });
