@@ -4,6 +4,7 @@ import { renderBootstrap } from '../src/envoy/config/bootstrap.ts';
 import { chartSchema } from './chart-schema.ts';
 import { connectionsModule } from './connections-module.ts';
 import { customResourcesPage } from './custom-resources-page.ts';
+import { failoverPicture } from './failover-picture.ts';
 import { linePicture } from './line-pictures.ts';
 import { chartRules, ruleGroups } from './monitoring/alerts.ts';
 import { dashboards } from './monitoring/dashboards.ts';
@@ -28,11 +29,12 @@ export const generatedFiles: readonly GeneratedFile[] = [
   ...writtenPages().map((path) => ({ path, render: () => fillPage(path) })),
   { path: 'docs/parameters.md', render: parametersPage },
   { path: 'docs/custom-resources.md', render: customResourcesPage },
-  ...['request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),
+  ...['outside', 'request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),
   ...['pool-load', 'tails', 'memory'].map((name) => ({
     path: `docs/pictures/${name}.svg`,
     render: () => linePicture(name),
   })),
+  { path: 'docs/pictures/failover.svg', render: () => failoverPicture() },
   { path: 'charts/weir/files/monitoring/rules.yaml', render: () => heading + yaml(ruleGroups()) },
   { path: 'charts/weir/files/monitoring/chart-rules.yaml', render: () => heading + yaml(chartRules()) },
   ...dashboards.map((dashboard) => ({
