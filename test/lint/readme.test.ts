@@ -47,6 +47,14 @@ describe('README.md', () => {
     expect(spokenWords(readmeText())).toBeLessThanOrEqual(maxSpokenWords);
   });
 
+  it('moves without scripts, in less than 500 kB, and not for those who want no motion', () => {
+    const [, picture = ''] = /\((docs\/pictures\/failover\.svg)\)/.exec(readmeText()) ?? [];
+    const svg = read(picture);
+    expect(svg.length).toBeLessThan(500_000);
+    expect(svg).not.toMatch(/<script|<foreignObject|href=|\son\w+=/);
+    expect(svg).toContain('@media (prefers-reduced-motion:reduce){*{animation:none!important}}');
+  });
+
   it('has no block that no test runs', () => {
     expect(blockProblems(readmeText(), readmeRows)).toEqual([]);
     for (const [name, { runBy }] of Object.entries(readmeRows)) expect(read(runBy)).toContain(`readmeBlock('${name}')`);
