@@ -9,13 +9,15 @@ const envoy = (...names: readonly string[]): Files => names.map((name) => `test/
 
 /** By words of README.md. */
 export const promisesOfReadme: Readonly<Record<string, Files>> = {
-  'npm start': envoy('start', 'start-refusals', 'start-envoy-finder'),
-  'another engine continues the same answer': envoy('fault-sweep-text', 'messages-cut', 'engine-cut'),
-  'the first output wins': envoy('hedging'),
-  'The bill is exact': [...envoy('explain', 'reservations'), 'test/stores/postgres.test.ts'],
-  'whichever engine answered': envoy('quirks', 'aliases'),
+  'npm start': envoy('start', 'start-refusals', 'start-envoy-finder', 'readme'),
+  'Streams survive engine failures': envoy('fault-sweep-text', 'messages-cut', 'engine-cut'),
+  'Slow engines are hedged': envoy('hedging'),
+  'Bills are exact': [...envoy('explain', 'reservations'), 'test/stores/postgres.test.ts'],
+  'Tenants do not share caches': envoy('cache-isolation'),
   'No content is stored': envoy('privacy'),
-  portal: [...envoy('portal'), 'test/portal/from-nothing.test.ts'],
+  'every model of that engine': envoy('start-sources'),
+  'one address': envoy('quirks', 'aliases'),
+  'The portal': [...envoy('portal'), 'test/portal/from-nothing.test.ts'],
 };
 
 /** By section of docs/reference/api.md. */
