@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { findProgram } from '../support/find-program.ts';
 import { readmeBlock } from '../support/readme-blocks.ts';
 import { chat, removeStarts, start, type Started } from '../support/start.ts';
 import { shellCommands } from '../lint/examples/shell-commands.ts';
@@ -57,10 +59,25 @@ test('the request of README.md is answered with a stream', async () => {
     ['http://127.0.0.1:8080', new URL(gateway.baseUrl).origin],
     ['.weir/', `${gateway.data}/`],
   ]);
-  const { stdout } = await promisify(execFile)('sh', ['-c', command]);
+  const stdout = findProgram({ program: 'curl' }) === undefined ? await sendAsCurl(command) : await runShell(command);
   expect(stdout).toContain('"model":"demo/chat"');
   expect(stdout.trimEnd()).toMatch(/data: \[DONE\]$/);
 });
+
+const runShell = async (command: string): Promise<string> => (await promisify(execFile)('sh', ['-c', command])).stdout;
+
+/** Sends the request of a curl command where the machine has no curl. */
+async function sendAsCurl(command: string): Promise<string> {
+  const withKey = command.replaceAll(/\$\(cat (\S+)\)/g, (_, file: string) => readFileSync(file, 'utf8').trim());
+  const [{ words } = { words: [] }] = shellCommands(withKey);
+  const url = words.find((word) => word.startsWith('http')) ?? '';
+  const valuesOf = (flag: string): readonly string[] => words.filter((_, at) => words[at - 1] === flag);
+  const headers = valuesOf('-H').map((header): [string, string] => [
+    header.split(':')[0] ?? '',
+    header.split(': ')[1] ?? '',
+  ]);
+  return (await fetch(url, { method: 'POST', headers, body: valuesOf('-d').join('') })).text();
+}
 
 test("`npm start -- --upstream` serves every model of one's own engine", async () => {
   const models = /^models: +(.+)$/m.exec(ofOwnEngine.stdout())?.[1];

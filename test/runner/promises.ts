@@ -9,13 +9,13 @@ const envoy = (...names: readonly string[]): Files => names.map((name) => `test/
 
 /** By words of README.md. */
 export const promisesOfReadme: Readonly<Record<string, Files>> = {
-  'npm start': envoy('start', 'start-refusals', 'start-envoy-finder', 'readme'),
+  'npm start': envoy('readme', 'start-refusals', 'start-envoy-finder'),
   'Streams survive engine failures': envoy('fault-sweep-text', 'messages-cut', 'engine-cut'),
   'Slow engines are hedged': envoy('hedging'),
   'Bills are exact': [...envoy('explain', 'reservations'), 'test/stores/postgres.test.ts'],
   'Tenants do not share caches': envoy('cache-isolation'),
   'No content is stored': envoy('privacy'),
-  'every model of that engine': envoy('start-sources'),
+  'every model of that engine': envoy('readme'),
   'one address': envoy('quirks', 'aliases'),
   'The portal': [...envoy('portal'), 'test/portal/from-nothing.test.ts'],
 };

@@ -7,7 +7,8 @@ import { join } from 'node:path';
  * - `alone`: it measures time or memory under load, or its gateway must find its ports free again. Such files run one by one, last.
  * - `waits`: it takes long, and less than half of a core: it waits for limits of time. Such files run beside the others.
  * - `both-databases`: the unit suite runs it on SQLite, and the suite `stores` once more on PostgreSQL.
- * - `slow`: a unit test that takes seconds, of a rule that others fail for, too. `npm test` leaves it to `npm run test:all`.
+ * - `slow`: a unit test that takes seconds, of a rule that others fail for, too, or one that needs a program which npm does not bring. `npm test`
+ *   leaves it to `npm run test:all`.
  * - `long`: it takes half a minute, or ten seconds as a unit test, and starts before the others, so that no worker ends with one.
  */
 const places = {

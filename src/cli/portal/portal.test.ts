@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { notedProgramLog } from '../../../test/support/noted-log.ts';
-import { compileCache } from '../../../test/support/program-environment.ts';
 import { runWeir } from '../../../test/support/run-weir.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { readPortalSettings } from '../../read-settings.ts';
@@ -20,35 +17,6 @@ describe('weir portal', () => {
     const file = join(temporaryFolder(), 'none');
     const missing = await runWeir(['portal', '--data', temporaryFolder()], { env: { WEIR_ADMIN_TOKEN_FILE: file } });
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining(file)]);
-  });
-
-  it('logs lines for readers on a terminal, in colours unless NO_COLOR is set, and JSON where that is asked for', async () => {
-    const main = join(import.meta.dirname, '..', '..', 'main.ts');
-    const firstLine = async (env: Readonly<Record<string, string>>): Promise<string> => {
-      const command = `exec ${process.execPath} ${main} portal --port 0 --data ${temporaryFolder()}`;
-      // `script` of util-linux gives its command a terminal.
-      const terminal = spawn('script', ['-qec', command, '/dev/null'], {
-        env: { PATH: process.env['PATH'], TERM: 'xterm-256color', ...compileCache, ...env },
-        stdio: ['ignore', 'pipe', 'ignore'],
-      });
-      let text = '';
-      for await (const piece of terminal.stdout.setEncoding('utf8')) {
-        text += String(piece);
-        if (text.includes('the portal serves')) break;
-      }
-      terminal.kill();
-      return text;
-    };
-    const escape = '\u001b[';
-    const coloured = await firstLine({});
-    expect(coloured).toContain(`${escape}32mINFO`);
-    expect(stripVTControlCharacters(coloured)).toMatch(
-      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: the portal serves \{"port":\d+\}/m,
-    );
-    const plain = await firstLine({ NO_COLOR: '1' });
-    expect(plain).toMatch(/\[.*\] INFO: the portal serves/);
-    expect(plain).not.toContain(escape);
-    expect(await firstLine({ WEIR_LOG_FORMAT: 'json' })).toMatch(/\{"level":30,.*"msg":"the portal serves"\}/);
   });
 
   it('serves reports from a thread, warns when other machines reach it, and has no token in its log', async () => {
