@@ -11,12 +11,11 @@ let quick: ProgrammableEngine;
 let weir: Weir;
 let caller: Caller;
 
-const models = ['cold', 'late', 'silent', 'messages', 'learned', 'off'] as const;
-const delayMs = 3000;
+const models = ['cold', 'late', 'silent', 'messages', 'learned', 'unknown', 'off'] as const;
 /** What a stream waits for where nothing is known of its route (docs/resilience.md). */
 const coldMs = 1000;
-/** For what is no promise of the gateway's: processes, connections, a busy machine. */
-const slackMs = 1000;
+/** An engine that does not answer while a test waits. */
+const never = { firstTokenDelayMs: 600_000 };
 
 beforeAll(async () => {
   slow = await startProgrammableEngine({ name: 'slow', behaviour: { reasoning: 'never' } });
@@ -56,7 +55,7 @@ interface Timed {
 async function ask(model: (typeof models)[number], fields: object = {}): Promise<Timed> {
   const id = `${model}-${JSON.stringify(fields).replaceAll(/\W+/g, '-')}`;
   const begun = performance.now();
-  const messages = [{ role: 'user', content: 'Who is first? [[words=12]]' }];
+  const messages = [{ role: 'user', content: `Who is first, ${model}? [[words=12]]` }];
   const body = { model: `test/${model}`, messages, ...fields };
   const answer = await caller.open(body, { headers: { 'x-request-id': id } }).answer;
   await answer.until((text) => text !== '');
@@ -86,23 +85,22 @@ async function expectBilledOnce(
   return row;
 }
 
-/** The call that was given up, and that its connection was closed within a second of the winner's first byte. */
-async function expectLetGo(engine: ProgrammableEngine, { firstAt }: Timed): Promise<void> {
-  await engine.until(() => engine.openRequests() === 0, 1000);
+/** The call that was given up: its connection is closed, though its engine would go on. */
+async function expectLetGo(engine: ProgrammableEngine, { firstAt }: Timed, calls = 1): Promise<void> {
+  await engine.until(() => engine.openRequests() === 0);
   const [lost] = engine.requests();
-  expect(engine.requests()).toEqual([expect.objectContaining({ aborted: true, state: 'closed' })]);
+  const letGo: unknown = expect.objectContaining({ aborted: true, state: 'closed' });
+  expect(engine.requests()).toEqual(Array.from({ length: calls }, () => letGo));
   const afterMs = (lost?.endedAt ?? Number.NaN) - firstAt;
   console.log(`the loser's connection was closed ${Math.round(afterMs)} ms after the winner's first byte`);
-  expect(afterMs).toBeLessThan(1000);
   await expect.poll(() => weir.activeUpstream()).toEqual([]);
 }
 
 test('a stream whose engine is slow comes from another one after the delay; the loser is let go, one answer is billed', async () => {
-  slow.set({ firstTokenDelayMs: delayMs });
+  slow.set(never);
   quick.set({ cachedTokens: quickCached });
   const timed = await ask('cold', streamed);
   expect(timed.firstMs).toBeGreaterThan(coldMs - 50);
-  expect(timed.firstMs).toBeLessThan(coldMs + slackMs);
   const [first = Number.NaN, second] = [slow, quick].map((engine) => engine.requests()[0]?.receivedAt);
   expect(second).toBeGreaterThan(first);
   await expectLetGo(slow, timed);
@@ -112,11 +110,13 @@ test('a stream whose engine is slow comes from another one after the delay; the 
 });
 
 test('a first engine that is faster after all wins: the second attempt is let go and costs nothing', async () => {
-  slow.set({ firstTokenDelayMs: coldMs + 500 });
-  quick.set({ firstTokenDelayMs: delayMs, cachedTokens: quickCached });
-  const timed = await ask('late', streamed);
-  expect(timed.firstMs).toBeGreaterThan(coldMs + 400);
-  expect(timed.firstMs).toBeLessThan(coldMs + 500 + slackMs);
+  slow.set({ firstTokenDelayMs: 1 });
+  quick.set({ ...never, cachedTokens: quickCached });
+  const release = slow.holdPauses();
+  const asked = ask('late', streamed);
+  await quick.until(() => quick.openRequests() === 1);
+  release();
+  const timed = await asked;
   await expectLetGo(quick, timed);
   const { usage } = putTogether(timed.answer.text());
   expect(await expectBilledOnce('late', { usage, attempts: 2 })).toMatchObject({ cached_tokens: 0 });
@@ -125,13 +125,12 @@ test('a first engine that is faster after all wins: the second attempt is let go
 test('an engine that does not even send headers loses in the same way', async () => {
   slow.set({ fault: 'stall', at: 'before-headers' });
   const timed = await ask('silent', streamed);
-  expect(timed.firstMs).toBeLessThan(coldMs + slackMs);
   await expectLetGo(slow, timed);
   await expectBilledOnce('silent', { ...putTogether(timed.answer.text()), attempts: 2 });
 });
 
 test('on the messages surface a hedged answer is one message, with one bill', async () => {
-  slow.set({ firstTokenDelayMs: delayMs });
+  slow.set(never);
   quick.set({ cachedTokens: quickCached });
   // Its stream is checked, event by event, as every stream of that surface is in these tests.
   const stream = weir.messagesClient().messages.stream({
@@ -148,7 +147,7 @@ test('on the messages surface a hedged answer is one message, with one bill', as
   expect(message.content.at(-1)?.type).toBe('text');
   const { input_tokens, output_tokens, cache_read_input_tokens } = message.usage;
   expect(cache_read_input_tokens).toBe(quickCached);
-  await slow.until(() => slow.openRequests() === 0, 1000);
+  await slow.until(() => slow.openRequests() === 0);
   const counted = { prompt_tokens: input_tokens + quickCached, completion_tokens: output_tokens };
   expect(await expectBilledOnce('messages', { usage: { ...counted, cost }, attempts: 2 })).toMatchObject({
     surface: 'messages',
@@ -159,11 +158,16 @@ test('once it is known what a route takes, the delay is that, for answers in one
   for (let known = 0; known < 25; known += 1) await ask('learned');
   expect([slow.requests().length, quick.requests().length]).toEqual([25, 0]);
   slow.reset();
-  slow.set({ firstTokenDelayMs: delayMs });
+  slow.set(never);
   quick.set({ cachedTokens: quickCached });
+  // Asked first, it is hedged last: nothing is known of its route.
+  const unknown = ask('unknown', streamed);
+  await slow.until(() => slow.openRequests() === 1);
   const timed = await ask('learned');
-  expect(timed.firstMs).toBeLessThan(slackMs);
-  await expectLetGo(slow, timed);
+  await unknown;
+  const hedged = quick.requests().map(({ body }) => /Who is first, (\w+)/.exec(JSON.stringify(body))?.[1]);
+  expect(hedged).toEqual(['learned', 'unknown']);
+  await expectLetGo(slow, timed, 2);
   const { usage } = JSON.parse(timed.answer.text()) as { readonly usage: Usage };
   expect(await expectBilledOnce('learned', { usage, attempts: 2, requests: 26 })).toMatchObject({
     cached_tokens: quickCached,

@@ -6,8 +6,9 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 
+import { stuckAfterMs } from '../support/stuck-after.ts';
 import { type ProgrammableEngine, type ProgrammableEngineOptions, startProgrammableEngine } from './engine.ts';
 import { objectOr } from './json-value.ts';
 
@@ -90,7 +91,7 @@ describe('the engine', () => {
     if (!('at' in behaviour) && !('firstTokenDelayMs' in behaviour)) await response;
     leaving.abort();
     await response.catch(() => undefined);
-    await engine.until(() => engine.openRequests() === 0, 1_000);
+    await engine.until(() => engine.openRequests() === 0);
     expect(engine.requests()[0]?.aborted).toBe(true);
   });
 
@@ -137,9 +138,31 @@ describe('the engine', () => {
     expect((await ask(engine)).status).toBe(200);
   });
 
-  test('waits no longer than it is told to', async () => {
+  test('waits for an event until the test is stuck', async () => {
     const engine = await start();
-    await expect(engine.until(() => false, 10)).rejects.toThrow('within 10 ms');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const waiting = engine.until(() => false).catch(String);
+    vi.advanceTimersByTime(stuckAfterMs);
+    expect(await waiting).toContain('did not see what was waited for');
+  });
+
+  test('holds its pauses for as long as a test wants', async () => {
+    const engine = await start();
+    engine.set({ firstTokenDelayMs: 1, words: 3 });
+    const release = engine.holdPauses();
+    let isAnswered = false;
+    const answer = ask(engine, { ...question, stream: false }).then(async (response) => {
+      isAnswered = true;
+      return response.text();
+    });
+    await engine.until(() => engine.openRequests() === 1);
+    expect(
+      (await ask(engine, { ...question, messages: [{ role: 'user', content: '[[firstTokenDelayMs=0]]' }] })).status,
+    ).toBe(200);
+    expect(isAnswered).toBe(false);
+    release();
+    expect(await answer).toContain('"finish_reason":"stop"');
   });
 
   test('answers on a Unix socket too', async () => {
@@ -164,7 +187,7 @@ describe('the engine', () => {
     await Promise.all(sockets.map(async (socket) => once(socket, 'data')));
     expect(engine.openRequests()).toBe(2000);
     for (const socket of sockets) socket.destroy();
-    await engine.until(() => engine.openRequests() === 0 && engine.openConnections() === 0, 10_000);
+    await engine.until(() => engine.openRequests() === 0 && engine.openConnections() === 0);
     expect(engine.requests().every((request) => request.aborted)).toBe(true);
   });
 

@@ -45,8 +45,10 @@ export interface ProgrammableEngine {
   readonly openRequests: () => number;
   /** TCP and Unix connections that are open, idle ones included. */
   readonly openConnections: () => number;
-  /** Resolves once the condition holds; rejects after the time, five seconds unless told. */
-  readonly until: (condition: () => boolean, timeoutMs?: number) => Promise<void>;
+  /** Resolves once the condition holds; rejects if the test is stuck. */
+  readonly until: (condition: () => boolean) => Promise<void>;
+  /** No pause of an answer ends until the returned function is called. A test that waits for an event in a pause holds it. */
+  readonly holdPauses: () => () => void;
   /** What holds from now on, or with `times` for the next so many chat requests. Throws a DirectiveError. */
   readonly set: (behaviour: BehaviourInput) => void;
   /** Forgets behaviours, recorded requests and prompts seen. Open requests go on. */
@@ -70,13 +72,20 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
     journal.clear();
   };
 
+  let held: Promise<void> | undefined;
+  const holdPauses = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return resolve;
+  };
+
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = (request.url ?? '/').split('?')[0] ?? '/';
     const bytes = await readRequestBody(request, maxBodyBytes);
     if (bytes === undefined) return;
     const body = bytes.length === 0 ? undefined : parsedOr(bytes.toString());
     const standing = orders.standing();
-    const openWire: OpenWire = (compress) => createWire(response, compress);
+    const openWire: OpenWire = (compress) => createWire(response, { compress, held: () => held });
     const plainError = async (status: number): Promise<void> =>
       replyError(openWire, errorOfStatus(status, { engine: name, model: '' }), { behaviour: standing, identity });
 
@@ -155,6 +164,7 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
       openRequests: journal.open,
       openConnections: () => connections,
       until: journal.until,
+      holdPauses,
       set: orders.give,
       reset,
       close: async () => stopListening(servers),

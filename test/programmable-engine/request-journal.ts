@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
+import { stuckAfterMs } from '../support/stuck-after.ts';
+
 /** One request as the engine saw it. The object changes while the request runs. */
 export interface RecordedRequest {
   readonly method: string;
@@ -22,8 +24,8 @@ export interface RequestJournal {
   readonly open: () => number;
   /** `bodyBytes` of body have been read. */
   readonly add: (request: Pick<RecordedRequest, 'method' | 'path' | 'headers' | 'bodyBytes' | 'body'>) => JournalEntry;
-  /** Resolves once the condition holds, looked at after every change; rejects after the time. */
-  readonly until: (condition: () => boolean, timeoutMs?: number) => Promise<void>;
+  /** Resolves once the condition holds, checked after every change; rejects if the test is stuck. */
+  readonly until: (condition: () => boolean) => Promise<void>;
   /** Tells those who wait that something has changed. */
   readonly changed: () => void;
   readonly clear: () => void;
@@ -86,7 +88,7 @@ export function createRequestJournal(limits = { requests: 20_000, bodyBytes: 128
         },
       };
     },
-    until: async (condition, timeoutMs = 5_000) =>
+    until: async (condition) =>
       new Promise((resolve, reject) => {
         const look = (): void => {
           if (!condition()) return;
@@ -96,8 +98,8 @@ export function createRequestJournal(limits = { requests: 20_000, bodyBytes: 128
         };
         const timer = setTimeout(() => {
           waiting.delete(look);
-          reject(new Error(`the engine did not see what was waited for within ${timeoutMs} ms`));
-        }, timeoutMs);
+          reject(new Error(`the engine did not see what was waited for within ${stuckAfterMs} ms`));
+        }, stuckAfterMs);
         waiting.add(look);
         look();
       }),

@@ -7,7 +7,7 @@ import { constants, createGzip, type Gzip } from 'node:zlib';
  */
 export interface Wire {
   readonly closed: () => boolean;
-  /** Resolves after the time, or when the client leaves. */
+  /** Resolves after the time, and not while pauses are held, or when the client leaves. */
   readonly pause: (ms: number) => Promise<void>;
   readonly untilClosed: () => Promise<void>;
   readonly sendHead: (status: number, headers: Readonly<Record<string, string | number>>) => void;
@@ -28,8 +28,15 @@ export interface Wire {
   readonly truncate: (lastBytes: Uint8Array) => Promise<void>;
 }
 
-/** The wire of one response. `compress` sends the body as gzip, flushed at every send. */
-export function createWire(response: ServerResponse, compress: boolean): Wire {
+export interface WireOptions {
+  /** Sends the body as gzip, flushed at every send. */
+  readonly compress: boolean;
+  /** What a pause waits for, besides its time. */
+  readonly held: () => Promise<void> | undefined;
+}
+
+/** The wire of one response. */
+export function createWire(response: ServerResponse, { compress, held }: WireOptions): Wire {
   let wake: (() => void) | undefined;
   const rouse = (): void => wake?.();
   response.on('close', rouse).on('drain', rouse);
@@ -63,7 +70,7 @@ export function createWire(response: ServerResponse, compress: boolean): Wire {
     pause: async (ms) => {
       if (ms <= 0 || closed()) return;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
+        const timer = setTimeout(() => void Promise.resolve(held()).then(resolve), ms);
         wake = () => {
           // A drain ends no pause; only the client's leaving does.
           if (!closed()) return;
