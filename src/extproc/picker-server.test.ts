@@ -1,11 +1,12 @@
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { processMethod } from '../../test/support/picker-codec.ts';
 import { selfSigned } from '../../test/support/self-signed.ts';
 import type { AnswerHead, EndpointPicker, PickAnswer, PickAsk } from '../core/picker.ts';
 import { systemClock } from '../process/clock.ts';
 import { listenPicker, type PickerServer, type PickerServerOptions } from './picker-server.ts';
+import { untilHolds } from '../../test/support/until-holds.ts';
 
 const Process = processMethod<object>();
 
@@ -21,7 +22,9 @@ afterEach(async () => {
   for (const stream of streams.splice(0)) stream.cancel();
   for (const client of clients.splice(0)) client.close();
   // A stream that ends late would add to the events of the next test.
-  await vi.waitUntil(() => server.open() === 0);
+  await untilHolds(() => {
+    if (server.open() > 0) throw new Error('a stream is open');
+  });
   await server.close(0);
 });
 

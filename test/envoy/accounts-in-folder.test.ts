@@ -2,10 +2,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { untilHolds } from '../support/until-holds.ts';
 
 const dayMs = 86_400_000;
 let engine: ProgrammableEngine;
@@ -48,7 +49,7 @@ beforeAll(async () => {
   const catalog = backendManifest('engine', engine) + modelManifest('test/model', ['engine']);
   weir = await startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog, 'team.yaml': team } });
   declareKey('first');
-  await vi.waitFor(keyText, { timeout: 20_000, interval: 20 });
+  await untilHolds(keyText);
 });
 afterAll(async () => {
   await weir?.close();

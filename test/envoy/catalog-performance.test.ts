@@ -47,7 +47,7 @@ async function list(): Promise<readonly Listed[]> {
 async function isListed(model: string): Promise<boolean> {
   return (await list()).some(({ id }) => id === model);
 }
-const patience = { interval: 200, timeout: 15_000 };
+const polling = { interval: 200 };
 
 let asked = 0;
 
@@ -66,18 +66,20 @@ test('what streams delivered is published: their pace, the wait for their first 
   const before = Math.floor(Date.now() / 1000);
   expect((await list()).some((model) => 'performance' in model)).toBe(false);
   const pace = { words: 30, firstTokenDelayMs: 150, tokenDelayMs: 20 };
+  const fromMs = globalThis.performance.now();
   const answers = await Promise.all(Array.from({ length: 6 }, () => ask('test/measured', pace, { stream: true })));
+  const tookMs = globalThis.performance.now() - fromMs;
   expect(answers).toEqual(Array(6).fill(200));
   await weir.settled();
   const measured = async () => (await list()).find(({ id }) => id === 'test/measured')?.performance;
-  await expect.poll(measured, patience).toBeDefined();
+  await expect.poll(measured, polling).toBeDefined();
   const performance = (await measured()) ?? {};
   expect(Object.keys(performance)).toEqual(['tps_p50', 'ttft_p50_ms', 'as_of']);
-  // A token every 20 ms at most, give or take the error of a figure; the machine may be busy.
-  expect(performance['tps_p50']).toBeGreaterThan(10);
+  // A token every 20 ms at most, give or take the error of a figure; on a busy machine as many as came in the time that it took.
+  expect(performance['tps_p50']).toBeGreaterThan((0.9 * 1000 * pace.words) / tookMs);
   expect(performance['tps_p50']).toBeLessThan(53);
   expect(performance['ttft_p50_ms']).toBeGreaterThan(140);
-  expect(performance['ttft_p50_ms']).toBeLessThan(3000);
+  expect(performance['ttft_p50_ms']).toBeLessThan(1.1 * tookMs);
   expect(performance['as_of']).toBeGreaterThanOrEqual(before);
   expect(performance['as_of']).toBeLessThanOrEqual(Date.now() / 1000);
   expect((await list()).find(({ id }) => id === 'test/quiet')).not.toHaveProperty('performance');
@@ -92,13 +94,13 @@ test('a model whose only backend fails leaves the list and stays callable, and i
       // No route is in, or every attempt failed: never that there were no such model.
       expect([502, 503]).toContain(await ask('test/single'));
       return isListed('test/single');
-    }, patience)
+    }, polling)
     .toBe(false);
   expect(await listedGauge('test/single')).toBe(0);
   expect(await isListed('test/quiet')).toBe(true);
   failing.reset();
-  await expect.poll(() => ask('test/single'), patience).toBe(200);
-  await expect.poll(() => isListed('test/single'), patience).toBe(true);
+  await expect.poll(() => ask('test/single'), polling).toBe(200);
+  await expect.poll(() => isListed('test/single'), polling).toBe(true);
   expect(await listedGauge('test/single')).toBe(1);
 });
 
@@ -109,8 +111,8 @@ test('a model below its service level leaves the list while it answers, and is b
     expect(await ask('test/level', { status: 500 })).toBe(502);
     for (let good = 0; good < 3; good += 1) expect(await ask('test/level')).toBe(200);
   }
-  await expect.poll(() => isListed('test/level'), patience).toBe(false);
+  await expect.poll(() => isListed('test/level'), polling).toBe(false);
   expect(await weir.metric('weir_model_availability_ratio{model="test/level"}')).toBe(0.75);
   expect(await ask('test/level')).toBe(200);
-  await expect.poll(() => isListed('test/level'), patience).toBe(true);
+  await expect.poll(() => isListed('test/level'), polling).toBe(true);
 });

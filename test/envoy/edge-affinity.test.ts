@@ -214,14 +214,14 @@ describe('an endpoint that dies', () => {
     await addCluster({ healthCheck: { path: '/health', intervalSeconds: 1 } });
     const before = await homes();
     await stop(dead);
-    await expect.poll(usable, { timeout: 10_000 }).toEqual(others);
+    await expect.poll(usable).toEqual(others);
     const after = await homes();
     expect(movedOf(before, after, dead)).toBeLessThanOrEqual(fewOf);
     const orphans = digests.filter((digest) => before.get(digest) === dead);
     expect(new Set(orphans.map((digest) => after.get(digest)))).toEqual(new Set(others));
     endpoints.set(dead, await listen(dead, port));
     // Envoy gathers changes of health for up to a second before it picks by them.
-    await expect.poll(homes, { timeout: 10_000 }).toEqual(before);
+    await expect.poll(homes).toEqual(before);
   });
 
   it('is put out without a health check, too, where no call names its endpoint', async () => {

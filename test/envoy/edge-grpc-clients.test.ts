@@ -28,7 +28,7 @@ async function hangLeaveAndDie(seconds: number): Promise<void> {
   const closed = once(caller, 'close');
   caller.on('error', () => {}).destroy();
   await closed;
-  await expect.poll(() => openStreams(), { timeout: 5_000 }).toBe(0);
+  await expect.poll(() => openStreams()).toBe(0);
   const gone = once(service, 'exit');
   service.kill('SIGKILL');
   await gone;

@@ -79,7 +79,7 @@ describe('weir envoy drain', () => {
     const drain = runWeir(['envoy', 'drain', '--run', envoy.folder]).finally(() => {
       isOver = true;
     });
-    await expect.poll(() => ask(opsPort, '/readyz'), { timeout: 10_000 }).toMatchObject({ status: 503 });
+    await expect.poll(() => ask(opsPort, '/readyz')).toMatchObject({ status: 503 });
     expect(await ask(opsPort, '/livez')).toMatchObject({ status: 200 });
     // Who comes all the same is served, and told to come on another connection.
     expect(await ask(envoy.port, '/healthz')).toMatchObject({ status: 200, headers: { connection: 'close' } });

@@ -104,7 +104,7 @@ describe('an edge that is closed', () => {
     await open(0);
     await expect.poll(() => statusOf(chat)).toBe(503);
     await envoy.restart();
-    await expect.poll(() => statusOf(chat), { timeout: 5_000 }).toBe(503);
+    await expect.poll(() => statusOf(chat)).toBe(503);
   });
 });
 

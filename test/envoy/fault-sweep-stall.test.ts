@@ -21,11 +21,11 @@ const faults = ['stall'] as const;
 let accompanied: SweepGateway;
 let alone: SweepGateway;
 
-// Each case takes the time after which silence is given up, so hundreds wait at once. A second of it was too little: so long an engine
-// that is well may be silent where two cores are short.
+// Each case takes the time after which silence is given up, so hundreds wait at once. An engine that is well may be silent for a second or
+// two where cores are short.
 beforeAll(async () => {
-  accompanied = await startSweepGateway({ shapes, idleSeconds: 2 });
-  alone = await startSweepGateway({ shapes, second: 'none', idleSeconds: 2, keepAliveSeconds: 60 });
+  accompanied = await startSweepGateway({ shapes, idleSeconds: 4 });
+  alone = await startSweepGateway({ shapes, second: 'none', idleSeconds: 4, keepAliveSeconds: 60 });
 });
 afterAll(async () => {
   await accompanied.close();

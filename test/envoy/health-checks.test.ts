@@ -75,7 +75,7 @@ afterAll(async () => {
   for (const one of engines.values()) await one.close();
 });
 
-const within = { interval: 200, timeout: 30_000 };
+const polling = { interval: 200 };
 
 async function listed(): Promise<readonly string[]> {
   const response = await weir.fetch(`${weir.baseUrl}/models`);
@@ -109,7 +109,7 @@ async function throughChecks(mood: Mood, count: number, look: () => Promise<void
   while (mood.checks < until) {
     await look();
     const seen = mood.checks;
-    await expect.poll(() => mood.checks, within).toBeGreaterThan(seen);
+    await expect.poll(() => mood.checks, polling).toBeGreaterThan(seen);
   }
 }
 
@@ -121,32 +121,32 @@ async function ask(model: string, content = `Question ${(questions += 1)}`): Pro
 }
 
 test('a model whose only backend fails its health check leaves the list, and all that tell of it agree', async () => {
-  await expect.poll(() => told('test/checked'), within).toEqual(all(true));
+  await expect.poll(() => told('test/checked'), polling).toEqual(all(true));
   moodOf('checked').health = 503;
-  await expect.poll(() => told('test/checked'), within).toEqual(all(false));
+  await expect.poll(() => told('test/checked'), polling).toEqual(all(false));
   await expect
-    .poll(() => healthyOf('checked'), within)
+    .poll(() => healthyOf('checked'), polling)
     .toBe(
       `False HealthCheckFailed: spec.healthCheck: no endpoint passes the health check; 127.0.0.1:${engine('checked').port}: HTTP 503`,
     );
   // Nothing is asked meanwhile, and time alone does not list it again.
   moodOf('checked').health = 200;
-  await expect.poll(() => told('test/checked'), within).toEqual(all(true));
+  await expect.poll(() => told('test/checked'), polling).toEqual(all(true));
 });
 
 test('one health check that fails takes no model from the list', async () => {
-  await expect.poll(listed, within).toContain('test/checked');
+  await expect.poll(listed, polling).toContain('test/checked');
   const mood = moodOf('checked');
   mood.next.push(503);
   await throughChecks(mood, 4, async () => expect(await listed()).toContain('test/checked'));
 });
 
 test('a model is not listed where one endpoint fails its health check and requests fail on the other', async () => {
-  await expect.poll(() => told('test/pair'), within).toEqual(all(true));
+  await expect.poll(() => told('test/pair'), polling).toEqual(all(true));
   const first = moodOf('first');
   first.health = 503;
   const unhealthy = () => weir.metric('weir_endpoints', { backend: 'pair', state: 'unhealthy' });
-  await expect.poll(unhealthy, within).toBe(1);
+  await expect.poll(unhealthy, polling).toBe(1);
   // A check a second, and a look of the service a second: two looks decide.
   await throughChecks(first, 4, async () => expect(await told('test/pair')).toEqual(all(true)));
   moodOf('second').chat = 500;
@@ -154,15 +154,15 @@ test('a model is not listed where one endpoint fails its health check and reques
     .poll(async () => {
       expect([502, 503]).toContain((await ask('test/pair')).status);
       return told('test/pair');
-    }, within)
+    }, polling)
     .toEqual(all(false));
   // And stays so while nothing is asked: an endpoint that Envoy does not use says nothing for its route.
   await throughChecks(first, 3, async () => expect(await told('test/pair')).toEqual(all(false)));
 });
 
 test('a request that finds no healthy endpoint is served by another route, and its story says why', async () => {
-  await expect.poll(() => told('test/locked'), within).toEqual(all(false));
-  await expect.poll(() => healthyOf('locked'), within).toContain('HTTP 401');
+  await expect.poll(() => told('test/locked'), polling).toEqual(all(false));
+  await expect.poll(() => healthyOf('locked'), polling).toContain('HTTP 401');
   const served = await ask('test/either');
   expect(served.status).toBe(200);
   await weir.settled();
@@ -175,19 +175,19 @@ test('28 identical requests that fail are told of their Backend, and take its ro
   moodOf('broken').chat = 500;
   for (let count = 0; count < 28; count += 1) expect((await ask('test/broken', 'the same')).status).toBe(502);
   await expect
-    .poll(() => healthyOf('broken'), within)
+    .poll(() => healthyOf('broken'), polling)
     .toBe('False LastRequestsFailed: at least the last 10 requests failed (HTTP 500)');
   expect(await told('test/broken')).toEqual(all(true));
   // The route is in for other prompts: the engine is asked at once.
   const before = moodOf('broken').chats;
   moodOf('broken').chat = 200;
   expect([(await ask('test/broken')).status, moodOf('broken').chats]).toEqual([200, before + 1]);
-  await expect.poll(() => healthyOf('broken'), within).toBe('True NothingFailed: no health check is declared');
+  await expect.poll(() => healthyOf('broken'), polling).toBe('True NothingFailed: no health check is declared');
 });
 
 test('twin: as many requests that differ take the route out, since no prompt can be at fault for all of them', async () => {
   moodOf('broken').chat = 500;
   for (let count = 0; count < 28; count += 1) await ask('test/broken');
   // The list is made once a second at most.
-  await expect.poll(() => told('test/broken'), within).toEqual(all(false));
+  await expect.poll(() => told('test/broken'), polling).toEqual(all(false));
 });

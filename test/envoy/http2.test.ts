@@ -87,7 +87,7 @@ describe.each(Object.entries(ways))('%s', (_, { tls }) => {
   test('200 streams at once on one connection are all whole', async () => {
     const directives = '[[demo {"words": 10, "tokenDelayMs": 50, "firstTokenDelayMs": 1500}]]';
     const open = Array.from({ length: 200 }, () => caller.open(ask(`Where? ${directives}`, stream)).answer);
-    await engine.until(() => engine.openRequests() === 200, 30_000);
+    await engine.until(() => engine.openRequests() === 200);
     const answers = await Promise.all(open);
     expect(await Promise.all(answers.map(({ ended }) => ended))).toEqual(answers.map(() => 'clean'));
     const [first] = answers.map((answer) => putTogether(answer.text()));
@@ -102,7 +102,7 @@ describe.each(Object.entries(ways))('%s', (_, { tls }) => {
     );
     for (const request of leaving) await (await request.answer).until('"reasoning"');
     for (const request of leaving) request.leave();
-    await engine.until(() => engine.openRequests() <= 5, 1000);
+    await engine.until(() => engine.openRequests() <= 5);
     expect(await Promise.all(neighbours.map(({ ended }) => ended))).toEqual(neighbours.map(() => 'clean'));
     for (const answer of neighbours) expect(putTogether(answer.text()).usage).toHaveProperty('cost');
     await weir.settled();

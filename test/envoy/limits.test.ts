@@ -107,7 +107,7 @@ test('a workspace has no more requests under way than it may, and every end of o
   expect(numberIn(refused, 'x-ratelimit-remaining-requests')).toBe(200);
   expect(await refused.json()).toEqual({ error: { type: 'service_error', message: expect.any(String) as string } });
   first.leave();
-  await expect.poll(async () => (await weir.chat(quick, as(key))).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await weir.chat(quick, as(key))).status).toBe(200);
   for (let request = 0; request < 20; request += 1) expect((await weir.chat(quick, as(key))).status).toBe(200);
   second.leave();
   await weir.settled();
@@ -119,10 +119,15 @@ test('31 requests without a valid key shut their address out for 30 s, valid key
     weir.chat(quick, { 'x-forwarded-for': address, ...headers });
   const wrong = { authorization: 'Bearer sk-weir-wrong' };
   const hosts = Array.from({ length: 31 }, (_, host) => `2001:db8:0:1::${(host + 1).toString(16)}`);
-  for (const host of hosts) expect((await from(host, wrong)).status).toBe(401);
+  let failedMs = 0;
+  for (const host of hosts) {
+    failedMs = performance.now();
+    expect((await from(host, wrong)).status).toBe(401);
+  }
   const refused = await from('2001:db8:0:1::ffff');
+  const sinceSeconds = (performance.now() - failedMs) / 1000;
   expect(refused.status).toBe(429);
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(29);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(29 - sinceSeconds);
   expect(refused.headers.get('x-ratelimit-limit-requests')).toBeNull();
   expect(await refused.json()).toEqual({ error: { type: 'service_error', message: expect.any(String) as string } });
   expect((await from('2001:db8:0:2::1')).status).toBe(200);
@@ -138,7 +143,7 @@ test('limits in Valkey are shared while it is there; without it requests go on, 
   const shared = await startWeir({ engines: [engine], env: { WEIR_VALKEY_URL: valkey.url } });
   try {
     const isShared = (): Promise<number> => shared.metric('weir_limits_shared');
-    await expect.poll(isShared, { timeout: 5_000 }).toBe(1);
+    await expect.poll(isShared).toBe(1);
     const caller = http1Caller(shared);
     const open = caller.open(ask('[[demo {"words": 400, "tokenDelayMs": 50}]]', { stream: true }));
     await (await open.answer).until('data: ');
@@ -149,13 +154,13 @@ test('limits in Valkey are shared while it is there; without it requests go on, 
     await expect.poll(underWay).toContainEqual(expect.stringMatching(/^n:/));
     open.leave();
     await caller.close();
-    await expect.poll(underWay, { timeout: 5_000 }).not.toContainEqual(expect.stringMatching(/^n:/));
+    await expect.poll(underWay).not.toContainEqual(expect.stringMatching(/^n:/));
     await valkey.kill();
     const statuses = await Promise.all(Array.from({ length: 50 }, async () => (await shared.chat(quick)).status));
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(await isShared()).toBe(0);
     await valkey.start();
-    await expect.poll(isShared, { timeout: 5_000 }).toBe(1);
+    await expect.poll(isShared).toBe(1);
     expect((await shared.chat(quick)).status).toBe(200);
     await expect.poll(() => shared.log().match(/Valkey is away/g)).toHaveLength(1);
   } finally {

@@ -74,7 +74,7 @@ const figures = (): Figures => ({ service: figuresOf(weir.pid('service')), envoy
 async function run(caller: Caller, count: number, atOnce: () => void): Promise<readonly OpenAnswer[]> {
   const content = 'How many? [[demo {"words": 12, "tokenDelayMs": 300, "firstTokenDelayMs": 8000}]]';
   const opened = Array.from({ length: count }, () => caller.open(ask(content)).answer);
-  await expect.poll(() => weir.metric('weir_requests_in_flight'), { timeout: 30_000 }).toBe(count);
+  await expect.poll(() => weir.metric('weir_requests_in_flight')).toBe(count);
   atOnce();
   const answers = await Promise.all(opened);
   expect(await Promise.all(answers.map(({ ended }) => ended))).toEqual(answers.map(() => 'clean'));
@@ -169,7 +169,7 @@ test('nothing is left behind: no descriptor, and no memory in use beyond what id
     return parts.map((part) => now[part].descriptors - idle[part].descriptors);
   };
   // Connections to engines and to Envoy are kept for some seconds in case they are needed again.
-  await expect.poll(() => Math.max(...more()), { timeout: 60_000, interval: 200 }).toBeLessThanOrEqual(4);
+  await expect.poll(() => Math.max(...more()), { interval: 200 }).toBeLessThanOrEqual(4);
   // Freed memory stays with both allocators for the next rush: what counts is what is in use.
   const { service, envoy } = await memoryInUse(weir);
   console.log(

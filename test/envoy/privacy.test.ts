@@ -177,7 +177,7 @@ test('what was under way when the service or a caller ended is gone with it', as
     else controller.abort();
     await reader?.read().catch(() => undefined);
     await reader?.cancel().catch(() => undefined);
-    await expect.poll(async () => (await weir.fetch(`${weir.origin}/healthz`)).status, { timeout: 5000 }).toBe(200);
+    await expect.poll(async () => (await weir.fetch(`${weir.origin}/healthz`)).status).toBe(200);
   }
   expect((await ask()).status).toBe(200);
 });

@@ -39,7 +39,7 @@ afterAll(async () => {
   await Promise.all([server.close(), valkey.close()]);
 });
 
-const inTime = { timeout: 40_000, interval: 200 };
+const polling = { interval: 200 };
 
 /** What `weir problems` lists, but for what the machine of the test lacks. */
 async function listed(): Promise<readonly Listed[]> {
@@ -62,25 +62,25 @@ function printed(object: string): readonly string[] {
 }
 
 test('a Valkey that is away is one problem of both services, until it is back', async () => {
-  await expect.poll(listed, inTime).toEqual([]);
+  await expect.poll(listed, polling).toEqual([]);
   await valkey.kill();
-  await expect.poll(() => printed('valkey'), inTime).toEqual(['Problem']);
+  await expect.poll(() => printed('valkey'), polling).toEqual(['Problem']);
   await expect
-    .poll(listed, inTime)
+    .poll(listed, polling)
     .toMatchObject([{ object: 'valkey', problem: 'Does not answer: each replica keeps to its share of the limits.' }]);
   await valkey.start();
-  await expect.poll(() => printed('valkey'), inTime).toEqual(['Problem', 'Ended']);
+  await expect.poll(() => printed('valkey'), polling).toEqual(['Problem', 'Ended']);
   expect(await listed()).toEqual([]);
 });
 
 test('a database that is away is on the terminal and in the metrics, and the command names it though it cannot ask the services', async () => {
   await server.stop();
   // Without a request.
-  await expect.poll(() => printed('database'), inTime).toEqual(['Problem']);
+  await expect.poll(() => printed('database'), polling).toEqual(['Problem']);
   expect(await listed()).toMatchObject([{ object: 'database', problem: expect.stringMatching(/^Cannot be opened/) }]);
-  await expect.poll(isDownInMetrics, inTime).toBe(1);
+  await expect.poll(isDownInMetrics, polling).toBe(1);
   await server.start();
-  await expect.poll(() => printed('database').at(-1), inTime).toBe('Ended');
-  await expect.poll(listed, inTime).toEqual([]);
+  await expect.poll(() => printed('database').at(-1), polling).toBe('Ended');
+  await expect.poll(listed, polling).toEqual([]);
   expect(printed('database').filter((word) => word === 'Problem').length).toBeLessThanOrEqual(2);
 });

@@ -75,10 +75,10 @@ function printed(object: string): readonly string[] {
   return [...gateway.stderr().matchAll(about)].map(([line]) => line.replace('weir: ', ''));
 }
 
-const inTime = { timeout: 30_000, interval: 200 };
+const polling = { interval: 200 };
 
 test('a gateway where all is well has none, anywhere', async () => {
-  await expect.poll(listed, inTime).toEqual([]);
+  await expect.poll(listed, polling).toEqual([]);
   expect(await atAdminApi()).toEqual([]);
   expect((await runWeir(['problems', '--data', gateway.data])).stdout).toMatch(/^(No problems\.|object +since)/);
   expect(gateway.stderr()).not.toMatch(/Problem: (Model|Backend|service|envoy)/);
@@ -93,13 +93,13 @@ describe('a manifest that breaks while the gateway runs', () => {
   test('is on the terminal, in weir problems, in the admin API and in the metrics, with the field and the place', async () => {
     write('backends.yaml', (text) => text.replace('engine: vllm', 'engine: vlm'));
     await expect
-      .poll(() => printed('Backend/vllm-a'), inTime)
+      .poll(() => printed('Backend/vllm-a'), polling)
       .toEqual([expect.stringMatching(/^Problem: Backend\/vllm-a: Refused: spec\.engine: expected one of/)]);
     const found = await listed();
     const since = found[0]?.since ?? '';
     expect(found).toEqual([{ object: 'Backend/vllm-a', problem, since, action }]);
     expect(Math.abs(Date.parse(since) - Date.now())).toBeLessThan(60_000);
-    await expect.poll(atAdminApi, inTime).toEqual([expect.objectContaining({ ...found[0], kind: 'object-refused' })]);
+    await expect.poll(atAdminApi, polling).toEqual([expect.objectContaining({ ...found[0], kind: 'object-refused' })]);
     expect(await metric('Backend/vllm-a', 'object-refused')).toBe(1);
     expect((await chat(gateway, { model: 'test/a' })).status).toBe(200);
   });
@@ -107,33 +107,33 @@ describe('a manifest that breaks while the gateway runs', () => {
   test('is gone everywhere once it is mended', async () => {
     write('backends.yaml');
     await expect
-      .poll(() => printed('Backend/vllm-a').at(-1), inTime)
+      .poll(() => printed('Backend/vllm-a').at(-1), polling)
       .toMatch(/^Ended: Backend\/vllm-a: Refused: spec\.engine/);
     expect(await listed()).toEqual([]);
-    await expect.poll(atAdminApi, inTime).toEqual([]);
+    await expect.poll(atAdminApi, polling).toEqual([]);
     expect(await metric('Backend/vllm-a', 'object-refused')).toBe(0);
   });
 
   test('is named by its file where it is no YAML', async () => {
     write('a.yaml', () => '{');
-    await expect.poll(async () => (await listed()).map(({ object }) => object), inTime).toEqual(['manifest/a.yaml']);
+    await expect.poll(async () => (await listed()).map(({ object }) => object), polling).toEqual(['manifest/a.yaml']);
     write('a.yaml');
-    await expect.poll(listed, inTime).toEqual([]);
+    await expect.poll(listed, polling).toEqual([]);
   });
 
   test('has the same time after the service was killed, and is not printed again', async () => {
     write('spare.yaml', () => backendManifest('spare', engine, 'vlm'));
-    await expect.poll(async () => (await listed()).map(({ object }) => object), inTime).toEqual(['Backend/spare']);
+    await expect.poll(async () => (await listed()).map(({ object }) => object), polling).toEqual(['Backend/spare']);
     const [before] = await listed();
     const pid = gateway.processes()['the service'] ?? 0;
     process.kill(pid, 'SIGKILL');
-    await expect.poll(() => gateway.processes()['the service'], inTime).not.toBe(pid);
+    await expect.poll(() => gateway.processes()['the service'], polling).not.toBe(pid);
     await expect
-      .poll(async () => (await listed()).map(({ object, since }) => [object, since]), inTime)
+      .poll(async () => (await listed()).map(({ object, since }) => [object, since]), polling)
       .toEqual([['Backend/spare', before?.since]]);
     rmSync(join(manifests, 'spare.yaml'));
     await expect
-      .poll(() => printed('Backend/spare').map((line) => line.slice(0, 6)), inTime)
+      .poll(() => printed('Backend/spare').map((line) => line.slice(0, 6)), polling)
       .toEqual(['Proble', 'Ended:']);
   });
 });
@@ -145,15 +145,15 @@ test('a health check that fails takes backend and model down, and ends with it',
     'path: /v1}, healthCheck: {path: /health, intervalSeconds: 1}}',
   );
   write('checked.yaml', () => backend + modelManifest('test/checked', ['checked']));
-  await expect.poll(async () => (await chat(gateway, { model: 'test/checked' })).status, inTime).toBe(200);
+  await expect.poll(async () => (await chat(gateway, { model: 'test/checked' })).status, polling).toBe(200);
   checked.set({ healthStatus: 401 });
   await expect
-    .poll(async () => (await listed()).map(({ object }) => object), inTime)
+    .poll(async () => (await listed()).map(({ object }) => object), polling)
     .toEqual([...['Model/test-checked', 'Backend/checked']]);
   expect((await listed())[1]?.problem).toMatch(/^No endpoint takes requests: spec\.healthCheck/);
   checked.reset();
-  await expect.poll(() => printed('Backend/checked').length, inTime).toBe(2);
-  await expect.poll(listed, inTime).toEqual([]);
+  await expect.poll(() => printed('Backend/checked').length, polling).toBe(2);
+  await expect.poll(listed, polling).toEqual([]);
   rmSync(join(manifests, 'checked.yaml'));
   await checked.close();
 });
@@ -176,9 +176,9 @@ describe('requests that fail', () => {
     expect(engine.requests().length).toBeGreaterThanOrEqual(28);
     // A look that finds what was broken after the requests finds all that there is of them.
     write('spare.yaml', () => backendManifest('spare', engine, 'vlm'));
-    await expect.poll(async () => (await listed()).map(({ object }) => object), inTime).toEqual(['Backend/spare']);
+    await expect.poll(async () => (await listed()).map(({ object }) => object), polling).toEqual(['Backend/spare']);
     rmSync(join(manifests, 'spare.yaml'));
-    await expect.poll(listed, inTime).toEqual([]);
+    await expect.poll(listed, polling).toEqual([]);
   });
 
   test('by the fault of the engine are one, of the model and of its backend, with the figure', async () => {
@@ -186,10 +186,10 @@ describe('requests that fail', () => {
     const statuses = await askOften('test/a', 28);
     expect(statuses.every((status) => status >= 500)).toBe(true);
     await expect
-      .poll(async () => (await listed()).map(({ object }) => object), inTime)
+      .poll(async () => (await listed()).map(({ object }) => object), polling)
       .toEqual(['Model/test-a', 'Backend/vllm-a']);
     await expect
-      .poll(async () => (await listed()).map(({ problem }) => problem), inTime)
+      .poll(async () => (await listed()).map(({ problem }) => problem), polling)
       .toEqual([
         '28 of 28 requests failed in the last 15 minutes (100 %).',
         '28 of 28 attempts failed in the last 15 minutes (100 %). The last fault: status 500.',

@@ -48,7 +48,7 @@ async function sum(metric: string): Promise<number> {
 
 /** Resolves when each of the three has been told of all three. */
 async function untilShared(): Promise<void> {
-  await expect.poll(() => sum('weir_replicas'), { timeout: 15_000 }).toBe(9);
+  await expect.poll(() => sum('weir_replicas')).toBe(9);
 }
 
 /** Each replica learns for itself: so many lessons give each of them enough. */

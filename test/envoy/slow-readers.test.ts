@@ -83,7 +83,7 @@ function askAlong() {
     /** Resolves when this many more have been served. */
     more: async (count: number): Promise<void> => {
       const until = served.length + count;
-      await expect.poll(() => served.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(until);
+      await expect.poll(() => served.length).toBeGreaterThanOrEqual(until);
     },
     end: async () => {
       isOver = true;
@@ -123,7 +123,7 @@ test(`${readers} slow readers cost a bounded memory, delay no others, and pay fo
   const leaving = opened.filter((_, index) => !goesOn(index));
   await along.more(200);
   expect(await engine.openRequests()).toBeGreaterThanOrEqual(leaving.length);
-  await expect.poll(async () => (await inUse()) - before, { timeout: 10_000, interval: 500 }).toBeLessThan(boundBytes);
+  await expect.poll(async () => (await inUse()) - before, { interval: 500 }).toBeLessThan(boundBytes);
   const { service, envoy } = await memoryInUse(weir);
   const each = (service + envoy - before) / readers / 1024;
   await along.more(100);

@@ -104,13 +104,13 @@ async function openStreams(count: number, body: object = long): Promise<readonly
 async function untilEnvoySays(gauge: string, value: number): Promise<void> {
   const admin = createEnvoyAdmin(runFolder(join(gateway.data, 'run')));
   const name = `cluster.weir-service.${gauge}`;
-  await expect.poll(async () => (await admin.stats([name])).get(name), { timeout: 30_000 }).toBe(value);
+  await expect.poll(async () => (await admin.stats([name])).get(name)).toBe(value);
   admin.close();
 }
 
 /** All services share the limits, and Envoy has a connection to each: before that its requests wait, and are not counted as open. */
 async function untilAllServe(): Promise<void> {
-  await expect.poll(() => metrics('weir_limits_shared').catch(() => []), { timeout: 20_000 }).toEqual([1, 1, 1]);
+  await expect.poll(() => metrics('weir_limits_shared').catch(() => [])).toEqual([1, 1, 1]);
   const haveAnswered = async (): Promise<boolean> => {
     await Promise.all(times(9, () => caller.ask(chat(1, 50, false))));
     return (await metrics('weir_requests_total')).every((count) => count > 0);
@@ -128,6 +128,7 @@ beforeEach(untilAllServe);
 afterEach(leaveAll);
 
 interface Try {
+  readonly caller: number;
   readonly sentMs: number;
   readonly status: number;
 }
@@ -136,10 +137,11 @@ interface Try {
 function askOnAndOn(callers = 6): { readonly tries: readonly Try[]; readonly stop: () => Promise<readonly Try[]> } {
   const tries: Try[] = [];
   let isOver = false;
-  const asking = times(callers, async () => {
+  const asking = times(callers, async (index) => {
     while (!isOver) {
       const sentMs = performance.now();
       tries.push({
+        caller: index,
         sentMs,
         status: await caller.ask(quick).then(
           ({ status }) => status,
@@ -168,7 +170,7 @@ test('each service has a socket, a port and a log of its own, and requests go to
   expect(await inFlight()).toEqual([10, 10, 10]);
 });
 
-test('a service that is killed costs its own requests, and none that comes a second after', async () => {
+test('a service that is killed costs its own requests, and none that comes after', async () => {
   const streams = await openStreams(18);
   expect(await inFlight()).toEqual([6, 6, 6]);
   const asking = askOnAndOn();
@@ -177,15 +179,14 @@ test('a service that is killed costs its own requests, and none that comes a sec
   process.kill(pid, 'SIGKILL');
   // On a busy machine a killed process takes requests until it is its turn to end, and the supervisor hears of it late.
   await allGone({ service: pid });
-  const goneMs = performance.now() + 1000;
+  const goneMs = performance.now();
   await gateway.said(/Service 2 is back after/);
   const sentAfter = (): number => asking.tries.filter(({ sentMs }) => sentMs > goneMs).length;
-  await expect.poll(sentAfter, { timeout: 30_000 }).toBeGreaterThan(20);
+  await expect.poll(sentAfter).toBeGreaterThan(20);
   const tries = await asking.stop();
-  // Those that were on their way to it when it was killed.
+  // Those that were on their way to it when it was killed: one of each caller at most.
   const failed = tries.filter(({ status }) => status !== 200);
-  expect(failed.filter(({ sentMs }) => sentMs > goneMs)).toEqual([]);
-  expect(failed.length).toBeLessThanOrEqual(6);
+  expect(new Set(failed.map(({ caller: index }) => index)).size).toBe(failed.length);
 
   const ends = await Promise.all(streams.map(({ ended }) => Promise.race([ended, Promise.resolve('runs')])));
   expect(ends.filter((end) => end === 'cut')).toHaveLength(6);
@@ -233,7 +234,7 @@ test('the services are replaced one by one without a failed request', async () =
 });
 
 test('rate, concurrency and balance hold for all of them together', async () => {
-  await expect.poll(() => metrics('weir_replicas'), { timeout: 15_000 }).toEqual([3, 3, 3]);
+  await expect.poll(() => metrics('weir_replicas')).toEqual([3, 3, 3]);
   const paced = await newKey('paced', ['--credit', '10'], ['--rate', '1', '--burst', '30']);
   let before = await late();
   const startedMs = performance.now();
@@ -268,7 +269,7 @@ test('a changed catalog reaches all of them, and a request stays on the backend 
   const other = { ...quick, model: 'test/other' };
   const served = async (): Promise<number> =>
     countOf(await Promise.all(times(9, async () => (await caller.ask(other)).status)), 200);
-  await expect.poll(served, { timeout: 20_000 }).toBe(9);
+  await expect.poll(served).toBe(9);
   expect(await served()).toBe(9);
   for (const answer of streams) expect(await answer.ended).toBe('clean');
 });

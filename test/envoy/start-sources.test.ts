@@ -174,7 +174,7 @@ test('--no-demo alone starts on an empty folder and follows what is put there', 
   const [, folder = ''] = /^manifests:\s+(.+)$/m.exec(gateway.stdout()) ?? [];
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'mine.yaml'), manifest(engine.port));
-  await expect.poll(() => listed(gateway), { timeout: 10_000, interval: 200 }).toHaveLength(1);
+  await expect.poll(() => listed(gateway), { interval: 200 }).toHaveLength(1);
 });
 
 test('an upstream that is stopped later does not keep the gateway from ending', async () => {

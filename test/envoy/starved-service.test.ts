@@ -7,9 +7,9 @@ import { type Caller, http1Caller } from './support/caller.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 /** The service stands still for so long, more than the limit of silence, and then runs for a moment. */
-const stillMs = 1_500;
+const stillMs = 2_500;
 const runsMs = 60;
-const idleSeconds = 1;
+const idleSeconds = 2;
 /** More than may be under way while the delays of a starved service are not held against new requests. */
 const many = 40;
 
@@ -86,32 +86,27 @@ async function starve(): Promise<void> {
 
 const refusals = (): Promise<number> => weir.metric('weir_limit_refusals_total', { limit: 'event-loop' });
 
-test('its only request is served, and not refused for the delay of the event loop', { timeout: 60_000 }, async () => {
+test('its only request is served, and not refused for the delay of the event loop', async () => {
   await starve();
   for (let request = 0; request < 5; request += 1) expect((await ask()).status).toBe(200);
   expect(await refusals()).toBe(0);
 });
 
-test(
-  'beside many requests under way the same delay refuses new ones (what is left to protect)',
-  { timeout: 60_000 },
-  async () => {
-    const slow = bodyWith('[[words=1000]][[tokenDelayMs=200]]', true);
-    const held = Array.from({ length: many }, () => caller.open(slow));
-    await expect.poll(() => weir.metric('weir_requests_in_flight')).toBe(many);
-    await starve();
-    const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await ask()).status));
-    expect(statuses).toContain(503);
-    expect(await refusals()).toBeGreaterThan(0);
-    await endStarving();
-    for (const { answer, leave } of held) {
-      expect((await answer).status).toBe(200);
-      leave();
-    }
-  },
-);
+test('beside many requests under way the same delay refuses new ones (what is left to protect)', async () => {
+  const slow = bodyWith('[[words=1000]][[tokenDelayMs=200]]', true);
+  const held = Array.from({ length: many }, () => caller.open(slow));
+  await expect.poll(() => weir.metric('weir_requests_in_flight')).toBe(many);
+  await starve();
+  await expect.poll(async () => (await ask()).status).toBe(503);
+  expect(await refusals()).toBeGreaterThan(0);
+  await endStarving();
+  for (const { answer, leave } of held) {
+    expect((await answer).status).toBe(200);
+    leave();
+  }
+});
 
-test('an engine that goes on with its answer has not fallen silent meanwhile', { timeout: 60_000 }, async () => {
+test('an engine that goes on with its answer has not fallen silent meanwhile', async () => {
   // The streams of the test before may have been continued elsewhere.
   const counts = () =>
     Promise.all([

@@ -1,10 +1,11 @@
 /** Tags of requests through the whole gateway: they reach the ledger, usage is summed by them, and their budgets answer 402. */
 import { request } from 'undici';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseUsd } from '../../src/core/money.ts';
 import { startProgrammableEngine, type ProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { untilHolds } from '../support/until-holds.ts';
 
 let engine: ProgrammableEngine;
 let weir: Weir;
@@ -117,17 +118,15 @@ test('the budget of a tag answers 402 to requests with the tag when it is used u
   ]);
 
   // Replicas read a change within a second.
-  const refused = await vi.waitUntil(
-    async () => {
-      const answer = await ask(searching);
-      return answer.status === 402 ? answer : undefined;
-    },
-    { timeout: 20_000, interval: 50 },
-  );
+  const refused = await untilHolds(async () => {
+    const answer = await ask(searching);
+    expect(answer.status).toBe(402);
+    return answer;
+  }, 50);
   expect(refused.text).toContain('the budget of the tag team=search is used up for its current period');
   expect((await ask(caller)).status).toBe(200);
   expect((await ask({ ...caller, 'x-weir-tags': 'team=ads' })).status).toBe(200);
 
   expect(await run('workspace', 'budget', 'budgeted', '--tag', 'team=search', '--clear')).toEqual([]);
-  await vi.waitUntil(async () => (await ask(searching)).status === 200, { timeout: 20_000, interval: 50 });
+  await expect.poll(async () => (await ask(searching)).status, { interval: 50 }).toBe(200);
 });

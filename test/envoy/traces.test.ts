@@ -307,10 +307,9 @@ test('a collector that does not answer holds up no request, and no end for longe
     await response.text();
   }
   await expect.poll(() => sockets.size).toBeGreaterThan(0);
-  // The supervisor would kill the service after ten seconds.
-  const begun = performance.now();
   await away.close();
-  expect(performance.now() - begun).toBeLessThan(8_000);
+  // The supervisor did not have to kill it.
+  expect(away.left()).toEqual([]);
   for (const socket of sockets) socket.destroy();
   silent.close();
 });

@@ -141,7 +141,7 @@ test(
     );
     const body = question(24 * slowUploadSeconds * 100);
     const slow = upload({ key: weir.key, address: '203.0.113.2', declared: body.length }, '');
-    await expect.poll(() => weir.metric('weir_uploads_in_flight'), { timeout: 10_000 }).toBe(131);
+    await expect.poll(() => weir.metric('weir_uploads_in_flight')).toBe(131);
     // The bystander's own may be among them.
     expect(await weir.metric('weir_upload_memory_bytes')).toBeLessThanOrEqual(132 * 64 * 1024);
     const grownMiB = (figuresOf(weir.pid('service')).residentBytes - residentBefore) / MiB;
@@ -202,7 +202,7 @@ test(
 
     // 112 of 128 MiB are for large bodies: four of them, and a little of a fifth.
     for (let count = 0; count < 4; count += 1) upload(one, large);
-    await expect.poll(held, { timeout: 40_000 }).toBeGreaterThanOrEqual(96 * MiB);
+    await expect.poll(held).toBeGreaterThanOrEqual(96 * MiB);
     const refused = await upload(one, large).answer;
     expect(refused).toMatch(/^HTTP\/1\.1 429 /);
     for (const name of ['retry-after: 1', 'x-ratelimit-limit-requests: 100', 'x-ratelimit-remaining-requests: ']) {
@@ -214,7 +214,7 @@ test(
 
     const elsewhere = { key: second, address: '203.0.113.2', declared };
     for (let count = 0; count < 4; count += 1) upload(elsewhere, large);
-    await expect.poll(held, { timeout: 40_000 }).toBeGreaterThanOrEqual(192 * MiB);
+    await expect.poll(held).toBeGreaterThanOrEqual(192 * MiB);
     const overall = { key: third, address: '203.0.113.3', declared };
     // There is room for one of them, whichever comes first.
     const either = [upload(overall, large), upload(overall, large)].map(({ answer }) => answer);
@@ -222,7 +222,7 @@ test(
     expect(await refusals('total')).toBeGreaterThanOrEqual(1);
 
     for (const socket of open) socket.destroy();
-    await expect.poll(held, { timeout: 5_000 }).toBeLessThanOrEqual(64 * 1024);
+    await expect.poll(held).toBeLessThanOrEqual(64 * 1024);
     const statuses = await stopAsking();
     expect(new Set(statuses)).toEqual(new Set([200]));
     for (const limit of shedReasons) expect(await weir.metric('weir_limit_refusals_total', { limit })).toBe(0);
@@ -236,12 +236,12 @@ test(
     expect(await ready()).toBe('200 ok\n');
     const service = weir.pid('service');
     process.kill(service, 'SIGUSR2');
-    await expect.poll(async () => (await weir.chat(question())).status, { timeout: 5_000 }).toBe(503);
+    await expect.poll(async () => (await weir.chat(question())).status).toBe(503);
     expect(await ready()).toBe('200 ok\n');
-    await expect.poll(ready, { timeout: 20_000 }).toBe('503 not ready: overloaded, all requests are turned away\n');
+    await expect.poll(ready).toBe('503 not ready: overloaded, all requests are turned away\n');
     expect((await fetch(weir.opsUrl.replace('/metrics', '/livez'))).status).toBe(200);
     process.kill(service, 'SIGUSR2');
-    await expect.poll(ready, { timeout: 20_000 }).toBe('200 ok\n');
+    await expect.poll(ready).toBe('200 ok\n');
     expect((await weir.chat(question())).status).toBe(200);
   },
 );

@@ -14,7 +14,7 @@ async function untilServed(gateway: Started): Promise<void> {
       ({ status }) => status,
       () => 0,
     );
-  await expect.poll(answers, { timeout: 30_000 }).toBe(200);
+  await expect.poll(answers).toBe(200);
 }
 
 /** The books of a gateway that has ended are right. */

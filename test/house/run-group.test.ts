@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type GroupOptions, runGroup } from '../runner/run-group.ts';
 
 let folder: string;
@@ -88,7 +88,7 @@ test('asks a program to end when it is told to, and insists when that is ignored
   ]) {
     const stop = new AbortController();
     const ending = node(`${code} console.log('up'); setInterval(String, 1e6)`, { signal: stop.signal });
-    await vi.waitUntil(() => readFileSync(logFile, 'utf8') === 'up\n', { timeout: 20_000 });
+    await expect.poll(() => readFileSync(logFile, 'utf8')).toBe('up\n');
     stop.abort();
     expect((await ending).code).toBe(end);
   }

@@ -23,14 +23,14 @@ beforeEach(async () => {
 });
 afterEach(() => accounts.close());
 
-const within = { timeout: 60_000, interval: 50 };
+const polling = { interval: 50 };
 type Plural = 'workspaces' | 'apikeys';
 
 async function until(plural: Plural, name: string, type: string, says: RegExp): Promise<void> {
-  await expect.poll(() => cluster.condition(plural, name, type), within).toMatch(says);
+  await expect.poll(() => cluster.condition(plural, name, type), polling).toMatch(says);
 }
 async function untilEvent(event: string): Promise<void> {
-  await expect.poll(cluster.events, within).toContain(event);
+  await expect.poll(cluster.events, polling).toContain(event);
 }
 
 async function makeTeam(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
@@ -90,7 +90,7 @@ test('a budget that is spent is an Event, and so is the next period that is spen
     await spend('one', 5n * usd - 1n);
     await cluster.touch('apikeys', 'search-prod', 'nearly');
     await expect
-      .poll(async () => (await cluster.get('apikeys', 'search-prod')).status, within)
+      .poll(async () => (await cluster.get('apikeys', 'search-prod')).status, polling)
       .toHaveProperty('lastUsedAt');
     await until('apikeys', 'search-prod', 'WithinBudget', /^True WithinBudget$/);
     expect(await spentEvents()).toBe(0);
@@ -104,7 +104,7 @@ test('a budget that is spent is an Event, and so is the next period that is spen
     await untilEvent('Normal WithinBudget ApiKey/search-prod');
     await spend('three', 5n * usd);
     await cluster.touch('apikeys', 'search-prod', 'spent again');
-    await expect.poll(spentEvents, within).toBe(2);
+    await expect.poll(spentEvents, polling).toBe(2);
   } finally {
     await database.close();
   }

@@ -8,7 +8,7 @@ import { startTestReplica, type TestReplica } from './support/replica.ts';
 import { type KubeAnswer, kubeRequest } from './support/request.ts';
 
 const kubernetes = inject('kubernetes');
-const within = { timeout: 20_000, interval: 50 };
+const polling = { interval: 50 };
 let [own, teamA, teamB]: [string, string, string] = ['', '', ''];
 let ledger: TestLedger;
 let replica: TestReplica;
@@ -56,7 +56,7 @@ test('a user of one namespace neither reads nor spends for a Workspace of anothe
   const [inA, inB] = [objectsIn(kubernetes, teamA), objectsIn(kubernetes, teamB)];
   await inB.workspace('search');
   await inB.credit('order-8', 'search', { usd: '25', note: 'order 8' });
-  await expect.poll(() => inB.condition('credits', 'order-8', 'Booked'), within).toMatch(/^True/);
+  await expect.poll(() => inB.condition('credits', 'order-8', 'Booked'), polling).toMatch(/^True/);
   const user = await userOf(teamA);
 
   expect((await user.ask('GET', `${teamB}/workspaces/search`)).status).toBe(403);
@@ -74,14 +74,14 @@ test('a user of one namespace neither reads nor spends for a Workspace of anothe
     201,
   );
   await expect
-    .poll(() => inA.condition('apikeys', 'mine', 'Accepted'), within)
+    .poll(() => inA.condition('apikeys', 'mine', 'Accepted'), polling)
     .toBe(
       `False WorkspaceNotFound: spec.workspace: expected a Workspace in namespace "${teamA}", there is none named "search"`,
     );
   expect(await inA.secretText('mine')).toBeUndefined();
   const taken = { workspace: 'search', usd: '-5', note: 'mine' };
   expect((await user.make(teamA, 'Credit', 'mine', taken)).status).toBe(201);
-  await expect.poll(() => inA.condition('credits', 'mine', 'Booked'), within).toMatch(/^False NotAccepted/);
+  await expect.poll(() => inA.condition('credits', 'mine', 'Booked'), polling).toMatch(/^False NotAccepted/);
   expect(await ledger.balanceOf(`${teamB}_search`)).toBe(25n * 10n ** 12n);
 });
 
@@ -89,7 +89,7 @@ test('Workspaces of one name in three namespaces are three accounts', async () =
   for (const namespace of [own, teamA, teamB]) await objectsIn(kubernetes, namespace).workspace('search');
   for (const namespace of [own, teamA, teamB]) {
     const cluster = objectsIn(kubernetes, namespace);
-    await expect.poll(() => cluster.condition('workspaces', 'search', 'Ready'), within).toBe('True Ready');
+    await expect.poll(() => cluster.condition('workspaces', 'search', 'Ready'), polling).toBe('True Ready');
   }
   const names = (await ledger.accounts.listWorkspaces()).map(({ name }) => name);
   expect(names.toSorted()).toEqual(['search', `${teamA}_search`, `${teamB}_search`].toSorted());

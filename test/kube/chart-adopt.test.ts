@@ -17,7 +17,7 @@ beforeAll(async () => {
   cluster = await startKubeApiServer();
   await kubectl(cluster, ['create', 'namespace', namespace]);
   await kubectl(cluster, ['apply', '-f', join(chart, 'files', 'crds')]);
-  await kubectl(cluster, ['wait', '--for=condition=Established', 'crd', 'backends.weir.dev', '--timeout=30s']);
+  await kubectl(cluster, ['wait', '--for=condition=Established', 'crd', 'backends.weir.dev', '--timeout=60s']);
 });
 
 afterAll(() => cluster.close());

@@ -27,17 +27,17 @@ afterEach(async () => {
   for (const one of started.splice(0)) await one.close();
 });
 
-const within = { timeout: 20_000, interval: 100 };
+const polling = { interval: 100 };
 const routesTo = (...backends: readonly string[]) => ({
   routes: backends.map((backend) => ({ backend, upstreamModel: 'm' })),
 });
 async function until(plural: 'models' | 'backends', name: string, type: string, says: string | RegExp): Promise<void> {
   await expect
-    .poll(() => cluster.condition(plural, name, type), within)
+    .poll(() => cluster.condition(plural, name, type), polling)
     .toMatch(typeof says === 'string' ? new RegExp(`^${RegExp.escape(says)}$`) : says);
 }
 async function untilEvent(event: string): Promise<void> {
-  await expect.poll(cluster.events, within).toContain(event);
+  await expect.poll(cluster.events, polling).toContain(event);
 }
 
 test('what is in order says so, in every condition and for its generation', async () => {
@@ -72,7 +72,7 @@ test('nothing is written while nothing changes, and a condition keeps its time o
   const renewals = new Set<string>();
   const renewed = async (): Promise<number> =>
     renewals.add((await cluster.renewals())['weir-replica-weir-0'] ?? '').size;
-  await expect.poll(renewed, within).toBe(3);
+  await expect.poll(renewed, polling).toBe(3);
   expect((await cluster.get('models', 'good')).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   await cluster.model('good', { contextLength: 4096 });
   await until('models', 'good', 'Accepted', 'True Accepted');
@@ -89,7 +89,7 @@ test('a status update of somebody else compiles nothing', async () => {
   const [swaps, snapshot] = [replica.swaps(), replica.snapshot()];
   await cluster.merge('models', 'good', { metadata: { labels: { team: 'a' } } });
   await cluster.model('another');
-  await expect.poll(() => replica.models(), within).toContain('test/another');
+  await expect.poll(() => replica.models(), polling).toContain('test/another');
   expect(replica.swaps()).toBe(swaps + 1);
   expect(replica.snapshot().models.get('test/good')).toBe(snapshot.models.get('test/good'));
 });
@@ -261,14 +261,14 @@ test('a Service is followed as it is, and the Backend says why it leads nowhere'
 
   const endpoints = (): readonly string[] => replica.endpoints('pods');
   await service.pod('one', { address: '10.0.0.1', port: 8000 }, 'ready');
-  await expect.poll(endpoints, within).toEqual(['10.0.0.1:8000']);
+  await expect.poll(endpoints, polling).toEqual(['10.0.0.1:8000']);
   await service.pod('two', { address: '10.0.0.2', port: 8001 }, 'ready');
-  await expect.poll(endpoints, within).toEqual(['10.0.0.1:8000', '10.0.0.2:8001']);
+  await expect.poll(endpoints, polling).toEqual(['10.0.0.1:8000', '10.0.0.2:8001']);
   await service.pod('one', { address: '10.0.0.1', port: 8000 }, 'terminating');
-  await expect.poll(endpoints, within).toEqual(['10.0.0.2:8001']);
+  await expect.poll(endpoints, polling).toEqual(['10.0.0.2:8001']);
   await service.gone('two');
   // kube-proxy, too, would rather use a pod that is about to end than none.
-  await expect.poll(endpoints, within).toEqual(['10.0.0.1:8000']);
+  await expect.poll(endpoints, polling).toEqual(['10.0.0.1:8000']);
   replica.envoy.endpoints.set('pods', { total: 1, healthy: 1 });
   await until('backends', 'pods', 'Healthy', /^True NothingFailed/);
   expect((await cluster.get('backends', 'pods')).status).toMatchObject({ endpoints: { summary: '1 of 1' } });

@@ -28,9 +28,9 @@ afterEach(async () => {
   clock.stop();
 });
 
-const within = { timeout: 20_000, interval: 100 };
+const polling = { interval: 100 };
 async function until(type: string, says: RegExp): Promise<void> {
-  await expect.poll(() => cluster.condition('models', 'good', type), within).toMatch(says);
+  await expect.poll(() => cluster.condition('models', 'good', type), polling).toMatch(says);
 }
 const inDays = (days: number): string => new Date(clock.now() + days * day).toISOString();
 const announced = async () => {
@@ -42,16 +42,16 @@ test('a deleted Model is served until its notice has run, and then it is gone', 
   await cluster.remove('models', 'good');
   await until('Retiring', /^True Deleted: metadata\.deletionTimestamp: leaves the catalog at \d{4}-/);
   expect((await announced()).after).toBe(14 * day);
-  await expect.poll(cluster.events, within).toContain('Normal RetirementAnnounced Model/good');
+  await expect.poll(cluster.events, polling).toContain('Normal RetirementAnnounced Model/good');
 
   clock.advance(14 * day - 60_000);
   await until('Listed', /^True Listed/);
   expect(replica.models()).toEqual(['test/good', 'test/stays']);
 
   clock.advance(120_000);
-  await expect.poll(replica.models, within).toEqual(['test/stays']);
-  await expect.poll(() => cluster.exists('models', 'good'), within).toBe(false);
-  await expect.poll(cluster.events, within).toContain('Normal Left Model/good');
+  await expect.poll(replica.models, polling).toEqual(['test/stays']);
+  await expect.poll(() => cluster.exists('models', 'good'), polling).toBe(false);
+  await expect.poll(cluster.events, polling).toContain('Normal Left Model/good');
 });
 
 test('a deletion says what to do about it, and a second Model with the id takes over without a gap', async () => {
@@ -62,18 +62,18 @@ test('a deletion says what to do about it, and a second Model with the id takes 
   await until('Retiring', new RegExp(`^True Deleted: .*${RegExp.escape(advice)}$`));
   const notes = async (): Promise<readonly string[]> =>
     (await cluster.storedEvents()).filter(({ reason }) => reason === 'RetirementAnnounced').map(({ note }) => note);
-  await expect.poll(notes, within).toEqual([expect.stringContaining(advice)]);
+  await expect.poll(notes, polling).toEqual([expect.stringContaining(advice)]);
 
   await cluster.model('good-again', { id: 'test/good' });
-  await expect.poll(() => cluster.condition('models', 'good-again', 'Accepted'), within).toMatch(/^False IdTaken/);
+  await expect.poll(() => cluster.condition('models', 'good-again', 'Accepted'), polling).toMatch(/^False IdTaken/);
   await cluster.merge('models', 'good', { metadata: { annotations: { 'weir.dev/waive-notice': 'true' } } });
   const gaps: (readonly string[])[] = [];
   const isThere = async (): Promise<boolean> => {
     if (!replica.models().includes('test/good')) gaps.push(replica.models());
     return cluster.exists('models', 'good');
   };
-  await expect.poll(isThere, { ...within, interval: 5 }).toBe(false);
-  await expect.poll(() => cluster.condition('models', 'good-again', 'Listed'), within).toMatch(/^True Listed/);
+  await expect.poll(isThere, { interval: 5 }).toBe(false);
+  await expect.poll(() => cluster.condition('models', 'good-again', 'Listed'), polling).toMatch(/^True Listed/);
   expect(await isThere()).toBe(false);
   expect(gaps).toEqual([]);
 });
@@ -84,8 +84,8 @@ test('an object that is applied again while it is being deleted is still deleted
   await cluster.model('good');
   expect((await cluster.get('models', 'good')).metadata.deletionTimestamp).toBeDefined();
   clock.advance(14 * day + 60_000);
-  await expect.poll(() => cluster.exists('models', 'good'), within).toBe(false);
-  await expect.poll(replica.models, within).toEqual(['test/stays']);
+  await expect.poll(() => cluster.exists('models', 'good'), polling).toBe(false);
+  await expect.poll(replica.models, polling).toEqual(['test/stays']);
 });
 
 test('retireAt is honoured no earlier than 14 days after it was first seen', async () => {
@@ -100,12 +100,12 @@ test('retireAt is honoured no earlier than 14 days after it was first seen', asy
   expect(replica.models()).toContain('test/good');
 
   clock.advance(11 * day + 60_000);
-  await expect.poll(replica.models, within).toEqual(['test/stays']);
+  await expect.poll(replica.models, polling).toEqual(['test/stays']);
   await until('Servable', /^False Left: left the catalog at /);
   await until('Listed', /^False NotInCatalog/);
   // It is there to be looked at, and to come back when the date is moved.
   await cluster.model('good', { retireAt: inDays(30) });
-  await expect.poll(replica.models, within).toContain('test/good');
+  await expect.poll(replica.models, polling).toContain('test/good');
 });
 
 test('a Model that is deleted after its date was announced leaves on that date', async () => {
@@ -117,7 +117,7 @@ test('a Model that is deleted after its date was announced leaves on that date',
   await until('Retiring', /^True RetireAt/);
   expect((await announced()).retireAt).toBe(retireAt);
   clock.advance(4 * day + 60_000);
-  await expect.poll(() => cluster.exists('models', 'good'), within).toBe(false);
+  await expect.poll(() => cluster.exists('models', 'good'), polling).toBe(false);
 });
 
 test('an announcement outlives the replica that made it', async () => {
@@ -128,14 +128,14 @@ test('an announcement outlives the replica that made it', async () => {
   replica = await startTestReplica({ kubeconfig: kubernetes.kubeconfig, namespace, clock, name: 'weir-9' });
   expect(replica.models()).toContain('test/good');
   clock.advance(day + 60_000);
-  await expect.poll(replica.models, within).toEqual(['test/stays']);
+  await expect.poll(replica.models, polling).toEqual(['test/stays']);
 });
 
 test('the operator’s waiver ends the notice at once', async () => {
   await cluster.remove('models', 'good');
   await until('Retiring', /^True Deleted/);
   await cluster.merge('models', 'good', { metadata: { annotations: { 'weir.dev/waive-notice': 'true' } } });
-  await expect.poll(() => cluster.exists('models', 'good'), within).toBe(false);
-  await expect.poll(replica.models, within).toEqual(['test/stays']);
-  await expect.poll(cluster.events, within).toContain('Warning NoticeWaived Model/good');
+  await expect.poll(() => cluster.exists('models', 'good'), polling).toBe(false);
+  await expect.poll(replica.models, polling).toEqual(['test/stays']);
+  await expect.poll(cluster.events, polling).toContain('Warning NoticeWaived Model/good');
 });

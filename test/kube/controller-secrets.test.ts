@@ -25,7 +25,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const within = { timeout: 20_000, interval: 50 };
+const polling = { interval: 50 };
 const authorization = (): string | undefined =>
   replica?.snapshot().models.get('test/good')?.routes[0]?.backend.authorization;
 
@@ -80,7 +80,7 @@ test('a rotated Secret is used from the next request on', async () => {
   await start();
   expect(authorization()).toBe('Bearer first');
   await cluster.secret('token', { key: 'second' });
-  await expect.poll(authorization, within).toBe('Bearer second');
+  await expect.poll(authorization, polling).toBe('Bearer second');
 });
 
 test('a Backend that names another Secret is served with that one, and the first is let go', async () => {
@@ -90,10 +90,10 @@ test('a Backend that names another Secret is served with that one, and the first
   await start();
   await cluster.secret('another', { key: 'other' });
   await cluster.backend('vllm-a', { credentials: { secretRef: { name: 'another', key: 'key' } } });
-  await expect.poll(authorization, within).toBe('Bearer other');
+  await expect.poll(authorization, polling).toBe('Bearer other');
   await cluster.secret('token', { key: 'nobody sees this' });
   await cluster.secret('another', { key: 'rotated' });
-  await expect.poll(authorization, within).toBe('Bearer rotated');
+  await expect.poll(authorization, polling).toBe('Bearer rotated');
 });
 
 test('a role that names the Secrets is enough, and what no Backend refers to is not on disk either', async () => {
@@ -104,11 +104,11 @@ test('a role that names the Secrets is enough, and what no Backend refers to is 
   await start(await restrictedTo([...catalogRules, named]));
   expect(authorization()).toBe('Bearer wanted');
   await cluster.secret('token', { key: 'rotated', unwanted: 'not-for-us' });
-  await expect.poll(authorization, within).toBe('Bearer rotated');
+  await expect.poll(authorization, polling).toBe('Bearer rotated');
   expect(replica?.log().join('\n')).not.toContain('not followed');
-  await expect.poll(() => cluster.condition('models', 'good', 'Servable'), within).toBe('True RoutesReady');
+  await expect.poll(() => cluster.condition('models', 'good', 'Servable'), polling).toBe('True RoutesReady');
   const kept = join(folder, 'catalog.json');
-  await expect.poll(() => readFileSync(kept, 'utf8'), within).toContain(btoa('rotated'));
+  await expect.poll(() => readFileSync(kept, 'utf8'), polling).toContain(btoa('rotated'));
   for (const value of ['not-for-us', 'never-asked-for']) expect(readFileSync(kept, 'utf8')).not.toContain(btoa(value));
   expect(statSync(kept).mode & 0o777).toBe(0o600);
 });
@@ -121,10 +121,10 @@ test('a Secret that may not be read costs its Backend alone, and the log says wh
   await cluster.model('good');
   await cluster.model('other', { routes: [{ backend: 'vllm-b', upstreamModel: 'm' }] });
   const { models, log } = await start(await restrictedTo([...catalogRules, named]));
-  await expect.poll(models, within).toEqual(['test/good']);
+  await expect.poll(models, polling).toEqual(['test/good']);
   expect(log().join('\n')).toContain('secrets/forbidden');
   expect(log().join('\n')).toContain('403');
   await expect
-    .poll(() => cluster.condition('backends', 'vllm-b', 'Accepted'), within)
+    .poll(() => cluster.condition('backends', 'vllm-b', 'Accepted'), polling)
     .toMatch(/^False SecretNotUsable: spec\.credentials\.secretRef\.name/);
 });

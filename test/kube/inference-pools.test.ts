@@ -27,19 +27,19 @@ beforeEach(async () => {
 });
 afterEach(() => replica.close());
 
-const within = { timeout: 20_000, interval: 100 };
+const polling = { interval: 100 };
 const labels = { app: 'qwen' };
 const inPool = (name: string) => ({ endpoint: undefined, inferencePool: { name } });
 
 async function until(backend: string, type: string, says: string | RegExp): Promise<void> {
   await expect
-    .poll(() => cluster.condition('backends', backend, type), within)
+    .poll(() => cluster.condition('backends', backend, type), polling)
     .toMatch(typeof says === 'string' ? new RegExp(`^${RegExp.escape(says)}$`) : says);
 }
 const untilUnhealthy = (backend: string, message: string): Promise<void> =>
   until(backend, 'Healthy', `False NoReadyEndpoint: ${message}`);
 async function untilEndpoints(backend: string, ...names: readonly string[]): Promise<void> {
-  await expect.poll(() => replica.endpoints(backend), within).toEqual(names);
+  await expect.poll(() => replica.endpoints(backend), polling).toEqual(names);
 }
 
 // The first test, because the others need the CRD.
@@ -52,8 +52,8 @@ test('without its CRD a pool costs only its own Backend, and is followed once th
   await untilUnhealthy('pooled', missing);
   await until('pooled', 'Programmed', `False InferencePoolNotUsable: ${missing}`);
   await until('others', 'Programmed', /^True Programmed/);
-  await expect.poll(() => replica.models(), within).toEqual(['test/good']);
-  expect(replica.ageMs()).toBeLessThan(1_000);
+  await expect.poll(() => replica.models(), polling).toEqual(['test/good']);
+  await expect.poll(replica.ageMs, polling).toBeLessThan(1_000);
 
   await installPoolCrd(server);
   await untilUnhealthy('pooled', 'spec.inferencePool.name: there is no InferencePool "qwen"');
@@ -61,7 +61,7 @@ test('without its CRD a pool costs only its own Backend, and is followed once th
   await pools.pod('qwen-0', { address: '10.0.0.1', labels, isReady: true });
   await untilEndpoints('pooled', '10.0.0.1:8000');
   await until('pooled', 'Programmed', /^True Programmed/);
-  expect(replica.ageMs()).toBeLessThan(1_000);
+  await expect.poll(replica.ageMs, polling).toBeLessThan(1_000);
 
   await pools.removeCrd();
   await untilEndpoints('pooled');

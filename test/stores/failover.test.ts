@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createKey } from '../../src/store/accounts/keys.ts';
 import { openDatabase } from '../../src/store/databases/open-database.ts';
 import { settleBatch } from '../../src/store/ledger/settle-batch.ts';
@@ -8,6 +8,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { sampleAuthor } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { storeAt } from '../support/sample-store.ts';
+import { untilHolds } from '../support/until-holds.ts';
 
 it('a replica that takes over without the last second: what it lost is free of charge, and what comes then is billed to its own key', async () => {
   const server = await startPostgres();
@@ -20,13 +21,10 @@ it('a replica that takes over without the last second: what it lost is free of c
     replace(`alter database present rename to past; alter database ${name} rename to present`);
   /** Runs statements at a moment at which nothing is connected to the database, as they demand. */
   const replace = (statements: string) =>
-    vi.waitFor(
-      async () => {
-        await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'present'`);
-        for (const statement of statements.split('; ')) await server.query(statement);
-      },
-      { timeout: 20_000 },
-    );
+    untilHolds(async () => {
+      await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'present'`);
+      for (const statement of statements.split('; ')) await server.query(statement);
+    });
   const connected = () => openDatabase(location, { missing: 'create', user: 'operator' });
 
   const before = await connected();

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DatabaseLocation } from '../../src/store/databases/database.ts';
 import { openDatabase } from '../../src/store/databases/open-database.ts';
 import { hashKey } from '../../src/store/accounts/key-text.ts';
@@ -15,6 +15,7 @@ import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { sampleAuthor, temporaryFolder } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { databaseUrl, storeAt } from '../support/sample-store.ts';
+import { untilHolds } from '../support/until-holds.ts';
 
 const program = join(import.meta.dirname, '..', 'support', 'settle-until-killed.ts');
 
@@ -48,8 +49,7 @@ function settler({ location, journal, ids }: Mortal, name: string) {
   createInterface({ input: child.stdout }).on('line', (line) => {
     if (line !== 'open') acknowledged.push(line);
   });
-  const reaches = (count: number) =>
-    vi.waitFor(() => expect(acknowledged.length).toBeGreaterThanOrEqual(count), { timeout: 20_000, interval: 5 });
+  const reaches = (count: number) => untilHolds(() => expect(acknowledged.length).toBeGreaterThanOrEqual(count), 5);
   const kill = async (): Promise<readonly string[]> => {
     child.kill('SIGKILL');
     await exit;
@@ -61,10 +61,7 @@ function settler({ location, journal, ids }: Mortal, name: string) {
 /** Every acknowledged row is there, once; and the books agree to the last unit. Gives how many rows there are. */
 async function expectTrueBooks({ location, journal }: Mortal, acknowledged: readonly string[]): Promise<number> {
   const heir = await storeAt(location, { journal });
-  await vi.waitFor(() => expect(heir.status()).toMatchObject({ database: 'up', journalBytes: 0 }), {
-    timeout: 20_000,
-    interval: 20,
-  });
+  await expect.poll(() => heir.status()).toMatchObject({ database: 'up', journalBytes: 0 });
   await heir.close();
   const database = await openDatabase(location, { missing: 'refuse', user: 'operator' });
   const rows = await database.queries.selectFrom('requests').select('request_text').execute();
@@ -135,8 +132,8 @@ describe('a service', () => {
     expect(store.secret()).toMatch(/^[0-9a-f]{64}$/);
     expect(store.secret()).not.toBe(shared);
     await server.start();
-    await vi.waitFor(() => expect(store.secret()).toBe(shared), { timeout: 10_000, interval: 20 });
-    await vi.waitFor(() => expect(store.status().database).toBe('up'), { timeout: 10_000, interval: 20 });
+    await expect.poll(() => store.secret()).toBe(shared);
+    await expect.poll(() => store.status().database).toBe('up');
   });
 
   it('starts while PostgreSQL is away, serves nobody it does not know, and is well when it comes', async () => {
@@ -147,7 +144,7 @@ describe('a service', () => {
     await expect(Promise.resolve(store.findCredential(mortal.hash))).rejects.toMatchObject({ code: 'internal' });
     await store.settle(sampleOutcome({ ...mortal.ids, requestId: 'early', cost: 3n }));
     await server.start();
-    await vi.waitFor(() => expect(store.status().database).toBe('up'), { timeout: 10_000, interval: 20 });
+    await expect.poll(() => store.status().database).toBe('up');
     expect(await store.findCredential(mortal.hash)).toMatchObject({ workspace: { balance: -3n } });
     await store.close();
     await expectTrueBooks(mortal, ['early']);
@@ -158,9 +155,8 @@ describe('a service', () => {
     const store = await storeAt(mortal.location, { journal: mortal.journal });
     await store.findCredential(mortal.hash);
     await server.freeze();
-    const before = performance.now();
+    // The server says nothing until it is thawed below.
     await store.settle(sampleOutcome({ ...mortal.ids, requestId: 'a', cost: 3n }));
-    expect(performance.now() - before).toBeLessThan(8_000);
     expect(store.status().database).toBe('down');
     // The event loop turned all the while, and goes on to.
     await sleep(10);

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { Client } from 'pg';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { OpenStore } from '../../src/store/connect-store.ts';
 import { settleOrExplain } from '../../src/store/ledger/settle-batch.ts';
 import type { StoreStatus } from '../../src/store/worker-message.ts';
@@ -9,6 +9,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { sampleDatabase } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { databaseUrl, storeAt } from '../support/sample-store.ts';
+import { untilHolds } from '../support/until-holds.ts';
 
 type Sample = Awaited<ReturnType<typeof sampleDatabase>>;
 
@@ -22,9 +23,7 @@ async function openedStore(sample: Sample) {
 }
 
 async function untilHere(store: OpenStore): Promise<void> {
-  await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'up', journalBytes: 0 }), {
-    timeout: 20_000,
-  });
+  await expect.poll(() => store.status()).toMatchObject({ database: 'up', journalBytes: 0 });
 }
 
 async function expectBilledOnce({ database, queries, workspace }: Sample, ids: readonly string[]): Promise<void> {
@@ -174,14 +173,11 @@ describe('a server', () => {
       }
     };
     const ofStore = sql`from pg_stat_activity where application_name = 'weir' and pid <> pg_backend_pid()`;
-    await vi.waitFor(
-      async () => {
-        await sql`select pg_terminate_backend(pid) ${ofStore}`.execute(sample.queries);
-        await takeAll();
-        expect((await sql`select 1 ${ofStore}`.execute(sample.queries)).rows).toEqual([]);
-      },
-      { timeout: 20_000 },
-    );
+    await untilHolds(async () => {
+      await sql`select pg_terminate_backend(pid) ${ofStore}`.execute(sample.queries);
+      await takeAll();
+      expect((await sql`select 1 ${ofStore}`.execute(sample.queries)).rows).toEqual([]);
+    });
     await settle('a');
     await expect.poll(() => store.status().reason).toMatch(/too many clients|reserved/);
     expect(told).toContainEqual(expect.objectContaining({ message: store.status().reason }));

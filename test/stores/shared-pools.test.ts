@@ -74,19 +74,19 @@ describe('the pools of several replicas', () => {
     send(second, three, promptOf(3000, 80));
     expect(picked(second, promptOf(9000, 4)).name).toBe(three);
     first.shared.close();
-    await expect.poll(() => picked(second, promptOf(9000, 4)).name, { timeout: 3000 }).not.toBe(three);
+    await expect.poll(() => picked(second, promptOf(9000, 4)).name).not.toBe(three);
   });
 
   it('go on with what each replica knows while Valkey is down, and share again when it is back', async () => {
     const [first, second] = [await startPools(), await startPools()];
     await valkey.kill();
-    await expect.poll(first.shared.isShared, { timeout: 5000 }).toBe(false);
+    await expect.poll(first.shared.isShared).toBe(false);
     send(first, two, promptOf(0, 40)).completed(systemClock.elapsed(), undefined);
     expect(picked(first, promptOf(0, 41)).name).toBe(two);
     expect(picked(second, promptOf(0, 41)).heldTokens).toBe(0);
     await valkey.start();
-    await expect.poll(second.shared.isShared, { timeout: 10_000 }).toBe(true);
-    await expect.poll(() => picked(second, promptOf(0, 41)).name, { timeout: 5000 }).toBe(two);
+    await expect.poll(second.shared.isShared).toBe(true);
+    await expect.poll(() => picked(second, promptOf(0, 41)).name).toBe(two);
   });
 
   it('keep a bounded number of reports on the server', async () => {

@@ -5,6 +5,7 @@ import { clusterTags, tagNumber } from '../../src/rate-limits/valkey.ts';
 import { rateAsk } from '../support/bucket-law.ts';
 import { startValkeyCluster, type TestCluster } from '../support/valkey-cluster.ts';
 import { type Replica, startReplica } from './support/replica.ts';
+import { untilQuick } from '../support/until-quick.ts';
 
 let cluster: TestCluster;
 let replicas: Replica[] = [];
@@ -23,9 +24,7 @@ async function start(count: number, options: Parameters<typeof startReplica>[1] 
   const started = times(count, () => startReplica(cluster.url, options));
   replicas.push(...started);
   await Promise.all(started.map((replica) => replica.up()));
-  await expect
-    .poll(() => started.map(({ limits }) => limits.link.replicas()), { timeout: 10_000 })
-    .toEqual(started.map(() => count));
+  await expect.poll(() => started.map(({ limits }) => limits.link.replicas())).toEqual(started.map(() => count));
   return started;
 }
 
@@ -111,32 +110,23 @@ describe('on a cluster', () => {
     await expect.poll(() => requestsUnderWay(lost.workspaceId, [one!, two!])).toBe(0);
   });
 
-  // The bounds are of a few milliseconds: a busy machine may need another try to keep them.
-  it(
-    'a master that hangs holds no request up for long, after three not at all, and the others go on',
-    { retry: 2 },
-    async () => {
-      const [replica] = await start(1, { timeoutMs: 50 });
-      const [stuck, other] = [await askAt(2), await askAt(0, { maxInFlight: 1 })];
-      const timed = async (ask: LimitsAsk): Promise<number> => {
-        const askedAt = performance.now();
-        await replica!.result(ask);
-        return performance.now() - askedAt;
-      };
-      onTestFinished(() => cluster.thaw(2));
-      cluster.freeze(2);
-      expect(Math.max(...(await Promise.all(times(50, () => timed(stuck)))))).toBeLessThan(250);
-      await replica!.down();
-      expect(Math.max(...(await Promise.all(times(50, () => timed(stuck)))))).toBeLessThan(20);
-      const slot = await replica!.slot(other);
-      await expect.poll(() => underWay(other)).toContainEqual(expect.stringMatching(/^n:/));
-      await slot.release();
-      cluster.thaw(2);
-      await replica!.up();
-      expect(await replica!.result(stuck)).toBe('admitted');
-      await expect.poll(() => requestsUnderWay(stuck.workspaceId, [replica!])).toBe(0);
-    },
-  );
+  it('a master that hangs holds no request up for ever, after three not at all, and the others go on', async () => {
+    const [replica] = await start(1, { timeoutMs: 50 });
+    const [stuck, other] = [await askAt(2), await askAt(0, { maxInFlight: 1 })];
+    const run = () => Promise.all(times(50, () => replica!.result(stuck)));
+    onTestFinished(() => cluster.thaw(2));
+    cluster.freeze(2);
+    await run();
+    await replica!.down();
+    await untilQuick({ boundMs: 20, run });
+    const slot = await replica!.slot(other);
+    await expect.poll(() => underWay(other)).toContainEqual(expect.stringMatching(/^n:/));
+    await slot.release();
+    cluster.thaw(2);
+    await replica!.up();
+    expect(await replica!.result(stuck)).toBe('admitted');
+    await expect.poll(() => requestsUnderWay(stuck.workspaceId, [replica!])).toBe(0);
+  });
 
   it('a slot that moves to another master is followed, and nothing is counted twice or forgotten', async () => {
     const [one, two] = await start(2, { timeoutMs: 1_000 });
@@ -170,8 +160,6 @@ describe('on a cluster', () => {
       }),
     );
     for (let count = 0; count < 31; count += 1) failed[count % 3]?.('198.51.100.9');
-    await expect
-      .poll(() => new Set(blocked), { timeout: 10_000 })
-      .toEqual(new Set(['0 198.51.100.9', '1 198.51.100.9', '2 198.51.100.9']));
+    await expect.poll(() => new Set(blocked)).toEqual(new Set(['0 198.51.100.9', '1 198.51.100.9', '2 198.51.100.9']));
   });
 });

@@ -29,7 +29,7 @@ async function startAll(
   replicas = Array.from({ length: count }, () => startReplica(valkey.url, options));
   await Promise.all(replicas.map((replica) => replica.up()));
   const known = (): readonly number[] => replicas.map(({ limits }) => limits.link.replicas());
-  await expect.poll(known, { timeout: 10_000 }).toEqual(replicas.map(() => count));
+  await expect.poll(known).toEqual(replicas.map(() => count));
   return replicas;
 }
 

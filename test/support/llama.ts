@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { stuckAfterMs } from './stuck-after.ts';
 
 export interface LlamaOptions {
   /** A fixed port, to come back on the address of one that was killed. Default: a free one. */
@@ -25,7 +26,6 @@ export interface Llama {
 }
 
 const buildScript = join(import.meta.dirname, 'real-engine', 'build.sh');
-const startLimitMs = 30_000;
 const closeLimitMs = 5_000;
 
 /**
@@ -63,8 +63,8 @@ export async function startLlama(options: LlamaOptions = {}): Promise<Llama> {
     reject(new Error(`llama-server ended (${signal ?? code}) before it listened:\n${lastLines.join('\n')}`));
   });
   const limit = setTimeout(() => {
-    reject(new Error(`llama-server did not listen in ${startLimitMs} ms:\n${lastLines.join('\n')}`));
-  }, startLimitMs);
+    reject(new Error(`llama-server did not listen in ${stuckAfterMs} ms:\n${lastLines.join('\n')}`));
+  }, stuckAfterMs);
 
   try {
     const url = await listening;

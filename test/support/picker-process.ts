@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { compileCache } from './program-environment.ts';
+import { stuckAfterMs } from './stuck-after.ts';
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 const readyLine = z.object({ msg: z.literal('ready'), port: z.number(), healthPort: z.number(), opsPort: z.number() });
@@ -16,8 +17,6 @@ export interface PickerProcess {
   /** With SIGTERM unless told. */
   readonly close: (signal?: NodeJS.Signals) => Promise<void>;
 }
-
-const startTimeoutMs = 60_000;
 
 /** Starts one on free ports. Rejects when it ends before it is ready, or is not ready in a minute. */
 export async function spawnPicker(
@@ -33,7 +32,7 @@ export async function spawnPicker(
     child.kill(signal);
     await exited;
   };
-  const late = setTimeout(() => child.kill('SIGKILL'), startTimeoutMs);
+  const late = setTimeout(() => child.kill('SIGKILL'), stuckAfterMs);
   for await (const line of createInterface(child.stdout)) {
     const ready = readyLine.safeParse(JSON.parse(line));
     if (!ready.success) continue;

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { findProgram } from './find-program.ts';
 import { freePort } from './free-port.ts';
+import { stuckAfterMs } from './stuck-after.ts';
 import { giveTo, type SpawnedAs, unprivilegedUser } from './unprivileged-user.ts';
 
 /** A PostgreSQL server of our own: its data in a folder of its own, its port free a moment ago, on the loopback and a socket. */
@@ -36,7 +37,6 @@ export interface Postgres {
 }
 
 const run = promisify(execFile);
-const readyMs = 30_000;
 
 /** The path of `postgres`: the machine's own, else the one of a package of npm. */
 export async function findPostgres(): Promise<string> {
@@ -87,7 +87,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
   let server: ChildProcess | undefined;
 
   async function start(): Promise<void> {
-    const until = performance.now() + readyMs;
+    const until = performance.now() + stuckAfterMs;
     for (;;) {
       // After a kill the first tries may find the children of the last life still there.
       if (server === undefined || server.exitCode !== null) {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { compileCache } from './program-environment.ts';
+import { stuckAfterMs } from './stuck-after.ts';
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 const readyLine = z.object({ msg: z.literal('ready'), port: z.number(), opsPort: z.number() });
@@ -14,8 +15,6 @@ export interface ScalerProcess {
   readonly metrics: () => Promise<string>;
   readonly close: () => Promise<void>;
 }
-
-const startTimeoutMs = 60_000;
 
 /** Starts one on free ports. Rejects when it ends before it is ready, or is not ready in a minute. */
 export async function spawnScaler(args: readonly string[]): Promise<ScalerProcess> {
@@ -28,7 +27,7 @@ export async function spawnScaler(args: readonly string[]): Promise<ScalerProces
     child.kill('SIGTERM');
     await exited;
   };
-  const late = setTimeout(() => child.kill('SIGKILL'), startTimeoutMs);
+  const late = setTimeout(() => child.kill('SIGKILL'), stuckAfterMs);
   for await (const line of createInterface(child.stdout)) {
     const ready = readyLine.safeParse(JSON.parse(line));
     if (!ready.success) continue;

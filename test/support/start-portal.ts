@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from './chromium.ts';
-import { readyTimeoutMs, start, type Started } from './start.ts';
+import { start, type Started } from './start.ts';
+import { stuckAfterMs } from './stuck-after.ts';
 
 /** A gateway with its portal, and a browser. */
 export interface StartedPortal {
@@ -28,11 +29,11 @@ export async function startPortal(
 
 /** The address is printed before the portal listens. */
 async function untilLive(portal: string, gateway: Started): Promise<void> {
-  const limit = AbortSignal.timeout(readyTimeoutMs);
+  const limit = AbortSignal.timeout(stuckAfterMs);
   while (!(await isLive(portal, limit))) {
     if (limit.aborted) {
       const output = `${gateway.stderr()}${gateway.stdout()}`;
-      throw new Error(`${readyTimeoutMs / 1000} s passed before the portal answered at ${portal}/livez:\n${output}`);
+      throw new Error(`${stuckAfterMs / 1000} s passed before the portal answered at ${portal}/livez:\n${output}`);
     }
     await pause(100);
   }

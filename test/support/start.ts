@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inheritedEnvironment } from './program-environment.ts';
+import { stuckAfterMs } from './stuck-after.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-export const readyTimeoutMs = 60_000;
 
 /** How `weir start` ended. */
 export interface StartEnd {
@@ -104,7 +104,7 @@ export function runStart(args: readonly string[], options: StartTestOptions = {}
         done();
         resolve(match);
       };
-      const timer = setTimeout(() => fail(`${readyTimeoutMs / 1000} s passed`), readyTimeoutMs);
+      const timer = setTimeout(() => fail(`${stuckAfterMs / 1000} s passed`), stuckAfterMs);
       listeners.push(look);
       look();
       void ended.then(() => fail('it ended'));
@@ -157,8 +157,8 @@ export function socketsIn(data: string): readonly string[] {
   return readdirSync(join(data, 'run')).filter((name) => name.endsWith('.sock'));
 }
 
-/** Resolves when none of the processes lives any more; rejects after the time with those that do. */
-export async function allGone(pids: Readonly<Record<string, number>>, timeoutMs = 5_000): Promise<void> {
+/** Resolves when none of the processes lives any more; rejects with those that do after the time, by default if the test is stuck. */
+export async function allGone(pids: Readonly<Record<string, number>>, timeoutMs = stuckAfterMs): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     const alive = Object.entries(pids).filter(([, pid]) => isRunning(pid));

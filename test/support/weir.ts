@@ -12,6 +12,7 @@ import type OpenAI from 'openai';
 import { Agent } from 'undici';
 import { expect } from 'vitest';
 import type { ProgrammableEngine } from '../programmable-engine/engine.ts';
+import { readOpsAddresses } from '../../src/process/ops-addresses.ts';
 import { metricIn } from './metric-in.ts';
 import { roomyKey } from './roomy-key.ts';
 import { checkMessagesStream } from './messages-stream-checker.ts';
@@ -73,6 +74,8 @@ export interface Weir {
   readonly settled: () => Promise<void>;
   /** Ends everything and checks over all traffic and files of the run that nothing leaked. */
   readonly close: () => Promise<void>;
+  /** Addresses that services left because their supervisor had to kill them. Complete after `close`. */
+  readonly left: () => readonly string[];
 }
 
 export interface WeirOptions {
@@ -204,6 +207,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   const { fetch, texts, namedStreams } = recordFetch(dispatcher);
   const watched: (() => string)[] = [];
   let closing: Promise<void> | undefined;
+  let left: readonly string[] = [];
   const secrets = [
     ...engines.flatMap((engine) => engine.marks),
     ...(options.secrets ?? []),
@@ -282,9 +286,10 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     },
     log,
     settled: async () => {
-      await expect.poll(() => metric('weir_requests_in_flight'), { timeout: 10_000 }).toBe(0);
+      await expect.poll(() => metric('weir_requests_in_flight')).toBe(0);
     },
     close: () => (closing ??= close()),
+    left: () => left,
   };
 
   async function close(): Promise<void> {
@@ -300,6 +305,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     expect(output.printed()).not.toContain(canary);
     for (const file of filesBelow(data)) expect(readFileSync(file).includes(canary), file).toBe(false);
     expect(socketsIn(data)).toEqual([]);
+    left = readOpsAddresses(data, 'services');
     rmSync(folder, { recursive: true });
   }
 }

@@ -335,7 +335,7 @@ describe('the bill', () => {
       heard += choices[0]?.delta.content ?? '';
       if (heard.length > 20) controller.abort();
     }
-    await expect.poll(() => vllm.metric('vllm:num_requests_running'), { timeout: 1000 }).toBe(0);
+    await expect.poll(() => vllm.metric('vllm:num_requests_running')).toBe(0);
     await weir.settled();
     const [row] = await weir.ledger();
     expect(row).toMatchObject({ outcome: 'cancelled', counted_by: 'engine' });

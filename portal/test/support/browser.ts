@@ -2,9 +2,9 @@
 import '@testing-library/jest-dom/vitest';
 import { cleanup, configure } from '@testing-library/react';
 import { afterEach, beforeEach, vi } from 'vitest';
+import { stuckAfterMs } from '../../../test/support/stuck-after.ts';
 
-// A second is too short for a busy machine.
-configure({ asyncUtilTimeout: 10_000 });
+configure({ asyncUtilTimeout: stuckAfterMs });
 
 /** Layout does not exist in jsdom, so no box ever changes its size. */
 class QuietResizeObserver implements ResizeObserver {

@@ -30,7 +30,7 @@ it('is another one on another database', async () => {
 it('is agreed upon by stores that open an empty database at the same moment', async () => {
   const location = await newLocation();
   const stores = await Promise.all(Array.from({ length: 4 }, () => storeAt(location)));
-  await vi.waitFor(() => expect(stores.map((store) => store.status().database)).toEqual(Array(4).fill('up')));
+  await expect.poll(() => stores.map((store) => store.status().database)).toEqual(Array(4).fill('up'));
   expect(new Set(stores.map((store) => store.secret())).size).toBe(1);
 });
 
@@ -67,7 +67,7 @@ describe.runIf(databaseKind === 'sqlite')('a database that nobody can write', ()
     const own = store.secret();
     expect([store.status().database, own]).toEqual(['down', expect.stringMatching(shape)]);
     await release();
-    await vi.waitFor(() => expect(store.status().database).toBe('up'), { timeout: 10_000, interval: 20 });
+    await expect.poll(() => store.status().database).toBe('up');
     const [row] = await queries.selectFrom('secrets').selectAll().execute();
     expect(store.secret()).toBe(row?.value);
     expect(store.secret()).not.toBe(own);

@@ -140,7 +140,7 @@ describe('spans', () => {
   it('are dropped with the reason when the collector is away', async () => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${await freePort()}`);
     // Below the time after which the exporter would try again.
-    vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '50');
+    vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '700');
     const tracing = await start();
     tracing.tellSpans([sample]);
     await expect.poll(() => logged).toMatchObject([{ level: 'warn', facts: { reason: 'ECONNREFUSED' } }]);
@@ -153,12 +153,12 @@ describe('spans', () => {
     await once(silent, 'listening');
     const address = silent.address();
     vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+    vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '600000');
     const tracing = await start();
     tracing.tellSpans([sample]);
     await expect.poll(() => sockets.size).toBe(1);
-    const begun = performance.now();
+    // Without the bound the test would wait for the exporter's own limit.
     expect(await tracing.close(100)).toBe(false);
-    expect(performance.now() - begun).toBeLessThan(1000);
     for (const socket of sockets) socket.destroy();
     silent.close();
   });

@@ -10,8 +10,7 @@ import { connectionsModule } from '../../../src/envoy/config/connection-limits.t
 import { renderClusters } from '../../../src/envoy/config/clusters.ts';
 import { renderEdgeCertificate } from '../../../src/envoy/config/edge-listener.ts';
 import { type RunFolder, runFolder } from '../../../src/envoy/config/run-folder.ts';
-
-const startTimeoutMs = 20_000;
+import { stuckAfterMs } from '../../support/stuck-after.ts';
 
 export interface TestEnvoy {
   readonly pid: number;
@@ -109,7 +108,7 @@ export async function startEnvoy(
 }
 
 async function ready(child: ChildProcess, admin: (path: string) => Promise<string>): Promise<void> {
-  const deadline = performance.now() + startTimeoutMs;
+  const deadline = performance.now() + stuckAfterMs;
   while (child.exitCode === null && performance.now() < deadline) {
     const state = await admin('/ready').catch(() => 'away');
     if (state.startsWith('LIVE')) return;

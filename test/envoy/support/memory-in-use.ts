@@ -1,5 +1,6 @@
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { Weir } from '../../support/weir.ts';
+import { untilHolds } from '../../support/until-holds.ts';
 
 /** The environment of a service that collects its garbage when `memoryInUse` asks it to. */
 export const collectsGarbage = { NODE_OPTIONS: `--import=${import.meta.resolve('./collect-garbage.ts')}` };
@@ -11,8 +12,7 @@ export async function memoryInUse(
   const collections = (): Promise<number> => weir.metric('nodejs_gc_duration_seconds_count{kind="major"}');
   const before = await collections();
   process.kill(weir.pid('service'), 'SIGUSR2');
-  // Hooks call this too, where there is no `expect.poll`.
-  await vi.waitFor(async () => expect(await collections()).toBeGreaterThan(before), { timeout: 10_000 });
+  await untilHolds(async () => expect(await collections()).toBeGreaterThan(before));
   const heap = await weir.metric('nodejs_heap_size_used_bytes');
   const buffers = await weir.metric('nodejs_external_memory_bytes');
   const { allocated } = JSON.parse(await weir.admin('/memory')) as { readonly allocated: string };

@@ -5,13 +5,13 @@ import { parse } from 'yaml';
 import type { KubeConnection } from './api-server.ts';
 import { kubectl } from './kubectl.ts';
 import { kubeRequest } from './request.ts';
+import { stuckAfterMs } from '../../support/stuck-after.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 /** The generated CRDs, as they are in the chart. */
 const crdFolder = join(root, 'charts', 'weir', 'files', 'crds');
 /** CRDs of the projects that the chart can work with. */
 export const foreignCrdFolder = join(root, 'test', 'kube', 'foreign-crds');
-const readyMs = 60_000;
 
 interface Crd {
   readonly spec: {
@@ -35,7 +35,7 @@ export async function installCrds(
   if (code !== 0) throw new Error(`the CRDs were refused:\n${stderr}`);
   for (const file of files) {
     const { spec } = parse(readFileSync(join(folder, file), 'utf8')) as Crd;
-    const until = performance.now() + readyMs;
+    const until = performance.now() + stuckAfterMs;
     const path = `/apis/${spec.group}/${spec.versions[0]?.name}/${spec.names.plural}`;
     while ((await kubeRequest(connection, 'GET', path)).status !== 200) {
       if (performance.now() > until) throw new Error(`${path} could not be listed in time`);

@@ -20,6 +20,7 @@ import { giveTo, unprivilegedUser } from '../../support/unprivileged-user.ts';
 import type { KubeConnection } from './api-server.ts';
 import type { Container, PodTemplate, Probe, Variable, Volume } from './pod-shape.ts';
 import { kubeRequest } from './request.ts';
+import { stuckAfterMs } from '../../support/stuck-after.ts';
 
 /** How a container's process ended. */
 export interface ContainerEnd {
@@ -177,7 +178,7 @@ export async function startPod({ spec }: PodTemplate, options: PodOptions): Prom
   async function probe(container: Container, { httpGet }: Probe): Promise<number> {
     const port = ports.get(httpGet.port)?.outside ?? 0;
     const url = `http://127.0.0.1:${port}${httpGet.path}`;
-    return fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(5_000) }).then(
+    return fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(stuckAfterMs) }).then(
       async (answer) => {
         await answer.arrayBuffer();
         return answer.status;

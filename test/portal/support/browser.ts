@@ -4,6 +4,7 @@ import { AxeBuilder } from '@axe-core/playwright';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, inject } from 'vitest';
 import { launchBrowser } from '../../support/chromium.ts';
+import { stuckAfterMs } from '../../support/stuck-after.ts';
 
 /** Kept by CI. */
 const screenshots = join(import.meta.dirname, '..', '..', '..', '.weir', 'test', 'screenshots');
@@ -33,7 +34,7 @@ export async function openTab(browser: Browser, options: OpenOptions = {}): Prom
   };
   const context = await browser.newContext(settings);
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(stuckAfterMs);
   const said: string[] = [];
   const asked = new Set<string>();
   page.on('console', (message) => {

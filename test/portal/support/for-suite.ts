@@ -5,6 +5,7 @@ import type { TestProject } from 'vitest/node';
 import { startProgrammableEngine } from '../../programmable-engine/engine.ts';
 import { removeStarts, start } from '../../support/start.ts';
 import { backendManifest } from '../../support/weir.ts';
+import { stuckAfterMs } from '../../support/stuck-after.ts';
 
 /** What the tests of the portal share: one gateway, as `npm start` starts it on a machine that has none yet. */
 export interface SharedGateway {
@@ -53,7 +54,7 @@ function modelsOfTest(engine: { readonly port: number }): string {
 }
 
 async function untilListed(baseUrl: string, id: string): Promise<void> {
-  const until = Date.now() + 30_000;
+  const until = Date.now() + stuckAfterMs;
   for (;;) {
     const { data } = (await (await fetch(`${baseUrl}/models`)).json()) as { readonly data: readonly { id: string }[] };
     if (data.some((one) => one.id === id)) return;

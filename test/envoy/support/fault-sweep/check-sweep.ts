@@ -7,8 +7,11 @@ import { sentBefore } from './sweep-reference.ts';
 import type { Tried } from './sweep-run.ts';
 import type { Checked } from './sweep-table.ts';
 
-/** Longest that a fault which shows at once may hold an answer up, milliseconds: silence must not be what gave it away. */
-const atOnceMs = 5000;
+/**
+ * Longest that a fault which shows at once may hold an answer up, milliseconds: silence must not be what gave it away. Half of the limit of
+ * silence in these gateways, because the machine may be busy.
+ */
+const atOnceMs = 30_000;
 
 function checked({ swept, asked }: Tried, fault: string | undefined): Checked {
   return { swept, met: asked.broken.length > 0, help: helpIn(asked.spare), fault };

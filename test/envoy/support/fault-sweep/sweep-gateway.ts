@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { BehaviourInput } from '../../../programmable-engine/behaviour.ts';
 import type { EngineModelInput } from '../../../programmable-engine/engine-model.ts';
 import { type ProgrammableEngine, startProgrammableEngine } from '../../../programmable-engine/engine.ts';
@@ -14,6 +14,7 @@ import { createSweepCatalog, type SecondRoute, type SweepCatalog, upstreamModel 
 import { type SweepReference, referenceOf } from './sweep-reference.ts';
 import type { SweepShape } from './sweep-shapes.ts';
 import { chatSurface, type SweepSurface } from './sweep-surface.ts';
+import { untilHolds } from '../../../support/until-holds.ts';
 
 /** One request of the sweep. */
 export interface SweepAsk {
@@ -120,12 +121,9 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
     ...{ weir: { ...weir, key }, surface, broken, spare, bodyOf, ask, takeModel: catalog.takeModel },
     renew: async (faults) => {
       writeFileSync(join(weir.manifests, 'catalog.yaml'), catalog.renewed(faults));
-      await vi.waitFor(
-        async () => {
-          for (const shape of shapes) expect((await askSound(shape)).status).toBe(200);
-        },
-        { timeout: 20_000, interval: 20 },
-      );
+      await untilHolds(async () => {
+        for (const shape of shapes) expect((await askSound(shape)).status).toBe(200);
+      });
     },
     reference: async (shape) => {
       broken.reset();
@@ -141,7 +139,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
       await expect.poll(() => weir.metric('weir_ext_proc_streams')).toBe(0);
       await expect.poll(() => [broken.openRequests(), spare.openRequests()]).toEqual([0, 0]);
       await expect.poll(weir.activeUpstream).toEqual([]);
-      await expect.poll(descriptors, { timeout: 30_000 }).toBeLessThanOrEqual(before);
+      await expect.poll(descriptors).toBeLessThanOrEqual(before);
     },
     close: async () => {
       await pool.close();

@@ -63,7 +63,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       process.kill(pid, 'SIGKILL');
     },
     untilDatabase: async (state) => {
-      await expect.poll(() => databases(state), { timeout: 60_000, interval: 200 }).toEqual(gateways.map(() => 1));
+      await expect.poll(() => databases(state), { interval: 200 }).toEqual(gateways.map(() => 1));
     },
     storm: async ({ name, requests: amount, seed, accounts, outages, disasters }) => {
       const chance = chanceFrom(seed);
