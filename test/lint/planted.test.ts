@@ -13,6 +13,10 @@ const imports = 'eslint(no-restricted-imports)';
 const globals = 'eslint(no-restricted-globals)';
 const properties = 'eslint(no-restricted-properties)';
 const ambientDate = 'weir(no-ambient-date)';
+const clockInTest = 'weir(no-clock-in-test)';
+
+const testOf = (lines: string): string =>
+  `import { expect, test, vi } from 'vitest';\nexport const used = vi;\ntest('waits', async () => {\n  ${lines}\n});`;
 
 interface Planted {
   readonly name: string;
@@ -164,6 +168,29 @@ const violations: readonly Planted[] = [
         'export const first = (all: readonly string[]): string => all[0]!;',
         'typescript(no-non-null-assertion)',
       ],
+      ...(
+        [
+          ['gives a wait a limit of its own', 'poll', 'await expect.poll(() => 1, { timeout: 5_000 }).toBe(1);'],
+          [
+            'gives its waits a limit by a name',
+            'named',
+            'const within = { timeout: 5_000, interval: 20 };\n  await expect.poll(() => 1, within).toBe(1);',
+          ],
+          ['waits for a second', 'second', 'await vi.waitFor(() => expect(1).toBe(1));'],
+          [
+            'bounds the time that something took',
+            'took',
+            'const begun = performance.now();\n  expect(performance.now() - begun).toBeLessThan(1_000);',
+          ],
+          [
+            'bounds the time that something took by a name',
+            'took-named',
+            'const begun = performance.now();\n  const tookMs = performance.now() - begun;\n  expect(tookMs).toBeLessThan(1_000);',
+          ],
+        ] as const
+      ).map(
+        ([name, file, lines]) => [`a test ${name}`, `src/store/${file}.test.ts`, testOf(lines), clockInTest] as const,
+      ),
       ['a file is longer than 350 lines', 'src/core/long.ts', 'export {};\n'.repeat(351), 'eslint(max-lines)'],
       ['a file only re-exports', 'src/routing/index.ts', "export * from './plan.ts';", 'oxc(no-barrel-file)'],
     ] as const
@@ -187,6 +214,9 @@ const allowed: Readonly<Record<string, string>> = {
     "import { Pool } from 'undici';\nimport { readFileSync } from 'node:fs';\nimport { wait } from '../core/plan.ts';\nimport { rows } from './rows.ts';\nexport const pool = [Pool, readFileSync, wait, rows, Date.now(), Math.random(), new Date(), setTimeout(String, 1)];",
   'src/egress/rows.ts': 'export const rows = process.pid;',
   'src/store/rows.ts': 'export const rows = 1;',
+  'src/store/patient.test.ts': testOf(
+    'const begun = performance.now();\n  await expect.poll(() => 1, { interval: 20 }).toBe(1);\n  expect(performance.now() - begun).toBeGreaterThan(-1);',
+  ),
   'src/store/inner/b.ts':
     "import { wait } from '../../core/plan.ts';\nimport { rows } from '../rows.ts';\nexport const both = [wait, rows];",
   'src/store/account-operations.ts': 'export const changes = 1;\nexport type Operations = typeof changes;',

@@ -1,4 +1,4 @@
-// Two rules the linter does not bring along.
+// Rules the linter does not bring along.
 
 /** `new Date()` and `Date()` read the clock as surely as Date.now() does. */
 const noAmbientDate = {
@@ -27,7 +27,63 @@ const noFunctionIntoProperty = {
   },
 };
 
+/** A shorter limit of time is one that a busy machine may pass, milliseconds: test/support/stuck-after.ts. */
+const stuckAfterMs = 60_000;
+
+/** `expect.poll`, or `expect(…).toBe`: the name of the member, and undefined for members of anything else. */
+const memberOf = (node, object) =>
+  node.type === 'MemberExpression' && [node.object.name, node.object.callee?.name].includes(object)
+    ? node.property.name
+    : undefined;
+const isShort = ({ type, value }) => type === 'Literal' && typeof value === 'number' && value < stuckAfterMs;
+
+/** A busy machine keeps no time: a test waits for an event, until it is stuck. A bound that is relative to the machine may stay. */
+const noClockInTest = {
+  create(context) {
+    const elapsed = new Set();
+    const bounded = [];
+    const isElapsed = (node) => context.sourceCode.getText(node).includes('performance.now()');
+    return {
+      VariableDeclarator({ id, init }) {
+        if (init?.type === 'BinaryExpression' && isElapsed(init)) elapsed.add(id.name);
+      },
+      ObjectExpression(node) {
+        const limitOf = (name) => node.properties.find(({ key }) => key?.name === name)?.value;
+        const [timeout, isNamed] = [limitOf('timeout'), limitOf('interval') !== undefined];
+        const isPolled = node.parent?.type === 'CallExpression' && memberOf(node.parent.callee, 'expect') === 'poll';
+        if (timeout === undefined || !isShort(timeout) || !(isPolled || isNamed)) return;
+        context.report({ node, message: 'Leave out a limit below that of a stuck test: a busy machine passes it.' });
+      },
+      CallExpression(node) {
+        if (['waitFor', 'waitUntil'].includes(memberOf(node.callee, 'vi'))) {
+          context.report({
+            node,
+            message: 'It gives up after a second: use expect.poll or test/support/until-holds.ts.',
+          });
+        }
+        const [bound] = node.arguments;
+        if (!['toBeLessThan', 'toBeLessThanOrEqual'].includes(memberOf(node.callee, 'expect'))) return;
+        if (isShort(bound) || bound.type === 'Identifier') bounded.push(node);
+      },
+      'Program:exit'() {
+        for (const node of bounded) {
+          const [measured] = node.callee.object.arguments;
+          if (!isElapsed(measured) && !elapsed.has(measured.name)) continue;
+          context.report({
+            node,
+            message: 'A busy machine takes longer: wait for the event, or see test/support/until-quick.ts.',
+          });
+        }
+      },
+    };
+  },
+};
+
 export default {
   meta: { name: 'weir' },
-  rules: { 'no-ambient-date': noAmbientDate, 'no-function-into-property': noFunctionIntoProperty },
+  rules: {
+    'no-ambient-date': noAmbientDate,
+    'no-clock-in-test': noClockInTest,
+    'no-function-into-property': noFunctionIntoProperty,
+  },
 };
