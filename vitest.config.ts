@@ -1,17 +1,19 @@
 import { defineConfig } from 'vitest/config';
+import { stuckAfterMs } from './test/support/stuck-after.ts';
 import { LongFirst } from './test/runner/long-first.ts';
 import { chosenFiles } from './test/runner/chosen-files.ts';
 import { readSuiteMarks } from './test/runner/suite-marks.ts';
 
-// Vitest polls for one second. A busy machine may need longer.
-const expecting = { poll: { timeout: 10_000, interval: 20 } };
+// Vitest polls for one second. A busy machine may need longer, and a test that is stuck says where.
+const expecting = { poll: { timeout: stuckAfterMs, interval: 20 } };
+const hanging = 2 * stuckAfterMs;
 
 // One project per suite: `npx vitest run PATH` finds a test in any suite, `--project` picks a suite. Files run side by side unless
 // their project says otherwise: each takes free ports and a folder of its own, and most of them wait for other programs.
 const withProcesses = {
   expect: expecting,
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
+  testTimeout: hanging,
+  hookTimeout: hanging,
   setupFiles: ['test/support/leak-check.ts'],
 };
 
@@ -40,10 +42,10 @@ export default defineConfig({
           ...units(ofUnits, marked.apart),
           isolate: false,
           expect: expecting,
-          testTimeout: 60_000,
+          testTimeout: hanging,
         },
       },
-      { test: { name: 'unit-apart', ...units(marked.apart), expect: expecting, testTimeout: 60_000 } },
+      { test: { name: 'unit-apart', ...units(marked.apart), expect: expecting, testTimeout: hanging } },
       {
         // Components of the portal's pages, in jsdom, with one language and one time zone whatever the machine has.
         test: {
@@ -53,7 +55,7 @@ export default defineConfig({
           setupFiles: ['portal/test/support/browser.ts'],
           env: { LC_ALL: 'en_US.UTF-8', TZ: 'Europe/Berlin' },
           expect: expecting,
-          testTimeout: 60_000,
+          testTimeout: hanging,
         },
       },
       {
@@ -62,8 +64,8 @@ export default defineConfig({
           ...withPrograms(['test/house/**/*.test.ts']),
           globalSetup: 'test/support/image-for-suite.ts',
           expect: expecting,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: hanging,
+          hookTimeout: hanging,
         },
       },
       {
@@ -72,8 +74,8 @@ export default defineConfig({
           ...withPrograms([...marked['both-databases'], 'test/stores/**/*.test.ts']),
           globalSetup: 'test/support/postgres-for-suite.ts',
           expect: expecting,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: hanging,
+          hookTimeout: hanging,
         },
       },
       {

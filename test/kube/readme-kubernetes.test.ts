@@ -63,7 +63,7 @@ async function kubectlApply(words: Words): Promise<void> {
     const { code, stderr } = await kubectl(cluster, words.slice(1));
     return { code, stderr };
   };
-  await expect.poll(apply, { timeout: 30_000 }).toEqual({ code: 0, stderr: '' });
+  await expect.poll(apply).toEqual({ code: 0, stderr: '' });
   for (const kind of ['models', 'backends'])
     expect(await object(kind)).toMatchObject({ items: [{ kind: expect.anything() }] });
 }

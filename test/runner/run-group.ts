@@ -29,8 +29,9 @@ export interface GroupEnd {
 const settleMs = 2_000;
 /** How often a group is looked at: a hundred times in the time without progress that ends it. */
 const looksPerLimit = 100;
-/** Processor time below which a group has done nothing since the last look: polling costs some. Clock ticks, a hundredth of a second each. */
-const idleTicksPerLook = 1;
+/** Processor time since the last progress, as a share of the time, that is not progress: polling costs some. */
+const idleShare = 0.01;
+const msPerTick = 10;
 
 /**
  * Runs a command as a process group of its own and ends the whole group with it: after a crash or a time limit no
@@ -59,8 +60,8 @@ export async function runGroup(options: GroupOptions): Promise<GroupEnd> {
   const limit = setInterval(() => {
     const now = performance.now();
     const seen = progressOf(child.pid, options.logFile);
-    if (seen.bytes !== before.bytes || Math.abs(seen.ticks - before.ticks) > idleTicksPerLook) progressAt = now;
-    before = seen;
+    const busyMs = Math.abs(seen.ticks - before.ticks) * msPerTick;
+    if (seen.bytes !== before.bytes || busyMs > (now - progressAt) * idleShare) [progressAt, before] = [now, seen];
     if (now - progressAt >= idleMs) ended ??= 'no progress';
     else if (now - begunAt >= mostMs) ended ??= 'time limit';
     if (ended !== undefined) stop();
