@@ -1,3 +1,4 @@
+// @suite long
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, http2Caller } from './support/caller.ts';

@@ -1,3 +1,4 @@
+// @suite long
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import type { Story } from '../../src/core/story.ts';

@@ -1,4 +1,5 @@
 // @suite long
+// @suite long
 import { sweepShapes } from './support/fault-sweep/sweep-shapes.ts';
 import { sweepUnseen } from './support/fault-sweep/sweep-suite.ts';
 
