@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, renameSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium, type LaunchOptions } from 'playwright-core';
@@ -22,7 +22,7 @@ export async function findBrowser(): Promise<LaunchOptions> {
   if (executablePath !== undefined) return { executablePath };
   const folder = await unpackedChromium();
   const libraries = [join(folder, 'al2023', 'lib'), process.env['LD_LIBRARY_PATH']].filter(Boolean).join(':');
-  const env = { ...process.env, LD_LIBRARY_PATH: libraries, FONTCONFIG_PATH: join(folder, 'fonts') };
+  const env = { ...process.env, LD_LIBRARY_PATH: libraries, FONTCONFIG_FILE: join(folder, 'fonts.conf') };
   return { executablePath: join(folder, 'chromium'), env };
 }
 
@@ -37,9 +37,22 @@ async function unpackedChromium(): Promise<string> {
     const script = `const { default: chromium } = await import('${packageName}'); await chromium.executablePath();`;
     const env = { ...process.env, TMPDIR: temporary, AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs22.x' };
     await run(process.execPath, ['--input-type=module', '--eval', script], { env, cwd: import.meta.dirname });
+    writeFileSync(join(temporary, 'fonts.conf'), fontsIn(folder));
     renameSync(temporary, folder);
     return folder;
   } finally {
     lock.release();
   }
+}
+
+/** The package's own file looks for its fonts below /tmp. A browser without any font ends at the first field of a form. */
+function fontsIn(folder: string): string {
+  const dir = join(folder, 'fonts');
+  const cache = join(folder, 'fonts-cache');
+  return [
+    '<?xml version="1.0"?>',
+    '<!DOCTYPE fontconfig SYSTEM "fonts.dtd">',
+    `<fontconfig><dir>${dir}</dir><cachedir>${cache}</cachedir></fontconfig>`,
+    '',
+  ].join('\n');
 }
