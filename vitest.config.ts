@@ -6,7 +6,7 @@ import { readSuiteMarks } from './test/runner/suite-marks.ts';
 
 // Vitest polls for one second. A busy machine may need longer, and a test that is stuck says where.
 const expecting = { poll: { timeout: stuckAfterMs, interval: 20 } };
-const hanging = 2 * stuckAfterMs;
+const hanging = 5 * stuckAfterMs;
 
 // One project per suite: `npx vitest run PATH` finds a test in any suite, `--project` picks a suite. Files run side by side unless
 // their project says otherwise: each takes free ports and a folder of its own, and most of them wait for other programs.
