@@ -16,7 +16,7 @@ import { thresholds } from '../src/problems/service-problems.ts';
 import { scalerSettingsSchema } from '../src/scaler-settings.ts';
 import { envoySettingsSchema, portalSettingsSchema, settingsSchema, startSettingsSchema } from '../src/settings.ts';
 import { settingsOf } from '../src/settings-help.ts';
-import { tagBounds } from '../src/store/ledger/ledger-tags.ts';
+import { tagBounds } from '../src/store/ledger/counted-tags.ts';
 import { histogramBounds } from '../src/store/ledger/usage-rollup.ts';
 import { alerts } from './monitoring/alerts.ts';
 

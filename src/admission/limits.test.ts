@@ -61,6 +61,35 @@ it.each<[LimitName, object]>([
   await expect(refused).rejects.toMatchObject({ ...told, limit: by });
 });
 
+it.each<[string, string | undefined, string | undefined]>([
+  ['a value beyond the bound', 'team=new', 'team=other'],
+  ['a name beyond the bound', 'x=1', 'other=other'],
+  ['two names beyond the bound', 'x=1,y=2', 'other=other'],
+  ['tags within the bounds', 'app=any,team=search', undefined],
+])('%s counts against the budget of the tag that stands for it', async (_, sent, short) => {
+  const budgets = ['team=other', 'other=other'].map(
+    (tag) => [tag, { tag, limit: 5n, period: 'day', spent: 5n }] as const,
+  );
+  const counted = {
+    names: new Set(['team', 'app']),
+    values: new Map([['team', new Set(['search'])]]),
+  };
+  const known = { ...credential, tagBudgets: new Map(budgets), countedTags: counted };
+  const limits: Limits = {
+    admit: ({ funds }) => {
+      const slot: Slot = { reserve: () => undefined, adjust: () => undefined, release: () => undefined };
+      const isShort = funds.tags?.some(({ left }) => left <= 0n) ?? false;
+      return isShort ? { kind: 'refused', by: 'tag-budget', rate } : { kind: 'admitted', rate, slot };
+    },
+  };
+  const asked = admit({ credential: known, latest: () => known }, limits, sent);
+  if (short === undefined) expect((await asked).tags).toBe(sent);
+  else await expect(asked).rejects.toThrow(`the budget of the tag ${short} is used up`);
+  // Twin: a credential that does not know what counts lets all of them in.
+  const blind = { ...known, countedTags: undefined };
+  expect((await admit({ credential: blind, latest: () => blind }, limits, sent)).tags).toBe(sent);
+});
+
 it.each<[Shortage, boolean]>([
   ['balance', false],
   ['budget', true],

@@ -1,5 +1,5 @@
 import type { Credential } from '../core/account.ts';
-import { tagsIn, tagText } from '../core/tags.ts';
+import { countedTagsOf, tagsIn, tagText } from '../core/tags.ts';
 import type { Headers } from '../core/headers.ts';
 import { Failure } from '../core/failure.ts';
 import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
@@ -11,6 +11,8 @@ import type { Authenticated } from './authenticate.ts';
 export interface Admitted {
   /** Headers of a successful answer (docs/reference/api.md §8). */
   readonly headers: Headers;
+  /** The tags that the request counts as. They replace the tags that were sent. */
+  readonly tags: string | undefined;
   /**
    * Reserves the expected cost. Throws `insufficient_funds` if concurrent requests have used up the funds meanwhile.
    */
@@ -96,10 +98,11 @@ function askOf(credential: Credential, tags: string | undefined): LimitsAsk {
 }
 
 /**
- * Admits a request, by its headers alone, if rate, concurrency, balance and budgets allow it. `tags` is the result of
+ * Admits a request, by its headers alone, if rate, concurrency, balance and budgets allow it. `sent` is the result of
  * `readTags`. Returns the request with a slot; throws `rate_limited` or `insufficient_funds` and takes no slot.
  */
-export async function admit({ credential, latest }: Authenticated, limits: Limits, tags?: string): Promise<Admitted> {
+export async function admit({ credential, latest }: Authenticated, limits: Limits, sent?: string): Promise<Admitted> {
+  const tags = countedTagsOf(sent, credential.countedTags);
   const asked = limits.admit(askOf(credential, tags));
   // An answer from memory need not wait for the next turn of the event loop.
   const result = asked instanceof Promise ? await asked : asked;
@@ -112,6 +115,7 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
   };
   return {
     headers: rateHeaders(rate),
+    tags,
     reserve: async (cost) => {
       const funds = (await left()) ?? fundsOf(credential, tags);
       const short = await slot.reserve(cost, funds);
@@ -132,8 +136,7 @@ export function fundsOf(
 ): Funds {
   const funds = { balance: balance + creditLimit, budget: key.budget && key.budget.limit - spent };
   if (tagBudgets === undefined || tags === undefined) return funds;
-  const own = new Set(tagsIn(tags).map(tagText));
-  const budgeted = tagBudgets.filter(({ tag }) => own.has(tag));
+  const budgeted = tagsIn(tags).flatMap((tag) => tagBudgets.get(tagText(tag)) ?? []);
   return budgeted.length === 0
     ? funds
     : { ...funds, tags: budgeted.map(({ tag, limit, spent: used }) => ({ tag, left: limit - used })) };

@@ -3,6 +3,7 @@ import type { RefusedFor } from './event.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
 import type { SettledRequest } from './settled-request.ts';
+import type { CountedTags } from './tags.ts';
 
 export const accountStatuses = ['active', 'suspended'] as const;
 export type AccountStatus = (typeof accountStatuses)[number];
@@ -66,8 +67,10 @@ export interface Credential {
    * be up to a second late. 0 when a period begins, and for a key without a budget.
    */
   readonly spent: Money;
-  /** The budgets of the workspace's tags. Absent: none. */
-  readonly tagBudgets?: readonly TagBudget[] | undefined;
+  /** The budgets of the workspace's tags, by tag. Later settlements change the map. Absent: none. */
+  readonly tagBudgets?: ReadonlyMap<string, TagBudget> | undefined;
+  /** Which tags do not count as `other`. Absent: nothing that has a budget counts as `other`. */
+  readonly countedTags?: CountedTags | undefined;
 }
 
 /** When the output of an answer was delivered, for measuring. Times are milliseconds since the request, not rounded. */

@@ -34,6 +34,33 @@ export function tagText({ name, value }: Tag): string {
   return `${name}=${value}`;
 }
 
+/** The value that stands for all values of a name beyond the bounds, and the name and value for all names beyond them. */
+export const otherTags = 'other';
+
+/** The tags of a workspace that count by themselves although their name, or the workspace, is full. */
+export interface CountedTags {
+  /** Every name, if the workspace is full. Undefined: it has room for names. */
+  readonly names: ReadonlySet<string> | undefined;
+  /** Every value of the names that are full. Names with room are missing. */
+  readonly values: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** The tags that a request counts as, in the form of `readTags`: tags beyond the bounds count as `other`. */
+export function countedTagsOf(text: string | undefined, counted: CountedTags | undefined): string | undefined {
+  if (text === undefined || counted === undefined) return text;
+  return tagList(tagsIn(text).map((tag) => countedTag(tag, counted)));
+}
+
+function countedTag(tag: Tag, { names, values }: CountedTags): Tag {
+  if (names?.has(tag.name) === false) return { name: otherTags, value: otherTags };
+  return values.get(tag.name)?.has(tag.value) === false ? { ...tag, value: otherTags } : tag;
+}
+
+/** The text of tags, each once, as the ledger has it. */
+export function tagList(tags: readonly Tag[]): string | undefined {
+  return tags.length === 0 ? undefined : [...new Set(tags.map(tagText))].toSorted().join(',');
+}
+
 /** The tags in the text of a settled request. */
 export function tagsIn(text: string | undefined): readonly Tag[] {
   return text === undefined ? [] : text.split(',').flatMap((part) => tagOf(part) ?? []);

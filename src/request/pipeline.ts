@@ -92,11 +92,13 @@ async function complete(request: ArrivedRequest, services: PipelineServices, sta
   const { load, random } = services;
   checkLoad({ head: exchange.head, startedAt, openRequests: state.inFlight }, { ...load, random });
   const { origin, caller } = await identifyCaller(request, services);
-  const tags = readTags(exchange.head);
-  const admitted = await admit(caller, services.limits, tags);
+  const admitted = await admit(caller, services.limits, readTags(exchange.head));
   watch.progress({ kind: 'admitted' });
   try {
-    await completeAdmitted({ ...request, origin, credential: caller.credential, tags, admitted }, services);
+    await completeAdmitted(
+      { ...request, origin, credential: caller.credential, tags: admitted.tags, admitted },
+      services,
+    );
   } finally {
     await admitted.release();
   }

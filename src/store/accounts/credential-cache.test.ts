@@ -88,17 +88,33 @@ describe('the credential cache', () => {
   it('adds to what is spent on a tag of its workspace, in the period of the budget', () => {
     const cache = createCredentialCache(10);
     const budget = { tag: 'team=search', limit: 9n, period: 'day', spent: 1n } as const;
-    cache.put('a', { ...credential('a'), tagBudgets: [budget] }, at(1));
+    cache.put('a', { ...credential('a'), tagBudgets: new Map([[budget.tag, budget]]) }, at(1));
     const on = { workspaceId: credential('a').workspace.id, tag: 'team=search' };
     const day = midnight - 86_400_000;
     cache.spend({ on, day, amount: 2n }, at(2));
     cache.spend({ on: { ...on, tag: 'team=other' }, day, amount: 4n }, at(2));
     cache.spend({ on: { ...on, workspaceId: 'another' }, day, amount: 8n }, at(2));
     const spent = (now?: number) => cache.get('a', at(3, now))?.credential?.tagBudgets;
-    expect(spent()).toEqual([{ ...budget, spent: 3n }]);
-    expect(spent(midnight)).toEqual([{ ...budget, spent: 0n }]);
+    expect(spent()).toEqual(new Map([[budget.tag, { ...budget, spent: 3n }]]));
+    expect(spent(midnight)).toEqual(new Map([[budget.tag, { ...budget, spent: 0n }]]));
     cache.put('a', credential('a'), at(4, midnight));
     expect(spent(midnight)).toBeUndefined();
+  });
+
+  it.each([
+    ['is doubted until it is read again when a tag was counted as another with a budget', 'team=other', true, true],
+    ['is not doubted when its caller sent that tag', 'team=other', undefined, false],
+    ['is not doubted for a tag without a budget', 'app=other', true, false],
+  ] as const)('%s', (_, tag, replaced, doubted) => {
+    const cache = createCredentialCache(10);
+    const budget = { tag: 'team=other', limit: 9n, period: 'day', spent: 1n } as const;
+    const known = { ...credential('a'), tagBudgets: new Map([[budget.tag, budget]]) };
+    cache.put('a', known, at(1));
+    cache.spend({ on: { workspaceId: 'ws', tag, replaced }, day: midnight, amount: 2n }, at(2));
+    expect(cache.get('a', at(3))?.isDoubted).toBe(doubted);
+    const countedTags = { names: undefined, values: new Map([['team', new Set(['search'])]]) };
+    cache.put('a', { ...known, countedTags }, at(4));
+    expect(cache.get('a', at(5))).toMatchObject({ credential: { countedTags }, isDoubted: false });
   });
 
   it('counts what is spent with a key that was given a new text, when the old text is forgotten', () => {

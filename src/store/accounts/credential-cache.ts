@@ -1,8 +1,9 @@
 import type { Credential, Key, TagBudget, Workspace } from '../../core/account.ts';
 import { periodStart } from './budget-period.ts';
 import type { Money } from '../../core/money.ts';
-import type { Spending } from '../ledger/settle-batch.ts';
+import type { Spending, SpendingOnTag } from '../ledger/settle-batch.ts';
 import { Failure } from '../../core/failure.ts';
+import type { CountedTags } from '../../core/tags.ts';
 
 /** What the cache remembers about the hash of a key. */
 export interface Remembered {
@@ -51,11 +52,15 @@ interface Confirmation {
   generation: number;
 }
 
-/** A budget's period began at `since`. */
-interface TagEntry {
-  readonly budget: Omit<TagBudget, 'spent'>;
-  spent: Money;
-  since: number;
+/** The budgets of a workspace's tags. */
+interface TagEntries {
+  /** By tag. Each has what was spent in its period of `day`. */
+  readonly budgets: Map<string, TagBudget>;
+  /** First moment of the day. Every period begins with a day, so nothing else begins one. */
+  day: number;
+  readonly countedTags: CountedTags | undefined;
+  /** A request was counted as another tag than admission knew, so `countedTags` must be read again. */
+  isStale: boolean;
 }
 
 interface KeyEntry extends Confirmation {
@@ -75,7 +80,7 @@ export function createCredentialCache(limit: number): CredentialCache {
   const absent = new Map<string, Confirmation>();
   const workspaces = new Map<string, Workspace>();
   /** The budgets of tags, by workspace. */
-  const tagBudgets = new Map<string, readonly TagEntry[]>();
+  const tagBudgets = new Map<string, TagEntries>();
   const hashOf = new Map<string, string>();
   const used = new Set<string>();
   let generation = 0;
@@ -91,16 +96,43 @@ export function createCredentialCache(limit: number): CredentialCache {
    * Sets the spent amount to 0 if a new period of the budget has begun. Returns false if the entry's period lies in the
    * future, because the clock was ahead and was set back. Then the spent amount must be read again.
    */
-  function beginPeriod(entry: KeyEntry | TagEntry, now: number): boolean {
-    const budget = 'key' in entry ? entry.key.budget : entry.budget;
+  function beginPeriod(entry: KeyEntry, now: number): boolean {
+    const { budget } = entry.key;
     const since = budget === undefined ? 0 : periodStart(budget.period, now);
     if (since > entry.since) [entry.since, entry.spent] = [since, 0n];
     return since === entry.since;
   }
 
-  function spendOn(entry: KeyEntry | TagEntry, { day, amount }: Spending, now: number): void {
+  /** The same for all tags of a workspace. Looks at the single budgets once a day. */
+  function beginDay(entries: TagEntries, now: number): boolean {
+    const today = periodStart('day', now);
+    if (today > entries.day) {
+      for (const [tag, budget] of entries.budgets) {
+        const isNew = periodStart(budget.period, now) > periodStart(budget.period, entries.day);
+        if (isNew) entries.budgets.set(tag, { ...budget, spent: 0n });
+      }
+      entries.day = today;
+    }
+    return today === entries.day;
+  }
+
+  function spendOnKey(keyId: string, { day, amount }: Spending, now: number): void {
+    const entry = keys.get(hashOf.get(keyId) ?? '');
+    if (entry?.key.budget === undefined) return;
     beginPeriod(entry, now);
     if (day >= entry.since) entry.spent += amount;
+  }
+
+  function spendOnTag(on: SpendingOnTag, { day, amount }: Spending, now: number): void {
+    const entries = tagBudgets.get(on.workspaceId);
+    const budget = entries?.budgets.get(on.tag);
+    if (entries === undefined || budget === undefined) return;
+    if (on.replaced) entries.isStale = true;
+    beginDay(entries, now);
+    if (day < periodStart(budget.period, entries.day)) return;
+    // The new day may have begun a period.
+    const { spent } = entries.budgets.get(on.tag) ?? budget;
+    entries.budgets.set(on.tag, { ...budget, spent: spent + amount });
   }
 
   return {
@@ -113,15 +145,13 @@ export function createCredentialCache(limit: number): CredentialCache {
       const workspace = workspaces.get(entry.key.workspaceId);
       if (workspace === undefined) return undefined;
       const ofTags = tagBudgets.get(workspace.id);
-      let isPresent = beginPeriod(entry, now);
-      for (const each of ofTags ?? []) isPresent = beginPeriod(each, now) && isPresent;
+      const isOfNow = beginPeriod(entry, now);
+      const isPresent = isOfNow && (ofTags === undefined || (beginDay(ofTags, now) && !ofTags.isStale));
       used.add(hash);
       const { confirmedAt: at, isDoubted } = confirmation(entry);
       const known = { key: entry.key, workspace, spent: entry.spent };
       const credential =
-        ofTags === undefined
-          ? known
-          : { ...known, tagBudgets: ofTags.map(({ budget, spent }) => ({ ...budget, spent })) };
+        ofTags === undefined ? known : { ...known, tagBudgets: ofTags.budgets, countedTags: ofTags.countedTags };
       return { credential, confirmedAt: at, isDoubted: isDoubted || !isPresent };
     },
     put: (hash, credential, { now, elapsed }) => {
@@ -138,14 +168,12 @@ export function createCredentialCache(limit: number): CredentialCache {
       if (forgotten !== undefined && hashOf.get(forgotten.key.id) === forgotten.hash) hashOf.delete(forgotten.key.id);
       hashOf.set(key.id, hash);
       remember(workspaces, workspace.id, workspace, limit);
-      if (credential.tagBudgets === undefined) tagBudgets.delete(workspace.id);
-      else
-        remember(
-          tagBudgets,
-          workspace.id,
-          credential.tagBudgets.map((budget) => tagEntry(budget, now)),
-          limit,
-        );
+      const { tagBudgets: budgets, countedTags } = credential;
+      if (budgets === undefined) tagBudgets.delete(workspace.id);
+      else {
+        const day = periodStart('day', now);
+        remember(tagBudgets, workspace.id, { budgets: new Map(budgets), day, countedTags, isStale: false }, limit);
+      }
     },
     setBalance: (workspaceId, balance) => {
       const workspace = workspaces.get(workspaceId);
@@ -157,13 +185,8 @@ export function createCredentialCache(limit: number): CredentialCache {
     },
     spend: (spending, { now }) => {
       const { on } = spending;
-      if ('tag' in on) {
-        const entry = tagBudgets.get(on.workspaceId)?.find(({ budget }) => budget.tag === on.tag);
-        if (entry !== undefined) spendOn(entry, spending, now);
-        return;
-      }
-      const entry = keys.get(hashOf.get(on.keyId) ?? '');
-      if (entry?.key.budget !== undefined) spendOn(entry, spending, now);
+      if ('tag' in on) spendOnTag(on, spending, now);
+      else spendOnKey(on.keyId, spending, now);
     },
     confirm: (elapsed) => {
       confirmedAt = elapsed;
@@ -183,10 +206,6 @@ export function createCredentialCache(limit: number): CredentialCache {
       return hashes.filter((hash) => keys.has(hash));
     },
   };
-}
-
-function tagEntry({ spent, ...budget }: TagBudget, now: number): TagEntry {
-  return { budget, spent, since: periodStart(budget.period, now) };
 }
 
 /** Adds an entry, and removes and returns the oldest one when there are too many. A Map keeps the order of insertion. */

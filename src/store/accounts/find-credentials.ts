@@ -6,6 +6,7 @@ import { hashKey, looksLikeKey } from './key-text.ts';
 import { keyOf } from './keys.ts';
 import { byIds } from '../databases/by-ids.ts';
 import { tagBudgetsOf } from './tag-budgets.ts';
+import { readCountedTags } from '../ledger/counted-tags.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { workspaceOf } from './workspaces.ts';
 
@@ -40,13 +41,15 @@ export async function findCredentials(
       const budgeted = keys.filter((key) => key.budget_period !== null).map(({ id }) => id);
       const spent = await spentBy(transaction, budgeted, now);
       const tagBudgets = await tagBudgetsOf(transaction, [...workspaces.keys()], now);
+      const counted = await readCountedTags(transaction, new Map([...tagBudgets].map(([id, of]) => [id, of.keys()])));
       return new Map(
         keys.flatMap((row) => {
           const workspace = workspaces.get(row.workspace_id);
           if (workspace === undefined) return [];
           const ofTags = tagBudgets.get(workspace.id);
           const credential = { key: keyOf(row), workspace, spent: spent.get(row.id) ?? 0n };
-          return [[row.hash, ofTags === undefined ? credential : { ...credential, tagBudgets: ofTags }] as const];
+          if (ofTags === undefined) return [[row.hash, credential] as const];
+          return [[row.hash, { ...credential, tagBudgets: ofTags, countedTags: counted.get(workspace.id) }] as const];
         }),
       );
     });

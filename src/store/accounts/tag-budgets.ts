@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { TagBudget, TagBudgetRecord } from '../../core/account.ts';
+import type { BudgetPeriod, TagBudget, TagBudgetRecord } from '../../core/account.ts';
 import { type Authorship, type Budget, Refusal } from '../../core/administration.ts';
 import { defaultThresholds, type Thresholds } from '../../core/alert.ts';
 import { shownBudget } from '../../core/shown.ts';
@@ -112,49 +112,51 @@ export async function listTagNames(
   return (await query.execute()).map(({ name, size }) => ({ name, values: Number(size) }));
 }
 
-/** The budgets of tags, by workspace. Workspaces without any are missing. Reads the rollups of the days of each period. */
+/** The budgets of tags, by workspace and tag. Workspaces without any are missing. */
 export async function tagBudgetsOf(
   queries: Kysely<Schema>,
   workspaceIds: readonly string[],
   now: number,
-): Promise<ReadonlyMap<string, readonly TagBudget[]>> {
-  const budgets = new Map<string, TagBudget[]>();
+): Promise<ReadonlyMap<string, ReadonlyMap<string, TagBudget>>> {
+  const budgets = new Map<string, Map<string, TagBudget>>();
   for (const { workspaceId, number: _, ...budget } of await numberedBudgets(queries, workspaceIds, now)) {
-    const before = budgets.get(workspaceId);
-    if (before === undefined) budgets.set(workspaceId, [budget]);
-    else before.push(budget);
+    const ofWorkspace = budgets.get(workspaceId) ?? new Map<string, TagBudget>();
+    budgets.set(workspaceId, ofWorkspace.set(budget.tag, budget));
   }
   return budgets;
 }
 
+/** One query, however many budgets there are. Sums the rollups of the days of each period. */
 async function numberedBudgets(
   queries: Kysely<Schema>,
   workspaceIds: readonly string[],
   now: number,
 ): Promise<readonly (TagBudget & { readonly workspaceId: string; readonly number: number })[]> {
+  const firstDay = (period: BudgetPeriod) => sql.lit(periodStart(period, now) / dayMs);
   const rows = await queries
-    .selectFrom('tag_budgets')
-    .innerJoin('ledger_tags', 'ledger_tags.number', 'tag_budgets.tag')
-    .selectAll()
+    .selectFrom('ledger_tags')
+    .innerJoin('tag_budgets', 'tag_budgets.tag', 'ledger_tags.number')
+    .leftJoin('usage_tags', (join) =>
+      join.onRef('usage_tags.tag', '=', 'tag_budgets.tag').on(
+        'usage_tags.period',
+        '>=',
+        sql<number>`case tag_budgets.budget_period when 'day' then ${firstDay('day')} when 'week' then ${firstDay('week')}
+        when 'month' then ${firstDay('month')} else 0 end`,
+      ),
+    )
     .where('ledger_tags.workspace_id', 'in', workspaceIds)
+    .groupBy(budgetColumns)
+    .select([...budgetColumns, ...exactSum('usage_tags.cost', 'spent')])
     .orderBy('ledger_tags.name')
     .orderBy('ledger_tags.value')
     .execute();
-  const budgets: (TagBudget & { readonly workspaceId: string; readonly number: number })[] = [];
-  for (const { workspace_id: workspaceId, budget_limit: limit, budget_period: period, ...row } of rows) {
-    const number = Number(row.number);
-    const spent = await spentOn(queries, number, periodStart(period, now));
-    budgets.push({ workspaceId, number, tag: tagText(row), limit, period, spent });
-  }
-  return budgets;
+  return rows.map(({ workspace_id: workspaceId, budget_limit: limit, budget_period: period, ...row }) => ({
+    ...{ workspaceId, number: Number(row.number), tag: tagText(row), limit, period },
+    spent: exactTotal(row.spent_high, row.spent_low),
+  }));
 }
 
-async function spentOn(queries: Kysely<Schema>, tag: number, since: number): Promise<bigint> {
-  const { spent_high: high, spent_low: low } = await queries
-    .selectFrom('usage_tags')
-    .select(exactSum('cost', 'spent'))
-    .where('tag', '=', tag)
-    .where('period', '>=', since / dayMs)
-    .executeTakeFirstOrThrow();
-  return exactTotal(high, low);
-}
+const budgetColumns = [
+  ...(['ledger_tags.workspace_id', 'ledger_tags.number', 'ledger_tags.name', 'ledger_tags.value'] as const),
+  ...(['tag_budgets.budget_limit', 'tag_budgets.budget_period'] as const),
+] as const;

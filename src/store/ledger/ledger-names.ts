@@ -124,7 +124,8 @@ export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200
           key: key.number,
           model: route.model,
           route: known(routes.get(routeKey(route))),
-          tags: tagged[index] ?? [],
+          tags: tagged[index]?.numbers ?? [],
+          tagText: tagged[index]?.text,
         };
       });
     },

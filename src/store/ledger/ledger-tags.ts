@@ -1,21 +1,21 @@
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import { type Tag, tagsIn, tagText } from '../../core/tags.ts';
+import { otherTags as other, type Tag, tagList, tagsIn, tagText } from '../../core/tags.ts';
 import { byIds } from '../databases/by-ids.ts';
 import type { Schema } from '../databases/schema.ts';
+import { readSizes, tagBounds } from './counted-tags.ts';
 
-/**
- * Most tag names of a workspace, and most values of one name, that requests can add. They bound the rollups. Replicas that add
- * tags at the same moment can pass a bound by what one commit of each adds.
- */
-export const tagBounds = { names: 20, values: 500 } as const;
-
-/** The tag that stands for all values, and for all names, beyond the bounds. */
-const other = 'other';
+/** The tags that a request counts as. */
+export interface NumberedTags {
+  /** In ascending order. */
+  readonly numbers: readonly number[];
+  /** As `readTags` writes them. */
+  readonly text: string | undefined;
+}
 
 export interface TagNumbers {
-  /** The numbers of each request's tags, in ascending order. New tags are numbered, or counted as `other`. */
-  readonly number: (requests: readonly SettledRequest[]) => Promise<readonly (readonly number[])[]>;
+  /** The tags that each request counts as. New tags are numbered, or counted as `other`. */
+  readonly number: (requests: readonly SettledRequest[]) => Promise<readonly NumberedTags[]>;
   readonly forget: () => void;
 }
 
@@ -67,21 +67,9 @@ export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_0
   }
 
   /** How many values each name has, by workspace. */
-  async function roomsOf(tags: readonly OwnedTag[]): Promise<Map<string, Map<string, number>>> {
+  function roomsOf(tags: readonly OwnedTag[]): Promise<Map<string, Map<string, number>>> {
     const unknown = tags.filter((tag) => !full.has(nameKeyOf(tag)));
-    const rooms = new Map<string, Map<string, number>>();
-    if (unknown.length === 0) return rooms;
-    const rows = await queries
-      .selectFrom('ledger_tags')
-      .select(['workspace_id', 'name', sql<number | bigint>`count(*)`.as('size')])
-      .where('workspace_id', 'in', distinct(unknown.map(({ workspaceId }) => workspaceId)))
-      .groupBy(['workspace_id', 'name'])
-      .execute();
-    for (const { workspace_id: id, name, size } of rows) {
-      const names = rooms.get(id) ?? new Map<string, number>();
-      rooms.set(id, names.set(name, Number(size)));
-    }
-    return rooms;
+    return readSizes(queries, distinct(unknown.map(({ workspaceId }) => workspaceId)));
   }
 
   /** The tag itself while the bounds have room for it, else the one that stands for what is beyond them. */
@@ -107,7 +95,7 @@ export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_0
     number: async (requests) => {
       const tagged = requests.map(({ workspaceId, tags }) => tagsIn(tags).map((tag) => ({ ...tag, workspaceId })));
       const all = tagged.flat();
-      if (all.length === 0) return tagged.map(() => []);
+      if (all.length === 0) return tagged.map(() => ({ numbers: [], text: undefined }));
       if (numbers.size > rememberedTags) forget();
       const unknown = () => all.filter((tag) => !numbers.has(keyOf(tag)));
       if (unknown().length > 0) await read(unknown());
@@ -116,8 +104,12 @@ export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_0
       const sorted = missing.toSorted((one, other_) => (keyOf(one) < keyOf(other_) ? -1 : 1));
       const places = sorted.length === 0 ? new Map<string, OwnedTag>() : await addNew(sorted);
       return tagged.map((tags) => {
-        const found = tags.map((tag) => numbers.get(keyOf(places.get(keyOf(tag)) ?? tag)));
-        return distinctNumbers(found.filter((number) => number !== undefined));
+        const counted = tags.map((tag) => places.get(keyOf(tag)) ?? tag);
+        const found = counted.map((tag) => numbers.get(keyOf(tag)));
+        return {
+          numbers: distinctNumbers(found.filter((number) => number !== undefined)),
+          text: tagList(counted),
+        };
       });
     },
   };

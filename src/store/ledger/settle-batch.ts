@@ -26,7 +26,14 @@ export interface Spending {
 }
 
 /** A key, or a tag (`team=search`) in a workspace. */
-export type SpendingOn = { readonly keyId: string } | { readonly workspaceId: string; readonly tag: string };
+export type SpendingOn = { readonly keyId: string } | SpendingOnTag;
+
+export interface SpendingOnTag {
+  readonly workspaceId: string;
+  readonly tag: string;
+  /** The tag stands for another one, which admission did not know to be beyond the bounds. */
+  readonly replaced?: true | undefined;
+}
 
 /** The parts of a database that settling needs. */
 export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
@@ -68,7 +75,10 @@ export async function settleBatch(
         const known = new Set(charged.map(({ id }) => id));
         const missing = costs.find(([id]) => !known.has(id));
         if (missing !== undefined) throw new RangeError(`there is no workspace ${missing[0]} to charge`);
-        const paid = written.map(({ request, counted: { startedAt } }) => ({ ...request, startedAt }));
+        const paid = written.map(({ request, countedTags, counted: { startedAt } }) => ({
+          ...request,
+          ...{ startedAt, tags: countedTags, sentTags: request.tags },
+        }));
         await writes.addSpending(connection, spendingOf(paid));
         await addToRollups(
           written.map((entry) => entry.counted),
@@ -98,7 +108,10 @@ function costsOf(entries: readonly LedgerEntry[]): readonly (readonly [string, M
   return [...costs].toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
-type Paid = Pick<SettledRequest, 'workspaceId' | 'keyId' | 'tags' | 'cost' | 'startedAt'>;
+interface Paid extends Pick<SettledRequest, 'workspaceId' | 'keyId' | 'tags' | 'cost' | 'startedAt'> {
+  /** The tags before some were counted as `other`. Undefined: not counted yet. */
+  readonly sentTags?: string | undefined;
+}
 
 /** The amounts that requests add to the spending of keys and of tags, by day. */
 export function spendingsOf(requests: readonly Paid[]): readonly Spending[] {
@@ -107,9 +120,14 @@ export function spendingsOf(requests: readonly Paid[]): readonly Spending[] {
     day: Number(day),
     amount,
   }));
-  const ofTags = requests.flatMap(({ workspaceId, tags, cost, startedAt }) =>
-    tagsIn(tags).map((tag) => ({ on: { workspaceId, tag: tagText(tag) }, day: dayStart(startedAt), amount: cost })),
-  );
+  const ofTags = requests.flatMap(({ workspaceId, tags, sentTags, cost, startedAt }) => {
+    const sent = new Set(tagsIn(sentTags ?? tags).map(tagText));
+    return tagsIn(tags).map((tag) => {
+      const text = tagText(tag);
+      const on = sent.has(text) ? { workspaceId, tag: text } : ({ workspaceId, tag: text, replaced: true } as const);
+      return { on, day: dayStart(startedAt), amount: cost };
+    });
+  });
   return [...ofKeys, ...ofTags];
 }
 

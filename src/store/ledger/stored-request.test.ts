@@ -40,7 +40,7 @@ it('reads every field of a request as it was written', () => {
     .map((fields) => sampleOutcome(fields));
   fc.assert(
     fc.property(outcome, (settled) => {
-      const [entry] = entriesOf([settled], [names]);
+      const [entry] = entriesOf([settled], [{ ...names, tagText: settled.tags }]);
       if (entry === undefined) throw new Error('there is no entry');
       const { workspaceId, keyId, modelId, routeId = '' } = settled;
       const row = {

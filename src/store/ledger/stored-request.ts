@@ -17,6 +17,8 @@ export interface NumberedNames {
   readonly route: number;
   /** `ledger_tags`. */
   readonly tags: readonly number[];
+  /** The tags that these numbers stand for: those that the request counts as, not those that it was sent with. */
+  readonly tagText: string | undefined;
 }
 
 /** The values that are computed from a request before its columns are written. */
@@ -140,6 +142,8 @@ export interface LedgerEntry {
   readonly request: SettledRequest;
   readonly values: readonly StoredValue[];
   readonly counted: Countable;
+  /** The tags that the request counts as. */
+  readonly countedTags: string | undefined;
 }
 
 /**
@@ -163,7 +167,7 @@ function entryOf(request: SettledRequest, names: NumberedNames): LedgerEntry {
   const packed = { ...names, id, isOwnId, correlation };
   const { usage, cost, firstTokenMs, durationMs } = request;
   return {
-    ...{ id, request },
+    ...{ id, request, countedTags: names.tagText },
     values: requestColumns.map(({ write }) => write(request, packed)),
     counted: {
       startedAt: startOf(id),
