@@ -6,7 +6,7 @@ import { auditActions, usageDimensions } from '../src/core/administration.ts';
 import { defaultThresholds } from '../src/core/alert.ts';
 import { providerEngines } from '../src/core/engine-name.ts';
 import { faultKinds } from '../src/core/event.ts';
-import { defaultLimits } from '../src/core/limits.ts';
+import { defaultLimits, listBounds } from '../src/core/limits.ts';
 import { scopes } from '../src/core/rights.ts';
 import { outcomeKinds } from '../src/core/settled-request.ts';
 import { defaultRates } from '../src/envoy/config/edge-listener.ts';
@@ -16,7 +16,6 @@ import { thresholds } from '../src/problems/service-problems.ts';
 import { scalerSettingsSchema } from '../src/scaler-settings.ts';
 import { envoySettingsSchema, portalSettingsSchema, settingsSchema, startSettingsSchema } from '../src/settings.ts';
 import { settingsOf } from '../src/settings-help.ts';
-import { tagBounds } from '../src/store/ledger/counted-tags.ts';
 import { histogramBounds } from '../src/store/ledger/usage-rollup.ts';
 import { alerts } from './monitoring/alerts.ts';
 
@@ -67,13 +66,20 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'key.rate': defaultLimits.rate,
   'key.burst': defaultLimits.burst,
   'key.name-length': from('store/accounts/keys.ts', 'longestName'),
-  'key.models': from('core/model-patterns.ts', 'most'),
+  'key.models': listBounds.maxKeyModels,
   'key.grace-without-database': from('store/connect-store.ts', 'awayForMs', minute),
   'workspace.in-flight': defaultLimits.maxInFlight,
   'credit.note-length': from('store/accounts/credits.ts', 'longestNote'),
-  'tags.of-request': from('core/tags.ts', 'mostTags'),
-  'tags.names': tagBounds.names,
-  'tags.values': tagBounds.values,
+  'tags.of-request': listBounds.maxRequestTags,
+  'tags.names': listBounds.maxTagNames,
+  'tags.values': listBounds.maxTagValues,
+  'tags.budgets': listBounds.maxTagBudgets,
+  'workspace.keys': listBounds.maxKeys,
+  'workspace.members': listBounds.maxMembers,
+  'service-accounts': listBounds.maxServiceAccounts,
+  'service-accounts.workspaces': listBounds.maxServiceAccountWorkspaces,
+  'portal.sessions': listBounds.maxSessions,
+  'alert.messages': listBounds.maxAlertMessages,
   'audit.actions': code(auditActions),
   'usage.dimensions': code(usageDimensions),
   'request.outcomes': code(outcomeKinds),
@@ -120,7 +126,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'valkey.lease': from('rate-limits/valkey-link.ts', 'leaseMs', second),
 
   'alert.thresholds': defaultThresholds,
-  'alert.most-thresholds': from('core/alert.ts', 'mostThresholds'),
+  'alert.most-thresholds': listBounds.maxThresholds,
   'webhook.timeout': from('egress/send-webhook.ts', 'webhookTimeoutMs', second),
   'webhook.first-pause': from('core/alert.ts', 'firstPauseMs', second),
 

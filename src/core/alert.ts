@@ -1,3 +1,4 @@
+import { listBounds } from './limits.ts';
 import type { Money } from './money.ts';
 
 // Alerts: a budget or a balance has reached a threshold (docs/alerts.md).
@@ -7,13 +8,12 @@ export type Thresholds = readonly number[];
 
 export const defaultThresholds: Thresholds = [50, 80, 95];
 
-export const mostThresholds = 10;
-export const thresholdsForm = `at most ${mostThresholds} whole percentages from 1 to 100`;
+export const thresholdsForm = `at most ${listBounds.maxThresholds} whole percentages from 1 to 100`;
 
 /** In rising order, each once. Undefined: not of this form. */
 export function checkThresholds(percents: readonly number[]): Thresholds | undefined {
   const isPercent = (value: number): boolean => Number.isInteger(value) && value >= 1 && value <= 100;
-  if (percents.length > mostThresholds || !percents.every(isPercent)) return undefined;
+  if (percents.length > listBounds.maxThresholds || !percents.every(isPercent)) return undefined;
   return [...new Set(percents)].toSorted((one, other) => one - other);
 }
 
@@ -30,7 +30,7 @@ export function reachedThresholds(thresholds: Thresholds, used: Money, limit: Mo
 }
 
 export const deliveryStates = ['none', 'waiting', 'delivered', 'failed'] as const;
-/** `none`: no webhook was set when the threshold was reached. `failed`: the receiver accepted no try within a day. */
+/** `none`: no webhook was set when the threshold was reached, or it is counted in a collected one. `failed`: the receiver accepted no try within a day. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** The budget of a key, the balance of a workspace, the budget of a tag. */

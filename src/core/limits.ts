@@ -4,6 +4,35 @@ import { hasToken, type RateStatus } from './token-bucket.ts';
 /** Limits of a key and of a workspace for which nothing else was set. */
 export const defaultLimits = { rate: 100, burst: 200, maxInFlight: 256 } as const;
 
+/** Bounds of the lists that a tenant can make longer. The store enforces those that it keeps, whatever adds an entry. */
+export const listBounds = {
+  /** Budgets of tags of a workspace. */
+  maxTagBudgets: 100,
+  /** Keys of a workspace that are neither revoked nor expired, without those of the portal's playground. */
+  maxKeys: 10_000,
+  /** Members of a workspace, with open invitations. */
+  maxMembers: 1_000,
+  /** Service accounts that are neither revoked nor expired, and the workspaces of one. */
+  maxServiceAccounts: 1_000,
+  maxServiceAccountWorkspaces: 100,
+  /** Open sessions of a key, or of a person who is no admin, at the portal. Beyond it, the oldest end. */
+  maxSessions: 100,
+  /** Webhooks of a workspace in a UTC day that tell of one threshold each. Those of further thresholds are collected. */
+  maxAlertMessages: 20,
+  /** Thresholds of a budget or a balance. */
+  maxThresholds: 10,
+  /** Patterns of the models of a key: few enough to compare one by one for each request. */
+  maxKeyModels: 100,
+  /** Tags of a request. */
+  maxRequestTags: 4,
+  /**
+   * Tag names of a workspace, and values of one name, that requests can add. They bound the rollups. Replicas that add
+   * tags at the same moment can pass a bound by what one commit of each adds.
+   */
+  maxTagNames: 20,
+  maxTagValues: 500,
+} as const;
+
 /** What may still be spent. The amounts reserved for requests under way are not subtracted yet. */
 export interface Funds {
   readonly balance: Money;

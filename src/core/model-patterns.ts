@@ -1,8 +1,9 @@
+import { listBounds } from './limits.ts';
+
 /** The models that a key may call: ids, and `org/*` for all models of an organisation, including later ones. */
 export type ModelPatterns = readonly string[];
 
-/** Most patterns of a key: far more than an operator writes by hand, and few enough to compare one by one for each request. */
-const most = 100;
+const { maxKeyModels } = listBounds;
 const longest = 128;
 /** An id of the catalog (`spec.id` of a Model), or `*` in place of its second part. */
 const shape = /^[a-z0-9][a-z0-9._-]*\/(?:[a-z0-9][a-z0-9._-]*|\*)$/;
@@ -17,7 +18,7 @@ export function readModelPatterns(text: string): { readonly patterns: ModelPatte
   if (wrong !== undefined) {
     return { problem: `${JSON.stringify(wrong.slice(0, longest))} is neither a model such as org/model nor org/*.` };
   }
-  return patterns.length > most ? { problem: `It may name at most ${most} models.` } : { patterns };
+  return patterns.length > maxKeyModels ? { problem: `It may name at most ${maxKeyModels} models.` } : { patterns };
 }
 
 /** Whether a model's id, in lower case, is among the patterns. Without patterns, every model is allowed. */

@@ -1,11 +1,9 @@
 import type { RequestHead } from './exchange.ts';
 import { Failure } from './failure.ts';
+import { listBounds } from './limits.ts';
 
 /** The header in which a caller puts tags on its request: `team=search,app=crawler`. */
 export const tagsHeader = 'x-weir-tags';
-
-/** Most tags of one request. */
-export const mostTags = 4;
 
 /** A name and a value, for the people who pay: usage is summed by it, and it can have a budget. */
 export interface Tag {
@@ -68,7 +66,7 @@ export function tagsIn(text: string | undefined): readonly Tag[] {
 
 /**
  * Reads the tags of a request: as texts `name=value`, in ascending order, with a comma between them. Undefined: it has
- * none. Throws `invalid_request` for a tag with a wrong form, for two of one name, and for more than `mostTags`.
+ * none. Throws `invalid_request` for a tag with a wrong form, for two of one name, and for more than `maxRequestTags`.
  */
 export function readTags(head: Pick<RequestHead, 'header'>): string | undefined {
   const header = head.header(tagsHeader);
@@ -78,11 +76,13 @@ export function readTags(head: Pick<RequestHead, 'header'>): string | undefined 
     .map((part) => part.trim())
     .filter((part) => part !== '');
   if (parts.length === 0) return undefined;
-  if (parts.length > mostTags) throw refusal(`it has ${parts.length} tags, and at most ${mostTags} are allowed`);
+  if (parts.length > listBounds.maxRequestTags)
+    throw refusal(`it has ${parts.length} tags, and at most ${listBounds.maxRequestTags} are allowed`);
   const tags = new Map<string, string>();
   for (const part of parts) {
     const tag = tagOf(part);
-    if (tag === undefined) throw refusal(`expected up to ${mostTags} tags with commas, each ${tagForm}`);
+    if (tag === undefined)
+      throw refusal(`expected up to ${listBounds.maxRequestTags} tags with commas, each ${tagForm}`);
     if (tags.has(tag.name)) throw refusal(`the tag "${tag.name}" is there twice`);
     tags.set(tag.name, tagText(tag));
   }

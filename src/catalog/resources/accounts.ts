@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { defaultThresholds, mostThresholds } from '../../core/alert.ts';
+import { defaultThresholds } from '../../core/alert.ts';
+import { listBounds } from '../../core/limits.ts';
 import { defaultLimits } from '../../core/limits.ts';
 import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
 
@@ -34,7 +35,7 @@ const labels = z.record(z.string().max(63), z.string().max(63)).superRefine((giv
 
 const thresholds = z
   .array(z.int({ error: 'expected a whole percentage from 1 to 100' }).min(1).max(100))
-  .max(mostThresholds)
+  .max(listBounds.maxThresholds)
   .optional();
 
 /** The `spec` of a Workspace: the account that pays. */
@@ -58,7 +59,7 @@ export const workspaceSpec = z.strictObject({
     example: '500',
   }),
   thresholds: thresholds.meta({
-    description: `Percentages of the balance after its last credit at which there is an alert, each from 1 to 100, at most ${mostThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
+    description: `Percentages of the balance after its last credit at which there is an alert, each from 1 to 100, at most ${listBounds.maxThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
     example: [75, 90],
   }),
   labels: labels.default({}).meta({
@@ -88,7 +89,7 @@ const budget = z.strictObject({
     example: 'Month',
   }),
   thresholds: thresholds.meta({
-    description: `Percentages of the budget at which there is an alert, each from 1 to 100, at most ${mostThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
+    description: `Percentages of the budget at which there is an alert, each from 1 to 100, at most ${listBounds.maxThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
     example: [50, 80, 100],
   }),
 });
@@ -141,7 +142,7 @@ const rotation = withRules(
 /** The `spec` of an ApiKey: a credential of a Workspace, whose text is in a Secret. */
 export const apiKeySpec = z.strictObject({
   workspace: immutable(workspaceName, stays).meta({
-    description: 'Name of the Workspace that pays. It must be an object in the namespace of this one.',
+    description: `Name of the Workspace that pays. It must be an object in the namespace of this one. It has at most ${listBounds.maxKeys} keys that are neither revoked nor expired.`,
     example: 'search-team',
   }),
   secretRef: keySecret.meta({
@@ -157,10 +158,10 @@ export const apiKeySpec = z.strictObject({
   models: z
     .array(modelPattern)
     .min(1)
-    .max(100)
+    .max(listBounds.maxKeyModels)
     .optional()
     .meta({
-      description: 'All that the key can call, by id and not by alias. Default: every model.',
+      description: `All that the key can call, by id and not by alias, at most ${listBounds.maxKeyModels}. Default: every model.`,
       example: ['qwen/*'],
     }),
   expiresAt: instant.optional().meta({

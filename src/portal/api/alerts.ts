@@ -17,7 +17,8 @@ const alert = z
     limit: usd.meta({ description: 'The budget, or what could be spent right after the last credit.' }),
     at: moment,
     delivery: z.enum(deliveryStates).meta({
-      description: 'Of the webhook. `none`: none was set. `failed`: the receiver accepted no try within a day.',
+      description:
+        'Of the webhook. `none`: none was set, or a collected one counts it. `failed`: the receiver accepted no try within a day.',
     }),
   })
   .meta({ id: 'Alert', description: 'A budget or a balance has reached a threshold.' });

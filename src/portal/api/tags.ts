@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { mostTags, tagForm } from '../../core/tags.ts';
+import { listBounds } from '../../core/limits.ts';
+import { tagForm } from '../../core/tags.ts';
 import { budgetThresholds, givenThresholds } from './alerts.ts';
 import { givenBudget, keyBudget } from './keys.ts';
 import { pageOf, usd } from './values.ts';
@@ -13,7 +14,7 @@ const tagName = z
     name: z.string().meta({ example: 'team' }),
     values: z.int().min(0).meta({ description: 'How many values requests or budgets have.', example: 12 }),
   })
-  .meta({ id: 'TagName', description: `The name of a tag. A request has at most ${mostTags} tags.` });
+  .meta({ id: 'TagName', description: `The name of a tag. A request has at most ${listBounds.maxRequestTags} tags.` });
 
 /** `GET /tags`. */
 export const tagNamesQuery = z.object({

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import { type ClaimedAlert, type DeliveryResult, type DeliveryState, nextTryAt } from '../../core/alert.ts';
 import { toOneLine } from '../../core/one-line.ts';
 import type { Schema } from '../databases/schema.ts';
+import { collectedPercent } from './collected-alerts.ts';
 
 const longestProblem = 300;
 
@@ -73,6 +74,8 @@ export async function countWaiting(queries: Kysely<Schema>): Promise<number> {
     .selectFrom('alerts')
     .select((columns) => columns.fn.countAll<number | bigint>().as('count'))
     .where('state', '=', 'waiting')
+    // A collected message waits for its hour to end, and not for the receiver.
+    .where((where) => where.or([where('percent', '>', collectedPercent), where('tries', '>', 0n)]))
     .executeTakeFirstOrThrow();
   return Number(count);
 }

@@ -4,15 +4,17 @@ import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { parseUsd } from '../../core/money.ts';
-import { claimAlert } from './alert-deliveries.ts';
+import { listBounds } from '../../core/limits.ts';
+import { claimAlert, countWaiting } from './alert-deliveries.ts';
 import { listAlerts, recordReached } from './alerts.ts';
 import { listAudit } from './audit.ts';
 import { setKeyBudget, setKeyStatus } from './change-keys.ts';
 import { addCredit } from './credits.ts';
+import { createKey } from './keys.ts';
 import { rotateKey } from './rotate-key.ts';
 import { ownThresholds, setKeyThresholds, setWorkspaceThresholds } from './thresholds.ts';
 import { setTagBudget } from './tag-budgets.ts';
-import { setWorkspaceLimits } from './workspaces.ts';
+import { createWorkspace, setWorkspaceLimits } from './workspaces.ts';
 
 const dayMs = 86_400_000;
 const deliver = { deliver: true };
@@ -301,5 +303,82 @@ describe('the thresholds of a balance', () => {
     expect(await look()).toBe(0);
     await spend('1');
     expect(await look()).toBe(1);
+  });
+});
+
+describe('the messages of a workspace', () => {
+  const hourMs = 3_600_000;
+  const max = listBounds.maxAlertMessages;
+  const percents = Array.from({ length: 10 }, (_, index) => index + 1);
+
+  /** Keys that reach ten thresholds each, and cost nearly nothing. */
+  async function manyThresholds(keys: number) {
+    const made = await sampleDatabase('10');
+    const { queries, settle, workspace } = made;
+    await setWorkspaceThresholds(queries, 'acme', [], sampleAuthor);
+    for (let index = 0; index < keys; index += 1) {
+      const { key } = await createKey(
+        queries,
+        { workspace: 'acme', rate: 1, burst: 1, budget: { limit: 100n, period: 'day' } },
+        sampleAuthor,
+      );
+      await setKeyThresholds(queries, key.id, percents, sampleAuthor);
+      const ids = { workspaceId: workspace.id, keyId: key.id, requestId: `many-${index}` };
+      await settle([sampleOutcome({ ...ids, cost: 10n, startedAt: sampleNow })]);
+    }
+    return made;
+  }
+
+  async function claimed(queries: Parameters<typeof claimAlert>[0], now: number): Promise<readonly string[]> {
+    const types: string[] = [];
+    for (;;) {
+      const alert = await claimAlert(queries, { leaseMs: 10 * dayMs }, now);
+      if (alert === undefined) return types;
+      types.push(alert.body);
+    }
+  }
+
+  it('are bounded in a day: further alerts are counted in one message for each hour', async () => {
+    const { queries, workspace } = await manyThresholds(4);
+    expect(await recordReached(queries, deliver, sampleNow)).toBe(40);
+    // Every alert is recorded, and none but the bound waits for the receiver.
+    const alerts = await listAlerts(queries, workspace.id, 99);
+    expect(alerts).toHaveLength(40);
+    expect(alerts.filter(({ delivery }) => delivery === 'waiting')).toHaveLength(max);
+    expect(await countWaiting(queries)).toBe(max);
+    expect(await claimed(queries, sampleNow + hourMs - 1)).toHaveLength(max);
+    const collected = await claimed(queries, sampleNow + hourMs);
+    expect(collected.map((body) => JSON.parse(body))).toEqual([
+      {
+        type: 'alerts.collected',
+        timestamp: '2026-07-01T01:00:00.000Z',
+        data: {
+          ...{ alert_id: expect.stringMatching(/^alert_/), workspace_id: workspace.id, workspace: 'acme' },
+          ...{ alerts: 40 - max, since: '2026-07-01T00:00:00.000Z' },
+        },
+      },
+    ]);
+    expect(await countWaiting(queries)).toBe(max + 1);
+  });
+
+  it.each([
+    ['at the bound are all sent', 2],
+    ['of one key more are the bound and a collected one', 3],
+  ])('%s', async (_, keys) => {
+    const { queries } = await manyThresholds(keys);
+    await recordReached(queries, deliver, sampleNow);
+    const sent = [...(await claimed(queries, sampleNow)), ...(await claimed(queries, sampleNow + hourMs))];
+    expect(sent).toHaveLength(Math.min(keys * 10, max) + (keys * 10 > max ? 1 : 0));
+  });
+
+  it('of another workspace are not bounded by them', async () => {
+    const { queries, settle } = await manyThresholds(3);
+    const other = await createWorkspace(queries, { name: 'other', credit: 100n, maxInFlight: 1 }, sampleAuthor);
+    const { key } = await createKey(queries, { workspace: 'other', rate: 1, burst: 1 }, sampleAuthor);
+    await recordReached(queries, deliver, sampleNow);
+    const ids = { workspaceId: other.id, keyId: key.id, requestId: 'other' };
+    await settle([sampleOutcome({ ...ids, cost: 60n, startedAt: sampleNow })]);
+    await recordReached(queries, deliver, sampleNow);
+    expect(await listAlerts(queries, other.id, 9)).toMatchObject([{ percent: 50, delivery: 'waiting' }]);
   });
 });

@@ -6,11 +6,12 @@ import { formatUsd } from '../../core/money.ts';
 import type { Schema } from '../databases/schema.ts';
 import { allowancesInUse, type UsedAllowance } from './allowances.ts';
 import { recordChange } from './audit.ts';
+import { collectAlert, collectedPercent, hasOwnMessage } from './collected-alerts.ts';
 import { ownThresholds } from './thresholds.ts';
 
 /**
  * Records each threshold that was reached since the last look, once, with its entry in the audit trail and the webhook
- * that is to be sent, in one transaction for each. Several processes may look at the same time: the unique key of the
+ * that is to be sent, in one transaction for each. Beyond `maxAlertMessages` of a workspace, webhooks are collected. Several processes may look at the same time: the unique key of the
  * table lets one of them record a threshold. Returns how many this call has recorded.
  */
 export async function recordReached(
@@ -80,6 +81,7 @@ async function record(
   const id = `alert_${randomBytes(12).toString('hex')}`;
   const [used, limit] = [formatUsd(threshold.used), formatUsd(threshold.limit)];
   return queries.transaction().execute(async (transaction) => {
+    const isAlone = deliver && (await hasOwnMessage(transaction, workspaceId, now));
     const { numInsertedOrUpdatedRows: inserted } = await transaction
       .insertInto('alerts')
       .values({
@@ -88,7 +90,7 @@ async function record(
         percent: BigInt(percent),
         at: BigInt(now),
         body: bodyOf(threshold, { id, used, limit, now }),
-        state: deliver ? 'waiting' : 'none',
+        state: isAlone ? 'waiting' : 'none',
         tries: 0n,
         next_try_at: BigInt(now),
         problem: null,
@@ -96,6 +98,7 @@ async function record(
       .onConflict((conflict) => conflict.columns(['period', 'object_id', 'percent']).doNothing())
       .executeTakeFirst();
     if (inserted !== 1n) return false;
+    if (deliver && !isAlone) await collectAlert(transaction, threshold, now);
     const audited = kind === 'tag' ? workspaceId : objectId;
     const after = { ...(kind === 'tag' && { tag: threshold.tag }), percent, used, limit, alert: id };
     const change = { action: actions[kind], objectId: audited, workspaceId, before: undefined, after };
@@ -153,6 +156,7 @@ export async function listAlerts(
     .selectFrom('alerts')
     .selectAll()
     .where('workspace_id', '=', workspaceId)
+    .where('percent', '>', collectedPercent)
     .orderBy('at', 'desc')
     .orderBy('percent', 'desc')
     .limit(limit)

@@ -15,17 +15,19 @@ import {
   cutPage,
 } from '../../core/administration.ts';
 import type { DeclaredKey } from '../../core/declared-account.ts';
+import { listBounds } from '../../core/limits.ts';
 import { shownKeySettings } from '../../core/shown.ts';
 import { byIds } from '../databases/by-ids.ts';
 import { recordChange } from './audit.ts';
 import { hashKey, keptPrefix, newKey } from './key-text.ts';
+import { refuseBeyond } from './list-bounds.ts';
 import { afterCursor, cursorOf } from '../databases/page-cursor.ts';
 import type { Schema } from '../databases/schema.ts';
 import { findWorkspace, newId, oneLine } from './workspaces.ts';
 
 /**
  * Makes a key. Its text is only in the result and stored nowhere. Throws a `Refusal` when there is no such workspace, for a name of
- * several lines, and for an expiry that has passed.
+ * several lines, for an expiry that has passed, and if the workspace has as many keys as it may have.
  */
 export async function createKey(
   queries: Kysely<Schema>,
@@ -36,6 +38,7 @@ export async function createKey(
   const columns = keyColumns({ ...wanted, text, id: newId('key'), playgroundOf: null }, by);
   return queries.transaction().execute(async (transaction) => {
     const workspace = await findWorkspace(transaction, wanted.workspace);
+    await refuseMoreKeys(transaction, workspace.id, by);
     const row = { ...columns, workspace_id: workspace.id };
     await transaction.insertInto('keys').values(row).execute();
     const key = recordOf({ ...row, workspace_name: workspace.name, last_used_at: null });
@@ -50,6 +53,7 @@ export async function insertKey(
   { hash, prefix, workspaceId, status, ...wanted }: DeclaredKey,
   by: Authorship,
 ): Promise<KeyRecord> {
+  await refuseMoreKeys(transaction, workspaceId, by);
   const id = newId('key');
   const row = {
     ...{ id, hash, prefix, status, workspace_id: workspaceId, playground_of: null, maker: null },
@@ -62,6 +66,24 @@ export async function insertKey(
   const after = await findKey(transaction, id);
   await recordKey(transaction, { action: 'key.create', before: undefined, after }, by);
   return after;
+}
+
+/** Keys that are made at the same moment can pass the bound together. Throws a `Refusal` at the bound. */
+export async function refuseMoreKeys(
+  transaction: Transaction<Schema>,
+  workspaceId: string,
+  { now }: Authorship,
+): Promise<void> {
+  const { size } = await transaction
+    .selectFrom('keys')
+    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
+    .where('workspace_id', '=', workspaceId)
+    .where('status', '<>', 'revoked')
+    .where('playground_of', 'is', null)
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', BigInt(now))]))
+    .executeTakeFirstOrThrow();
+  const entries = 'keys that are neither revoked nor expired';
+  refuseBeyond(size, listBounds.maxKeys, { list: 'A workspace', entries, field: 'workspace' });
 }
 
 type WithText = Omit<NewKey, 'workspace'> & {

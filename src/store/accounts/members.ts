@@ -1,13 +1,12 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { type Actor, type AuditAction, type Authorship, type NewSession, Refusal } from '../../core/administration.ts';
+import { listBounds } from '../../core/limits.ts';
 import { memberAddress, type MemberRecord, type NewMember } from '../../core/membership.ts';
 import type { WorkspaceRole } from '../../core/rights.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
+import { refuseBeyond } from './list-bounds.ts';
 import { lockWorkspace, newId } from './workspaces.ts';
-
-/** Most members of a workspace: the list shows them all at once. */
-const mostMembers = 1_000;
 
 /** The members of a workspace: owners first, then by address. Those of groups as of their last sign-in. */
 export async function listMembers(queries: Kysely<Schema>, workspaceId: string): Promise<readonly MemberRecord[]> {
@@ -56,9 +55,8 @@ export async function inviteMember(
       const sentence = `${address} is a member of "${name}" already. Change the role instead.`;
       throw new Refusal(sentence, { kind: 'conflict', field: 'address' });
     }
-    if (known.length >= mostMembers) {
-      throw new Refusal(`A workspace has at most ${mostMembers} members.`, { kind: 'conflict' });
-    }
+    // The list shows them all at once.
+    refuseBeyond(known.length, listBounds.maxMembers, { list: 'A workspace', entries: 'members', field: 'address' });
     const row = {
       ...{ id: newId('member'), workspace_id: workspaceId, address, subject: null, name: null, role: wanted.role },
       ...{ source: 'invitation' as const, created_at: BigInt(by.now), last_sign_in_at: null },

@@ -3,7 +3,7 @@ import { type Authorship, type KeyRecord, Refusal } from '../../core/administrat
 import type { Schema } from '../databases/schema.ts';
 import { refuseDeclared } from './declarations.ts';
 import { newKey } from './key-text.ts';
-import { findKey, keyColumns, recordKey } from './keys.ts';
+import { findKey, keyColumns, recordKey, refuseMoreKeys } from './keys.ts';
 import { limitSessionsOf } from './sessions.ts';
 import { copyThresholds } from './thresholds.ts';
 import { newId } from './workspaces.ts';
@@ -19,7 +19,8 @@ export interface RotatedKey {
 /**
  * Makes a key with the settings of another one, and lets the other one expire after the overlap, unless it expires
  * sooner. Both changes are made, or none. Until then each of the two has the whole budget for itself. Throws a
- * `Refusal` for a key that is revoked, has expired, or belongs to an object or to the portal.
+ * `Refusal` for a key that is revoked, has expired, or belongs to an object or to the portal,
+ * and if the workspace has as many keys as it may have.
  */
 export async function rotateKey(
   queries: Kysely<Schema>,
@@ -39,6 +40,7 @@ export async function rotateKey(
     refuseUnusable(before, by);
     const text = newKey();
     const { workspaceId } = before;
+    await refuseMoreKeys(transaction, workspaceId, by);
     const columns = keyColumns({ ...settingsOf(before), text, id: newId('key'), playgroundOf: null }, by);
     await transaction
       .insertInto('keys')

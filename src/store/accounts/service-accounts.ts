@@ -1,10 +1,12 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { type AuditAction, type Authorship, Refusal } from '../../core/administration.ts';
+import { listBounds } from '../../core/limits.ts';
 import { scopes } from '../../core/rights.ts';
 import type { NewServiceAccount, ServiceAccount } from '../../core/service-account.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
 import { hashKey, keptPrefix, looksLikeToken, newToken } from './key-text.ts';
+import { refuseBeyond } from './list-bounds.ts';
 import { findWorkspace, newId } from './workspaces.ts';
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -30,6 +32,10 @@ export async function createServiceAccount(
   if (wanted.workspaces?.length === 0) {
     throw new Refusal('A service account needs a workspace, or all.', { field: 'workspaces' });
   }
+  // As many as there may be are fine: one more is refused.
+  refuseBeyond((wanted.workspaces?.length ?? 1) - 1, listBounds.maxServiceAccountWorkspaces, {
+    ...{ list: 'A service account', entries: 'workspaces', field: 'workspaces' },
+  });
   if (expiresAt <= by.now) {
     const sentence = `A service account cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`;
     throw new Refusal(sentence, { field: 'expires_at' });
@@ -39,6 +45,7 @@ export async function createServiceAccount(
     const ids = new Set<string>();
     for (const one of wanted.workspaces ?? []) ids.add((await findWorkspace(transaction, one)).id);
     const workspaces = wanted.workspaces === undefined ? undefined : [...ids];
+    await refuseMoreAccounts(transaction, by);
     const row = {
       ...{ id: newId('sa'), name, hash: hashKey(token), prefix: keptPrefix(token) },
       scopes: scopes.filter((scope) => wanted.scopes.includes(scope)).join(','),
@@ -58,6 +65,17 @@ export async function createServiceAccount(
     await record(transaction, { action: 'service-account.create', before: undefined, after: account }, by);
     return { account, token };
   });
+}
+
+async function refuseMoreAccounts(transaction: Transaction<Schema>, { now }: Authorship): Promise<void> {
+  const { size } = await transaction
+    .selectFrom('service_accounts')
+    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', BigInt(now))
+    .executeTakeFirstOrThrow();
+  const entries = 'service accounts that are neither revoked nor expired';
+  refuseBeyond(size, listBounds.maxServiceAccounts, { list: 'An installation', entries, field: 'name' });
 }
 
 /** All service accounts, newest first, with revoked ones. `workspaceId`: only those with rights in this workspace. */

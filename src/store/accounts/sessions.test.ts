@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import type { NewSession, Session } from '../../core/administration.ts';
+import { listBounds } from '../../core/limits.ts';
 import { changeKey, setKeyStatus, updateKey } from './change-keys.ts';
 import { createSession, endSession, findSessions } from './sessions.ts';
 
@@ -125,4 +126,29 @@ it('of an earlier version has no roles: its members are owners, who can change e
       ['ws_2', 'owner'],
     ]),
   );
+});
+
+it.each([
+  ['of a key', 'key_id'],
+  ['of a person', 'credential'],
+] as const)('%s are bounded: the oldest ends, and those of others stay', async (_, column) => {
+  const { queries, key } = await begin();
+  const groupRoles = new Map([[key.workspaceId, 'owner']] as const);
+  const owner =
+    column === 'key_id' ? { keyId: key.id } : { role: 'member' as const, credential: 'subject-1', groupRoles };
+  const signIn = (index: number) =>
+    createSession(queries, sessionOf({ ...owner, hash: `s${index}`, createdAt: sampleNow + index }));
+  const isOpen = async (hash: string) => (await findSessions(queries, [hash], sampleNow + hour)).length === 1;
+  await createSession(queries, sessionOf({ hash: 'other', role: 'admin', credential: 'subject-2' }));
+  for (let index = 0; index < listBounds.maxSessions; index += 1) await signIn(index);
+  // At the bound, none has ended.
+  const { size } = await queries
+    .selectFrom('sessions')
+    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
+    .executeTakeFirstOrThrow();
+  expect(Number(size)).toBe(listBounds.maxSessions + 1);
+  await signIn(listBounds.maxSessions);
+  expect(await Promise.all(['s0', 's1', `s${listBounds.maxSessions}`, 'other'].map(isOpen))).toEqual([
+    ...[false, true, true, true],
+  ]);
 });

@@ -1,6 +1,7 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { Key } from '../../core/account.ts';
 import type { NewSession, Session } from '../../core/administration.ts';
+import { listBounds } from '../../core/limits.ts';
 import { type RoleInWorkspace, strongest, type WorkspaceRole, workspaceRoles } from '../../core/rights.ts';
 import type { Schema } from '../databases/schema.ts';
 import { invitedRoles, recordSignIn, rolesByAddress } from './members.ts';
@@ -30,10 +31,31 @@ export async function createSession(queries: Kysely<Schema>, wanted: NewSession)
         expires_at: BigInt(session.expiresAt),
       })
       .execute();
+    await endOldest(transaction, session);
     await recordSignIn(transaction, session);
     const invited = await invitedRoles(transaction, session.address);
     return { ...session, roles: rolesNow(session, invited) };
   });
+}
+
+/** A key or a person can sign in any number of times: beyond the bound, its oldest sessions end. Admins share a token. */
+async function endOldest(transaction: Transaction<Schema>, { role, keyId, credential }: NewSession): Promise<void> {
+  const owner = keyId ?? credential;
+  if (owner === undefined || role === 'admin') return;
+  const column = keyId === undefined ? 'credential' : 'key_id';
+  const beyond = await transaction
+    .selectFrom('sessions')
+    .select('hash')
+    .where(column, '=', owner)
+    .orderBy('created_at', 'desc')
+    .orderBy('hash')
+    .offset(listBounds.maxSessions)
+    // SQLite takes no offset without a limit.
+    .limit(listBounds.maxSessions)
+    .execute();
+  if (beyond.length === 0) return;
+  const hashes = beyond.map(({ hash }) => hash);
+  await transaction.deleteFrom('sessions').where('hash', 'in', hashes).execute();
 }
 
 /**

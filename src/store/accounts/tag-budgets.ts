@@ -2,20 +2,24 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { BudgetPeriod, TagBudget, TagBudgetRecord } from '../../core/account.ts';
 import { type Authorship, type Budget, Refusal } from '../../core/administration.ts';
 import { defaultThresholds, type Thresholds } from '../../core/alert.ts';
+import { listBounds } from '../../core/limits.ts';
 import { shownBudget } from '../../core/shown.ts';
-import { tagForm, tagOf, tagText } from '../../core/tags.ts';
+import { type Tag, tagForm, tagOf, tagText } from '../../core/tags.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { readSizes } from '../ledger/counted-tags.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
 import { recordChange } from './audit.ts';
 import { periodStart } from './budget-period.ts';
+import { refuseBeyond } from './list-bounds.ts';
 import { ownThresholds, shownThresholds, storeThresholds, tagObjectId } from './thresholds.ts';
-import { findWorkspace } from './workspaces.ts';
+import { lockWorkspace } from './workspaces.ts';
 
 const dayMs = periodMs.usage_tags;
 
 /**
  * Sets the budget of a tag in a workspace, or removes it. It counts all requests of the current period that had the tag.
- * Throws a `Refusal` if there is no such workspace, or if the tag or a threshold has a wrong form.
+ * Throws a `Refusal` if there is no such workspace, if the tag or a threshold has a wrong form, and if the workspace has as
+ * many budgets of tags as it may have.
  */
 export async function setTagBudget(
   queries: Kysely<Schema>,
@@ -35,11 +39,15 @@ export async function setTagBudget(
   const tag = tagOf(text);
   if (tag === undefined) throw new Refusal(`"${text}" is no tag: expected ${tagForm}.`, { field: 'tag' });
   return queries.transaction().execute(async (transaction) => {
-    const { id: workspaceId } = await findWorkspace(transaction, nameOrId);
-    const number = await numberOf(transaction, workspaceId, tag);
+    const { id: workspaceId } = await lockWorkspace(transaction, nameOrId);
+    const known = await numberOf(transaction, workspaceId, tag);
+    // A tag that nobody has used has no budget to remove.
+    if (known === undefined && budget === undefined) return listTagBudgets(transaction, workspaceId, by.now);
+    const number = known ?? (await addTag(transaction, workspaceId, tag));
     const before = await transaction.selectFrom('tag_budgets').selectAll().where('tag', '=', number).executeTakeFirst();
     if (budget === undefined) await transaction.deleteFrom('tag_budgets').where('tag', '=', number).execute();
     else {
+      if (before === undefined) await refuseMoreBudgets(transaction, workspaceId);
       const row = { budget_limit: budget.limit, budget_period: budget.period };
       await transaction
         .insertInto('tag_budgets')
@@ -62,25 +70,56 @@ export async function setTagBudget(
   });
 }
 
-/** Finds the number of a tag, and numbers it if it is new, whatever the bounds of requests are. */
+async function refuseMoreBudgets(transaction: Transaction<Schema>, workspaceId: string): Promise<void> {
+  const { size } = await transaction
+    .selectFrom('ledger_tags')
+    .innerJoin('tag_budgets', 'tag_budgets.tag', 'ledger_tags.number')
+    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
+    .where('ledger_tags.workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow();
+  const entries = 'budgets of tags';
+  refuseBeyond(size, listBounds.maxTagBudgets, { list: 'A workspace', entries, field: 'tag' });
+}
+
 async function numberOf(
   transaction: Transaction<Schema>,
   workspaceId: string,
-  { name, value }: { readonly name: string; readonly value: string },
-): Promise<number> {
-  await transaction
-    .insertInto('ledger_tags')
-    .values({ workspace_id: workspaceId, name, value })
-    .onConflict((conflict) => conflict.columns(['workspace_id', 'name', 'value']).doNothing())
-    .execute();
-  const { number } = await transaction
+  { name, value }: Tag,
+): Promise<number | undefined> {
+  const row = await transaction
     .selectFrom('ledger_tags')
     .select('number')
     .where('workspace_id', '=', workspaceId)
     .where('name', '=', name)
     .where('value', '=', value)
-    .executeTakeFirstOrThrow();
-  return Number(number);
+    .executeTakeFirst();
+  return row && Number(row.number);
+}
+
+/**
+ * Numbers a new tag, also beyond the bounds of requests. Tags are never deleted, so budgets that come and go could add
+ * any number of them: a workspace that has as many more as it may have budgets gets no more.
+ */
+async function addTag(transaction: Transaction<Schema>, workspaceId: string, tag: Tag): Promise<number> {
+  const { maxTagBudgets, maxTagNames, maxTagValues } = listBounds;
+  const sizes = (await readSizes(transaction, [workspaceId])).get(workspaceId) ?? new Map<string, number>();
+  const size = sizes.get(tag.name);
+  const [count, max, entries] =
+    size === undefined
+      ? [sizes.size, maxTagNames + maxTagBudgets, 'names of tags']
+      : [size, maxTagValues + maxTagBudgets, `values of the tag "${tag.name}"`];
+  if (count >= max) {
+    const sentence = `A workspace has at most ${max} ${entries}, which are permanent. Use one that exists.`;
+    throw new Refusal(sentence, { kind: 'conflict', field: 'tag' });
+  }
+  await transaction
+    .insertInto('ledger_tags')
+    .values({ workspace_id: workspaceId, ...tag })
+    .onConflict((conflict) => conflict.columns(['workspace_id', 'name', 'value']).doNothing())
+    .execute();
+  const number = await numberOf(transaction, workspaceId, tag);
+  if (number === undefined) throw new Error('a tag that was just numbered has no number');
+  return number;
 }
 
 /** The budgets of a workspace's tags with what is spent of each, in the order of tags. */

@@ -6,7 +6,7 @@ import { fundsOf } from '../../admission/limits.ts';
 import { countedTagsOf } from '../../core/tags.ts';
 import { findCredential } from '../accounts/find-credentials.ts';
 import { setTagBudget } from '../accounts/tag-budgets.ts';
-import { tagBounds } from './counted-tags.ts';
+import { listBounds } from '../../core/limits.ts';
 
 const budget = { limit: 100n, period: 'month' } as const;
 
@@ -15,8 +15,8 @@ async function fullWorkspace(budgets: readonly string[]) {
   const sample = await sampleDatabase();
   const { queries, workspace, ids, settle, text } = sample;
   const tags = [
-    ...Array.from({ length: tagBounds.names - 1 }, (_, index) => ({ name: `n${index}`, value: '1' })),
-    ...Array.from({ length: tagBounds.values }, (_, index) => ({ name: 'id', value: String(index) })),
+    ...Array.from({ length: listBounds.maxTagNames - 1 }, (_, index) => ({ name: `n${index}`, value: '1' })),
+    ...Array.from({ length: listBounds.maxTagValues }, (_, index) => ({ name: 'id', value: String(index) })),
   ];
   await queries
     .insertInto('ledger_tags')

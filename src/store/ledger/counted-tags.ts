@@ -1,13 +1,8 @@
 import { type Kysely, sql } from 'kysely';
+import { listBounds } from '../../core/limits.ts';
 import { type CountedTags, otherTags, tagOf } from '../../core/tags.ts';
 import { byIds } from '../databases/by-ids.ts';
 import type { Schema } from '../databases/schema.ts';
-
-/**
- * Most tag names of a workspace, and most values of one name, that requests can add. They bound the rollups. Replicas that add
- * tags at the same moment can pass a bound by what one commit of each adds.
- */
-export const tagBounds = { names: 20, values: 500 } as const;
 
 /**
  * What admission needs to count tags as the ledger does, by workspace: for those with a budget of `other`, given the
@@ -29,8 +24,8 @@ export async function readCountedTags(
   const counted = new Map<string, CountedTags>();
   for (const [workspaceId, sizes] of await readSizes(queries, [...wanted.keys()])) {
     const names = wanted.get(workspaceId) ?? new Set<string>();
-    const full = [...names].filter((name) => (sizes.get(name) ?? 0) >= tagBounds.values);
-    const isFull = names.has(otherTags) && sizes.size >= tagBounds.names;
+    const full = [...names].filter((name) => (sizes.get(name) ?? 0) >= listBounds.maxTagValues);
+    const isFull = names.has(otherTags) && sizes.size >= listBounds.maxTagNames;
     if (!isFull && full.length === 0) continue;
     const values = await readValues(queries, workspaceId, full);
     counted.set(workspaceId, { names: isFull ? new Set(sizes.keys()) : undefined, values });

@@ -1,9 +1,10 @@
 import type { Kysely } from 'kysely';
+import { listBounds } from '../../core/limits.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { otherTags as other, type Tag, tagList, tagsIn, tagText } from '../../core/tags.ts';
 import { byIds } from '../databases/by-ids.ts';
 import type { Schema } from '../databases/schema.ts';
-import { readSizes, tagBounds } from './counted-tags.ts';
+import { readSizes } from './counted-tags.ts';
 
 /** The tags that a request counts as. */
 export interface NumberedTags {
@@ -79,10 +80,10 @@ export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_0
     const names = rooms.get(workspaceId) ?? new Map<string, number>();
     rooms.set(workspaceId, names);
     const size = names.get(name);
-    if (size === undefined && names.size >= tagBounds.names) return { workspaceId, name: other, value: other };
+    if (size === undefined && names.size >= listBounds.maxTagNames) return { workspaceId, name: other, value: other };
     // The tag that stands for the others comes beyond the bound.
     if (tag.value === other) return tag;
-    if ((size ?? 0) >= tagBounds.values) {
+    if ((size ?? 0) >= listBounds.maxTagValues) {
       full.add(nameKeyOf(tag));
       return { ...tag, value: other };
     }

@@ -7,7 +7,7 @@ import type { LedgerFilter, UsageDimension } from '../../core/administration.ts'
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { createKey } from '../accounts/keys.ts';
 import { createWorkspace } from '../accounts/workspaces.ts';
-import { tagBounds } from './counted-tags.ts';
+import { listBounds } from '../../core/limits.ts';
 import { createTagNumbers } from './ledger-tags.ts';
 import { listRequests } from './list-requests.ts';
 import { usageReport } from './usage-report.ts';
@@ -119,7 +119,7 @@ describe('distinct tags', () => {
   it('are counted as "other" beyond the bounds, so that no number of values makes more rollups', async () => {
     const { queries, ids, settle } = await sampleDatabase();
     const numbers = createTagNumbers(queries);
-    const count = 4 * tagBounds.values;
+    const count = 4 * listBounds.maxTagValues;
     for (let at = 0; at < count; at += 500) {
       const some = Array.from({ length: 500 }, (_, index) => requestWith(`id=${at + index}`, ids.workspaceId));
       const given = await numbers.number(some);
@@ -127,7 +127,7 @@ describe('distinct tags', () => {
     }
     const { rows } = await sql<{ size: number | bigint }>`select count(*) as size from ledger_tags`.execute(queries);
     // And `other`.
-    expect(Number(rows[0]?.size)).toBe(tagBounds.values + 1);
+    expect(Number(rows[0]?.size)).toBe(listBounds.maxTagValues + 1);
 
     await settle(
       ['id=new', 'id=newer', 'id=0'].map((tags, index) =>
@@ -148,7 +148,9 @@ describe('distinct tags', () => {
   it('have a bound for names, too, and a request with two of them beyond it is counted once', async () => {
     const { queries, ids } = await sampleDatabase();
     const numbers = createTagNumbers(queries);
-    const names = Array.from({ length: tagBounds.names }, (_, index) => requestWith(`n${index}=1`, ids.workspaceId));
+    const names = Array.from({ length: listBounds.maxTagNames }, (_, index) =>
+      requestWith(`n${index}=1`, ids.workspaceId),
+    );
     await numbers.number(names);
     const [beyond] = await numbers.number([requestWith('x=1,y=2', ids.workspaceId)]);
     expect(beyond).toEqual({ numbers: [expect.any(Number)], text: 'other=other' });
