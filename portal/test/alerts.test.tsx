@@ -56,7 +56,7 @@ test('an alert says what has reached how much, and whether its webhook arrived',
     ['Budget of CI', '80 %', '$4.10 of $5.00', 'Webhook delivered'],
     ['Budget of key_1', '80 %', '$4.10 of $5.00', 'Webhook not accepted within a day'],
     ['Budget of team=search', '80 %', '$4.10 of $5.00', 'Webhook is being sent'],
-    ['Balance', '100 %', '$4.10 of $5.00', 'No webhook is set'],
+    ['Balance', '100 %', '$4.10 of $5.00', 'No webhook of its own'],
   ]);
 });
 

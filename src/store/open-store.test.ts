@@ -3,10 +3,20 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { runCommand } from '../../test/support/run-command.ts';
-import { databaseKind, newLocation, sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
+import {
+  databaseKind,
+  newLocation,
+  sampleAuthor,
+  sampleDatabase,
+  temporaryFolder,
+} from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { databaseUrl, lockedByAnother, storeAt } from '../../test/support/sample-store.ts';
+import { fundsOf } from '../admission/limits.ts';
+import { listBounds } from '../core/limits.ts';
+import { countedTagsOf } from '../core/tags.ts';
 import { hashKey } from './accounts/key-text.ts';
+import { setTagBudget } from './accounts/tag-budgets.ts';
 import { verifyLedger } from './ledger/verify-ledger.ts';
 import { findWorkspace } from './accounts/workspaces.ts';
 import { untilHolds } from '../../test/support/until-holds.ts';
@@ -49,6 +59,26 @@ describe('settle', () => {
       store.settle(sampleOutcome({ requestId: 'bad' })),
     ]);
     expect([good.status, bad]).toMatchObject(['fulfilled', { status: 'rejected', reason: { code: 'internal' } }]);
+  });
+
+  it('lets admission count tags as the ledger does, once a request was counted as "other"', async () => {
+    const { store, queries, ids, hash } = await storeBeside();
+    const budget = { limit: 100n, period: 'total' } as const;
+    await setTagBudget(queries, 'acme', { tag: 'other=other', budget }, sampleAuthor);
+    const counted = async (sent: string) => {
+      const credential = await store.findCredential(hash);
+      return countedTagsOf(sent, credential?.countedTags);
+    };
+    expect(await counted('x=1')).toBe('x=1');
+    // The budget has taken the place of one name.
+    const names = Array.from({ length: listBounds.maxTagNames - 1 }, (_, index) => `n${index}=1`);
+    for (const tags of [...names, 'x=1,y=2']) {
+      await store.settle(sampleOutcome({ ...ids, requestId: tags, tags, cost: 60n }));
+    }
+    expect(await counted('x=1')).toBe('other=other');
+    const credential = await store.findCredential(hash);
+    // Both tags are one sum, which has the request once.
+    expect(credential && fundsOf(credential, 'other=other').tags).toEqual([{ tag: 'other=other', left: 40n }]);
   });
 
   it('never makes this thread wait for the disk, and refuses rows past its limit', async () => {

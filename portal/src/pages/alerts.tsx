@@ -14,7 +14,7 @@ import { Loaded, Problem } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
 const deliveries: Readonly<Record<AlertObject['delivery'], string>> = {
-  none: 'No webhook is set',
+  none: 'No webhook of its own',
   waiting: 'Webhook is being sent',
   delivered: 'Webhook delivered',
   failed: 'Webhook not accepted within a day',
