@@ -2,7 +2,9 @@ import type { CancelTimer } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { backgroundClock } from '../process/clock.ts';
 import { findCollector } from '../process/collect-garbage.ts';
+import { surviveShortages } from '../process/shortages.ts';
 import type { LogSettings } from '../settings.ts';
+import { limitRepeats } from '../telemetry/ops/repeat-limit.ts';
 import { openProgramLog, type ProgramLog } from './program-log.ts';
 
 /** Longest wait for the last records of the log. */
@@ -67,6 +69,8 @@ export async function runProgram<Settings extends LogSettings>(
       if (message === 'ping') announce({ type: 'alive', ...running?.look?.() });
     });
     programLog = await openProgramLog(given, { onLevel: (level) => announce({ type: 'log-level', level }) });
+    const log = limitRepeats(programLog.log, backgroundClock);
+    surviveShortages((error) => log.error({ err: error }, 'the system has no files or memory left for this process'));
     running = await start(given, { programLog, announce, stopped: stop.promise, fatal });
     const cancelCollection = collectOnceStarted(running.isIdle);
     code = await stop.promise;

@@ -46,4 +46,16 @@ describe('every', () => {
     await Promise.resolve();
     expect(clock.armed()).toBe(0);
   });
+
+  it('goes on after a step that throws, whose error reaches the process', () => {
+    const clock = createFakeClock();
+    let steps = 0;
+    every(clock, 10, () => {
+      steps += 1;
+      if (steps === 1) throw new Error('no files left');
+    });
+    expect(() => clock.advance(10)).toThrow('no files left');
+    clock.advance(10);
+    expect(steps).toBe(2);
+  });
 });

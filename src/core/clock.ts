@@ -42,16 +42,21 @@ export function waitFor(
 
 /**
  * Runs a step every `ms` milliseconds, the first one after `ms`. If a step returns a promise, the next step begins `ms`
- * after the promise has settled, so that steps never overlap. A step must not throw, and its promise must not reject.
- * Returns the function that ends it.
+ * after the promise has settled, so that steps never overlap. A step should not throw, and its promise should not reject.
+ * If it does, the error reaches the process as any other, and the next step still follows: where the process survives the
+ * error, the steps go on. Returns the function that ends it.
  */
 export function every(clock: Pick<Clock, 'after'>, ms: number, step: () => void | Promise<void>): CancelTimer {
   let isOver = false;
   let cancel = clock.after(ms, run);
   function run(): void {
-    const settled = step();
-    if (settled === undefined) next();
-    else void settled.finally(next);
+    let settled: void | Promise<void> = undefined;
+    try {
+      settled = step();
+    } finally {
+      if (settled === undefined) next();
+    }
+    if (settled !== undefined) void settled.finally(next);
   }
   function next(): void {
     if (!isOver) cancel = clock.after(ms, run);

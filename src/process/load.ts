@@ -1,5 +1,6 @@
 import type { Load, LoadMeter } from '../core/load.ts';
 import { type CollectGarbage, findCollector } from './collect-garbage.ts';
+import { keepLast } from './shortages.ts';
 
 export interface ProcessLoad extends LoadMeter {
   /** Returns what the event loop did since the last call. */
@@ -89,8 +90,10 @@ export function createProcessLoad(options: {
   readonly collectFromShare: number;
   readonly sources?: LoadSources;
 }): ProcessLoad {
-  const { elapsed, ranMs, every, memoryInUse, collectGarbage } = options.sources ?? processSources;
-  const { memoryLimitBytes, collectFromShare } = options;
+  const { sources = processSources, memoryLimitBytes, collectFromShare } = options;
+  const { elapsed, every, collectGarbage } = sources;
+  const ranMs = keepLast(sources.ranMs, 0);
+  const memoryInUse = keepLast(sources.memoryInUse, 0);
   let eventLoopDelayMs = 0;
   let ownDelayMs = 0;
   let memoryShare = memoryInUse() / memoryLimitBytes;
@@ -173,7 +176,8 @@ export function createLoopMeter(
     activeMs: () => performance.eventLoopUtilization().active,
   },
 ): () => LoopUse {
-  const read = () => ({ at: sources.elapsed(), ranMs: sources.ranMs(), activeMs: sources.activeMs() });
+  const ranMs = keepLast(sources.ranMs, 0);
+  const read = () => ({ at: sources.elapsed(), ranMs: ranMs(), activeMs: sources.activeMs() });
   let last = read();
   let use: LoopUse = { ran: 0, wanted: 0 };
   return () => {

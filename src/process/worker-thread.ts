@@ -122,7 +122,12 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
   return {
     ask: (ask, transfer = []) => {
       if (isClosed) return Promise.reject(new ThreadEnded('closed', { hadStarted: false, cause: undefined }));
-      worker ??= start();
+      try {
+        worker ??= start();
+      } catch (cause) {
+        // A thread needs files of its own. The next question tries again.
+        return Promise.reject(new ThreadEnded('the thread could not start', { hadStarted: false, cause }));
+      }
       const id = nextId++;
       // Throws if the question cannot be copied. Then there is none.
       worker.postMessage({ id, ask }, transfer);

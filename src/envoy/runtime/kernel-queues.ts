@@ -46,8 +46,11 @@ function createTableReader(path: string): () => Promise<Buffer | undefined> {
         if (bytesRead === 0 || length >= maxTableBytes) return memory.subarray(0, length);
         if (memory.length - length < readAheadBytes) memory = Buffer.concat([memory], memory.length * 2);
       }
+    } catch {
+      // The kernel could not print the table now. The next sample may succeed.
+      return undefined;
     } finally {
-      await file.close();
+      await file.close().catch(() => undefined);
     }
   };
 }
