@@ -7,6 +7,7 @@ import { defaultThresholds } from '../src/core/alert.ts';
 import { providerEngines } from '../src/core/engine-name.ts';
 import { faultKinds } from '../src/core/event.ts';
 import { defaultLimits, listBounds } from '../src/core/limits.ts';
+import { portBounds } from '../src/core/port-bounds.ts';
 import { scopes } from '../src/core/rights.ts';
 import { outcomeKinds } from '../src/core/settled-request.ts';
 import { defaultRates } from '../src/envoy/config/edge-listener.ts';
@@ -153,12 +154,12 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'portal.session': from('portal/authenticate.ts', 'sessionMs', hour),
   'portal.failed-sign-ins': from('portal/failed-sign-ins.ts', 'tolerated'),
   'portal.failed-sign-ins-window': from('portal/failed-sign-ins.ts', 'windowMs', minute),
-  'portal.connections-per-address': from('portal/connection-limits.ts', 'mostPerAddress'),
-  'portal.connections': from('portal/connection-limits.ts', 'mostInAll'),
+  'portal.connections-per-address': portBounds.portal.maxPerAddress,
+  'portal.connections': portBounds.portal.maxConnections,
   'portal.streams-of-session': from('portal/event-hub.ts', 'mostOfSession'),
   'portal.streams-of-person': from('portal/event-hub.ts', 'mostOfPerson'),
-  'portal.head': from('portal/server.ts', 'headersTimeout', second),
-  'portal.request': from('portal/server.ts', 'requestTimeout', second),
+  'portal.head': portBounds.portal.maxHeadMs / second,
+  'portal.request': portBounds.portal.maxRequestMs / second,
   'portal.body': from('portal/server.ts', 'bytes', kibi),
   'portal.body-values': from('portal/server.ts', 'maxValues'),
   'portal.body-levels': from('portal/server.ts', 'maxDepth'),

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, ServerInterceptingCall, type ServiceDefinition } from '@grpc/grpc-js';
 import { load } from '@grpc/proto-loader';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
+import { grpcOptions, type PortBounds } from '../core/port-bounds.ts';
 import { type Answering, type Call, type CallHandler, ProcessCall } from './call.ts';
 import { ConnectionLoss } from './connection-loss.ts';
 
@@ -90,12 +91,14 @@ export function serveConnection<Message extends object>(options: {
   readonly answer: (call: Call, loss: ConnectionLoss) => CallHandler<Message>;
   /** Longest message that is read. Absent: the 4 MiB of grpc-js. */
   readonly mostMessageBytes?: number;
+  /** Absent: the peer is the Envoy of this machine, which has a socket of its own. */
+  readonly bounds?: PortBounds;
   /** Adds further services, which grpc-js serves in the usual way. */
   readonly addServices?: (server: Server) => void;
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
 }): Connection {
-  const { answer, atTurnEnd, clock, mostMessageBytes, service, socket } = options;
+  const { answer, atTurnEnd, bounds, clock, mostMessageBytes, service, socket } = options;
   const loss = new ConnectionLoss(clock);
   let open = 0;
   let isDraining = false;
@@ -110,6 +113,7 @@ export function serveConnection<Message extends object>(options: {
   const path = service['Process']?.path;
   const server = new Server({
     ...serverOptions,
+    ...(bounds && grpcOptions(bounds)),
     ...(mostMessageBytes === undefined ? {} : { 'grpc.max_receive_message_length': mostMessageBytes }),
     interceptors: [
       (method, call) => (method.path === path ? new ProcessCall(call, answering) : new ServerInterceptingCall(call)),

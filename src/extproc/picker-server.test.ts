@@ -5,6 +5,8 @@ import { processMethod } from '../../test/support/picker-codec.ts';
 import { selfSigned } from '../../test/support/self-signed.ts';
 import type { AnswerHead, EndpointPicker, PickAnswer, PickAsk } from '../core/picker.ts';
 import { systemClock } from '../process/clock.ts';
+import { holdConnections } from '../../test/support/held-connections.ts';
+import { portBounds, type PortBounds } from '../core/port-bounds.ts';
 import { listenPicker, type PickerServer, type PickerServerOptions } from './picker-server.ts';
 import { untilHolds } from '../../test/support/until-holds.ts';
 
@@ -40,7 +42,7 @@ const picked = (...endpoints: readonly string[]): PickAnswer => ({
 
 async function start(
   answer: PickAnswer | Promise<PickAnswer> | (() => Promise<PickAnswer>),
-  options: Partial<Pick<PickerServerOptions, 'tls'>> = {},
+  options: Partial<Pick<PickerServerOptions, 'tls' | 'bounds'>> = {},
 ): Promise<void> {
   events = [];
   const picker: EndpointPicker = {
@@ -52,6 +54,7 @@ async function start(
   server = await listenPicker({
     ...{ host: '127.0.0.1', port: 0, healthPort: 0, picker, clock: systemClock, tls: options.tls },
     atTurnEnd: setImmediate,
+    ...(options.bounds && { bounds: options.bounds }),
   });
 }
 
@@ -375,5 +378,51 @@ describe('the health service', () => {
     await start(picked(one));
     expect(await check(server.healthPort, 'liveness')).toEqual({ status: 'SERVING' });
     expect(await check(server.healthPort, 'another')).toBe(5);
+  });
+});
+
+describe('strangers', () => {
+  const boundsOf = (bounds: Partial<PortBounds>) => ({
+    streams: { ...portBounds.picker, ...bounds },
+    health: { ...portBounds.pickerHealth, ...bounds },
+  });
+  const ports = ['port', 'healthPort'] as const;
+
+  it.each(ports)('hold no more connections than one address may have: %s', async (port) => {
+    await start(picked(), { bounds: boundsOf({ maxPerAddress: 4 }) });
+    const held = await holdConnections(server[port], 6);
+    await held.closed(2);
+    expect(held.open()).toBe(4);
+    held.release();
+  });
+
+  it.each(ports)('would hold every connection without a bound: %s', async (port) => {
+    await start(picked(), { bounds: boundsOf({ maxPerAddress: Infinity, maxConnections: Infinity }) });
+    const held = await holdConnections(server[port], 6);
+    expect(held.open()).toBe(6);
+    held.release();
+  });
+
+  it('with silent connections make room for a gateway', async () => {
+    await start(picked('10.0.0.1:80'), { bounds: boundsOf({ maxConnections: 3 }) });
+    const held = await holdConnections(server.port, 3);
+    const stream = open();
+    stream.send(requestHead('NONE', {}, true));
+    await stream.next();
+    await held.closed(1);
+    expect(held.open()).toBe(2);
+    held.release();
+    await stream.end();
+  });
+
+  it.each([
+    ['port', undefined],
+    ['port', { cert: selfSigned.certificate, key: selfSigned.key }],
+    ['healthPort', undefined],
+  ] as const)('with a silent connection are cut: %s, %o', async (port, tls) => {
+    await start(picked(), { tls, bounds: boundsOf({ maxHeadMs: 50 }) });
+    const held = await holdConnections(server[port], 3);
+    await held.closed(3);
+    expect(held.open()).toBe(0);
   });
 });

@@ -4,6 +4,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import type { EndpointPicker } from '../core/picker.ts';
+import { grpcOptions, injectBounded, portBounds, type PortBounds } from '../core/port-bounds.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
 import { PickedExchange } from './picked-exchange.ts';
@@ -30,6 +31,7 @@ export interface PickerServerOptions {
   readonly picker: EndpointPicker;
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
+  readonly bounds?: { readonly streams: PortBounds; readonly health: PortBounds };
 }
 
 /** Most memory of all bodies that wait for their pick. A body beyond it goes on without being read. */
@@ -37,6 +39,10 @@ const mostWaitingBytes = 256 * 1024 * 1024;
 
 /** Longest message: a body that a gateway has buffered comes in one. Such gateways have bounds of their own. */
 const mostMessageBytes = 64 * 1024 * 1024;
+
+const defaultBounds = { streams: portBounds.picker, health: portBounds.pickerHealth } as const;
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /**
  * The services whose state is reported: those of the protocol, the one that the extension's own deployments probe, and the whole server.
@@ -49,54 +55,73 @@ const readyServices = ['', 'readiness', 'inference-extension', 'envoy.service.ex
  * one of their own: the kubelet's probes know no TLS.
  */
 export async function listenPicker(options: PickerServerOptions): Promise<PickerServer> {
-  const { host, tls, picker, atTurnEnd, clock } = options;
+  const { host, tls, picker, atTurnEnd, clock, bounds = defaultBounds } = options;
   const protocol = await loadExternalProcessor();
   const service = protocol.serviceReading((bytes) => readPickerMessage(protocol.readRequest(bytes)));
   const budget = createByteBudget(mostWaitingBytes);
   const health = new HealthImplementation({ liveness: 'SERVING' });
-  const connections = new Set<Connection>();
+  /** By the address and the port of the peer: under TLS, the socket of a connection is another one than that of its bytes. */
+  const connections = new Map<string, Connection>();
 
   const serve = (socket: Socket): void => {
     const connection = serveConnection<PickerMessage>({
-      ...{ socket, service, atTurnEnd, clock, mostMessageBytes },
+      ...{ socket, service, atTurnEnd, clock, mostMessageBytes, bounds: bounds.streams },
       answer: (call) => {
         const exchange = new PickedExchange(call, { picker, budget, write: protocol.writeResponse });
         return { message: (message) => exchange.message(message), over: () => exchange.over() };
       },
       addServices: (server) => health.addToServer(server),
     });
-    connections.add(connection);
-    socket.on('close', () => connections.delete(connection));
+    const peer = peerOf(socket);
+    connections.set(peer, connection);
+    socket.on('close', () => {
+      if (connections.get(peer) === connection) connections.delete(peer);
+    });
   };
 
-  const server = tls === undefined ? createTcpServer(serve) : createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, serve);
-  const probes = new Server();
+  const server =
+    tls === undefined
+      ? createTcpServer()
+      : createTlsServer({ ...tls, ALPNProtocols: ['h2'], handshakeTimeout: bounds.streams.maxHeadMs });
+  injectBounded(server, {
+    ...{ bounds: bounds.streams, security: tls === undefined ? 'none' : 'tls', inject: serve },
+    isBusy: (socket: Socket) => (connections.get(peerOf(socket))?.open() ?? 0) > 0,
+  });
+  const probes = new Server({ 'grpc.enable_channelz': 0, ...grpcOptions(bounds.health) });
   health.addToServer(probes);
+  const injector = probes.createConnectionInjector(ServerCredentials.createInsecure());
+  const probed = createTcpServer();
+  const probing = injectBounded(probed, {
+    ...{ bounds: bounds.health, security: 'none' },
+    inject: (socket: Socket) => injector.injectConnection(socket),
+  });
   const setReady = (isReady: boolean): void => {
     for (const name of readyServices) health.setStatus(name, isReady ? 'SERVING' : 'NOT_SERVING');
   };
   setReady(false);
   const port = await listen(server, { host, port: options.port });
-  const healthPort = await bind(probes, { host, port: options.healthPort }).catch((error: unknown) => {
+  const healthPort = await listen(probed, { host, port: options.healthPort }).catch((error: unknown) => {
     server.close();
     throw error;
   });
   return {
     ...{ port, healthPort, setReady },
-    open: () => [...connections].reduce((sum, connection) => sum + connection.open(), 0),
+    open: () => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
     close: async (graceMs) => {
       setReady(false);
       await new Promise<void>((resolve) => {
         const cancel = clock.after(graceMs, () => {
-          for (const connection of connections) connection.cut();
+          for (const connection of connections.values()) connection.cut();
         });
         server.close(() => {
           cancel();
           resolve();
         });
-        for (const connection of connections) connection.drain();
+        for (const connection of connections.values()) connection.drain();
       });
       probes.forceShutdown();
+      probed.close();
+      probing.cut();
     },
   };
 }
@@ -114,14 +139,5 @@ function listen(server: TcpServer, place: Place): Promise<number> {
       const address = server.address();
       resolve(typeof address === 'object' && address !== null ? address.port : place.port);
     });
-  });
-}
-
-function bind(server: Server, { host, port }: Place): Promise<number> {
-  const authority = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-  return new Promise((resolve, reject) => {
-    server.bindAsync(authority, ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    );
   });
 }

@@ -1,69 +1,49 @@
-import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { networkOf } from '../core/address.ts';
+import { boundHttpConnections, type ConnectionCounts, type PortBounds } from '../core/port-bounds.ts';
 import type { PortalLog } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 
-/** Open connections of the portal, and connections that were refused since its start. Behind a proxy `address` counts requests. */
-export interface ConnectionCounts {
-  readonly open: number;
-  readonly refused: { readonly address: number; readonly total: number };
-}
-
-/** Most connections of one address, or requests behind a proxy. A browser opens six; many people may share an address. */
-const mostPerAddress = 500;
-const mostInAll = 5_000;
-
 /**
  * Limits the connections of one address and of all together. Behind a trusted proxy, all connections come from the
- * proxy. Then it limits the requests under way of the address that the proxy names. Call it before adding routes.
- * Returns a function that reads the counts.
+ * proxy. Then it limits the requests under way of the address that the proxy names, and counts those that were refused as refused
+ * connections of their address. Call it before adding routes. Returns a function that reads the counts.
  */
 export function limitConnections(
   app: Pick<FastifyInstance, 'server' | 'addHook'>,
-  { trustedHops, log }: { readonly trustedHops: number; readonly log: PortalLog },
+  { trustedHops, bounds, log }: { readonly trustedHops: number; readonly bounds: PortBounds; readonly log: PortalLog },
 ): () => ConnectionCounts {
-  const { server } = app;
-  const open = new Map<string, number>();
-  const refused = { address: 0, total: 0 };
-  let all = 0;
-
-  server.maxConnections = mostInAll;
-  server.on('drop', () => {
-    refused.total += 1;
+  const { maxConnections, maxPerAddress } = bounds;
+  const counts = boundHttpConnections(app.server, {
+    ...bounds,
+    maxPerAddress: trustedHops === 0 ? maxPerAddress : maxConnections,
   });
-  server.on('connection', (socket: Socket) => {
-    const address = socket.remoteAddress ?? '';
-    const ofAddress = (open.get(address) ?? 0) + 1;
-    if (trustedHops === 0 && ofAddress > mostPerAddress) {
-      refused.address += 1;
-      socket.destroy();
-      return;
-    }
-    open.set(address, ofAddress);
-    all += 1;
-    socket.once('close', () => {
-      all -= 1;
-      const left = (open.get(address) ?? 1) - 1;
-      if (left === 0) open.delete(address);
-      else open.set(address, left);
-    });
-  });
+  let refusedRequests = 0;
   if (trustedHops === 0) noticeProxies(app, log);
-  else
-    limitRequests(app, () => {
-      refused.address += 1;
+  else {
+    limitRequests(app, {
+      maxPerAddress,
+      onRefused: () => {
+        refusedRequests += 1;
+      },
     });
-  return () => ({ open: all, refused: { ...refused } });
+  }
+  return () => {
+    const { open, refused } = counts();
+    return { open, refused: { ...refused, address: refused.address + refusedRequests } };
+  };
 }
 
 /** Without this limit, one caller behind a proxy could hold all connections with bodies that never end. */
-function limitRequests(app: Pick<FastifyInstance, 'addHook'>, onRefused: () => void): void {
+function limitRequests(
+  app: Pick<FastifyInstance, 'addHook'>,
+  { maxPerAddress, onRefused }: { readonly maxPerAddress: number; readonly onRefused: () => void },
+): void {
   const underWay = new Map<string, number>();
   app.addHook('onRequest', async ({ ip }, reply) => {
     const address = networkOf(ip);
     const ofAddress = (underWay.get(address) ?? 0) + 1;
-    if (ofAddress > mostPerAddress) {
+    if (ofAddress > maxPerAddress) {
       onRefused();
       // Closes without waiting for the rest of the body.
       reply.header('connection', 'close');

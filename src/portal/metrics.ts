@@ -1,5 +1,5 @@
 import { Gauge, Counter, type Registry } from 'prom-client';
-import type { ConnectionCounts } from './connection-limits.ts';
+import type { ConnectionCounts } from '../core/port-bounds.ts';
 
 /** Adds the metrics of the portal: the connections that are open, and those that were refused (docs/portal.md). */
 export function addPortalMetrics(

@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
 import { createJsonScan } from '../core/json-scan.ts';
+import { httpOptions, portBounds, type PortBounds } from '../core/port-bounds.ts';
 import { expectation } from '../core/schema-faults.ts';
 import { accessTo } from './access.ts';
 import { typed } from './app.ts';
@@ -44,19 +45,21 @@ interface ServerOptions {
   readonly version: string;
   /** The metrics of `GET /metrics`. The server adds its own metrics. */
   readonly metrics: Registry;
+  readonly bounds?: PortBounds;
 }
 
 /** Limits of bodies. The playground has other limits, because the gateway reads its body. */
 const bodyLimits = { bytes: 64 * 1024, json: { maxDepth: 20, maxValues: 5_000 } } as const;
-/** Time limits of a head and of a whole request, milliseconds. Node checks its connections every two seconds. */
-const arrivalLimits = { headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 2_000 } as const;
 
 /** Builds the portal's server: the admin API under `/api`, the pages elsewhere. Does not listen. */
 export async function createServer(portal: Portal, options: ServerOptions): Promise<FastifyInstance> {
+  const { bounds = portBounds.portal } = options;
+  const arrivalLimits = httpOptions(bounds);
   const server = fastify({
     trustProxy: (_address, hop) => hop < options.trustedHops,
     bodyLimit: bodyLimits.bytes,
-    requestTimeout: arrivalLimits.requestTimeout,
+    ...{ requestTimeout: arrivalLimits.requestTimeout, keepAliveTimeout: arrivalLimits.keepAliveTimeout },
+    connectionTimeout: bounds.maxIdleMs,
     http: arrivalLimits,
     // A path that cannot be decoded does not exist.
     frameworkErrors: (_error, _request, reply) => void answerError(reply, noSuchPath()),
@@ -93,7 +96,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   await server.register(fastifyHelmet, helmetOptions);
   await server.register(fastifyCookie);
-  const connections = limitConnections(server, { trustedHops: options.trustedHops, log: portal.log });
+  const connections = limitConnections(server, { trustedHops: options.trustedHops, bounds, log: portal.log });
   const describe = await describeRoutes(server, options.version);
   await server.register(async (api) => {
     api.addHook('onRoute', ({ method, url, schema }) => {

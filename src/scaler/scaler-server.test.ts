@@ -5,6 +5,8 @@ import { sampleDemand } from '../../test/support/sample-demand.ts';
 import { refOf, type ScalerClient, scalerClient } from '../../test/support/scaler-client.ts';
 import { selfSigned } from '../../test/support/self-signed.ts';
 import type { BackendDemand } from '../core/backend-demand.ts';
+import { holdConnections } from '../../test/support/held-connections.ts';
+import { portBounds } from '../core/port-bounds.ts';
 import { listenScaler, type ScalerServer } from './scaler-server.ts';
 
 let clock: FakeClock;
@@ -105,5 +107,33 @@ describe('KEDA', () => {
     expect(await trusting.isActive(ref)).toBe(false);
     trusting.close();
     await secure.close();
+  });
+});
+
+describe('strangers', () => {
+  it.each([
+    ['hold no more connections than one address may have', { maxPerAddress: 4 }, 2],
+    ['would hold every connection without a bound', { maxPerAddress: Infinity }, 0],
+  ])('%s', async (_, bounds, closed) => {
+    const bounded = await listenScaler({ ...options(), bounds: { ...portBounds.scaler, ...bounds } });
+    const held = await holdConnections(bounded.port, 6);
+    await held.closed(closed);
+    expect(held.open()).toBe(6 - closed);
+    held.release();
+    await bounded.close();
+  });
+
+  it.each(['none', 'tls'] as const)('with a silent connection are cut, and KEDA is answered: %s', async (security) => {
+    const tls = security === 'tls' ? { cert: selfSigned.certificate, key: selfSigned.key } : undefined;
+    const bounded = await listenScaler({ ...options(), tls, bounds: { ...portBounds.scaler, maxHeadMs: 50 } });
+    const held = await holdConnections(bounded.port, 3);
+    await held.closed(3);
+    const keda = scalerClient(
+      bounded.port,
+      tls === undefined ? {} : { security: credentials.createSsl(Buffer.from(tls.cert)) },
+    );
+    expect(await keda.isActive(ref)).toBe(false);
+    keda.close();
+    await bounded.close();
   });
 });

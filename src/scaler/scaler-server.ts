@@ -1,3 +1,5 @@
+import { createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import {
   type sendUnaryData,
@@ -11,6 +13,7 @@ import { load } from '@grpc/proto-loader';
 import { z } from 'zod';
 import { type Clock, every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
+import { grpcOptions, injectBounded, portBounds, type PortBounds } from '../core/port-bounds.ts';
 import type { DemandOfServices } from './services-demand.ts';
 import {
   type TriggerAnswer,
@@ -39,6 +42,7 @@ export interface ScalerServerOptions {
   /** Rejects with a sentence if no service answers. */
   readonly demand: () => Promise<DemandOfServices>;
   readonly clock: Pick<Clock, 'after'>;
+  readonly bounds?: PortBounds;
   readonly onAnswered: (method: ScalerMethod, result: 'answered' | Unanswered['kind']) => void;
   /** A question could not be answered. `scaledObject`: NAMESPACE/NAME. */
   readonly onUnanswered: (scaledObject: string, unanswered: Unanswered) => void;
@@ -74,7 +78,7 @@ const codes: Readonly<Record<Unanswered['kind'], status>> = {
  * https://keda.sh/docs/latest/concepts/external-scalers/
  */
 export async function listenScaler(options: ScalerServerOptions): Promise<ScalerServer> {
-  const { clock, onAnswered, onUnanswered } = options;
+  const { bounds = portBounds.scaler, clock, onAnswered, onUnanswered, tls } = options;
   const { [serviceName]: service } = await load(protoFile, { keepCase: true, longs: Number });
   if (service === undefined || 'format' in service) throw new Error(`${protoFile} does not define ${serviceName}`);
 
@@ -158,7 +162,7 @@ export async function listenScaler(options: ScalerServerOptions): Promise<Scaler
     for (const event of ['cancelled', 'error', 'close']) call.on(event, over);
   }
 
-  const server = new Server({ 'grpc.enable_channelz': 0 });
+  const server = new Server({ 'grpc.enable_channelz': 0, ...grpcOptions(bounds) });
   server.addService(service, {
     IsActive: unary('IsActive', readRef, async (ref) =>
       mapped(await look(ref), ({ isActive }) => ({ result: isActive })),
@@ -190,14 +194,26 @@ export async function listenScaler(options: ScalerServerOptions): Promise<Scaler
       return { said: { metricValues: [{ metricName: own, metricValue: value, metricValueFloat: value }] } };
     }),
   });
-  const port = await bind(server, options);
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listener =
+    tls === undefined
+      ? createTcpServer()
+      : createTlsServer({ ...tls, ALPNProtocols: ['h2'], handshakeTimeout: bounds.maxHeadMs });
+  const connections = injectBounded(listener, {
+    ...{ bounds, security: tls === undefined ? 'none' : 'tls' },
+    inject: (socket: Socket) => injector.injectConnection(socket),
+  });
+  const port = await listen(listener, options);
   return {
     port,
     streams: () => streams,
     close: () => {
       // Streams have no end of their own, so that there is nothing to wait for.
       server.forceShutdown();
-      return Promise.resolve();
+      return new Promise((resolve) => {
+        listener.close(() => resolve());
+        connections.cut();
+      });
     },
   };
 }
@@ -208,13 +224,13 @@ function mapped<Said>(answer: TriggerAnswer<Said>, map: (said: Said) => object):
 
 const errorOf = ({ kind, message }: Unanswered) => ({ code: codes[kind], details: message });
 
-function bind(server: Server, { host, port, tls }: ScalerServerOptions): Promise<number> {
-  const authority = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-  const credentials =
-    tls === undefined
-      ? ServerCredentials.createInsecure()
-      : ServerCredentials.createSsl(null, [{ cert_chain: Buffer.from(tls.cert), private_key: Buffer.from(tls.key) }]);
+function listen(server: TcpServer, { host, port }: ScalerServerOptions): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(authority, credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)));
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : port);
+    });
   });
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { every } from '../../core/clock.ts';
 import { authorityOf, type Endpoint, endpointName, type FoundEndpoints } from '../../core/endpoint.ts';
+import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
 import { listenPicker } from '../../extproc/picker-server.ts';
 import { findAccess } from '../../kubernetes/access.ts';
 import { createKubeClient } from '../../kubernetes/client.ts';
@@ -9,6 +10,7 @@ import { followPools } from '../../kubernetes/follow-pools.ts';
 import { createEndpointPicker } from '../../picker/endpoint-picker.ts';
 import { createPromptReader } from '../../picker/read-prompt.ts';
 import { systemClock } from '../../process/clock.ts';
+import { openFilesLimit } from '../../process/machine.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import { createSlices, createTurnEnd } from '../../process/turns.ts';
 import { createAffinity } from '../../routing/affinity.ts';
@@ -37,6 +39,7 @@ export async function startPicker(
     ...{ tokenizerRoot: '', imageHosts: 'any', keepsBillingLines: true },
   });
   const { WEIR_REPLICAS: replicas, WEIR_PICKER_FIRST_TOKEN_SECONDS: firstTokenSeconds } = settings;
+  const maxOpenFiles = openFilesLimit();
   let isReady = false;
   const metrics = createPickerMetrics({
     open: () => server.open(),
@@ -64,9 +67,14 @@ export async function startPicker(
     picker,
     atTurnEnd: createTurnEnd(),
     clock: systemClock,
+    bounds: {
+      streams: boundsWithin(portBounds.picker, maxOpenFiles),
+      health: boundsWithin(portBounds.pickerHealth, maxOpenFiles),
+    },
   });
   const ops = await startOps({
     ...{ host: settings.WEIR_OPS_HOST, port: settings.WEIR_OPS_PORT, clock: systemClock, metrics: metrics.render },
+    bounds: boundsWithin(portBounds.ops, maxOpenFiles),
     unready: () => (isReady ? undefined : 'the endpoints are not known yet, or it is about to end'),
   });
   const follower = followSource(source, {

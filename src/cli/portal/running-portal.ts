@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
+import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
 import { addAccountMetrics } from '../../portal/account-metrics.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
@@ -19,6 +20,7 @@ import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { backgroundClock, systemClock } from '../../process/clock.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
+import { openFilesLimit } from '../../process/machine.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { systemLookUp } from '../../resolver/system-look-up.ts';
 import type { PortalSettings } from '../../settings.ts';
@@ -96,7 +98,10 @@ export async function startPortal(
   if (most > 0) addAccountMetrics(metrics, () => store.moneyFigures({ most }, systemClock.now()), systemClock);
   const server = await createServer(
     { ...parts, feed },
-    { trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version, metrics },
+    {
+      ...{ trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version, metrics },
+      bounds: boundsWithin(portBounds.portal, openFilesLimit()),
+    },
   );
   stack.defer(() => server.close());
   const port = await listen(server, { host, port: settings.WEIR_ADMIN_PORT });

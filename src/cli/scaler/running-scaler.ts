@@ -1,5 +1,7 @@
 /** The scaler for KEDA: the only place that creates its parts. */
+import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
 import { systemClock } from '../../process/clock.ts';
+import { openFilesLimit } from '../../process/machine.ts';
 import { createSlices } from '../../process/turns.ts';
 import { systemLookUp } from '../../resolver/system-look-up.ts';
 import type { ScalerSettings } from '../../scaler-settings.ts';
@@ -22,10 +24,12 @@ export async function startScaler(
   { programLog }: { readonly programLog: Pick<ProgramLog, 'log'> },
 ): Promise<RunningScaler> {
   const tls = readTlsFiles(settings);
+  const maxOpenFiles = openFilesLimit();
   const log = limitRepeats(programLog.log, systemClock);
   const metrics = createScalerMetrics({ streams: () => server.streams(), inSlices: createSlices() });
   const server = await listenScaler({
     ...{ host: settings.WEIR_SCALER_HOST, port: settings.WEIR_SCALER_PORT, tls, clock: systemClock },
+    bounds: boundsWithin(portBounds.scaler, maxOpenFiles),
     demand: createServicesDemand({
       origins: settings.WEIR_SERVICES.map(({ origin }) => origin),
       lookUp: systemLookUp,
@@ -40,6 +44,7 @@ export async function startScaler(
   let isClosing = false;
   const ops = await startOps({
     ...{ host: settings.WEIR_OPS_HOST, port: settings.WEIR_OPS_PORT, clock: systemClock, metrics: metrics.render },
+    bounds: boundsWithin(portBounds.ops, maxOpenFiles),
     unready: () => (isClosing ? 'it is about to end' : undefined),
   });
   log.info({ port: server.port, opsPort: ops.port, tls: tls !== undefined }, 'ready');

@@ -18,7 +18,7 @@ import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.t
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad, type LoopUse } from '../../process/load.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
-import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
+import { memoryLimitBytes, newRequestId, openFilesLimit } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import { watchThreads } from '../../process/threads.ts';
 import { createSlices, createTurnEnd, createTurnShare } from '../../process/turns.ts';
@@ -59,6 +59,7 @@ import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from '../../control/follow-endpoints.ts';
 import { servedSurfaces } from '../../core/api-paths.ts';
+import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
 import { renderCatalog } from '../../control/live-catalog.ts';
 import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
 import { openProblems } from '../../control/observe-problems.ts';
@@ -286,8 +287,8 @@ export async function startService(
   });
   lookForProblems = problems.lookNow;
   const ops = await startOps({
-    host: settings.WEIR_OPS_HOST,
-    port: settings.WEIR_OPS_PORT,
+    ...{ host: settings.WEIR_OPS_HOST, port: settings.WEIR_OPS_PORT },
+    bounds: boundsWithin(portBounds.ops, openFilesLimit()),
     ...{ metrics: metrics.render, demands: pools.demands.read, clock: systemClock },
     internal: {
       secret: store.secret,

@@ -6,6 +6,8 @@ import { numberedStory, sampleStory } from '../../../test/support/sample-story.t
 import { sampleDemand } from '../../../test/support/sample-demand.ts';
 import { demandReportSchema } from '../../core/backend-demand.ts';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { holdConnections } from '../../../test/support/held-connections.ts';
+import { portBounds } from '../../core/port-bounds.ts';
 import { startOps } from './server.ts';
 
 const secret = 'f'.repeat(64);
@@ -172,6 +174,36 @@ describe('the ops server', () => {
       body: { error: 'expected GET or PUT' },
     });
     expect(level).toBe('debug');
+    await ops.close();
+  });
+
+  it.each([
+    ['keeps to its connections beside silent ones, and answers a probe', { maxConnections: 4 }, 2],
+    ['would hold every connection without a bound', { maxConnections: Infinity, maxPerAddress: Infinity }, 0],
+  ])('%s', async (_, bounds, closed) => {
+    const ops = await startOps({ ...options, bounds: { ...portBounds.ops, ...bounds } });
+    const held = await holdConnections(ops.port, 5);
+    expect(await get(ops.port, '/livez')).toMatchObject({ status: 200 });
+    await held.closed(closed);
+    expect(held.open()).toBe(5 - closed);
+    held.release();
+    await ops.close();
+  });
+
+  it('closes a silent connection after the time for a head', async () => {
+    const ops = await startOps({ ...options, bounds: { ...portBounds.ops, maxHeadMs: 50, maxRequestMs: 50 } });
+    const held = await holdConnections(ops.port, 3);
+    await held.closed(3);
+    expect(held.open()).toBe(0);
+    await ops.close();
+  });
+
+  it('refuses a head that is too large', async () => {
+    const ops = await startOps({ ...options, bounds: { ...portBounds.ops, maxHeadBytes: 1_000 } });
+    const ask = (length: number) =>
+      fetch(`http://127.0.0.1:${ops.port}/livez`, { headers: { 'x-large': 'x'.repeat(length) } });
+    expect(await ask(100)).toMatchObject({ status: 200 });
+    expect(await ask(1_500)).toMatchObject({ status: 431 });
     await ops.close();
   });
 

@@ -2,6 +2,7 @@ import type { Server, ServerResponse } from 'node:http';
 import { listenOrElsewhere } from '../../core/address.ts';
 import { type BackendDemand, demandPath } from '../../core/backend-demand.ts';
 import type { Clock } from '../../core/clock.ts';
+import { boundHttpConnections, httpOptions, portBounds, type PortBounds } from '../../core/port-bounds.ts';
 import { contentTypes, type ExpositionFormat, formatFor } from './exposition.ts';
 import { createEventStreams } from './event-streams.ts';
 import { answerInternal, type Internal } from './internal.ts';
@@ -27,6 +28,7 @@ export interface OpsOptions {
   /** Absent: there is nothing below /internal. */
   readonly internal?: Internal;
   readonly clock: Pick<Clock, 'after'>;
+  readonly bounds?: PortBounds;
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -45,12 +47,12 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
 
 /** Serves /metrics, /livez and /readyz, perhaps /demand, and perhaps /internal with the token of the database. Rejects if it cannot listen on the host. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
-  const { host = '127.0.0.1' } = options;
+  const { host = '127.0.0.1', bounds = portBounds.ops } = options;
   const internal = options.internal && {
     ...options.internal,
     streams: createEventStreams(options.internal, options.clock),
   };
-  const server = createServer((request, response) => {
+  const server = createServer(httpOptions(bounds), (request, response) => {
     switch (request.url ?? '') {
       case '/livez':
         send(response, 200, 'ok\n');
@@ -79,6 +81,7 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
         }
     }
   });
+  boundHttpConnections(server, bounds);
   await listenOrElsewhere(options.port, (port) => listen(server, host, port));
   const address = server.address();
   return {
