@@ -47,7 +47,7 @@ const kibi = 1024;
 const mebi = 1024 * kibi;
 const percent = 1 / 100;
 
-const { certificateDays, journal, diskLeft } = thresholds;
+const { certificateDays, journal, diskLeft, openFiles } = thresholds;
 const barOf = (name: string): number => {
   const bar = measures.find((measure) => measure.name === name)?.bar;
   if (bar === undefined) throw new Error(`bench/figures.ts has no bar for ${name}`);
@@ -190,6 +190,8 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'journal.filling-end': journal.end / percent,
   'disk.filling': Math.round(diskLeft.begin / percent),
   'disk.filling-end': Math.round(diskLeft.end / percent),
+  'files.filling': Math.round(openFiles.begin / percent),
+  'files.filling-end': Math.round(openFiles.end / percent),
   'certificate.days': certificateDays,
 
   'web-search.searches': from('web-search/next-step.ts', 'maxSearches'),

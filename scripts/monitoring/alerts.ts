@@ -82,7 +82,7 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'WeirOverloaded',
-    expr: 'sum by (namespace) (rate(weir_limit_refusals_total{limit=~"queue|event-loop|memory|open-requests"}[5m])) > 0 or min by (namespace) (weir_edge_admitted_ratio) < 1',
+    expr: 'sum by (namespace) (rate(weir_limit_refusals_total{limit=~"queue|event-loop|memory|open-files|open-requests"}[5m])) > 0 or min by (namespace) (weir_edge_admitted_ratio) < 1',
     ...{ for: '5m', severity: 'page' },
     summary: 'Weir turns requests away because it is too busy itself.',
   },
@@ -159,6 +159,13 @@ export const alerts: readonly Alert[] = [
     threshold: thresholds.diskLeft.begin,
     ...{ for: '5m', severity: 'ticket' },
     summary: 'The disk of the data folder of {{ $labels.instance }} has {{ $value | humanizePercentage }} left.',
+  },
+  {
+    name: 'WeirFilesFilling',
+    expr: 'max by (namespace, instance) (weir_open_files_ratio) > THRESHOLD',
+    threshold: thresholds.openFiles.begin,
+    ...{ for: '1m', severity: 'page' },
+    summary: '{{ $labels.instance }} has {{ $value | humanizePercentage }} of the files open that it may have.',
   },
   {
     name: 'WeirLogLost',

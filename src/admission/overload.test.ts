@@ -21,12 +21,14 @@ const limits = {
   burstMs: 2_000,
   eventLoopDelayMs: { from: 100, to: 300 },
   memoryShare: { from: 0.8, to: 0.9 },
+  filesShare: { from: 0.8, to: 0.9 },
   openRequests: { from: 90, to: 100 },
 };
 const idle = {
   eventLoopDelayMs: 0,
   ownDelayMs: 0,
   memoryShare: 0.1,
+  filesShare: 0.1,
   medianWaitMs: 0,
   queuedForMs: 0,
   waitedMs: 0,
@@ -84,6 +86,9 @@ describe('a new request', () => {
     ],
     ['memory is half way, and chance is against it', { memoryShare: 0.85 }, 0.49, 'memory'],
     ['memory is half way, and chance is for it', { memoryShare: 0.85 }, 0.51, 'admitted'],
+    ['open files are half way, and chance is against it', { filesShare: 0.85 }, 0.49, 'open-files'],
+    ['open files are half way, and chance is for it', { filesShare: 0.85 }, 0.51, 'admitted'],
+    ['open files are beyond all', { filesShare: 1 }, 0.999, 'open-files'],
     ['memory is beyond all', { memoryShare: 1.2 }, 0.999, 'memory'],
     ['as many are open as may be', { openRequests: 100 }, 0.999, 'open-requests'],
     ['nine in ten are open', { openRequests: 90 }, 0, 'admitted'],
@@ -108,12 +113,23 @@ describe('the limits', () => {
     expect(overloadLimits(256 * 1024 ** 2).openRequests).toEqual({ from: 1843, to: 2048 });
     expect(overloadLimits(64 * 1024 ** 3).openRequests).toEqual({ from: 18_000, to: 20_000 });
   });
+
+  it.each([
+    [undefined, 20_000],
+    [1_048_576, 20_000],
+    [1_024, 384],
+    [400, 72],
+    [100, 16],
+  ])('with %s files let %d requests be open', (files, to) => {
+    expect(overloadLimits(64 * 1024 ** 3, files).openRequests.to).toBe(to);
+  });
 });
 
 describe('the share that is shed', () => {
   it.each([
     [{}, 1, 0],
     [{ memoryShare: 0.85 }, 1, 0.5],
+    [{ filesShare: 0.85 }, 1, 0.5],
     [{ memoryShare: 0.85, eventLoopDelayMs: 200 }, 20, 0.75],
     [{ memoryShare: 0.85, eventLoopDelayMs: 200 }, 1, 0.5],
     [{ eventLoopDelayMs: 300, ownDelayMs: 200 }, 1, 0.5],
@@ -128,6 +144,7 @@ describe('the share that is shed', () => {
 describe('the share that is filled', () => {
   it.each([
     [{ memoryShare: 0.4 }, 9, 0.5],
+    [{ filesShare: 0.4 }, 9, 0.5],
     [{ memoryShare: 0.1 }, 45, 0.5],
     [{ memoryShare: 0.9 }, 1, 1],
     [{ memoryShare: 0.1 }, 100, 1],

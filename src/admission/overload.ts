@@ -18,6 +18,7 @@ interface OverloadLimits {
   readonly burstMs: number;
   readonly eventLoopDelayMs: SheddingRange;
   readonly memoryShare: SheddingRange;
+  readonly filesShare: SheddingRange;
   readonly openRequests: SheddingRange;
 }
 
@@ -60,9 +61,22 @@ const fewRequests = 8;
 /** Share of its memory above which a process sheds load. */
 export const memoryShareToShed = 0.8;
 
-/** The limits of a process that may use so much memory. */
-export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
-  const open = Math.min(mostOpenRequests, Math.floor(memoryLimitBytes / bytesPerRequest));
+/** Files of the service and of Envoy that no request needs: threads, the database, listeners and logs. */
+const filesBesides = 256;
+
+/** Files that a request takes: a connection to Envoy's egress listener, and as much again for a hedge or a search. */
+const filesPerRequest = 2;
+
+/** With few files, some requests must pass. */
+const minOpenRequests = 16;
+
+/**
+ * The limits of a process that may use so much memory, and have so many files open. Undefined: no limit of files is known. Requests are
+ * limited by files, too, because between two counts of the files many requests can arrive: a connection has room for many.
+ */
+export function overloadLimits(memoryLimitBytes: number, maxOpenFiles?: number): OverloadLimits {
+  const files = Math.max(minOpenRequests, Math.floor(((maxOpenFiles ?? Infinity) - filesBesides) / filesPerRequest));
+  const open = Math.min(mostOpenRequests, files, Math.floor(memoryLimitBytes / bytesPerRequest));
   return {
     // Envoy sheds most of a flood, at half the cost (`nextAdmitRatio`); the service refuses what Envoy had already let through.
     waitMs: { from: 500, to: 1_500 },
@@ -70,6 +84,8 @@ export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
     // An average: 300 ms is an event loop blocked for 600 ms again and again. 2,000 requests at once block it that long once.
     eventLoopDelayMs: { from: 300, to: 1_000 },
     memoryShare: { from: memoryShareToShed, to: 0.95 },
+    // The files that are left are for the database, for answers in progress, and for probes.
+    filesShare: { from: 0.8, to: 0.9 },
     openRequests: { from: Math.floor(open * 0.9), to: open },
   };
 }
@@ -134,6 +150,7 @@ function shedReason(
   // Where two resources run short, each refuses its share of the requests that the other has let pass.
   if (isShed(arrival.openRequests, limits.openRequests, random)) return 'open-requests';
   if (isShed(load.memoryShare, limits.memoryShare, random)) return 'memory';
+  if (isShed(load.filesShare, limits.filesShare, random)) return 'open-files';
   if (isShed(delayOf(load, arrival.openRequests), limits.eventLoopDelayMs, random)) return 'event-loop';
   if (load.queuedForMs < limits.burstMs || arrival.openRequests < fewRequests) return undefined;
   return isShed(arrival.waitedMs, limits.waitMs, random) ? 'queue' : undefined;
@@ -159,15 +176,23 @@ export function shedShare(openRequests: number, { limits, current }: Pick<LoadGu
   const shares = [
     shareShed(openRequests, limits.openRequests),
     shareShed(load.memoryShare, limits.memoryShare),
+    shareShed(load.filesShare, limits.filesShare),
     shareShed(delayOf(load, openRequests), limits.eventLoopDelayMs),
   ];
   return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
 }
 
-/** The fill level that decides about refusals, from 0 to 1: memory, or open requests, whichever is higher. */
+/** The fill level that decides about refusals, from 0 to 1: memory, open files or open requests, whichever is highest. */
 export function filledShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
-  const share = Math.max(current().memoryShare / limits.memoryShare.from, openRequests / limits.openRequests.from);
-  return Math.min(1, share);
+  const { memoryShare, filesShare } = current();
+  return Math.min(
+    1,
+    Math.max(
+      memoryShare / limits.memoryShare.from,
+      filesShare / limits.filesShare.from,
+      openRequests / limits.openRequests.from,
+    ),
+  );
 }
 
 /**

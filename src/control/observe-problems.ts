@@ -25,7 +25,7 @@ import { type ProblemWatch, watchProblems } from './watch-problems.ts';
 interface ObservedParts {
   readonly clock: Clock;
   /** Figures that the metrics show, too. */
-  readonly figures: Pick<ServiceFigures, 'store' | 'sharing' | 'disk' | 'discovery' | 'catalogAgeMs'>;
+  readonly figures: Pick<ServiceFigures, 'store' | 'sharing' | 'disk' | 'discovery' | 'catalogAgeMs' | 'load'>;
   readonly store: {
     readonly status: () => { readonly reason?: string | undefined; readonly journalFault?: string | undefined };
   };
@@ -137,6 +137,7 @@ async function observedService(
     store: { ...figures.store(), reason, journalFault },
     isSharing: figures.sharing?.().isShared,
     disk: await figures.disk(),
+    filesShare: figures.load().filesShare,
     unansweredMs: figures.discovery().unansweredMs,
     refusedShare: refusedShare(),
     catalogAgeMs: figures.catalogAgeMs?.(),

@@ -8,7 +8,15 @@ import { watchProblems } from './watch-problems.ts';
 
 const well: Observed = {
   service: {
-    ...{ now: 0, isSharing: undefined, disk: undefined, isEnvoyAnswering: true, unansweredMs: 0, refusedShare: 0 },
+    ...{
+      now: 0,
+      isSharing: undefined,
+      disk: undefined,
+      filesShare: 0,
+      isEnvoyAnswering: true,
+      unansweredMs: 0,
+      refusedShare: 0,
+    },
     ...{ catalogAgeMs: undefined, certificates: [] },
     store: { database: 'up', journalBytes: 0, journalLimitBytes: 100, hasRoom: true, isDamaged: false },
   },

@@ -1,5 +1,5 @@
 /** Why a request was refused: which of the service's own resources ran short. */
-export const shedReasons = ['queue', 'event-loop', 'memory', 'open-requests'] as const;
+export const shedReasons = ['queue', 'event-loop', 'memory', 'open-files', 'open-requests'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 
 /** How busy the service itself is. Measured on a timer, not for each request. */
@@ -10,6 +10,8 @@ export interface Load {
   readonly ownDelayMs: number;
   /** Memory in use, as a share of the limit. */
   readonly memoryShare: number;
+  /** Open files, as a share of the limit; 0 where the system does not count them. */
+  readonly filesShare: number;
   /** The median wait of the newest requests before the service. */
   readonly medianWaitMs: number;
   /**

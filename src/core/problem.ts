@@ -12,6 +12,7 @@ export const problemKinds = [
   'database-damaged',
   'journal-filling',
   'disk-filling',
+  'files-filling',
   'overloaded',
   'model-not-served',
   'model-failing',

@@ -14,7 +14,15 @@ const store: ObservedStore = {
   ...{ database: 'up', journalBytes: 0, journalLimitBytes: 256 * mebibyte, hasRoom: true, isDamaged: false },
 };
 const service: ObservedService = {
-  ...{ now, store, isSharing: true, disk: { free: 50, size: 100 }, isEnvoyAnswering: true, unansweredMs: 0 },
+  ...{
+    now,
+    store,
+    isSharing: true,
+    disk: { free: 50, size: 100 },
+    filesShare: 0.1,
+    isEnvoyAnswering: true,
+    unansweredMs: 0,
+  },
   ...{ refusedShare: 0, catalogAgeMs: 0, certificates: [] },
 };
 const well: Observed = { service, mistakes: [], objects: [], errors: [] };
@@ -90,6 +98,13 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'disk-filling',
     'disk',
     'The disk of the data folder has 6 % left (6.0 GiB of 100 GiB).',
+  ],
+  [
+    'the open files near their limit',
+    inService({ filesShare: 0.75 }),
+    'files-filling',
+    'service',
+    'Has 75 % of the files open that it may have',
   ],
   ['Envoy is silent', inService({ isEnvoyAnswering: false }), 'envoy-silent', 'envoy', 'admin socket'],
   ['Envoy takes no endpoints', inService({ unansweredMs: 45_000 }), 'replica-behind', 'envoy', 'for 45 seconds'],
@@ -273,6 +288,9 @@ describe('thresholds with a way back', () => {
     ['9 % of the disk', inService({ disk: { free: 9, size: 100 } }), true, true],
     ['11 % of the disk', inService({ disk: { free: 11, size: 100 } }), false, true],
     ['12 % of the disk', inService({ disk: { free: 12, size: 100 } }), false, false],
+    ['71 % of the files', inService({ filesShare: 0.71 }), true, true],
+    ['65 % of the files', inService({ filesShare: 0.65 }), false, true],
+    ['59 % of the files', inService({ filesShare: 0.59 }), false, false],
     ['41 % of the journal', inStore({ journalBytes: 105 * mebibyte }), true, true],
     ['35 % of the journal', inStore({ journalBytes: 90 * mebibyte }), false, true],
     ['29 % of the journal', inStore({ journalBytes: 74 * mebibyte }), false, false],

@@ -45,6 +45,7 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'database-damaged': certain,
   'journal-filling': levels,
   'disk-filling': levels,
+  'files-filling': levels,
   overloaded: { afterMs: 5_000, clearMs: 30_000 },
   'model-not-served': flickering,
   'model-failing': rates,

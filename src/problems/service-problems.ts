@@ -35,6 +35,8 @@ export interface ObservedService {
   readonly isSharing: boolean | undefined;
   /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
   readonly disk: { readonly free: number; readonly size: number } | undefined;
+  /** Open files of the service, as a share of its limit. */
+  readonly filesShare: number;
   readonly isEnvoyAnswering: boolean;
   /** Age of the oldest message about endpoints that Envoy has not answered. */
   readonly unansweredMs: number;
@@ -51,6 +53,8 @@ type IsListed = (problem: Pick<Finding, 'object' | 'kind'>) => boolean;
 export const thresholds = {
   journal: { begin: 0.4, end: 0.3 },
   diskLeft: { begin: 0.1, end: 0.12 },
+  /** Below the share from which requests are refused. */
+  openFiles: { begin: 0.7, end: 0.6 },
   certificateDays: 14,
   catalogAgeMs: 60_000,
   unansweredMs: 1_000,
@@ -63,6 +67,7 @@ export function serviceProblems(observed: ObservedService, isListed: IsListed): 
   return [
     ...storeProblems(observed.store, isListed),
     ...diskProblems(observed, isListed),
+    ...fileProblems(observed, isListed),
     ...envoyProblems(observed),
     ...observed.certificates.flatMap((certificate) => certificateProblems(certificate, observed.now)),
     ...when(observed.refusedShare > 0, {
@@ -129,6 +134,16 @@ function diskProblems({ disk }: ObservedService, isListed: IsListed): readonly F
     ...identity,
     problem: `The disk of the data folder has ${percent(left)} left (${sizeText(disk.free)} of ${sizeText(disk.size)}).`,
     action: 'Make room or enlarge the volume: docs/runbooks.md#weirdiskfilling',
+  });
+}
+
+function fileProblems({ filesShare }: ObservedService, isListed: IsListed): readonly Finding[] {
+  const identity = { object: 'service', kind: 'files-filling' } as const;
+  const { begin, end } = thresholds.openFiles;
+  return when(filesShare > (isListed(identity) ? end : begin), {
+    ...identity,
+    problem: `Has ${percent(filesShare)} of the files open that it may have: new requests will be refused with 503.`,
+    action: 'Raise the limit of open files, or find who holds the connections: docs/runbooks.md#weirfilesfilling',
   });
 }
 

@@ -4,6 +4,7 @@ import { createLoopMeter, createProcessLoad, type LoadSources, type ProcessLoad 
 
 let now: number;
 let memory: number;
+let files: number;
 /** Share of the time in which the loop has a processor. */
 let share: number;
 let ran: number;
@@ -19,6 +20,7 @@ beforeEach(() => {
   ran = 0;
   share = 1;
   memory = 100;
+  files = 0.1;
   garbage = 0;
   collections = 0;
   collectionMs = 0;
@@ -33,6 +35,7 @@ beforeEach(() => {
       };
     },
     memoryInUse: () => memory + garbage,
+    filesShare: () => files,
     collectGarbage: () => {
       collections += 1;
       garbage = 0;
@@ -128,6 +131,15 @@ describe('memory', () => {
     expect(collections).toBe(2);
     expect(meter.current().eventLoopDelayMs).toBeLessThan(1);
   });
+});
+
+it('open files are counted four times a second', () => {
+  expect(meter.current().filesShare).toBe(0.1);
+  files = 0.9;
+  pass(200);
+  expect(meter.current().filesShare).toBe(0.1);
+  pass(60);
+  expect(meter.current().filesShare).toBe(0.9);
 });
 
 it('frees a buffer that is no longer needed in this very process', async () => {

@@ -1,5 +1,6 @@
 import type { Load, LoadMeter } from '../core/load.ts';
 import { type CollectGarbage, findCollector } from './collect-garbage.ts';
+import { openFilesShare } from './open-files.ts';
 import { keepLast } from './shortages.ts';
 
 export interface ProcessLoad extends LoadMeter {
@@ -26,6 +27,8 @@ export interface LoadSources {
   readonly every: (intervalMs: number, run: () => void) => () => void;
   /** Bytes in use, including garbage that is not yet collected. */
   readonly memoryInUse: () => number;
+  /** Open files, as a share of the limit; 0 where the system does not count them. */
+  readonly filesShare: () => number;
   /** Collects all garbage, now. */
   readonly collectGarbage: () => void;
 }
@@ -65,6 +68,7 @@ const processSources: LoadSources = {
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;
   },
+  filesShare: openFilesShare,
   collectGarbage: createCollector(),
 };
 
@@ -94,13 +98,15 @@ export function createProcessLoad(options: {
   const { elapsed, every, collectGarbage } = sources;
   const ranMs = keepLast(sources.ranMs, 0);
   const memoryInUse = keepLast(sources.memoryInUse, 0);
+  const countFiles = keepLast(sources.filesShare, 0);
   let eventLoopDelayMs = 0;
   let ownDelayMs = 0;
   let memoryShare = memoryInUse() / memoryLimitBytes;
+  let filesShare = countFiles();
   let mayCollectAt = 0;
   let medianWaitMs = 0;
   let queuedForMs = 0;
-  let load: Load = { eventLoopDelayMs, ownDelayMs, memoryShare, medianWaitMs, queuedForMs };
+  let load: Load = { eventLoopDelayMs, ownDelayMs, memoryShare, filesShare, medianWaitMs, queuedForMs };
   let tickedAt = elapsed();
   let ranAtTick = ranMs();
   let lookedAt = tickedAt;
@@ -137,6 +143,7 @@ export function createProcessLoad(options: {
     if (now - lookedAt >= lookAtMemoryEveryMs) {
       lookedAt = now;
       lookAtMemory(now);
+      filesShare = countFiles();
     }
     const windowMs = now - windowAt;
     if (windowMs >= longWindowMs || (windowMs >= shortWindowMs && waits.length >= enoughWaits)) {
@@ -146,7 +153,7 @@ export function createProcessLoad(options: {
       queuedForMs += medianWaitMs > momentMs ? windowMs : -2 * windowMs;
       queuedForMs = Math.min(longestQueueMs, Math.max(0, queuedForMs));
     }
-    load = { eventLoopDelayMs, ownDelayMs, memoryShare, medianWaitMs, queuedForMs };
+    load = { eventLoopDelayMs, ownDelayMs, memoryShare, filesShare, medianWaitMs, queuedForMs };
   });
 
   return {

@@ -18,7 +18,7 @@ let trickle: NodeJS.Timeout | undefined;
 let stopAsking: () => Promise<readonly number[]> = () => Promise.resolve([]);
 
 /** The limits by which the service sheds load. */
-const shedReasons = ['queue', 'event-loop', 'memory', 'open-requests'] as const;
+const shedReasons = ['queue', 'event-loop', 'memory', 'open-files', 'open-requests'] as const;
 
 beforeAll(async () => {
   engine = await startProgrammableEngine({ name: 'alpha' });

@@ -218,7 +218,14 @@ export function startService(options: ServiceOptions): SimulatedService {
 }
 
 const idleLoad = {
-  current: () => ({ eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
+  current: () => ({
+    eventLoopDelayMs: 0,
+    ownDelayMs: 0,
+    memoryShare: 0,
+    filesShare: 0,
+    medianWaitMs: 0,
+    queuedForMs: 0,
+  }),
   ...{ arrived: () => undefined, limits: overloadLimits(1024 ** 3) },
 };
 

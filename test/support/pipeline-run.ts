@@ -59,7 +59,14 @@ export const wholeJson = JSON.stringify({
 export const cost = 2_520_000n;
 
 const idleLoad = {
-  current: () => ({ eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
+  current: () => ({
+    eventLoopDelayMs: 0,
+    ownDelayMs: 0,
+    memoryShare: 0,
+    filesShare: 0,
+    medianWaitMs: 0,
+    queuedForMs: 0,
+  }),
   ...{ arrived: () => undefined, limits: overloadLimits(1024 ** 3) },
 };
 

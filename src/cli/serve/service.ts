@@ -229,7 +229,7 @@ export async function startService(
   });
   const metrics = createMetrics(figures, { inSlices: createSlices() });
   const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
-  const guard = { ...load, limits: overloadLimits(memoryBytes) };
+  const guard = { ...load, limits: overloadLimits(memoryBytes, openFilesLimit()) };
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
   const pipeline: Pipeline = createPipeline({
     store,

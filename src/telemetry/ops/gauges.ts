@@ -111,6 +111,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
     'How long ready work waits for the event loop of the thread that serves requests.',
     () => load().eventLoopDelayMs / 1000,
   );
+  gauge('weir_open_files_ratio', 'Open files of the service, as a share of its limit.', () => load().filesShare);
   gauge('weir_edge_admitted_ratio', 'Share of new requests that Envoy admits to the service.', edgeAdmitRatio);
   gauge('weir_blocked_addresses', 'Networks blocked for failed authentication.', blockedAddresses);
   addTotal(registry, {

@@ -206,7 +206,14 @@ describe('the text', () => {
 
 describe('gauges', () => {
   it('show how busy the service itself is', async () => {
-    const load = () => ({ eventLoopDelayMs: 12.5, ownDelayMs: 0, memoryShare: 0.1, medianWaitMs: 0, queuedForMs: 0 });
+    const load = () => ({
+      eventLoopDelayMs: 12.5,
+      ownDelayMs: 0,
+      memoryShare: 0.1,
+      filesShare: 0,
+      medianWaitMs: 0,
+      queuedForMs: 0,
+    });
     const metrics = begin({ load, edgeAdmitRatio: () => 0.25, inFlight: () => 3, streams: () => 4 });
     expect(await linesOf(metrics)).toEqual(
       containing(

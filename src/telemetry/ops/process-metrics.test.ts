@@ -1,7 +1,8 @@
 import { closeSync, openSync, readdirSync } from 'node:fs';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { addProcessMetrics, countsOpenFiles } from './process-metrics.ts';
+import { countsOpenFiles } from '../../core/open-files.ts';
+import { addProcessMetrics } from './process-metrics.ts';
 
 it.runIf(process.platform === 'linux')('the open files are counted', async () => {
   const registry = new Registry();
@@ -26,6 +27,8 @@ it('no metric has the name of a counter and is none, and none lists open connect
   expect(names.filter((name) => name.startsWith('nodejs_active_'))).toEqual([]);
   expect(names).toEqual([...new Set(names)]);
   expect(names).toContain('process_resident_memory_bytes');
+  if (process.platform === 'linux')
+    expect(names).toEqual(expect.arrayContaining(['process_open_fds', 'process_max_fds']));
 });
 
 it.each([

@@ -1,14 +1,13 @@
 import { statSync } from 'node:fs';
 import { release } from 'node:os';
 import { collectDefaultMetrics, type Registry } from 'prom-client';
+import { countsOpenFiles, openFilesFolder } from '../../core/open-files.ts';
 import { gaugesOf } from './declare.ts';
 
 /** Gauges that are named like counters: `promtool check metrics` refuses them. `process_open_fds` has their value. */
 const misnamed = /^nodejs_active_/;
 
 const openFiles = 'process_open_fds';
-/** The size of this folder is the number of open files, from Linux 6.2 on (proc(5), `/proc/pid/fd`). */
-const openFilesFolder = '/proc/self/fd';
 
 /**
  * Adds the metrics of this process, with the usual names: processor time, memory, event loop, collections of garbage. The
@@ -21,10 +20,4 @@ export function addProcessMetrics(registry: Registry): void {
   if (!countsOpenFiles(process.platform, release())) return;
   registry.removeSingleMetric(openFiles);
   gaugesOf(registry)(openFiles, 'Number of open file descriptors.', () => statSync(openFilesFolder).size);
-}
-
-/** Whether the size of `/proc/self/fd` is the number of open files. */
-export function countsOpenFiles(platform: NodeJS.Platform, kernel: string): boolean {
-  const [major = 0, minor = 0] = kernel.split('.', 2).map(Number);
-  return platform === 'linux' && (major > 6 || (major === 6 && minor >= 2));
 }

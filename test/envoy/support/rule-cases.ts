@@ -75,6 +75,7 @@ export const ruleCases: Readonly<Record<string, RuleCase>> = {
     fires: 22,
     quiet: [4, 40],
   },
+  WeirFilesFilling: gauge('weir_open_files_ratio', 0.1, 0.75),
   WeirLogLost: counter('weir_log_dropped_records_total'),
   WeirWebhooksWait: { series: { weir_webhooks_waiting: '0+0x4 2+0x49 0+0x19' }, fires: 40, quiet: [30, 65] },
   WeirBudgetNearlySpent: gauge('weir_key_budget_used_ratio{workspace="a", key="k"}', 0.5, 0.9),
