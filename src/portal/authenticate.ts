@@ -30,19 +30,21 @@ export function callerOf(request: FastifyRequest): Caller {
   return caller;
 }
 
-/** Runs before each route of the API. Identifies the caller and checks the access. */
-export async function authenticate(portal: Portal, request: FastifyRequest): Promise<void> {
+/** Runs before each route of the API. Identifies the caller and checks the access. Resolves to undefined for a route that needs no sign-in. */
+export async function authenticate(portal: Portal, request: FastifyRequest): Promise<Caller | undefined> {
   const route = `${request.method} ${request.routeOptions.url ?? ''}`;
   const access = accessTo(route);
   if (access === undefined) throw new PortalError(404, 'There is no such path. /api/openapi.json lists them all.');
-  if (access === 'everyone') return;
+  if (access === 'everyone') return undefined;
   const identity = await identify(portal, request);
   const right = access === 'signed-in' ? undefined : access;
   if (right !== undefined && !allowsSomewhere(identity.grant, right)) {
     throw new PortalError(403, refusalText(identity.grant, right));
   }
   if (identity.session !== undefined) checkCsrf(request, identity.session);
-  callers.set(request, { ...identity, right });
+  const caller = { ...identity, right };
+  callers.set(request, caller);
+  return caller;
 }
 
 /** True: the request has the admin token. False: it has no token. Throws for another token, and counts it as a failed sign-in. */

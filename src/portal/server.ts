@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
 import { createJsonScan } from '../core/json-scan.ts';
+import { shareWork } from '../core/share-work.ts';
 import { httpOptions, portBounds, type PortBounds } from '../core/port-bounds.ts';
 import { expectation } from '../core/schema-faults.ts';
 import { accessTo } from './access.ts';
@@ -18,6 +19,7 @@ import { describeRoutes } from './openapi.ts';
 import { servePages } from './pages.ts';
 import type { Portal } from './portal.ts';
 import { answerError, asInvalid, asPortalError, noSuchPath, PortalError } from './portal-error.ts';
+import { createPersonLimit } from './requests-of-person.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { catalogRoutes } from './routes/catalog.ts';
 import { tagRoutes } from './routes/tags.ts';
@@ -97,6 +99,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   await server.register(fastifyHelmet, helmetOptions);
   await server.register(fastifyCookie);
   const connections = limitConnections(server, { trustedHops: options.trustedHops, bounds, log: portal.log });
+  const takeTurn = createPersonLimit();
   const describe = await describeRoutes(server, options.version);
   await server.register(async (api) => {
     api.addHook('onRoute', ({ method, url, schema }) => {
@@ -108,7 +111,8 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     });
     api.addHook('onRequest', async (request, reply) => {
       reply.header('cache-control', 'no-store');
-      await authenticate(portal, request);
+      const caller = await authenticate(portal, request);
+      if (caller !== undefined) await takeTurn(caller, request, reply);
     });
     api.addHook('preValidation', refuseNul);
     const app = typed(api);
@@ -147,11 +151,12 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   const { metrics } = options;
   addPortalMetrics(metrics, { connections, readers: portal.events.readers });
+  const renderMetrics = shareWork(() => metrics.metrics());
   server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
     if (!hasAdminToken(portal, request)) {
       throw new PortalError(401, 'Metrics need the admin token: `Authorization: Bearer TOKEN`.');
     }
-    return reply.type(metrics.contentType).send(await metrics.metrics());
+    return reply.type(metrics.contentType).send(await renderMetrics(undefined));
   });
   await server.ready();
   return server;

@@ -13,6 +13,7 @@ import { type AttemptCause, createModelMetrics, type ModelMetrics } from './mode
 import { addProcessMetrics } from './process-metrics.ts';
 import { limitNames, uploadBounds } from '../../core/limits.ts';
 import { shedReasons } from '../../core/load.ts';
+import { shareWork } from '../../core/share-work.ts';
 
 export interface Metrics {
   readonly ended: (end: RequestEnd) => void;
@@ -127,7 +128,6 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
       for (const { name } of template[kind].getMetricsAsArray()) yield { name, registries };
     }
   }
-  const rendering = new Map<ExpositionFormat, Promise<string>>();
 
   return {
     ended: (end) => {
@@ -162,13 +162,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
       rows.inc({ into }, commit.rows);
     },
     // Simultaneous scrapes share one text.
-    render: (format) => {
-      const text =
-        rendering.get(format) ??
-        renderMetrics(families(), { format, inSlices }).finally(() => void rendering.delete(format));
-      rendering.set(format, text);
-      return text;
-    },
+    render: shareWork((format) => renderMetrics(families(), { format, inSlices })),
     describe: () => [...described(registry), ...described(template.registry), ...described(template.times)],
   };
 }

@@ -1,0 +1,107 @@
+import { EventEmitter } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from './callers.ts';
+import { PortalError } from './portal-error.ts';
+import { createPersonLimit } from './requests-of-person.ts';
+
+const callerOf = (name: string, hash: string | undefined): Caller =>
+  ({ actor: { kind: 'portal-user', name }, session: hash && { hash, credential: name } }) as unknown as Caller;
+
+class Raw extends EventEmitter {
+  closed = false;
+  end(): void {
+    this.closed = true;
+    this.emit('close');
+  }
+}
+
+function setUp(take = createPersonLimit()) {
+  const ask = (name: string, session: string | undefined, url = '/api/v1/usage') => {
+    const raw = new Raw();
+    const state = { raw, end: 'waits' as 'waits' | 'runs' | number };
+    take(callerOf(name, session), { routeOptions: { url } } as FastifyRequest, { raw } as unknown as FastifyReply).then(
+      () => (state.end = 'runs'),
+      (error: unknown) => (state.end = error instanceof PortalError ? error.status : 500),
+    );
+    return state;
+  };
+  const many = (count: number, ...of: Parameters<typeof ask>) => Array.from({ length: count }, () => ask(...of));
+  return { ask, many };
+}
+
+const counts = (asked: readonly { readonly end: unknown }[]) => ({
+  running: asked.filter(({ end }) => end === 'runs').length,
+  waiting: asked.filter(({ end }) => end === 'waits').length,
+  refused: asked.filter(({ end }) => end === 429).length,
+});
+
+describe('the requests of one person', () => {
+  it('run a few at a time and wait in line, and those of a neighbour run at once; without the limit all would run', async () => {
+    const limited = setUp();
+    const mia = limited.many(64, 'mia', 's1');
+    await nextTurn();
+    const neighbour = limited.ask('noa', 's2');
+    await nextTurn();
+    expect(counts(mia)).toEqual({ running: 4, waiting: 60, refused: 0 });
+    expect(neighbour.end).toBe('runs');
+    const unlimited = setUp(() => Promise.resolve());
+    const all = unlimited.many(64, 'mia', 's1');
+    await nextTurn();
+    expect(counts(all).running).toBe(64);
+  });
+
+  it('are all answered in the end', async () => {
+    const { many } = setUp();
+    const asked = many(20, 'mia', 's1');
+    for (const one of asked) {
+      await nextTurn();
+      expect(one.end).toBe('runs');
+      one.raw.end();
+    }
+  });
+
+  it('share their places over all sessions', async () => {
+    const { many } = setUp();
+    const asked = ['s1', 's2', 's3'].flatMap((session) => many(4, 'mia', session));
+    await nextTurn();
+    expect(counts(asked)).toEqual({ running: 8, waiting: 4, refused: 0 });
+  });
+
+  it('are refused with 429 and a time when the line is full', async () => {
+    const { many } = setUp();
+    const asked = many(100, 'mia', undefined);
+    await nextTurn();
+    expect(counts(asked)).toEqual({ running: 4, waiting: 64, refused: 32 });
+    await expect(
+      Promise.all(
+        ((take) =>
+          Array.from({ length: 100 }, () =>
+            take(
+              callerOf('a', 's'),
+              { routeOptions: { url: '/x' } } as FastifyRequest,
+              { raw: new Raw() } as unknown as FastifyReply,
+            ),
+          ))(createPersonLimit()),
+      ),
+    ).rejects.toMatchObject({ status: 429, retryAfterSeconds: 1 });
+  });
+
+  it('that were left while they waited give their place to the next', async () => {
+    const { many } = setUp();
+    const [first, ...rest] = many(6, 'mia', 's1');
+    await nextTurn();
+    rest[3]?.raw.end();
+    first?.raw.end();
+    await nextTurn();
+    expect(rest[4]?.end).toBe('runs');
+  });
+
+  it('do not include streams, which last', async () => {
+    const { many } = setUp();
+    const asked = many(8, 'mia', 's1', '/api/v1/events');
+    await nextTurn();
+    expect(counts(asked).running).toBe(8);
+  });
+});

@@ -1,0 +1,68 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from './callers.ts';
+import { PortalError } from './portal-error.ts';
+
+/** Requests of one session that run at a time, and of one person with all sessions. A page asks for up to eight things at once. */
+const maxOfSession = 4;
+const maxOfPerson = 8;
+/** Requests of one person that wait for their turn. */
+const maxWaiting = 64;
+
+/** Streams, which last. They have bounds of their own. */
+const streams: ReadonlySet<string> = new Set(['/api/v1/events', '/api/v1/playground/chat']);
+
+interface Line {
+  running: number;
+  readonly waiting: (() => void)[];
+}
+
+/** A few places for each name; one without a place waits in line. */
+function createLines(maxRunning: number) {
+  const lines = new Map<string, Line>();
+  const leave = (name: string, line: Line): void => {
+    const next = line.waiting.shift();
+    if (next !== undefined) next();
+    else {
+      line.running -= 1;
+      if (line.running === 0) lines.delete(name);
+    }
+  };
+  return {
+    waiting: (name: string): number => lines.get(name)?.waiting.length ?? 0,
+    /** Resolves to the function that gives the place back, when there is one. */
+    enter: async (name: string): Promise<() => void> => {
+      const line = lines.get(name) ?? { running: 0, waiting: [] };
+      lines.set(name, line);
+      if (line.running < maxRunning) line.running += 1;
+      else await new Promise<void>((resolve) => line.waiting.push(resolve));
+      return () => leave(name, line);
+    },
+  };
+}
+
+/**
+ * Limits the requests of one person that run at a time, so that the pages of others do not wait for them. More requests wait in line,
+ * because the pages ask for several things at once; with too many in line they are refused. Call the result for each request that has
+ * been authenticated.
+ */
+export function createPersonLimit(): (caller: Caller, request: FastifyRequest, reply: FastifyReply) => Promise<void> {
+  const ofSessions = createLines(maxOfSession);
+  const ofPersons = createLines(maxOfPerson);
+  return async ({ actor, session }, { routeOptions }, reply) => {
+    if (streams.has(routeOptions.url ?? '')) return;
+    const person = JSON.stringify([actor.kind, session?.credential ?? actor.name]);
+    const own = session?.hash ?? person;
+    if (ofSessions.waiting(own) + ofPersons.waiting(person) >= maxWaiting) {
+      throw new PortalError(429, 'Too many of your requests are in progress.', { retryAfterSeconds: 1 });
+    }
+    const leaveSession = await ofSessions.enter(own);
+    const leavePerson = await ofPersons.enter(person);
+    const leave = (): void => {
+      leavePerson();
+      leaveSession();
+    };
+    // The caller may have left while it waited.
+    if (reply.raw.closed) leave();
+    else reply.raw.once('close', leave);
+  };
+}
