@@ -35,7 +35,7 @@ const rights = {
   'workspaces:create': { roles: adminsAlone, scope: 'workspaces:write', isOfGateway: true },
   'workspaces:change': { roles: adminsAlone, scope: 'workspaces:write' },
   'balance:read': { roles: people, scope: 'balance:read' },
-  /** Credits, corrections and thresholds. */
+  /** Credits, also the first one, corrections, the credit limit and thresholds. */
   'balance:change': { roles: adminsAlone, scope: 'balance:write' },
   'tag-budgets:change': { roles: owners, scope: 'balance:write' },
   /** The list of the keys of a workspace. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameSecret } from '../core/internal-token.ts';
-import { allowsSomewhere, refusalText } from '../core/rights.ts';
+import { type AccessRight, allowsSomewhere, refusalText } from '../core/rights.ts';
 import { type ServiceAccount, stateOfAccount, tokenPrefix } from '../core/service-account.ts';
 import { accessTo } from './access.ts';
 import {
@@ -11,6 +11,7 @@ import {
   identityOfToken,
   isOfToken,
 } from './callers.ts';
+import { rightsOfBody } from './field-rights.ts';
 import type { Portal } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 import { digestOf, newToken } from './secrets.ts';
@@ -30,21 +31,38 @@ export function callerOf(request: FastifyRequest): Caller {
   return caller;
 }
 
-/** Runs before each route of the API. Identifies the caller and checks the access. Resolves to undefined for a route that needs no sign-in. */
+/**
+ * Runs before each route of the API, before the body is read. Identifies the caller and checks the access. Resolves to undefined for a
+ * route that needs no sign-in.
+ */
 export async function authenticate(portal: Portal, request: FastifyRequest): Promise<Caller | undefined> {
   const route = `${request.method} ${request.routeOptions.url ?? ''}`;
   const access = accessTo(route);
   if (access === undefined) throw new PortalError(404, 'There is no such path. /api/openapi.json lists them all.');
   if (access === 'everyone') return undefined;
   const identity = await identify(portal, request);
-  const right = access === 'signed-in' ? undefined : access;
-  if (right !== undefined && !allowsSomewhere(identity.grant, right)) {
-    throw new PortalError(403, refusalText(identity.grant, right));
-  }
+  const rights = access === 'signed-in' ? [] : [access];
+  checkSomewhere(identity, rights);
   if (identity.session !== undefined) checkCsrf(request, identity.session);
-  const caller = { ...identity, right };
+  const caller = { ...identity, rights };
   callers.set(request, caller);
   return caller;
+}
+
+/** Runs after the body was read. Adds the rights that its fields need to those of the caller's request, and checks them. */
+export async function authorizeBody(request: FastifyRequest): Promise<void> {
+  const caller = callers.get(request);
+  if (caller === undefined) return;
+  const { url = '', schema } = request.routeOptions;
+  const ofFields = rightsOfBody(`${request.method} ${url}`, schema?.body, request.body);
+  const rights = [...new Set([...caller.rights, ...ofFields])];
+  checkSomewhere(caller, rights);
+  callers.set(request, { ...caller, rights });
+}
+
+function checkSomewhere({ grant }: Identity, rights: readonly AccessRight[]): void {
+  const missing = rights.find((right) => !allowsSomewhere(grant, right));
+  if (missing !== undefined) throw new PortalError(403, refusalText(grant, missing));
 }
 
 /** True: the request has the admin token. False: it has no token. Throws for another token, and counts it as a failed sign-in. */

@@ -16,8 +16,8 @@ export interface Identity {
 
 /** The caller of a request. */
 export interface Caller extends Identity {
-  /** The right that the route takes. Undefined: the request is about the caller alone. */
-  readonly right: AccessRight | undefined;
+  /** The rights that the route and the fields of the body need. Empty: the request is about the caller alone. */
+  readonly rights: readonly AccessRight[];
 }
 
 /** Whether a session began with the admin token. An admin of an identity provider is a person, who may have any name. */

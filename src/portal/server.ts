@@ -12,8 +12,9 @@ import { httpOptions, portBounds, type PortBounds } from '../core/port-bounds.ts
 import { expectation } from '../core/schema-faults.ts';
 import { accessTo } from './access.ts';
 import { typed } from './app.ts';
-import { authenticate, hasAdminToken } from './authenticate.ts';
+import { authenticate, authorizeBody, hasAdminToken } from './authenticate.ts';
 import { limitConnections } from './connection-limits.ts';
+import { checkFieldRights } from './field-rights.ts';
 import { addPortalMetrics } from './metrics.ts';
 import { describeRoutes } from './openapi.ts';
 import { servePages } from './pages.ts';
@@ -105,6 +106,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     api.addHook('onRoute', ({ method, url, schema }) => {
       for (const name of [method].flat()) {
         if (accessTo(`${name} ${url}`) === undefined) throw new Error(`${name} ${url} is not in the table of access`);
+        checkFieldRights(`${name} ${url}`, schema?.body);
       }
       if (schema?.response === undefined && schema?.hide !== true)
         throw new Error(`${url} has no schema of its answers`);
@@ -115,6 +117,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
       if (caller !== undefined) await takeTurn(caller, request, reply);
     });
     api.addHook('preValidation', refuseNul);
+    api.addHook('preHandler', authorizeBody);
     const app = typed(api);
     app.get('/api/openapi.json', { schema: { hide: true } }, describe);
     for (const routes of [

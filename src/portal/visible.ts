@@ -1,6 +1,6 @@
 import type { Workspace } from '../core/account.ts';
 import type { KeyRecord } from '../core/administration.ts';
-import { allowsIn, type AccessRight, refusalText, seenBy, sees } from '../core/rights.ts';
+import { allowsIn, refusalText, seenBy, sees } from '../core/rights.ts';
 import { type Caller, type Identity, subjectOf } from './callers.ts';
 import { PortalError } from './portal-error.ts';
 import type { PortalStore } from './store-port.ts';
@@ -8,17 +8,17 @@ import type { PortalStore } from './store-port.ts';
 // A caller gets the same 404 for objects of other workspaces as for an unknown id. In a workspace of the caller, a
 // missing right is 403.
 
-/** The workspace that a request is about. The caller has the right of the route there. */
+/** The workspace that a request is about. The caller has the request's rights there. */
 export async function visibleWorkspace(store: PortalStore, caller: Caller, nameOrId: string): Promise<Workspace> {
   const found = await orNone(store.findWorkspace(nameOrId));
   if (found === undefined || !sees(caller.grant, found.id)) {
     throw new PortalError(404, `There is no workspace "${nameOrId}".`, { field: 'workspace' });
   }
-  checkRight(caller, caller.right, found);
+  checkRights(caller, found);
   return found;
 }
 
-/** The key that a request is about. The caller has the right of the route in its workspace. */
+/** The key that a request is about. The caller has the request's rights in its workspace. */
 export async function visibleKey(store: PortalStore, caller: Caller, id: string): Promise<KeyRecord> {
   const found = await orNone(store.findKey(id));
   const isOwn = caller.role !== 'key' || caller.keyId === id;
@@ -27,7 +27,7 @@ export async function visibleKey(store: PortalStore, caller: Caller, id: string)
   if (found === undefined || !isOwn || isInternal || !sees(caller.grant, found.workspaceId)) {
     throw new PortalError(404, `There is no key with the id "${id}".`, { field: 'key' });
   }
-  checkRight(caller, caller.right, { id: found.workspaceId, name: found.workspaceName });
+  checkRights(caller, { id: found.workspaceId, name: found.workspaceName });
   return found;
 }
 
@@ -47,13 +47,9 @@ export function mayChange(caller: Identity, { workspaceId, maker }: Pick<KeyReco
   return maker !== undefined && maker === subjectOf(caller) && allowsIn(caller.grant, 'own-keys:change', workspaceId);
 }
 
-function checkRight(
-  { grant }: Identity,
-  right: AccessRight | undefined,
-  where: { readonly id: string; readonly name: string },
-): void {
-  if (right === undefined || allowsIn(grant, right, where.id)) return;
-  throw new PortalError(403, refusalText(grant, right, where));
+function checkRights({ grant, rights }: Caller, where: { readonly id: string; readonly name: string }): void {
+  const missing = rights.find((right) => !allowsIn(grant, right, where.id));
+  if (missing !== undefined) throw new PortalError(403, refusalText(grant, missing, where));
 }
 
 async function orNone<Found>(looking: Promise<Found>): Promise<Found | undefined> {
@@ -77,7 +73,7 @@ export async function workspaceAsked(
   if (nameOrId !== undefined) return (await visibleWorkspace(store, caller, nameOrId)).id;
   const all = seenBy(caller.grant);
   if (all === undefined) return undefined;
-  const [only, other] = all.filter((id) => caller.right === undefined || allowsIn(caller.grant, caller.right, id));
+  const [only, other] = all.filter((id) => caller.rights.every((right) => allowsIn(caller.grant, right, id)));
   if (only !== undefined && other === undefined) return only;
   throw new PortalError(400, 'workspace: expected one of your workspaces.', { field: 'workspace' });
 }
