@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { Credential } from '../core/account.ts';
-import { authenticate, type AuthenticateOptions, bearerText, listedModels } from './authenticate.ts';
+import { Failure } from '../core/failure.ts';
+import { portalSessionHeader, portalSessionName, portalSessionValue } from '../core/portal-session.ts';
+import { createAddressGate, throughGate, tolerated } from './address-gate.ts';
+import { authenticate, type AuthenticateOptions, bearerText, listedModels, originOf } from './authenticate.ts';
 
 const headOf = (authorization?: string, apiKey?: string) => ({
   ...{ method: 'POST', path: '/' },
@@ -194,5 +197,72 @@ describe('the models that the catalog is narrowed to', () => {
     for (const head of [headOf(), headOf('Basic x')]) {
       expect(listedModels(head, { ...options, looksLikeKey: (text) => text.startsWith('sk-'), store })).toBeUndefined();
     }
+  });
+});
+
+describe('the origin of a request of the portal', () => {
+  const portalAddress = '192.0.2.1';
+  const sharedSecret = (): string => 'secret';
+  const keys = { looksLikeKey: (text: string) => text.startsWith('sk-weir-'), hashKey: String, sharedSecret };
+  const neighbour = credentialOf();
+  const [badSession, goodSession] = [portalSessionName('bad'), portalSessionName('good')];
+
+  /** A request with a key's text. `proofOf`: what the portal has proved, if it did. */
+  const headFrom = (
+    text: string,
+    proof: { readonly sessionName: string; readonly of?: string | undefined } | undefined,
+    more = {},
+  ) => {
+    const headers: Readonly<Record<string, string | undefined>> = {
+      authorization: `Bearer ${text}`,
+      [portalSessionHeader]:
+        proof && portalSessionValue({ sessionName: proof.sessionName, keyHash: proof.of ?? text }, sharedSecret()),
+      ...more,
+    };
+    return { method: 'POST', path: '/', address: portalAddress, header: (name: string) => headers[name] };
+  };
+
+  /** The code with which a neighbour's good key is refused after many failures of one person. */
+  async function neighbourAfter(text: string, isProved: boolean): Promise<string> {
+    const clock = createFakeClock();
+    const gate = createAddressGate({ clock });
+    const options: AuthenticateOptions = {
+      ...{ ...keys, clock, abuseContact: '' },
+      store: {
+        findCredential: (hash) => (hash === 'sk-weir-good' ? neighbour : undefined),
+        settle: () => Promise.resolve(),
+        canSettle: () => true,
+      },
+    };
+    const send = (head: ReturnType<typeof headFrom>): Promise<string> =>
+      throughGate(originOf(head, ['authorization'], keys), gate, () =>
+        authenticate(head, ['authorization'], options),
+      ).then(
+        () => 'served',
+        (error: unknown) => (error instanceof Failure ? error.code : 'unknown'),
+      );
+    const bad = headFrom(text, isProved ? { sessionName: badSession } : undefined);
+    for (let count = 0; count <= tolerated; count += 1) expect(await send(bad)).toBe('unauthenticated');
+    expect(await send(bad)).toBe('rate_limited');
+    return send(
+      headFrom('sk-weir-good', { sessionName: isProved ? goodSession : badSession, of: isProved ? undefined : 'x' }),
+    );
+  }
+
+  const texts = ['x', 'weir-sa-of-a-script', 'sk-weir-unknown', '!'.repeat(200)];
+
+  it.each(texts)('is the session, whatever text a person has sent as a key: %s', async (text) => {
+    expect(await neighbourAfter(text, true)).toBe('served');
+  });
+
+  it.each(texts)('is the address without the proof, and shuts out all who share it: %s', async (text) => {
+    expect(await neighbourAfter(text, false)).toBe('rate_limited');
+  });
+
+  it('is the address for another text than the proved one, in either header', () => {
+    const originIn = (head: ReturnType<typeof headFrom>) => originOf(head, ['x-api-key', 'authorization'], keys);
+    expect(originIn(headFrom('x', { sessionName: goodSession }))).toBe(goodSession);
+    expect(originIn(headFrom('y', { sessionName: goodSession, of: 'x' }))).toBe(portalAddress);
+    expect(originIn(headFrom('x', { sessionName: goodSession }, { 'x-api-key': 'sk-weir-guess' }))).toBe(portalAddress);
   });
 });

@@ -51,7 +51,8 @@ function keyIn(
 
 /**
  * The origin of a request, for counting failed authentications and arriving bodies: the caller's address, or the portal's session.
- * All users of the portal have the portal's address, so that address says nothing about them.
+ * All users of the portal have the portal's address, so that address says nothing about them. The portal proves each text that it
+ * sends as a key, also one that has no form of a key: users of the portal choose these texts.
  */
 export function originOf(
   head: RequestHead,
@@ -59,9 +60,8 @@ export function originOf(
   options: Pick<AuthenticateOptions, 'looksLikeKey' | 'hashKey' | 'sharedSecret'>,
 ): string | undefined {
   const value = head.header(portalSessionHeader);
-  if (value === undefined) return head.address;
-  const text = keyIn(head, keyHeaders, options);
-  if (text === undefined) return head.address;
+  const text = keyIn(head, keyHeaders, options) ?? bearerText(head);
+  if (value === undefined || text === undefined) return head.address;
   return provenPortalSession(value, options.hashKey(text), options.sharedSecret()) ?? head.address;
 }
 

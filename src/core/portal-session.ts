@@ -18,7 +18,7 @@ export function portalSessionName(sessionHash: string): string {
 }
 
 /**
- * The header's value. The proof covers one key. A stranger who has read it could use it only with that key; guesses of
+ * The header's value. The proof covers one text that is sent as a key, whatever its form. A stranger who has read it could use it only with that key; guesses of
  * other keys count against the stranger's address.
  */
 export function portalSessionValue(

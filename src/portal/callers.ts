@@ -56,6 +56,14 @@ export function authorship(caller: Identity, now: number): Authorship {
   return { actor: caller.actor, now };
 }
 
+/**
+ * The person or program behind a caller, in all of its sessions, for what one of them may hold at once. By the credential
+ * with which it has proved itself: a person of an identity provider may choose a name that is another person's.
+ */
+export function provenIdentity({ role, name, session }: Identity): string {
+  return `${role} ${session?.credential ?? name}`;
+}
+
 /** The person of an identity provider, by its subject there; undefined for other callers. */
 export function subjectOf({ session }: Identity): string | undefined {
   return session === undefined || session.role === 'key' || isOfToken(session) ? undefined : session.credential;

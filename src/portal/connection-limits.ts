@@ -6,7 +6,7 @@ import { PortalError } from './portal-error.ts';
 
 /**
  * Limits the connections of one address and of all together. Behind a trusted proxy, all connections come from the
- * proxy. Then it limits the requests under way of the address that the proxy names, and counts those that were refused as refused
+ * proxy. Then it limits the requests under way of each address that a proxy names, and counts those that were refused as refused
  * connections of their address. Call it before adding routes. Returns a function that reads the counts.
  */
 export function limitConnections(
@@ -40,8 +40,9 @@ function limitRequests(
   { maxPerAddress, onRefused }: { readonly maxPerAddress: number; readonly onRefused: () => void },
 ): void {
   const underWay = new Map<string, number>();
-  app.addHook('onRequest', async ({ ip }, reply) => {
-    const address = networkOf(ip);
+  app.addHook('onRequest', async ({ ip, socket }, reply) => {
+    // Whoever reaches the port without the proxy can name any address, so it counts for this peer alone.
+    const address = `${socket.remoteAddress} ${networkOf(ip)}`;
     const ofAddress = (underWay.get(address) ?? 0) + 1;
     if (ofAddress > maxPerAddress) {
       onRefused();

@@ -7,7 +7,7 @@ import type { EndedKind, PortalEvent } from './api/events.ts';
 export interface Reader {
   /** The stream ends with this session. Undefined: a Bearer token. */
   readonly sessionHash: string | undefined;
-  /** Identifies the person, over all sessions of that person. */
+  /** Identifies the person, over all sessions of that person (`provenIdentity`). */
   readonly person: string;
   /** The part of an event that the reader may see. Undefined: none. */
   readonly allow: (event: PortalEvent, about: EventSubject) => PortalEvent | undefined;

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { adminToken, samplePortal, withToken } from '../../test/support/sample-portal.ts';
+import { adminToken, asBrowser, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
 import { createEventHub } from './event-hub.ts';
 
 const api = '/api/v1';
@@ -203,6 +203,25 @@ describe('connections', () => {
     await server.close();
   });
 
+  it('that bypass the proxy take no requests from the address that they name', async () => {
+    const { server, port } = await listening({ hops: 1 });
+    const statusFrom = async (localAddress: string): Promise<string> => {
+      const socket = connect({ port, host: '127.0.0.1', localAddress });
+      socket.write('GET /livez HTTP/1.1\r\nhost: portal\r\nx-forwarded-for: 203.0.113.9\r\nconnection: close\r\n\r\n');
+      const [bytes] = (await once(socket, 'data')) as [Buffer];
+      return String(bytes).slice(0, 'HTTP/1.1 200'.length);
+    };
+    const held = Array.from({ length: 500 }, () => dial(port));
+    for (const socket of held) {
+      socket.write(`POST ${api}/session HTTP/1.1\r\nhost: portal\r\nx-forwarded-for: 203.0.113.9\r\n`);
+      socket.write('content-type: application/json\r\ncontent-length: 99\r\n\r\n{');
+    }
+    await expect.poll(() => statusFrom('127.0.0.1')).toBe('HTTP/1.1 429');
+    expect(await statusFrom('127.0.0.9')).toBe('HTTP/1.1 200');
+    for (const socket of held) socket.destroy();
+    await server.close();
+  });
+
   it.each([
     [0, 1],
     [1, 0],
@@ -260,5 +279,21 @@ describe('streams of events', () => {
     // A token has no session: its holder is one person.
     for (let count = 0; count < 40; count += 1) open('script', undefined);
     expect(hub.readers()).toBe(1 + 32 + 32);
+  });
+
+  it.each([
+    ['another person of the same name has', 'eve', 1 + 32],
+    ['the person has in other sessions', 'ada', 32],
+  ])('are counted by the proven person: those that %s', async (_, subject, expected) => {
+    const sample = await samplePortal();
+    const open = async (who: string): Promise<void> => {
+      // Every member of the sample has the same name.
+      const headers = asBrowser(await memberOf(sample, sample.workspace.id, { subject: who }));
+      const reply = await sample.server.inject({ url: `${api}/events`, headers, payloadAsStream: true });
+      onTestFinished(() => void reply.stream().destroy());
+    };
+    await open('ada');
+    for (let count = 0; count < 33; count += 1) await open(subject);
+    expect(sample.portal.events.readers()).toBe(expected);
   });
 });

@@ -5,7 +5,7 @@ import { sees } from '../../core/rights.ts';
 import { errors } from '../answers.ts';
 import { type PortalEvent, portalEvents } from '../api/events.ts';
 import { callerOf } from '../authenticate.ts';
-import { type Identity, identityOfSession } from '../callers.ts';
+import { type Identity, identityOfSession, provenIdentity } from '../callers.ts';
 import { type EventSubject, oncePerEvent, type Reader } from '../event-hub.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
@@ -40,9 +40,8 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
         throw new PortalError(503, 'Too many pages are open. Close some, or try again.', { retryAfterSeconds: 10 });
       }
       let current: Identity = caller;
-      const { kind, name } = caller.actor;
       const reader: Reader = {
-        ...{ sessionHash: caller.session?.hash, person: `${kind} ${name}` },
+        ...{ sessionHash: caller.session?.hash, person: provenIdentity(caller) },
         allow: (event, about) => allowed(event, about, current),
         renew: (session) => void (current = identityOfSession(session)),
       };

@@ -7,7 +7,7 @@ import { portalSessionHeader, portalSessionName, portalSessionValue } from '../.
 import { errors } from '../answers.ts';
 import * as api from '../api/playground.ts';
 import { callerOf } from '../authenticate.ts';
-import { authorship, type Caller } from '../callers.ts';
+import { authorship, type Caller, provenIdentity } from '../callers.ts';
 import type { GatewayCalls } from '../gateway-calls.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
@@ -36,7 +36,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
     return store.playgroundKey(
       {
         ...{ workspace, refused, textMs: keyMs, spareMs },
-        owner: `${caller.role} ${caller.session?.credential ?? caller.name}`,
+        owner: provenIdentity(caller),
         name: `playground of ${caller.name}`.slice(0, 100),
         budget: { limit: parseUsd(budgetUsd) ?? 0n, period: 'day' },
         ...keyLimits,
