@@ -25,9 +25,9 @@ const notBuilt = `<!doctype html>
  */
 export async function servePages(server: FastifyInstance, folder: string): Promise<void> {
   const application = join(folder, 'index.html');
-  // Before any file is looked for: the library answers some of these with other errors than the API's.
-  server.addHook('onRequest', async (request, reply) =>
-    isOfApi(request.url) || isPlain(request.url) ? undefined : answerError(reply, noSuchPath()),
+  // Before any file is looked for: the library throws for some of these. Routes of the API read their own parameters.
+  server.addHook('onRequest', async ({ routeOptions, url }, reply) =>
+    isOfApi(routeOptions.url ?? '') || plainPath(url) !== undefined ? undefined : answerError(reply, noSuchPath()),
   );
   await server.register(fastifyStatic, {
     root: folder,
@@ -53,19 +53,23 @@ export async function servePages(server: FastifyInstance, folder: string): Promi
   });
 }
 
-/** Whether a path decodes to plain segments. */
-function isPlain(url: string): boolean {
+/** The decoded path of an address. Undefined: it cannot be decoded, or its segments are not plain. */
+function plainPath(url: string): string | undefined {
   try {
-    return !/[\0\\]|\/\/|(^|\/)\.\.?(\/|$)/.test(decodeURIComponent(pathOf(url)));
+    const path = decodeURIComponent(pathOf(url));
+    return /[\0\\]|\/\/|(^|\/)\.\.?(\/|$)/.test(path) ? undefined : path;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-/** Whether a plain path can belong to a page: it is outside the API and the files of the build. */
-const isPagePath = (url: string): boolean => !isOfApi(url) && !/^\/assets(\/|$)/.test(decodeURIComponent(pathOf(url)));
+/** Whether an address can belong to a page: it is outside the API and the files of the build. */
+function isPagePath(url: string): boolean {
+  const path = plainPath(url);
+  return path !== undefined && !isOfApi(path) && !/^\/assets(\/|$)/.test(path);
+}
 
-const isOfApi = (url: string): boolean => /^\/api(\/|$)/.test(pathOf(url));
+const isOfApi = (path: string): boolean => /^\/api(\/|$)/.test(path);
 
 const pathOf = (url: string): string => url.split('?')[0] ?? '';
 

@@ -65,11 +65,17 @@ export function asInvalid(error: z.ZodError): PortalError {
   return field === '' ? new PortalError(400, message) : new PortalError(400, `${field}: ${message}`, { field });
 }
 
-/** The status of a framework error about the request: malformed JSON, a body that is too large. */
+/**
+ * The status of a framework error about the request: malformed JSON, a body that is too large. Statuses that the API
+ * does not have become 400, because the caller is at fault, not the portal.
+ */
 function statusOf(error: unknown): ErrorStatus | undefined {
-  if (!(error instanceof Error && 'statusCode' in error)) return undefined;
-  return frameworkStatuses.find((status) => status === error.statusCode);
+  if (!(error instanceof Error && 'statusCode' in error) || typeof error.statusCode !== 'number') return undefined;
+  const { statusCode } = error;
+  return frameworkStatuses.find((status) => status === statusCode) ?? (isOfCaller(statusCode) ? 400 : undefined);
 }
+
+const isOfCaller = (status: number): boolean => status >= 400 && status < 500;
 
 /** Answers with the envelope of the service (docs/reference/api.md §2.5). */
 export async function answerError(reply: FastifyReply, { status, message, field, retryAfterSeconds }: PortalError) {

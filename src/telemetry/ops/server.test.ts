@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { internalToken } from '../../core/internal-token.ts';
 import type { LogLevel } from '../../core/log-level.ts';
@@ -72,6 +73,27 @@ describe('the ops server', () => {
     });
     expect(await get(ops.port, '/demand')).toMatchObject({ status: 404 });
     expect(await get(ops.port, '/')).toMatchObject({ status: 404 });
+    await ops.close();
+  });
+
+  it('answers text that cannot be decoded, with and without the token', async () => {
+    const ops = await startOps(options);
+    const statusOf = async (path: string, more = ''): Promise<string> => {
+      const socket = connect(ops.port, '127.0.0.1');
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${more}\r\n`);
+      let text = '';
+      for await (const bytes of socket) text += String(bytes);
+      return text.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
+    };
+    const token = `authorization: Bearer ${internalToken(secret)}\r\n`;
+    for (const path of ['//', '///internal/x', '/%', '/internal%', 'http://[', '*', '/\\internal']) {
+      expect([path, await statusOf(path, token)]).toEqual([path, '404']);
+    }
+    for (const path of ['/internal/requests/%', '/internal/requests/%ff', '/internal//', '/internal/%00']) {
+      expect([path, await statusOf(path), await statusOf(path, token)]).toEqual([path, '401', '404']);
+    }
+    expect(await statusOf('/internal/requests?after=%', token)).toBe('400');
+    expect(await statusOf('/metrics', 'accept: ;;q=%,\r\n')).toBe('200');
     await ops.close();
   });
 
