@@ -11,7 +11,11 @@ import { createOidcSignIn } from './oidc.ts';
 
 const portalUrl = new URL('http://127.0.0.1:9/');
 
+/** A person whose groups change. */
+const changing = { uma: { preferred_username: 'uma', groups: ['acme'] } };
+
 const people = {
+  ...changing,
   ada: { email: 'ada@example.com', email_verified: true, groups: ['staff'] },
   mia: { email: 'mia@example.com', email_verified: true, groups: ['acme', 'elsewhere'] },
   eve: { email: 'ada@example.com', email_verified: false, preferred_username: 'eve', groups: [] },
@@ -156,6 +160,21 @@ describe('sign-in with OpenID Connect', () => {
     expect(await visit.signIn('eve')).toBe('/?sign_in=no-workspace');
     expect((await visit.get('/api/v1/session')).statusCode).toBe(401);
     expect(logged).toMatchObject([{ name: 'eve', message: 'a person without a workspace tried to sign in' }]);
+  });
+
+  it('takes what groups gave before from a person whom it refuses now, in every browser', async () => {
+    const { accounts, logged, provider, server, visit, workspace } = await begin();
+    expect(await visit.signIn('uma')).toBe('/');
+    const sources = async () => (await accounts.listMembers(workspace.id)).map(({ name, source }) => [name, source]);
+    expect(await sources()).toContainEqual(['uma', 'group']);
+    expect((await visit.get(`/api/v1/workspaces/${workspace.id}`)).statusCode).toBe(200);
+    changing.uma.groups = [];
+    // While the provider does not name the person again, what it said last holds.
+    expect((await visit.get(`/api/v1/workspaces/${workspace.id}`)).statusCode).toBe(200);
+    expect(await createVisit(server, provider).signIn('uma')).toBe('/?sign_in=no-workspace');
+    expect(logged).toMatchObject([{ name: 'uma' }]);
+    expect(await sources()).not.toContainEqual(['uma', 'group']);
+    expect((await visit.get('/api/v1/session')).statusCode).toBe(401);
   });
 
   it('takes an answer once, and only from the browser that asked', async () => {

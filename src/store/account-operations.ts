@@ -80,6 +80,7 @@ export const sessions = {
   createSession: sessionRows.createSession,
   findSessions: sessionRows.findSessions,
   endSession: sessionRows.endSession,
+  recordRefusedSignIn: sessionRows.recordRefusedSignIn,
   inviteMember: members.inviteMember,
   setMemberRole: members.setMemberRole,
   removeMember: members.removeMember,

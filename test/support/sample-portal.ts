@@ -146,7 +146,7 @@ interface MemberOptions {
 export async function memberOf(
   { accounts }: Pick<Awaited<ReturnType<typeof samplePortal>>, 'accounts'>,
   workspaceId: string,
-  { role = 'owner', subject = 'subject', address, elsewhere = [] }: MemberOptions = {},
+  { role = 'owner', subject = `${role} of ${workspaceId}`, address, elsewhere = [] }: MemberOptions = {},
 ): Promise<Browser> {
   const [secret, csrfToken] = [newToken(), newToken()];
   await accounts.createSession({

@@ -51,6 +51,7 @@ export function oidcRoutes(app: App, portal: Portal): void {
       const { address } = person;
       const invited = await portal.store.invitedRoles(address);
       if (!person.isAdmin && roles.size + invited.size === 0) {
+        await portal.store.recordRefusedSignIn(person);
         portal.log.warn({ name: person.name, groups: person.groups }, 'a person without a workspace tried to sign in');
         return await reply.redirect(signInPage('no-workspace'));
       }

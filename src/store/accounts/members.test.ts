@@ -5,8 +5,10 @@ import type { NewSession } from '../../core/administration.ts';
 import type { WorkspaceRole } from '../../core/rights.ts';
 import { listAudit } from './audit.ts';
 import { inviteMember, listMembers, removeMember, setMemberRole } from './members.ts';
-import { createSession, findSessions } from './sessions.ts';
+import { createSession, findSessions, recordRefusedSignIn } from './sessions.ts';
 import { createWorkspace } from './workspaces.ts';
+
+type Queries = Awaited<ReturnType<typeof sampleDatabase>>['queries'];
 
 async function begin() {
   const sample = await sampleDatabase();
@@ -105,6 +107,29 @@ describe('a group', () => {
     await createSession(queries, sessionOf({ hash: 'h3' }));
     expect(await list()).toEqual([]);
     expect(await findSessions(queries, ['h3'], sampleNow)).toEqual([]);
+  });
+
+  it.each<readonly [string, (queries: Queries) => Promise<unknown>]>([
+    ['is refused', (queries) => recordRefusedSignIn(queries, { subject: 'ada', address: undefined })],
+    ['is an admin', (queries) => createSession(queries, sessionOf({ hash: 'h2', role: 'admin', logOutHint: 'hint' }))],
+    ['is invited', (queries) => createSession(queries, sessionOf({ hash: 'h2', address: 'ada@example.com' }))],
+  ])('makes no owner after a sign-in that does not name it, when the person %s now', async (_, signIn) => {
+    const { queries, workspace, invite } = await begin();
+    await createSession(queries, sessionOf({ groupRoles: new Map([[workspace.id, 'owner']]) }));
+    const { id, workspaceId } = await invite('mia@example.com', 'owner');
+    const { id: other } = await invite('max@example.com', 'owner');
+    // As long as the group counts, each invited owner may go.
+    await removeMember(queries, { workspaceId, id: other }, sampleAuthor);
+    await signIn(queries);
+    await expect(removeMember(queries, { workspaceId, id }, sampleAuthor)).rejects.toThrow('is the last owner');
+  });
+
+  it('lets the last invited owner go while it counts', async () => {
+    const { queries, workspace, invite, list } = await begin();
+    await createSession(queries, sessionOf({ groupRoles: new Map([[workspace.id, 'owner']]) }));
+    const { id, workspaceId } = await invite('mia@example.com', 'owner');
+    await removeMember(queries, { workspaceId, id }, sampleAuthor);
+    expect(await list()).toEqual([['ada', 'owner', 'group']]);
   });
 
   it('and an invitation give the stronger of their roles', async () => {

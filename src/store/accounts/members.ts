@@ -170,10 +170,8 @@ export async function recordSignIn(transaction: Transaction<Schema>, session: Ne
       .where('address', '=', address)
       .execute();
   }
-  if (role !== 'member' || subject === undefined) return;
-  const left = transaction.deleteFrom('members').where('source', '=', 'group').where('subject', '=', subject);
-  const current = [...groupRoles.keys()];
-  await (current.length === 0 ? left : left.where('workspace_id', 'not in', current)).execute();
+  if (role === 'key' || subject === undefined) return;
+  await leaveGroups(transaction, subject, [...groupRoles.keys()]);
   for (const [workspaceId, groupRole] of groupRoles) {
     if (groupRole === 'key') continue;
     const now = { ...seen, role: groupRole, address: address ?? null };
@@ -191,6 +189,16 @@ export async function recordSignIn(transaction: Transaction<Schema>, session: Ne
       )
       .execute();
   }
+}
+
+/** Removes a person from the workspaces that no group names any more: from all except `current`. */
+export async function leaveGroups(
+  transaction: Transaction<Schema>,
+  subject: string,
+  current: readonly string[],
+): Promise<void> {
+  const left = transaction.deleteFrom('members').where('source', '=', 'group').where('subject', '=', subject);
+  await (current.length === 0 ? left : left.where('workspace_id', 'not in', [...current])).execute();
 }
 
 type MemberRow = Selectable<Schema['members']>;

@@ -1,10 +1,11 @@
 // @suite both-databases
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import type { NewSession, Session } from '../../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
 import { changeKey, setKeyStatus, updateKey } from './change-keys.ts';
-import { createSession, endSession, findSessions } from './sessions.ts';
+import { inviteMember } from './members.ts';
+import { createSession, endSession, findSessions, recordRefusedSignIn } from './sessions.ts';
 
 const hour = 3_600_000;
 
@@ -151,4 +152,63 @@ it.each([
   expect(await Promise.all(['s0', 's1', `s${listBounds.maxSessions}`, 'other'].map(isOpen))).toEqual([
     ...[false, true, true, true],
   ]);
+});
+
+/** Sessions in the form of an identity provider's, and what each may do now: `admin`, or roles by workspaces. */
+async function beginProvider() {
+  const { queries, workspace } = await sampleDatabase();
+  const member = (hash: string, more: Partial<NewSession>): NewSession =>
+    sessionOf({ hash, role: 'member', credential: 'ada', logOutHint: 'hint', ...more });
+  const owner: Partial<NewSession> = { groupRoles: new Map([[workspace.id, 'owner']]) };
+  const rights = async (...hashes: readonly string[]) => {
+    const found = await findSessions(queries, hashes, sampleNow);
+    const byHash = new Map(found.map((one) => [one.hash, one.role === 'member' ? [...one.roles.values()] : one.role]));
+    return hashes.map((hash) => byHash.get(hash));
+  };
+  return { queries, workspace, member, owner, rights };
+}
+
+describe('a sign-in with an identity provider', () => {
+  it('changes the open sessions of the person, and of nobody else', async () => {
+    const { queries, workspace, member, owner, rights } = await beginProvider();
+    await createSession(queries, member('h1', owner));
+    await createSession(queries, member('h2', { ...owner, credential: 'mia' }));
+    expect(await rights('h1', 'h2')).toEqual([['owner'], ['owner']]);
+    await createSession(queries, member('h3', { groupRoles: new Map([[workspace.id, 'viewer']]) }));
+    expect(await rights('h1', 'h2', 'h3')).toEqual([['viewer'], ['owner'], ['viewer']]);
+  });
+
+  it('ends those of an admin who is one no longer, and none of the admin token', async () => {
+    const { queries, member, owner, rights } = await beginProvider();
+    await createSession(queries, member('h1', { role: 'admin' }));
+    await createSession(queries, sessionOf({ hash: 'h2', role: 'admin', credential: 'ada' }));
+    expect(await rights('h1', 'h2')).toEqual(['admin', 'admin']);
+    await createSession(queries, member('h3', owner));
+    expect(await rights('h1', 'h2', 'h3')).toEqual([undefined, 'admin', ['owner']]);
+  });
+
+  it('takes the invitations of an address that the person has no longer', async () => {
+    const { queries, workspace, member, rights } = await beginProvider();
+    for (const address of ['ada@example.com', 'new@example.com']) {
+      const role = address.startsWith('ada') ? 'owner' : 'viewer';
+      await inviteMember(queries, workspace.id, { address, role }, sampleAuthor);
+    }
+    await createSession(queries, member('h1', { address: 'ada@example.com' }));
+    expect(await rights('h1')).toEqual([['owner']]);
+    await createSession(queries, member('h2', { address: 'new@example.com' }));
+    expect(await rights('h1', 'h2')).toEqual([['viewer'], ['viewer']]);
+  });
+
+  it('that is refused ends what groups gave, and keeps what an invitation gives', async () => {
+    const { queries, workspace, member, owner, rights } = await beginProvider();
+    await createSession(queries, member('h1', owner));
+    await createSession(queries, member('h2', { ...owner, credential: 'mia' }));
+    await createSession(queries, member('h3', { role: 'admin', credential: 'max' }));
+    await inviteMember(queries, workspace.id, { address: 'mia@example.com', role: 'viewer' }, sampleAuthor);
+    expect(await rights('h1', 'h2', 'h3')).toEqual([['owner'], ['owner'], 'admin']);
+    for (const subject of ['ada', 'mia', 'max']) {
+      await recordRefusedSignIn(queries, { subject, address: `${subject}@example.com` });
+    }
+    expect(await rights('h1', 'h2', 'h3')).toEqual([undefined, ['viewer'], undefined]);
+  });
 });

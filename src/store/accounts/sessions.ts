@@ -4,7 +4,7 @@ import type { NewSession, Session } from '../../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
 import { type RoleInWorkspace, strongest, type WorkspaceRole, workspaceRoles } from '../../core/rights.ts';
 import type { Schema } from '../databases/schema.ts';
-import { invitedRoles, recordSignIn, rolesByAddress } from './members.ts';
+import { invitedRoles, leaveGroups, recordSignIn, rolesByAddress } from './members.ts';
 
 /**
  * Begins a session, and deletes expired ones. The session of a key ends with the key's expiry at the latest. Undefined:
@@ -15,6 +15,7 @@ export async function createSession(queries: Kysely<Schema>, wanted: NewSession)
     const session = await limitedByKey(transaction, wanted);
     if (session === undefined) return undefined;
     await transaction.deleteFrom('sessions').where('expires_at', '<=', BigInt(session.createdAt)).execute();
+    await refreshSessions(transaction, session);
     await transaction
       .insertInto('sessions')
       .values({
@@ -56,6 +57,45 @@ async function endOldest(transaction: Transaction<Schema>, { role, keyId, creden
   if (beyond.length === 0) return;
   const hashes = beyond.map(({ hash }) => hash);
   await transaction.deleteFrom('sessions').where('hash', 'in', hashes).execute();
+}
+
+/**
+ * Records a person of an identity provider who may not sign in: neither a group nor an invitation gives a role now. What
+ * earlier sign-ins gave ends, in open sessions and in the lists of members.
+ */
+export async function recordRefusedSignIn(
+  queries: Kysely<Schema>,
+  { subject, address }: { readonly subject: string; readonly address: string | undefined },
+): Promise<void> {
+  await queries.transaction().execute(async (transaction) => {
+    await leaveGroups(transaction, subject, []);
+    await refreshSessions(transaction, { credential: subject, role: 'member', groupRoles: new Map(), address });
+  });
+}
+
+/**
+ * Gives the open sessions of a person what the identity provider has said at the newest sign-in: its groups and its
+ * address. Sessions of an admin who is one no longer end, and so do those of a member who has become an admin.
+ */
+async function refreshSessions(
+  transaction: Transaction<Schema>,
+  { credential, role, groupRoles, address }: Pick<NewSession, 'credential' | 'role' | 'groupRoles' | 'address'>,
+): Promise<void> {
+  if (credential === undefined) return;
+  // An admin without a hint for the log-out came with the admin token, whose digest no subject may end.
+  await transaction
+    .deleteFrom('sessions')
+    .where('credential', '=', credential)
+    .where((where) => where.or([where('role', '=', 'member'), where('log_out_hint', 'is not', null)]))
+    .where('role', '!=', role)
+    .execute();
+  if (role !== 'member') return;
+  await transaction
+    .updateTable('sessions')
+    .set({ workspaces: rolesText(groupRoles), address: address ?? null })
+    .where('credential', '=', credential)
+    .where('role', '=', 'member')
+    .execute();
 }
 
 /**
