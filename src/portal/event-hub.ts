@@ -7,6 +7,8 @@ import type { EndedKind, PortalEvent } from './api/events.ts';
 export interface Reader {
   /** The stream ends with this session. Undefined: a Bearer token. */
   readonly sessionHash: string | undefined;
+  /** When the session expires. Checked here, because the database may be away then. Undefined: a Bearer token. */
+  readonly expiresAt: number | undefined;
   /** Identifies the person, over all sessions of that person (`provenIdentity`). */
   readonly person: string;
   /** The part of an event that the reader may see. Undefined: none. */
@@ -49,8 +51,10 @@ const mostOfPerson = 32;
 /** Most bytes that wait for one reader. Further events are dropped, and `missed` reports their number. */
 const mostWaiting = 64 * 1024;
 const heartbeatMs = 15_000;
+const sessionEnded = 'The session has ended.';
 
-interface OpenReader extends Reader {
+interface OpenReader extends Omit<Reader, 'expiresAt'> {
+  expiresAt: number | undefined;
   readonly stream: Readable;
   missed: number;
 }
@@ -58,6 +62,7 @@ interface OpenReader extends Reader {
 export function createEventHub(clock: Clock): EventHub {
   const open = new Set<OpenReader>();
   const cancel = every(clock, heartbeatMs, () => {
+    endExpired();
     // A stream with unread bytes needs no heartbeat.
     for (const { stream } of open) if (stream.readableLength === 0) stream.push(': here\n\n');
   });
@@ -85,6 +90,10 @@ export function createEventHub(clock: Clock): EventHub {
     open.delete(reader);
     reader.stream.push(textOf({ name: 'ended', data: { kind, reason } }));
     reader.stream.push(null);
+  }
+
+  function endExpired(): void {
+    for (const reader of open) if ((reader.expiresAt ?? Infinity) <= clock.now()) end(reader, 'session', sessionEnded);
   }
 
   /** Ends the oldest stream of a session or a person with too many. A set keeps its readers in the order of their arrival. */
@@ -122,13 +131,18 @@ export function createEventHub(clock: Clock): EventHub {
       return stream;
     },
     publish: (events) => {
+      endExpired();
       for (const reader of open) send(reader, events);
     },
     renewSession: (session) => {
-      for (const reader of open) if (reader.sessionHash === session.hash) reader.renew(session);
+      for (const reader of open) {
+        if (reader.sessionHash !== session.hash) continue;
+        reader.expiresAt = session.expiresAt;
+        reader.renew(session);
+      }
     },
     endSession: (hash) => {
-      for (const reader of open) if (reader.sessionHash === hash) end(reader, 'session', 'The session has ended.');
+      for (const reader of open) if (reader.sessionHash === hash) end(reader, 'session', sessionEnded);
     },
     sessions: () => new Set([...open].flatMap(({ sessionHash }) => sessionHash ?? [])),
     readers: () => open.size,

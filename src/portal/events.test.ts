@@ -12,6 +12,7 @@ import { createEventHub, type Reader } from './event-hub.ts';
 
 const everything: Reader = {
   sessionHash: undefined,
+  expiresAt: undefined,
   person: 'tester',
   allow: (event) => event,
   renew: () => undefined,
@@ -57,6 +58,21 @@ describe('the hub of events', () => {
       .flatMap(([name, data]) => (name === 'missed' ? [(data as { events: number }).events] : []));
     const got = late.names().filter((name) => name === 'balance').length;
     expect(got + missed.reduce((sum, one) => sum + one, 0)).toBe(count);
+  });
+
+  it('ends a stream with its session, also while nobody can read the session', async () => {
+    const clock = createFakeClock();
+    const hub = createEventHub(clock);
+    onTestFinished(hub.close);
+    const reader = { ...everything, sessionHash: 'h1', expiresAt: clock.now() + 9_000 };
+    const [ofSession, ofToken] = [read(hub.open(reader, [])), read(hub.open(everything, []))];
+    clock.advance(8_999);
+    hub.publish([{ event: balance('1'), about }]);
+    clock.advance(1);
+    hub.publish([{ event: balance('2'), about }]);
+    await expect.poll(ofToken.names).toEqual(['balance', 'balance']);
+    await expect.poll(ofSession.names).toEqual(['balance', 'ended']);
+    expect(hub.readers()).toBe(1);
   });
 
   it('sends a heartbeat on a quiet stream every 15 seconds, and forgets a reader that left', async () => {

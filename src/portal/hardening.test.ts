@@ -263,7 +263,10 @@ describe('streams of events', () => {
     onTestFinished(hub.close);
     const open = (person: string, sessionHash: string | undefined) => {
       let text = '';
-      const stream = hub.open({ person, sessionHash, allow: (event) => event, renew: () => undefined }, []);
+      const stream = hub.open(
+        { person, sessionHash, expiresAt: undefined, allow: (event) => event, renew: () => undefined },
+        [],
+      );
       stream.setEncoding('utf8').on('data', (piece: string) => (text += piece));
       return { text: () => text, stream };
     };

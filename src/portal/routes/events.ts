@@ -41,7 +41,7 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
       }
       let current: Identity = caller;
       const reader: Reader = {
-        ...{ sessionHash: caller.session?.hash, person: provenIdentity(caller) },
+        ...{ sessionHash: caller.session?.hash, expiresAt: caller.session?.expiresAt, person: provenIdentity(caller) },
         allow: (event, about) => allowed(event, about, current),
         renew: (session) => void (current = identityOfSession(session)),
       };
