@@ -141,7 +141,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'catalog.first-reading': from('control/kube-catalog.ts', 'firstReadingTimeoutMs', second),
   'backend.failures-in-row': from('core/observed-catalog.ts', 'failuresInARow'),
 
-  'manifest.file': from('manifests/read.ts', 'maxFileBytes', mebi),
+  'manifest.file': from('process/bounded-file.ts', 'maxConfigurationBytes', mebi),
   'manifest.documents': from('manifests/parse.ts', 'maxDocuments'),
   'manifest.characters': from('manifests/parse.ts', 'maxDocumentCharacters', kibi),
   'manifest.words': from('manifests/parse.ts', 'maxLexemes'),

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { messageOf } from '../core/failure.ts';
+import { maxCertificateBytes, readBoundedFileSync } from '../process/bounded-file.ts';
 
 interface TlsSettings {
   readonly WEIR_TLS_CERTIFICATE_FILE?: string | undefined;
@@ -16,7 +16,8 @@ export function readTlsFiles({
     throw new Error('expected both WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, or neither');
   }
   try {
-    return { cert: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') };
+    const read = (path: string): string => String(readBoundedFileSync(path, maxCertificateBytes));
+    return { cert: read(certificate), key: read(key) };
   } catch (error) {
     throw new Error(`WEIR_TLS_CERTIFICATE_FILE, WEIR_TLS_KEY_FILE: ${messageOf(error)}`, { cause: error });
   }

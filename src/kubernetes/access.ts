@@ -1,9 +1,17 @@
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import type { RequestOptions } from 'node:https';
-import { delimiter } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { HttpMethod, KubeConfig, RequestContext, type SecurityAuthentication } from '@kubernetes/client-node';
 import { Agent, type Dispatcher } from 'undici';
 import { messageOf } from '../core/failure.ts';
+import { isObject } from '../core/json.ts';
+import {
+  maxCertificateBytes,
+  maxConfigurationBytes,
+  readBoundedFile,
+  readBoundedFileSync,
+} from '../process/bounded-file.ts';
 
 /** Where the API server is, and the credentials and connections for it. */
 export interface KubeAccess {
@@ -34,6 +42,7 @@ export function findAccess(environment: Readonly<Record<string, string | undefin
   try {
     if (kubeconfig !== '') loadFiles(config, kubeconfig.split(delimiter).filter(Boolean));
     else if (isPod) config.loadFromCluster();
+    else if (existsSync(defaultFile())) loadFile(config, defaultFile());
     else config.loadFromDefault();
   } catch (error) {
     throw new Error(`${from}: ${messageOf(error)}`, { cause: error });
@@ -46,12 +55,28 @@ export function findAccess(environment: Readonly<Record<string, string | undefin
   return { server: cluster.server, namespace: context?.namespace, ...shareConnections(config) };
 }
 
+const defaultFile = (): string => join(homedir(), '.kube', 'config');
+
+function loadFile(config: KubeConfig, file: string): void {
+  config.loadFromString(String(readBoundedFileSync(file, maxConfigurationBytes)));
+  config.makePathsAbsolute(dirname(file));
+}
+
+/** Refuses files of the credentials that are not read to a bound by the library, which reads them after this. */
+async function checkFiles(config: KubeConfig): Promise<void> {
+  const user = config.getCurrentUser();
+  const provider: unknown = user?.authProvider?.config;
+  const token: unknown = isObject(provider) ? provider['tokenFile'] : undefined;
+  const files = [config.getCurrentCluster()?.caFile, user?.certFile, user?.keyFile, token];
+  for (const file of files) if (typeof file === 'string') await readBoundedFile(file, maxCertificateBytes);
+}
+
 /** KUBECONFIG may name several files, which count as one. */
 function loadFiles(config: KubeConfig, [first = '', ...others]: readonly string[]): void {
-  config.loadFromFile(first);
+  loadFile(config, first);
   for (const file of others) {
     const other = new KubeConfig();
-    other.loadFromFile(file);
+    loadFile(other, file);
     config.mergeConfig(other);
   }
 }
@@ -72,6 +97,7 @@ function shareConnections(config: KubeConfig): Pick<KubeAccess, 'authentication'
   let current: Credentials | undefined;
 
   async function read(): Promise<Credentials> {
+    await checkFiles(config);
     const given: RequestOptions = {};
     await config.applyToHTTPSOptions(given);
     const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername } = given;

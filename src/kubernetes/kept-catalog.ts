@@ -1,6 +1,7 @@
-import { open, readFile, rename, stat, utimes } from 'node:fs/promises';
+import { open, rename, stat, utimes } from 'node:fs/promises';
 import * as z from 'zod';
 import type { CatalogObject } from '../core/catalog.ts';
+import { maxKeptBytes, readBoundedFile } from '../process/bounded-file.ts';
 import type { EndpointsBySource } from './follow-on-demand.ts';
 
 /** The objects that were served when the API server last answered. */
@@ -40,7 +41,7 @@ export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
     load: async () => {
       try {
         const { mtimeMs } = await stat(file);
-        const body = catalogBody.parse(JSON.parse(await readFile(file, 'utf8')));
+        const body = catalogBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
         return body.namespace === namespace ? { objects: body.objects, inStepAt: mtimeMs } : undefined;
       } catch {
         // A file of another version counts as none: the API server has the catalog.
@@ -83,7 +84,7 @@ export function createKeptEndpoints({ file, namespace }: KeptIn): KeptEndpoints 
   return {
     load: async () => {
       try {
-        const body = endpointsBody.parse(JSON.parse(await readFile(file, 'utf8')));
+        const body = endpointsBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
         if (body.namespace !== namespace) return new Map();
         const sources = Object.entries(body.sources);
         return new Map(sources.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));

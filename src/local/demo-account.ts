@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Authorship } from '../core/administration.ts';
 import { type Money, parseUsd } from '../core/money.ts';
+import { maxSecretBytes, readBoundedFileSync } from '../process/bounded-file.ts';
 import type { DatabaseLocation } from '../store/databases/database.ts';
 import { openDatabase } from '../store/databases/open-database.ts';
 import { creditWorkspace } from '../store/accounts/credits.ts';
@@ -64,7 +65,7 @@ function isSpent(balance: Money): boolean {
 
 function readKept(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return String(readBoundedFileSync(file, maxSecretBytes)).trim();
   } catch {
     return undefined;
   }

@@ -1,8 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMap, parseAllDocuments } from 'yaml';
 import * as z from 'zod';
+import { maxConfigurationBytes, readBoundedFileSync } from '../process/bounded-file.ts';
 import { startChild } from './child.ts';
 import type { Launched } from './supervise.ts';
 
@@ -40,7 +41,10 @@ export function copyDemoManifests(folder: string, port: number): void {
   for (const name of readdirSync(folder)) if (name.endsWith('.yaml')) rmSync(join(folder, name));
   for (const name of readdirSync(examples)) {
     if (name.endsWith('.yaml'))
-      writeFileSync(join(folder, name), withPort(readFileSync(join(examples, name), 'utf8'), port));
+      writeFileSync(
+        join(folder, name),
+        withPort(String(readBoundedFileSync(join(examples, name), maxConfigurationBytes)), port),
+      );
   }
 }
 

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { servedSurfaces } from '../core/api-paths.ts';
@@ -10,6 +10,7 @@ import { renderClusters } from '../envoy/config/clusters.ts';
 import { type ConnectionLimits, connectionsModule } from '../envoy/config/connection-limits.ts';
 import { type EdgeCertificateFiles, renderEdgeCertificate } from '../envoy/config/edge-listener.ts';
 import { runFolder, type RunFolder } from '../envoy/config/run-folder.ts';
+import { maxCertificateBytes, readBoundedFileSync } from '../process/bounded-file.ts';
 import { machineMemoryBytes } from '../process/machine.ts';
 import { type Environment, readSome } from '../read-settings.ts';
 import { type EnvoySettings, envoySettingsSchema } from '../settings.ts';
@@ -128,7 +129,7 @@ function readTls(variables: EnvoySettings): EdgeCertificateFiles | undefined {
 function readPem(name: string, file: string): Buffer {
   if (file === '') throw new StartRefusal(`${name}: expected a PEM file, because the other half of the pair is set.`);
   try {
-    return readFileSync(file);
+    return readBoundedFileSync(file, maxCertificateBytes);
   } catch (error) {
     throw new StartRefusal(`${name}: ${file} cannot be read.`, { cause: error });
   }

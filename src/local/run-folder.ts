@@ -1,19 +1,10 @@
 import { hash } from 'node:crypto';
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { messageOf } from '../core/failure.ts';
+import { maxSecretBytes, readBoundedFileSync } from '../process/bounded-file.ts';
 import { pause, systemClock } from '../process/clock.ts';
 import { signalGroup } from './child.ts';
 
@@ -75,7 +66,7 @@ function isAlive({ pid, begun }: ProcessIdentity): boolean {
 function begunOnLinux(pid: number): string | undefined {
   let stat: string;
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    stat = String(readBoundedFileSync(`/proc/${pid}/stat`, maxSecretBytes));
   } catch {
     return undefined;
   }
@@ -151,7 +142,7 @@ function fileIn(runFolder: string): string {
 function read(runFolder: string): ReadonlyMap<string, ProcessIdentity> {
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(fileIn(runFolder), 'utf8'));
+    content = JSON.parse(String(readBoundedFileSync(fileIn(runFolder), maxSecretBytes)));
   } catch {
     return new Map(); // There is no record yet, or a power failure cut it off: its processes are gone as well.
   }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import type { CatalogObject } from '../core/catalog.ts';
 import { accountKinds, type AccountObject } from '../core/declared-account.ts';
 import { isObject } from '../core/json.ts';
+import { maxKeptBytes, readBoundedFile } from '../process/bounded-file.ts';
 import { replaceFile } from './replace-file.ts';
 
 /** The namespace of all objects of a manifest folder. */
@@ -47,7 +47,7 @@ const fileBody = z.object({ version: z.literal(1), objects: z.array(keptObject) 
 /** Without the file, all objects of the folder are new, and those that have left it meanwhile are not known. */
 async function readKept(file: string): Promise<readonly z.output<typeof keptObject>[]> {
   try {
-    return fileBody.parse(JSON.parse(await readFile(file, 'utf8'))).objects;
+    return fileBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes)))).objects;
   } catch {
     return [];
   }

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import type { Announcement } from '../core/catalog.ts';
+import { maxKeptBytes, readBoundedFile } from '../process/bounded-file.ts';
 import { replaceFile } from './replace-file.ts';
 
 /** Keeps the announced retirements of a manifest folder's models over a restart. */
@@ -20,7 +20,7 @@ export function createAnnouncementsFile(file: string): AnnouncementsFile {
   return {
     load: async () => {
       try {
-        const { models } = fileBody.parse(JSON.parse(await readFile(file, 'utf8')));
+        const { models } = fileBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
         return new Map(models.map(({ name, ...announced }) => [name, announced]));
       } catch {
         // Lost announcements are made again. The notice of 14 days begins again, so no caller loses a day.

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeySecret, KeySecrets } from '../core/key-secrets.ts';
+import { maxSecretBytes, readBoundedFile } from '../process/bounded-file.ts';
 import { replaceFile } from './replace-file.ts';
 
 /** The Secrets that Weir makes for the ApiKeys of a manifest folder: a folder each, with the file `key`, as a Secret is mounted. */
@@ -55,7 +56,7 @@ export function createKeyFiles(root: string): KeyFiles {
 
 async function readText(file: string): Promise<string | undefined> {
   try {
-    return (await readFile(file, 'utf8')).trim();
+    return String(await readBoundedFile(file, maxSecretBytes)).trim();
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;

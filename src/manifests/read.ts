@@ -1,6 +1,6 @@
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
+import { maxConfigurationBytes, readBoundedFile, RefusedFile } from '../process/bounded-file.ts';
 import { type ManifestEntry, type ParseManifest, parseManifest } from './parse.ts';
 import { type Walk, walk } from './walk.ts';
 
@@ -21,8 +21,6 @@ export type KnownFiles = ReadonlyMap<string, KnownFile>;
 export interface Reading extends Manifests {
   readonly files: KnownFiles;
 }
-
-const maxFileBytes = 4 * 1024 * 1024;
 
 const parseHere: ParseManifest = (file, text) => Promise.resolve(parseManifest(file, text));
 
@@ -105,12 +103,16 @@ type ReadText =
 
 async function readText(path: string): Promise<ReadText> {
   try {
-    await using file = await open(path);
-    const { size } = await file.stat();
-    if (size > maxFileBytes)
-      return { kind: 'unreadable', message: `expected at most ${maxFileBytes} bytes, split the file` };
-    return { kind: 'text', text: new TextDecoder('utf-8', { fatal: true }).decode(await file.readFile()) };
+    const bytes = await readBoundedFile(path, maxConfigurationBytes);
+    return { kind: 'text', text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch (error) {
+    if (error instanceof RefusedFile) {
+      const isLarge = error.reason === 'too-large';
+      const message = isLarge
+        ? `expected at most ${maxConfigurationBytes} bytes, split the file`
+        : 'expected a regular file';
+      return { kind: 'unreadable', message };
+    }
     if (error instanceof TypeError) return { kind: 'unreadable', message: 'expected text in UTF-8' };
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'gone' };
     return { kind: 'unreadable', message: 'expected something readable: check its permissions' };

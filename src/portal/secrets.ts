@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { messageOf } from '../core/failure.ts';
+import { maxSecretBytes, readBoundedFileSync } from '../process/bounded-file.ts';
 
 /** A token of 192 random bits in 32 characters: with it the address that signs in fits a line of 80. */
 export function newToken(): string {
@@ -30,7 +31,7 @@ export function readAdminToken(path: string, missing: 'make' | 'refuse'): string
 
 function readToken(path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim();
+    return String(readBoundedFileSync(path, maxSecretBytes)).trim();
   } catch (cause) {
     throw new Error(`The admin token cannot be read: ${messageOf(cause)}`, { cause });
   }

@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { maxSecretBytes, readBoundedFileSync } from './bounded-file.ts';
 
 const folderIn = (data: string): string => join(data, 'ops');
 
@@ -28,7 +29,7 @@ export function readOpsAddresses(data: string, of: 'services' | 'portal' | 'gate
   try {
     return readdirSync(folderIn(data)).flatMap((name) => {
       if (of === 'services' ? !name.startsWith('service-') : name !== of) return [];
-      const origin = readFileSync(join(folderIn(data), name), 'utf8').trim();
+      const origin = String(readBoundedFileSync(join(folderIn(data), name), maxSecretBytes)).trim();
       return /^https?:\/\/[^/]+$/.test(origin) && URL.canParse(origin) ? [origin] : [];
     });
   } catch {

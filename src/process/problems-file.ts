@@ -1,7 +1,8 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { type Problem, problemSchema } from '../core/problem.ts';
+import { maxKeptBytes, readBoundedFile } from './bounded-file.ts';
 
 /** Keeps the listed problems and their times over a restart. */
 interface ProblemsFile {
@@ -19,7 +20,7 @@ export function createProblemsFile(data: string, service: number): ProblemsFile 
   return {
     load: async () => {
       try {
-        return fileBody.parse(JSON.parse(await readFile(file, 'utf8'))).problems;
+        return fileBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes)))).problems;
       } catch {
         // Without the file, all problems count as new.
         return [];

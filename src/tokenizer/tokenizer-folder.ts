@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { fieldPath } from '../core/failure.ts';
 import type { TokenizerProblem } from '../core/prompt.ts';
+import { readBoundedFile, RefusedFile } from '../process/bounded-file.ts';
 
 /** The contents of a tokenizer folder. */
 export interface TokenizerFolder {
@@ -13,13 +13,21 @@ export interface TokenizerFolder {
   readonly toolTemplate: TokenizerFolder['template'] | undefined;
 }
 
+/** Maximum size of a file of a tokenizer folder, bytes: twice that of the largest public vocabularies. */
+export const maxTokenizerFileBytes = 64 * 1024 * 1024;
+
 async function readText(root: string, file: string): Promise<string | undefined> {
   try {
-    return await readFile(join(root, file), 'utf8');
+    return String(await readBoundedFile(join(root, file), maxTokenizerFileBytes));
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR'))
       return undefined;
-    throw new BrokenTokenizer({ file, field: '', message: 'cannot be read' }, { cause });
+    const message = !(cause instanceof RefusedFile)
+      ? 'cannot be read'
+      : cause.reason === 'too-large'
+        ? `expected at most ${maxTokenizerFileBytes} bytes`
+        : 'expected a regular file';
+    throw new BrokenTokenizer({ file, field: '', message }, { cause });
   }
 }
 

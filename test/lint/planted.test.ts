@@ -191,6 +191,18 @@ const violations: readonly Planted[] = [
       ).map(
         ([name, file, lines]) => [`a test ${name}`, `src/store/${file}.test.ts`, testOf(lines), clockInTest] as const,
       ),
+      [
+        'a file is read whole',
+        'src/egress/whole.ts',
+        "import { readFileSync } from 'node:fs';\nexport const read = (path: string): Buffer => readFileSync(path);",
+        'weir(no-unbounded-file)',
+      ],
+      [
+        'a file is read whole through its handle',
+        'src/cli/serve/whole.ts',
+        "import { open } from 'node:fs/promises';\nexport const read = async (path: string): Promise<Buffer> => (await open(path)).readFile();",
+        'weir(no-unbounded-file)',
+      ],
       ['a file is longer than 350 lines', 'src/core/long.ts', 'export {};\n'.repeat(351), 'eslint(max-lines)'],
       ['a file only re-exports', 'src/routing/index.ts', "export * from './plan.ts';", 'oxc(no-barrel-file)'],
     ] as const
@@ -211,7 +223,7 @@ const allowed: Readonly<Record<string, string>> = {
   'src/catalog/readers/read.ts': 'export const read = 1;',
   'src/control/view.ts': "import { check } from '../catalog/check.ts';\nexport const view = check;",
   'src/egress/pool.ts':
-    "import { Pool } from 'undici';\nimport { readFileSync } from 'node:fs';\nimport { wait } from '../core/plan.ts';\nimport { rows } from './rows.ts';\nexport const pool = [Pool, readFileSync, wait, rows, Date.now(), Math.random(), new Date(), setTimeout(String, 1)];",
+    "import { Pool } from 'undici';\nimport { statSync } from 'node:fs';\nimport { wait } from '../core/plan.ts';\nimport { rows } from './rows.ts';\nexport const pool = [Pool, statSync, wait, rows, Date.now(), Math.random(), new Date(), setTimeout(String, 1)];",
   'src/egress/rows.ts': 'export const rows = process.pid;',
   'src/store/rows.ts': 'export const rows = 1;',
   'src/store/patient.test.ts': testOf(
@@ -220,6 +232,7 @@ const allowed: Readonly<Record<string, string>> = {
   'src/store/inner/b.ts':
     "import { wait } from '../../core/plan.ts';\nimport { rows } from '../rows.ts';\nexport const both = [wait, rows];",
   'src/store/account-operations.ts': 'export const changes = 1;\nexport type Operations = typeof changes;',
+  'src/store/databases/machine.ts': "import { readFileSync } from 'node:fs';\nexport const files = { readFileSync };",
   'src/main.ts': "import { pool } from './egress/pool.ts';\nconsole.log(pool, process.pid);",
   'src/request/join.ts':
     "import { check } from '../catalog/check.ts';\nimport { wait } from '../core/plan.ts';\nimport { two } from './two.ts';\nexport const join = check + wait + two;",

@@ -79,11 +79,29 @@ const noClockInTest = {
   },
 };
 
+/** A file that others can replace may have no end. The names that read a file whole, of `node:fs` and of its handles. */
+const noUnboundedFile = {
+  create(context) {
+    const refuse = (node) =>
+      context.report({ node, message: 'Use src/process/bounded-file.ts: a file may have no end.' });
+    const isWhole = (name) => name === 'readFile' || name === 'readFileSync';
+    return {
+      ImportSpecifier(node) {
+        if (isWhole(node.imported.name)) refuse(node);
+      },
+      CallExpression(node) {
+        if (node.callee.type === 'MemberExpression' && isWhole(node.callee.property.name)) refuse(node);
+      },
+    };
+  },
+};
+
 export default {
   meta: { name: 'weir' },
   rules: {
     'no-ambient-date': noAmbientDate,
     'no-clock-in-test': noClockInTest,
     'no-function-into-property': noFunctionIntoProperty,
+    'no-unbounded-file': noUnboundedFile,
   },
 };

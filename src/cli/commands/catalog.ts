@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
 import { checkManifests, type ManifestReport, problemLine } from '../../control/check-manifests.ts';
 import type { Snapshot } from '../../core/catalog.ts';
+import { maxConfigurationBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type Conversion, convertConfig } from '../litellm/convert-config.ts';
 
@@ -27,7 +27,8 @@ export function catalogCommand(program: Command): void {
     .argument('<file>', 'config.yaml of a LiteLLM proxy')
     .action(async (file: string) => {
       const today = `${new Date(systemClock.now()).toISOString().slice(0, 10)}T00:00:00Z`;
-      const conversion = convertConfig(parse(await readFile(file, 'utf8')), today);
+      const text = String(await readBoundedFile(file, maxConfigurationBytes));
+      const conversion = convertConfig(parse(text), today);
       process.stdout.write(conversion.objects.map((object) => stringify(object)).join('---\n'));
       process.stderr.write(conversionReport(conversion));
     });

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
@@ -8,6 +7,7 @@ import { type EngineName, engineNames } from '../../core/engine-name.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { declaredCapabilities } from '../../engines/engines.ts';
 import { declaredContextLength, probeUpstream, type ProbedEngine, type UpstreamEntry } from '../../local/upstream.ts';
+import { maxConfigurationBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 import { checkEngine, type EngineReport, type ReportLine } from '../engine-check/check-engine.ts';
 import { textTable } from './tables.ts';
 
@@ -71,7 +71,7 @@ function kindOption(text: string): EngineName {
 const capabilityFile = z.union([z.strictObject({ capabilities: capabilityFields }), capabilityFields]);
 
 function fileOption(path: string): CapabilityOverrides {
-  const read = capabilityFile.safeParse(parse(readFileSync(path, 'utf8')));
+  const read = capabilityFile.safeParse(parse(String(readBoundedFileSync(path, maxConfigurationBytes))));
   if (!read.success) throw new InvalidArgumentError(`${path} holds no capabilities: ${z.prettifyError(read.error)}`);
   // Absent fields are left out of what zod returns.
   const block = 'capabilities' in read.data ? read.data.capabilities : read.data;

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
@@ -18,6 +17,7 @@ import { createRecentFailures } from '../../portal/recent-failures.ts';
 import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
+import { maxSecretBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 import { backgroundClock, systemClock } from '../../process/clock.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { openFilesLimit } from '../../process/machine.ts';
@@ -129,7 +129,7 @@ async function oidcOf(settings: PortalSettings): Promise<OidcSignIn | undefined>
     issuer: new URL(issuer),
     name: settings.WEIR_OIDC_NAME ?? new URL(issuer).host,
     clientId,
-    clientSecret: secretFile === undefined ? undefined : readFileSync(secretFile, 'utf8').trim(),
+    clientSecret: secretFile === undefined ? undefined : String(readBoundedFileSync(secretFile, maxSecretBytes)).trim(),
     portalUrl: new URL(portalUrl),
     scopes: settings.WEIR_OIDC_SCOPES,
     admins: settings.WEIR_OIDC_ADMINS,

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { type Alerts, startAlerts } from '../../control/send-alerts.ts';
 import { messageOf } from '../../core/failure.ts';
 import { createWebhookSender, readWebhookSecrets } from '../../egress/send-webhook.ts';
+import { maxSecretBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import { backgroundClock } from '../../process/clock.ts';
 import type { Settings } from '../../settings.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
@@ -41,7 +41,7 @@ export async function openAlerts(settings: Settings, { log }: ProgramSurrounding
 
 async function checkedTarget(url: string, file: string | undefined) {
   if (file === undefined) throw new Error('WEIR_WEBHOOK_SECRET_FILE: needed with WEIR_WEBHOOK_URL');
-  const readSecrets = (): Promise<string> => readFile(file, 'utf8');
+  const readSecrets = async (): Promise<string> => String(await readBoundedFile(file, maxSecretBytes));
   try {
     readWebhookSecrets(await readSecrets());
   } catch (cause) {

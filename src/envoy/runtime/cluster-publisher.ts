@@ -1,4 +1,4 @@
-import { open, readFile, stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { renderClusters } from '../config/clusters.ts';
@@ -247,10 +247,14 @@ const tailBytes = 64 * 1024;
 async function endOfFile(file: string): Promise<string> {
   try {
     const { size } = await stat(file);
-    if (size <= tailBytes) return await readFile(file, 'utf8');
     const handle = await open(file);
     try {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(tailBytes), 0, tailBytes, size - tailBytes);
+      const { buffer, bytesRead } = await handle.read(
+        Buffer.alloc(tailBytes),
+        0,
+        tailBytes,
+        Math.max(0, size - tailBytes),
+      );
       return buffer.toString('utf8', 0, bytesRead);
     } finally {
       await handle.close();

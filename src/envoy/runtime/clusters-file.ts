@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import type { Cluster } from '../../core/catalog.ts';
+import { maxKeptBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import type { ConfigObject } from '../config/typed.ts';
 
 /** The file from which Envoy reads its clusters. */
@@ -110,7 +111,7 @@ export function isReached(version: string, by: string): boolean {
  */
 async function readRendered(file: string): Promise<Rendered | undefined> {
   try {
-    return rendered.parse(JSON.parse(await readFile(file, 'utf8')));
+    return rendered.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
   } catch {
     return undefined;
   }

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { Upstream } from '../../core/upstream.ts';
 import type { SearchProvider, SearchSetting } from '../../core/web-search.ts';
+import { maxSecretBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import { brave } from './brave.ts';
 import { createProvider } from './create-provider.ts';
 import { searxng } from './searxng.ts';
@@ -61,7 +62,8 @@ export function followKeyFile(path: string): () => Promise<string> {
     try {
       const { mtimeMs, size, ino } = await stat(path);
       const version = `${mtimeMs} ${size} ${ino}`;
-      if (last?.version !== version) last = { version, key: readKey(await readFile(path, 'utf8')) };
+      if (last?.version !== version)
+        last = { version, key: readKey(String(await readBoundedFile(path, maxSecretBytes))) };
     } catch (error) {
       if (last === undefined) throw error;
     }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { maxSecretBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 
 /** A key of the deployment, and the id by which tokens name the key. */
 interface SealKey {
@@ -51,7 +52,7 @@ export function openKeyRing(path: string, elapsed: () => number): () => SealKeys
     const { mtimeMs, size, ino } = statSync(path);
     const current = `${mtimeMs} ${size} ${ino}`;
     if (current === version) return keys;
-    const parsed = parseKeys(readFileSync(path, 'utf8'));
+    const parsed = parseKeys(String(readBoundedFileSync(path, maxSecretBytes)));
     version = current;
     return parsed;
   }
