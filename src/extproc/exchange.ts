@@ -65,10 +65,13 @@ export class ExtProcExchange implements Exchange {
     return this.#state === 'started';
   }
 
-  /** A piece of the request body has come. Pieces that will not be read are dropped. */
+  /**
+   * A piece of the request body has come. Pieces that will not be read are dropped, and so is everything after the end:
+   * an Envoy may send the end twice, and a stage may begin to wait only after it.
+   */
   receive(piece: Buffer, endOfStream: boolean): void {
     const collector = this.#collector;
-    if (collector === undefined) return;
+    if (collector === undefined || this.#received) return;
     this.#received ||= endOfStream;
     const waiter = this.#waiter;
     // Until a stage waits for the body, only a little of it is read.

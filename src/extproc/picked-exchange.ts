@@ -50,6 +50,8 @@ export class PickedExchange {
   readonly #call: Call;
   readonly #options: ExchangeOptions;
   #state: State = { kind: 'no-head' };
+  /** Whether the request's body has ended. Nothing that comes after it goes on. */
+  #hasEnded = false;
   #modes: { readonly request: BodyMode; readonly response: BodyMode } = { request: 'none', response: 'none' };
 
   constructor(call: Call, options: ExchangeOptions) {
@@ -86,6 +88,7 @@ export class PickedExchange {
   #requestHead({ headers, endOfStream, subset, modes }: PickerMessage & { readonly kind: 'request-headers' }): void {
     if (this.#state.kind !== 'no-head') return;
     this.#modes = modes;
+    this.#hasEnded = endOfStream;
     const path = headers.get(':path') ?? '';
     const waitsForBody = !endOfStream && (modes.request === 'full-duplex' || modes.request === 'buffered');
     if (!waitsForBody) {
@@ -100,6 +103,11 @@ export class PickedExchange {
   }
 
   #requestBody(body: Buffer, endOfStream: boolean): void {
+    if (this.#hasEnded) {
+      this.#call.onRoom(() => this.#call.readMore(body.length));
+      return;
+    }
+    this.#hasEnded = endOfStream;
     if (this.#state.kind !== 'collecting') {
       this.#pass('request', body, endOfStream);
       return;

@@ -14,7 +14,7 @@ export interface TokenizerFolder {
 }
 
 /** Maximum size of a file of a tokenizer folder, bytes: twice that of the largest public vocabularies. */
-export const maxTokenizerFileBytes = 64 * 1024 * 1024;
+const maxTokenizerFileBytes = 64 * 1024 * 1024;
 
 async function readText(root: string, file: string): Promise<string | undefined> {
   try {
