@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isObject } from './json.ts';
+import { hasShortChains } from './reference-chain.ts';
 
 /** The parts that the schemas of both request bodies are built from. */
 
@@ -11,10 +12,19 @@ function isWithin(levels: number, value: unknown): boolean {
   return levels > 0 && Object.values(value).every((inner) => isWithin(levels - 1, inner));
 }
 
-/** A JSON object that is passed on unread: a JSON Schema, or a tool's input. */
+/** A JSON object that is passed on unread: a tool's input. */
 export const jsonObject = z
   .record(z.string(), z.unknown())
   .refine((value) => isWithin(maxDepth, value), `nested deeper than ${maxDepth} levels`);
+
+/** Longest chain of references in a caller's schema. */
+const maxReferences = 128;
+
+/** A JSON Schema, which is passed on unread. */
+export const jsonSchema = jsonObject.refine(
+  (value) => !isWithin(maxDepth, value) || hasShortChains(value, maxReferences),
+  `refers from definition to definition more than ${maxReferences} times in a row`,
+);
 
 /**
  * A list that is read up to its first invalid item. zod's own array reads all of it: for a body of a million empty

@@ -78,6 +78,7 @@ describe('the arguments of a search', () => {
     ['{"query": "cut', '{}', 'invalid_tool_input'],
     ['["a"]', '{}', 'invalid_tool_input'],
     ['null', '{}', 'invalid_tool_input'],
+    [`{"query":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, '{}', 'invalid_tool_input'],
     ['{"query":7}', '{"query":7}', 'invalid_tool_input'],
     ['{"a":"x","b":"y"}', '{"a":"x","b":"y"}', 'invalid_tool_input'],
     [`{"query":"${'x'.repeat(401)}"}`, `{"query":"${'x'.repeat(401)}"}`, 'query_too_long'],

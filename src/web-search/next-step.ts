@@ -1,4 +1,5 @@
 import { isObject, parseJson } from '../core/json.ts';
+import { createJsonScan } from '../core/json-scan.ts';
 import type { SearchError } from '../core/web-search.ts';
 import type { Finish, RoundOutput } from './collect-round.ts';
 
@@ -59,6 +60,9 @@ export function nextStep(output: RoundOutput, left: Allowance): NextStep {
 /** Longest query, characters: the limit of providers. A longer one is a pasted text. */
 const maxQuery = 400;
 
+/** Limits of the arguments of a search call. */
+const queryLimits = { maxDepth: 32, maxValues: 1_000 };
+
 /** The query of a search call. `input` is its arguments as JSON text, `{}` when they are not an object. */
 export type ParsedQuery = { readonly input: string } & (
   | { readonly kind: 'query'; readonly query: string }
@@ -67,7 +71,8 @@ export type ParsedQuery = { readonly input: string } & (
 
 /** Reads the arguments of a call: `query`, or the only text in them, since small models forget the name of the field. */
 function parseQuery(text: string): ParsedQuery {
-  const value = parseJson(text);
+  // The arguments are written again, and a model repeats what a caller has it repeat.
+  const value = createJsonScan(queryLimits).push(text) ? parseJson(text) : undefined;
   if (!isObject(value)) return { kind: 'refused', input: '{}', code: 'invalid_tool_input' };
   const input = JSON.stringify(value);
   const texts = Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { byType, jsonObject, listOf } from '../../core/body-schema.ts';
+import { byType, jsonSchema, listOf } from '../../core/body-schema.ts';
 import { fileText } from '../file-text.ts';
 import { chatFields } from '../parameter-fields.ts';
 import { reasoningFields } from './read-reasoning.ts';
@@ -75,7 +75,7 @@ const toolName = z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters
 const functionFields = z.object({
   name: toolName,
   description: z.string().nullish(),
-  parameters: jsonObject.nullish(),
+  parameters: jsonSchema.nullish(),
   strict: z.boolean().nullish(),
 });
 
@@ -117,7 +117,7 @@ const responseFormat = z.discriminatedUnion('type', [
     json_schema: z.object({
       name: z.string().min(1).max(64),
       description: z.string().nullish(),
-      schema: jsonObject.nullish(),
+      schema: jsonSchema.nullish(),
       strict: z.boolean().nullish(),
     }),
   }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonObject } from '../../core/body-schema.ts';
+import { jsonSchema } from '../../core/body-schema.ts';
 import type { ReasoningAsk } from '../../core/request.ts';
 import { askOfLevel, reasoningLevel } from '../reasoning-level.ts';
 
@@ -17,7 +17,7 @@ const thinking = z.discriminatedUnion('type', [
 /** How much reasoning the model does, and the format of the output. */
 const outputConfig = z.object({
   effort: level.nullish(),
-  format: z.object({ type: z.literal('json_schema'), schema: jsonObject }).nullish(),
+  format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),
 });
 
 export const reasoningFields = { thinking: thinking.nullish(), output_config: outputConfig.nullish() };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { byType, jsonObject, listOf } from '../../core/body-schema.ts';
+import { byType, jsonObject, jsonSchema, listOf } from '../../core/body-schema.ts';
 import { messagesFields } from '../parameter-fields.ts';
 import { reasoningFields } from './read-reasoning.ts';
 import { tool } from './tool-schema.ts';
@@ -208,7 +208,7 @@ export const messagesBody = z.object({
   tools: listOf(tool, { max: 1024 }).nullish(),
   tool_choice: toolChoice.nullish(),
   // The earlier name of output_config.format.
-  output_format: z.object({ type: z.literal('json_schema'), schema: jsonObject }).nullish(),
+  output_format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),
   ...reasoningFields,
 });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isObject } from '../../core/json.ts';
 import { webSearchName } from '../../core/web-search.ts';
-import { jsonObject, reportIssues } from '../../core/body-schema.ts';
+import { jsonSchema, reportIssues } from '../../core/body-schema.ts';
 import { sites, userLocation } from '../search-fields.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
 
@@ -13,7 +13,7 @@ const functionTool = z.object({
   type: z.literal('custom').nullish(),
   name: z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :'),
   description: z.string().nullish(),
-  input_schema: jsonObject,
+  input_schema: jsonSchema,
   strict: z.boolean().nullish(),
 });
 

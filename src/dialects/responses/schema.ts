@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonObject, listOf } from '../../core/body-schema.ts';
+import { jsonSchema, listOf } from '../../core/body-schema.ts';
 import { chatFields } from '../parameter-fields.ts';
 import { item } from './item-schema.ts';
 import { reasoningFields } from './read-reasoning.ts';
@@ -15,7 +15,7 @@ const format = z.discriminatedUnion('type', [
     type: z.literal('json_schema'),
     name: z.string().min(1).max(64),
     description: z.string().nullish(),
-    schema: jsonObject.nullish(),
+    schema: jsonSchema.nullish(),
     strict: z.boolean().nullish(),
   }),
 ]);

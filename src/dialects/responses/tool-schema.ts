@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { byType, jsonObject, listOf } from '../../core/body-schema.ts';
+import { byType, jsonSchema, listOf } from '../../core/body-schema.ts';
 import { toolChoiceWords } from '../../core/request.ts';
 import { webSearchName } from '../../core/web-search.ts';
 import { sites, userLocation } from '../search-fields.ts';
@@ -10,7 +10,7 @@ const functionTool = z.object({
   type: z.literal('function'),
   name: toolName,
   description: z.string().nullish(),
-  parameters: jsonObject.nullish(),
+  parameters: jsonSchema.nullish(),
   strict: z.boolean().nullish(),
 });
 

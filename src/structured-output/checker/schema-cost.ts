@@ -1,3 +1,5 @@
+import { definitionName, definitionsOf } from '../../core/reference-chain.ts';
+
 /** What checking with a schema can cost, found without compiling it. */
 export type SchemaCost =
   /** Every object is valid, and nothing else. */
@@ -65,30 +67,22 @@ const stepsPerValue = 4;
 /** Number of characters of a string that are compared in one step. */
 const charactersPerStep = 16;
 
-const definition = /^#\/(?:\$defs|definitions)\/(?<name>[^/~%]+)$/;
-
 /**
  * Counts steps. The steps of a definition count as often as the schema refers to it. Throws `TooLarge` for a schema
- * that is too long or deep.
+ * that is too long or deep. A reference is a level, so that a chain of definitions is no deeper than the stack.
  */
 function createCounter(root: Readonly<Record<string, unknown>>) {
   const known = new Map<string, number | 'counting'>();
   let left = maxCharacters;
 
-  function ofReference(reference: string): number {
-    const name = definition.exec(reference)?.groups?.['name'];
+  function ofReference(reference: string, depth: number): number {
+    const name = definitionName(reference);
     if (name === undefined) return Number.POSITIVE_INFINITY;
     const before = known.get(reference);
     if (before !== undefined) return before === 'counting' ? Number.POSITIVE_INFINITY : before;
     known.set(reference, 'counting');
     let steps = 0;
-    for (const place of [root['$defs'], root['definitions']]) {
-      const target: unknown =
-        typeof place === 'object' && place !== null && Object.hasOwn(place, name)
-          ? Reflect.get(place, name)
-          : undefined;
-      steps += count(target, 1);
-    }
+    for (const target of definitionsOf(root, name)) steps += count(target, depth + 1);
     known.set(reference, steps);
     return steps;
   }
@@ -108,7 +102,7 @@ function createCounter(root: Readonly<Record<string, unknown>>) {
         // name.
         if (typeof inner !== 'string' || !annotations.has(key)) steps += own;
         if (isUnbounded(key, inner)) steps = Number.POSITIVE_INFINITY;
-        if (key === '$ref' && typeof inner === 'string') steps += ofReference(inner);
+        if (key === '$ref' && typeof inner === 'string') steps += ofReference(inner, depth);
       }
     }
     return steps;
