@@ -100,6 +100,8 @@ export interface PromptShape {
   readonly hasLaterSystem: boolean;
   /** Images that the caller sent, without images from tools. */
   readonly callerImages: number;
+  /** Characters of the addresses of all images: those of images that are sent as data contain the image. */
+  readonly imageBytes: number;
   /**
    * Digest that all turns of its conversation share (`conversationDigest`): the same endpoint serves them faster.
    * Undefined if the beginning is too short to matter.

@@ -17,10 +17,11 @@ interface Case {
   readonly cap?: number;
   readonly choices?: number;
   readonly mode?: 'None' | 'Optional';
+  readonly maxPrompt?: number;
 }
 
 /** The last usage that is told of an answer, and how often it was said that one cannot be true. */
-function told({ steps, cap, choices = 1, mode = 'None' }: Case) {
+function told({ steps, cap, choices = 1, mode = 'None', maxPrompt = Infinity }: Case) {
   let implausible = 0;
   const left = [...steps];
   const step = (): ReadStep => ({ events: left.shift() ?? [], state: 'open' });
@@ -28,7 +29,7 @@ function told({ steps, cap, choices = 1, mode = 'None' }: Case) {
     { push: step, end: step },
     {
       model: { contextLength: 1000, reasoning: { mode, efforts: [] } },
-      ...{ cap, choices, promptEstimate: 7, implausible: () => (implausible += 1) },
+      ...{ cap, choices, promptEstimate: 7, maxPrompt: () => maxPrompt, implausible: () => (implausible += 1) },
     },
   );
   const events = steps.flatMap(
@@ -121,6 +122,24 @@ describe('a count that cannot be true', () => {
   it('takes its split along, and no more of the cache than there is prompt', () => {
     const given = { steps: [[...three, finish, usage(5000, 5000, { cachedTokens: 4000, reasoningTokens: 4900 })]] };
     expect(told(given).usage).toEqual({ promptTokens: 7, completionTokens: 3, cachedTokens: 7 });
+  });
+
+  it.each<readonly [string, number, number]>([
+    ['at the bound of what was sent', 120, 0],
+    ['one beyond it', 121, 1],
+  ])('is a prompt %s', (_, promptTokens, implausible) => {
+    const given = { steps: [[...three, finish, usage(promptTokens, 3)]] };
+    expect(told({ ...given, maxPrompt: 120 })).toEqual({
+      usage: { promptTokens: implausible === 0 ? promptTokens : 7, completionTokens: 3 },
+      ...{ countedBy: implausible === 0 ? undefined : 'estimate', implausible },
+    });
+    // Twin: the window alone lets it pass.
+    expect(told(given)).toMatchObject({ usage: { promptTokens }, implausible: 0 });
+  });
+
+  it('may count the prompt for each choice', () => {
+    const given = { steps: [[bulk, finish, finish, usage(240, 3)]], choices: 2, maxPrompt: 120 };
+    expect(told(given)).toMatchObject({ usage: { promptTokens: 240 }, implausible: 0 });
   });
 
   it('is told of once in an answer that counts as it runs', () => {

@@ -20,6 +20,8 @@ interface UsageBounds {
   readonly cap: number | undefined;
   /** Choices that the engine was asked for. */
   readonly choices: number;
+  /** Maximum number of tokens of the prompt that was sent. Called for each report, because a tokenizer may still be loading. */
+  readonly maxPrompt: () => number;
   /** Replaces an impossible count of the prompt. */
   readonly promptEstimate: number;
   /** Called once, at the first impossible count. */
@@ -30,12 +32,13 @@ const isCount = (value: number | undefined): value is number =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0;
 
 /**
- * Checks an engine's counts of one answer. A prompt is within the window. A completion is within the cap plus a tenth,
- * and has no more tokens than bytes if all of the output was seen. An impossible count is replaced by an estimate and
- * marked. The estimate errs low, because it is billed.
+ * Checks an engine's counts of one answer. A prompt is within the window, and has no more tokens than the bytes that
+ * were sent and the words of the template can become. A completion is within the cap plus a tenth, and has no more
+ * tokens than bytes if all of the output was seen. An impossible count is replaced by an estimate and marked. The
+ * estimate errs low, because it is billed.
  */
 export function checkUsage(reader: ResponseReader, bounds: UsageBounds): ResponseReader {
-  const { model, cap, choices, promptEstimate } = bounds;
+  const { model, cap, choices, promptEstimate, maxPrompt } = bounds;
   const { contextLength } = model;
   const capped = Math.min(cap ?? contextLength, contextLength);
   const mostOutput = Math.min(capped + overCap(capped), contextLength) * choices;
@@ -67,10 +70,15 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
     return hidden === undefined || output.hasBytes(completionTokens - hidden - unseenTokens * (choices + calls));
   }
 
+  /** Some engines count the prompt for each choice. */
+  function isPlausiblePrompt({ promptTokens }: Usage): boolean {
+    return isCount(promptTokens) && promptTokens <= contextLength && promptTokens <= maxPrompt() * choices;
+  }
+
   function check(event: AnswerEvent): AnswerEvent {
     if (event.type !== 'usage') return event;
     const { usage } = event;
-    const isPromptTrue = isCount(usage.promptTokens) && usage.promptTokens <= contextLength;
+    const isPromptTrue = isPlausiblePrompt(usage);
     const isOutputTrue = isPlausibleOutput(usage);
     if (isPromptTrue && isOutputTrue) return event;
     if (!isTold) bounds.implausible();

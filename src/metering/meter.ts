@@ -1,6 +1,7 @@
 import type { OutcomeKind } from '../core/settled-request.ts';
 import { countRuns, createOutputEstimate, createRuns } from '../core/count-tokens.ts';
 import type { RelayedEvent } from '../core/event.ts';
+import type { TokenizerBounds } from '../core/prompt.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/money.ts';
 
 interface Metered {
@@ -21,6 +22,8 @@ export interface Meter {
 export interface TokenCounters {
   readonly countPrompt: () => Promise<number | undefined>;
   readonly countText: (text: string) => Promise<number | undefined>;
+  /** The tokenizer's bounds, once it is loaded. */
+  readonly bounds?: () => TokenizerBounds | undefined;
 }
 
 /** Most text that is kept to be counted, UTF-16 units; an answer with more is estimated. */

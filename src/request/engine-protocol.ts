@@ -9,12 +9,16 @@ import type { EngineProtocol } from '../dispatch/protocol.ts';
 import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
 import { checkUsage } from '../metering/check-usage.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
+import type { TokenCounters } from '../metering/meter.ts';
+import { maxPromptTokens } from '../metering/prompt-bound.ts';
 
 export interface ChatProtocolOptions {
   readonly watch: Pick<RequestWatch, 'progress'>;
   readonly dialect: Pick<Dialect, 'idPrefixes'>;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
+  /** Undefined: the model has no tokenizer. */
+  readonly counters: Pick<TokenCounters, 'bounds'> | undefined;
   /** Undefined in the first call of an answer. */
   readonly round: Round | undefined;
   /** Output cap of a choice, tokens. */
@@ -23,12 +27,23 @@ export interface ChatProtocolOptions {
 
 /** Writes requests and reads answers of one call to a model. All engines get the chat format. */
 export function chatProtocol(
-  { watch, dialect, prepared, plan, round, cap }: ChatProtocolOptions,
+  { watch, dialect, prepared, plan, counters, round, cap }: ChatProtocolOptions,
   { newId }: { readonly newId: () => string },
 ): EngineProtocol {
   const { model, affinity } = plan;
   const { tools, sampling, stream } = prepared.request;
   const promptEstimate = estimatePrompt(prepared.shape, model);
+  /** Size of the largest body that an engine got. Undefined before one was written. */
+  let bodyBytes: number | undefined;
+  const sent = <Body extends string | Uint8Array>(body: Body): Body => {
+    bodyBytes = Math.max(bodyBytes ?? 0, Buffer.byteLength(body));
+    return body;
+  };
+  const maxPrompt = (): number => {
+    const { shape } = prepared;
+    const bounds = counters?.bounds?.();
+    return bodyBytes === undefined ? Infinity : maxPromptTokens({ bodyBytes, shape }, { ...model, bounds });
+  };
   const readOptions = {
     toolNames: new Set(tools.map((tool) => tool.name)),
     newToolId: () => dialect.idPrefixes.toolCall + newId(),
@@ -50,14 +65,16 @@ export function chatProtocol(
       } as const;
       const isFirst = continuation === undefined && round === undefined;
       const body = prepared.bodyFor(isFirst ? target : { ...target, continuation, round });
-      return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
+      return body instanceof Promise
+        ? body.then((bytes) => ({ ...call, body: sent(bytes) }))
+        : { ...call, body: sent(body) };
     },
     reader: (planned, { contentType, choices, answerBegun }) => {
       const reading = { ...readOptions, choices, answerBegun, reasoning: inlineReasoningOf(planned) };
       const reader = readResponseAs(contentType, reading);
       if (reader === undefined) return undefined;
       const implausible = (): void => watch.progress({ kind: 'implausible-usage', routeId: planned.route.id });
-      return checkUsage(reader, { model, cap, choices, promptEstimate, implausible });
+      return checkUsage(reader, { model, cap, choices, promptEstimate, maxPrompt, implausible });
     },
     continuation: ({ route }) => {
       const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);

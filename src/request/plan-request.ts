@@ -143,5 +143,6 @@ export function countersFor(
       return count.kind === 'counted' ? count.tokens : undefined;
     },
     countText: (text) => tokenizers.countText(counting.tokenizerPath, text),
+    bounds: () => tokenizers.boundsOf(counting.tokenizerPath),
   };
 }

@@ -20,6 +20,7 @@ describe('preparing a request', () => {
         toolCalls: 0,
         images: 0,
         callerImages: 0,
+        imageBytes: 0,
         hasLaterSystem: false,
         conversation: undefined,
       },

@@ -90,17 +90,19 @@ function shapeOf(request: Request, size: Size): PromptShape {
   const { messages, tools } = request;
   let images = 0;
   let callerImages = 0;
+  let imageBytes = 0;
   let toolCalls = 0;
   for (const message of messages) {
     for (const part of Array.isArray(message.content) ? message.content : []) {
       if (part.type !== 'image') continue;
       images += 1;
+      imageBytes += part.url.length;
       if (part.alternative === undefined) callerImages += 1;
     }
     if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
   }
   const hasLaterSystem = messages.some(({ role }, at) => role === 'system' && at > 0);
-  const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages };
+  const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages, imageBytes };
   const digests = { conversation: conversationDigest(request), digest: promptDigest(request) };
   return { ...size, ...counts, ...digests, hasLaterSystem, textTokens: estimatePromptText(request) };
 }

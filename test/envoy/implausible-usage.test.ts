@@ -44,6 +44,7 @@ const prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
 const lies = {
   'a prompt of a billion': '{"prompt_tokens":1000000000,"completion_tokens":3}',
   'an output of a billion': '{"prompt_tokens":9,"completion_tokens":1000000000}',
+  'a full window for a word': '{"prompt_tokens":32768,"completion_tokens":3}',
   'beyond 64 bits': '{"prompt_tokens":1e300,"completion_tokens":1e300}',
   'beyond any number': '{"prompt_tokens":1e999,"completion_tokens":3}',
   'money back': '{"prompt_tokens":-1000000,"completion_tokens":-1000000}',
