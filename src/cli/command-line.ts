@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { messageOf } from '../core/failure.ts';
 import { commandGroups } from './command-groups.ts';
+import { printError } from './print.ts';
 
 /** Runs one command line in this process. `process.exitCode` is 0 or absent, 1 when the command failed, 2 when it was not understood. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
@@ -29,7 +30,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     process.exitCode = error instanceof CommanderError ? 2 : 1;
     // With this code, commander has printed the help of a group that was given without a command.
     if (error instanceof CommanderError && error.code === 'commander.help') return;
-    process.stderr.write(complaint(error, argv.includes('--json') ? 'json' : 'text'));
+    printError(complaint(error, argv.includes('--json') ? 'json' : 'text'));
   }
 }
 

@@ -6,6 +6,7 @@ import { surviveShortages } from '../process/shortages.ts';
 import type { LogSettings } from '../settings.ts';
 import { limitRepeats } from '../telemetry/ops/repeat-limit.ts';
 import { openProgramLog, type ProgramLog } from './program-log.ts';
+import { printError } from './print.ts';
 
 /** Longest wait for the last records of the log. */
 const lastLogMs = 500;
@@ -83,7 +84,7 @@ export async function runProgram<Settings extends LogSettings>(
     const message = messageOf(error);
     // The message is awaited, because the exit below would lose it.
     await said({ type: 'fatal', message });
-    process.stderr.write(`weir ${name}: ${message}\n`);
+    printError(`weir ${name}: ${message}\n`);
     code = 1;
   }
   // Output without a reader would keep the process alive, and so would anything that a failed start has opened.

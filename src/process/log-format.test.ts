@@ -22,4 +22,16 @@ describe('the form of a log', () => {
     expect(stripVTControlCharacters(coloured)).toBe(plain);
     expect((await openLogFormat('text', file))(record)).toBe(plain);
   });
+
+  it('shows the controls in what was logged, and does not let a terminal act on them', async () => {
+    const hostile = {
+      level: 40,
+      time: 0,
+      msg: 'gone \u001B[2J',
+      err: { type: 'Error', message: 'a\u009B2Jb', stack: 'a\u001B]0;b\u0007\n at c' },
+    };
+    const shown = (await openLogFormat('text', file))(`${JSON.stringify(hostile)}\n`);
+    expect(shown).toContain(String.raw`gone \u001b[2J`);
+    expect(shown).not.toMatch(/[\u001B\u0007\u009B]/);
+  });
 });

@@ -1,4 +1,5 @@
 import type { WriteStream } from 'node:tty';
+import { printable } from '../core/printable.ts';
 
 /** Converts one record, which is JSON and ends with a newline, to the text for the log. */
 export type LogFormat = (record: string) => string;
@@ -19,5 +20,8 @@ export async function openLogFormat(
   const isText = setting === undefined ? Boolean(output.isTTY) : setting === 'text';
   if (!isText) return (record) => record;
   const { prettyFactory } = await import('pino-pretty');
-  return prettyFactory({ ...readable, colorize: output.hasColors?.() ?? false });
+  const pretty = prettyFactory({ ...readable, colorize: output.hasColors?.() ?? false });
+  // The package adds colours itself, so the texts are escaped before.
+  const escaped = (_name: string, value: unknown): unknown => (typeof value === 'string' ? printable(value) : value);
+  return (record) => pretty(JSON.parse(record, escaped));
 }

@@ -203,6 +203,13 @@ const violations: readonly Planted[] = [
         "import { open } from 'node:fs/promises';\nexport const read = async (path: string): Promise<Buffer> => (await open(path)).readFile();",
         'weir(no-unbounded-file)',
       ],
+      [
+        'a command prints past the escapes',
+        'src/cli/commands/raw.ts',
+        'export const show = (name: string): boolean => process.stdout.write(name);',
+        'weir(no-raw-output)',
+      ],
+      ['a command prints to the console', 'src/cli/commands/console.ts', "console.log('up');", 'eslint(no-console)'],
       ['a file is longer than 350 lines', 'src/core/long.ts', 'export {};\n'.repeat(351), 'eslint(max-lines)'],
       ['a file only re-exports', 'src/routing/index.ts', "export * from './plan.ts';", 'oxc(no-barrel-file)'],
     ] as const
@@ -232,14 +239,15 @@ const allowed: Readonly<Record<string, string>> = {
   'src/store/inner/b.ts':
     "import { wait } from '../../core/plan.ts';\nimport { rows } from '../rows.ts';\nexport const both = [wait, rows];",
   'src/store/account-operations.ts': 'export const changes = 1;\nexport type Operations = typeof changes;',
+  'src/cli/print.ts': 'export const print = (text: string): boolean => process.stdout.write(text);',
   'src/store/databases/machine.ts': "import { readFileSync } from 'node:fs';\nexport const files = { readFileSync };",
-  'src/main.ts': "import { pool } from './egress/pool.ts';\nconsole.log(pool, process.pid);",
+  'src/main.ts': "import { pool } from './egress/pool.ts';\nexport const main = [pool, process.pid];",
   'src/request/join.ts':
     "import { check } from '../catalog/check.ts';\nimport { wait } from '../core/plan.ts';\nimport { two } from './two.ts';\nexport const join = check + wait + two;",
   'src/request/two.ts': "import { order } from '../routing/order.ts';\nexport const two = order;",
   'src/join-worker.ts':
     "import { parentPort } from 'node:worker_threads';\nimport { join } from './request/join.ts';\nparentPort?.postMessage(join);",
-  'src/cli/commands/key.ts': "import { rows } from '../../store/rows.ts';\nconsole.log(rows, Date.now());",
+  'src/cli/commands/key.ts': "import { rows } from '../../store/rows.ts';\nexport const key = [rows, Date.now()];",
   'src/core/cycle-a.ts': "import { b } from './cycle-b.ts';\nexport const a = (): number => b();",
   'src/core/cycle-b.ts': "import { a } from './cycle-a.ts';\nexport const b = (): number => a();",
   'src/core/type-cycle-a.ts': "import type { B } from './type-cycle-b.ts';\nexport interface A {\n  readonly b: B;\n}",

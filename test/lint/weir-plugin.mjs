@@ -96,12 +96,30 @@ const noUnboundedFile = {
   },
 };
 
+/** A name of a stranger on a terminal can hold controls. */
+const noRawOutput = {
+  create(context) {
+    const isOutput = (node) =>
+      node.type === 'MemberExpression' &&
+      ['stdout', 'stderr'].includes(node.property.name) &&
+      node.object.name === 'process';
+    return {
+      CallExpression(node) {
+        const { callee } = node;
+        if (callee.type !== 'MemberExpression' || callee.property.name !== 'write' || !isOutput(callee.object)) return;
+        context.report({ node, message: 'Use src/cli/print.ts: it escapes the controls of a terminal.' });
+      },
+    };
+  },
+};
+
 export default {
   meta: { name: 'weir' },
   rules: {
     'no-ambient-date': noAmbientDate,
     'no-clock-in-test': noClockInTest,
     'no-function-into-property': noFunctionIntoProperty,
+    'no-raw-output': noRawOutput,
     'no-unbounded-file': noUnboundedFile,
   },
 };

@@ -4,6 +4,7 @@ import type { Authorship } from '../../core/administration.ts';
 import { userName } from '../../process/user-name.ts';
 import type { DatabaseLocation } from '../../store/databases/database.ts';
 import { databaseLocation } from '../../store/databases/database-location.ts';
+import { print } from '../print.ts';
 
 /** The result of a command, in one form for scripts and one for readers, and its exit code. */
 export interface Answer {
@@ -53,7 +54,7 @@ export function databaseCommand<Options extends object>(
       const options = command.opts<CommonOptions & Options>();
       const location = databaseLocation({ data: options.data, url: process.env['WEIR_DATABASE_URL'] });
       const answer = await act(location, options, command.args);
-      process.stdout.write(`${shown(answer, options)}\n`);
+      print(`${shown(answer, options)}\n`);
       if (answer.exitCode !== undefined) process.exitCode = answer.exitCode;
     });
 }

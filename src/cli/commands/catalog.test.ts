@@ -171,3 +171,20 @@ test('prints the manifests of a LiteLLM configuration, and on standard error wha
     '',
   ]);
 });
+
+test('names in a configuration cannot act on the terminal or begin a line of ours', async () => {
+  const file = join(dir, 'config.yaml');
+  const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const written = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const name = '"\\u001b]52;c;aGk=\\u0007a\\ncheck: all is well\\u009b2J"';
+  await writeFile(file, `model_list: [{model_name: ${name}, litellm_params: {model: openai/a, ${name}: 2}}]`);
+  const program = new Command();
+  catalogCommand(program);
+  await program.parseAsync(['catalog', 'convert-litellm', file], { from: 'user' });
+  const report = said.mock.calls.map(([text]) => String(text)).join('');
+  expect(report).toContain(String.raw`\u001b]52;c;aGk=\u0007a\u000acheck: all is well\u009b2J`);
+  expect(report).not.toMatch(/^check: all is well/m);
+  const printed = report + written.mock.calls.map(([text]) => String(text)).join('');
+  // oxlint-disable-next-line no-control-regex -- these are what a terminal acts on
+  expect(printed).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/);
+});

@@ -2,9 +2,11 @@ import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
 import { checkManifests, type ManifestReport, problemLine } from '../../control/check-manifests.ts';
 import type { Snapshot } from '../../core/catalog.ts';
+import { printableLine } from '../../core/printable.ts';
 import { maxConfigurationBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type Conversion, convertConfig } from '../litellm/convert-config.ts';
+import { print, printError } from '../print.ts';
 
 /** Adds `weir catalog check DIR [--json]`, with exit code 1 when there is any problem, and `weir catalog convert-litellm FILE`. */
 export function catalogCommand(program: Command): void {
@@ -18,7 +20,7 @@ export function catalogCommand(program: Command): void {
       const report = await checkManifests(dir, 'followed');
       const { problems } = report;
       const text = options.json ? jsonReport(report) : textReport(report);
-      process.stdout.write(`${text}\n`);
+      print(`${text}\n`);
       if (problems.length > 0) process.exitCode = 1;
     });
   catalog
@@ -29,8 +31,8 @@ export function catalogCommand(program: Command): void {
       const today = `${new Date(systemClock.now()).toISOString().slice(0, 10)}T00:00:00Z`;
       const text = String(await readBoundedFile(file, maxConfigurationBytes));
       const conversion = convertConfig(parse(text), today);
-      process.stdout.write(conversion.objects.map((object) => stringify(object)).join('---\n'));
-      process.stderr.write(conversionReport(conversion));
+      print(conversion.objects.map((object) => stringify(object)).join('---\n'));
+      printError(conversionReport(conversion));
     });
 }
 
@@ -41,14 +43,18 @@ function conversionReport({ secrets, assumed, leftOut }: Conversion): string {
     ...assumed.map(({ path, text }) => `check: ${path}: ${text}`),
     ...leftOut.map(({ path, text }) => `left out: ${path}: ${text}`),
   ]
-    .map((line) => `${line}\n`)
+    .map((line) => `${printableLine(line)}\n`)
     .join('');
 }
 
 function textReport({ snapshot, problems, notes }: ManifestReport): string {
-  const noteLines = notes.map((note) => `note: ${problemLine(note)}`);
+  const noteLines = notes.map((note) => printableLine(`note: ${problemLine(note)}`));
   if (problems.length > 0) {
-    return [...problems.map(problemLine), ...noteLines, counted(problems.length, 'problem')].join('\n');
+    return [
+      ...problems.map((problem) => printableLine(problemLine(problem))),
+      ...noteLines,
+      counted(problems.length, 'problem'),
+    ].join('\n');
   }
   const models = [...snapshot.models.values()].map(
     (model) => `${model.id}  ${model.routes.map((route) => route.backend.name).join(', ')}`,

@@ -151,3 +151,17 @@ describe('what is no engine', () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(/no model "demo-chatt".*demo-chat/)]);
   });
 });
+
+it('the names that an engine lists are shown, and a terminal does not act on them', async () => {
+  const liar = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ object: 'list', data: [{ id: 'a\u001B]0;owned\u0007' }, { id: 'b\u009B2J' }] }));
+  });
+  await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve));
+  const { port } = liar.address() as { readonly port: number };
+  const { stderr, stdout, code } = await runCommand(['engine', 'check', `http://127.0.0.1:${port}`]);
+  await new Promise((resolve) => liar.close(resolve));
+  expect(code).toBe(1);
+  expect(stderr).toContain(String.raw`a\u001b]0;owned\u0007, b\u009b2J`);
+  expect(stderr + stdout).not.toMatch(/[\u001B\u0007\u009B]/);
+});

@@ -4,12 +4,14 @@ import { z } from 'zod';
 import { capabilities as capabilityFields } from '../../catalog/resources/capabilities.ts';
 import type { CapabilityOverrides } from '../../core/catalog.ts';
 import { type EngineName, engineNames } from '../../core/engine-name.ts';
+import { printableLine } from '../../core/printable.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { declaredCapabilities } from '../../engines/engines.ts';
 import { declaredContextLength, probeUpstream, type ProbedEngine, type UpstreamEntry } from '../../local/upstream.ts';
 import { maxConfigurationBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 import { checkEngine, type EngineReport, type ReportLine } from '../engine-check/check-engine.ts';
 import { textTable } from './tables.ts';
+import { print, printError } from '../print.ts';
 
 interface CheckFlags {
   readonly model?: string;
@@ -44,11 +46,11 @@ export function engineCommand(program: Command): void {
         {
           declared: declaredCapabilities(kind, flags.capabilities ?? {}),
           contextLength,
-          progress: (what) => void (json || process.stderr.write(`${what} …\n`)),
+          progress: (what) => void (json || printError(`${what} …\n`)),
         },
       );
       const facts = { engine: kind, address: base, model: entry.id, contextLength };
-      process.stdout.write(`${json ? jsonReport(facts, report) : textReport(facts, report)}\n`);
+      print(`${json ? jsonReport(facts, report) : textReport(facts, report)}\n`);
       if (!report.isGood) process.exitCode = 1;
     });
 }
@@ -103,7 +105,9 @@ const answerOf = (value: boolean | undefined): string => (value === undefined ? 
 
 function textReport(facts: Facts, { lines, capabilities, isGood }: EngineReport): string {
   const rows = lines.map(({ name, declared, verdict, note }) => [name, answerOf(declared), verdict, note]);
-  const head = `${facts.model} on ${facts.engine} at ${facts.address}, context ${facts.contextLength ?? 'not stated'}`;
+  const head = printableLine(
+    `${facts.model} on ${facts.engine} at ${facts.address}, context ${facts.contextLength ?? 'not stated'}`,
+  );
   const table = textTable(['what', 'declared', 'found', 'note'], rows);
   const last = isGood
     ? ['good: everything that is declared is true, as far as answers show']

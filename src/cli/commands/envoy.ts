@@ -8,6 +8,7 @@ import { settingsHelp } from '../../settings-help.ts';
 import { envoySettingsSchema, settingsSchema } from '../../settings.ts';
 import { countOption } from './option-values.ts';
 import { readSome } from '../../read-settings.ts';
+import { print } from '../print.ts';
 
 /** The heap's share of Envoy's memory. The rest is for threads, code and memory that the allocator has not returned. */
 const heapShare = 0.8;
@@ -52,7 +53,7 @@ export function envoyCommand(program: Command): void {
         extProcPort,
         heapBytes: memory === undefined ? undefined : Math.floor(memory * heapShare),
       });
-      process.stdout.write(`${files.bootstrapFile}\n`);
+      print(`${files.bootstrapFile}\n`);
     });
 
   group
@@ -69,7 +70,7 @@ export function envoyCommand(program: Command): void {
       });
       admin.close();
       const text = open === 'away' ? 'Envoy is away.' : `${open} open request(s) are left.`;
-      process.stdout.write(`${text}\n`);
+      print(`${text}\n`);
     });
 }
 

@@ -3,6 +3,7 @@ import { mostOpenRequests } from '../../admission/overload.ts';
 import { type ExpectedLoad, type Resources, type Size, sizeFor } from '../sizing/size.ts';
 import { countOption } from './option-values.ts';
 import { textTable } from './tables.ts';
+import { print } from '../print.ts';
 
 interface PlanFlags extends Omit<ExpectedLoad, 'meanShare'> {
   readonly mean: number;
@@ -22,7 +23,7 @@ export function planCommand(program: Command): void {
     .option('--json', 'print JSON')
     .action(({ json, mean, ...load }: PlanFlags) => {
       const size = sizeFor({ ...load, meanShare: mean / 100 });
-      process.stdout.write(`${json ? JSON.stringify(size) : planText(size)}\n`);
+      print(`${json ? JSON.stringify(size) : planText(size)}\n`);
     });
 }
 

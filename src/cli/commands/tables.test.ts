@@ -19,3 +19,18 @@ it('separates with commas, quotes what holds one, and leaves out what is not kno
   ];
   expect(csvTable(['name', 'count', 'last'], rows)).toBe('name,count,last\r\nplain,1,\r\n"a,b",true,"say ""x""\n"');
 });
+
+it('shows the controls in a cell, and keeps its columns', () => {
+  const table = textTable(
+    ['NAME', '#COST'],
+    [
+      ['\u001B[2Ja\nb', '1'],
+      ['x', '2'],
+    ],
+  );
+  expect(table.split('\n')).toEqual([
+    'NAME               COST',
+    String.raw`\u001b[2Ja\u000ab     1`,
+    'x                     2',
+  ]);
+});

@@ -1,12 +1,13 @@
 import { stringify } from 'csv-stringify/sync';
+import { printableLine } from '../../core/printable.ts';
 
 /**
  * Arranges rows in columns for a terminal. A title that begins with "#" marks a column of numbers, which is aligned
- * right; the "#" is not shown.
+ * right; the "#" is not shown. What a terminal would act on is escaped before the columns are measured.
  */
 export function textTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const numeric = titles.map((title) => title.startsWith('#'));
-  const all = [titles.map((title) => title.replace(/^#/, '')), ...rows];
+  const all = [titles.map((title) => title.replace(/^#/, '')), ...rows.map((row) => row.map(printableLine))];
   const widths = titles.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
   return all
     .map((row) =>

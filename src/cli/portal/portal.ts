@@ -6,6 +6,7 @@ import { type PortalSettings, portalSettingsSchema } from '../../settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
+import { print } from '../print.ts';
 
 /** Runs `weir portal` until a signal stops it. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
@@ -22,7 +23,7 @@ export function run(argv: readonly string[]): Promise<number> {
       lowerPriorityOfProcess();
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {
-        process.stdout.write(`ready http://${hostInUrl(settings.WEIR_ADMIN_HOST)}:${portal.port}\n`);
+        print(`ready http://${hostInUrl(settings.WEIR_ADMIN_HOST)}:${portal.port}\n`);
       }
       return portal;
     },
@@ -47,7 +48,7 @@ function settingsFrom(argv: readonly string[]): PortalSettings | undefined {
     help: { type: 'boolean', short: 'h' },
   });
   if (values.help === true) {
-    process.stdout.write(help());
+    print(help());
     return undefined;
   }
   return readPortalSettings(withFlags({ WEIR_DATA: values.data, WEIR_ADMIN_PORT: values.port }));

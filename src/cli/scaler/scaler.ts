@@ -4,6 +4,7 @@ import { settingsHelp } from '../../settings-help.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
 import { startScaler } from './running-scaler.ts';
+import { print } from '../print.ts';
 
 /** Runs `weir scaler` until a signal stops it. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
@@ -38,7 +39,7 @@ function settingsFrom(argv: readonly string[]): ScalerSettings | undefined {
     help: { type: 'boolean', short: 'h' },
   });
   if (values.help === true) {
-    process.stdout.write(help());
+    print(help());
     return undefined;
   }
   return readScalerSettings(

@@ -7,6 +7,7 @@ import { settingsHelp } from '../../settings-help.ts';
 import { startStoreThread } from '../../store/open-store.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
+import { print } from '../print.ts';
 
 /**
  * V8's flags for a service, set when it has started. On the command line they would change the key of V8's code caches, and Node would
@@ -67,7 +68,7 @@ function settingsFrom(argv: readonly string[]): Settings | undefined {
     help: { type: 'boolean', short: 'h' },
   });
   if (values.help === true) {
-    process.stdout.write(help());
+    print(help());
     return undefined;
   }
   return readSettings(

@@ -22,6 +22,7 @@ import { buildPages, holdPortal, startPortal } from '../../local/launch-portal.t
 import { SettingRefusal, StartRefusal } from '../../local/refusal.ts';
 import { holdServices, type Services, startServices } from '../../local/services.ts';
 import type { StartSettings } from '../../settings.ts';
+import { print, printError } from '../print.ts';
 
 const envoyGraceMs = 5_000;
 const serviceGraceMs = 10_000;
@@ -30,7 +31,7 @@ const shortGraceMs = 2_000;
 
 /** Progress and errors go to standard error, so that standard output has only what the operator wants to keep. */
 function report(line: string): void {
-  console.error(`weir: ${line}`);
+  printError(`weir: ${line}\n`);
 }
 
 /**
@@ -46,7 +47,7 @@ export async function run(argv: readonly string[], engines = usualEngines): Prom
   try {
     const options = readStartOptions(argv, process.env);
     misunderstood = false;
-    if (options === undefined) console.log(startHelp);
+    if (options === undefined) print(`${startHelp}\n`);
     else await runUntilStopped(options, signals, { argv, engines });
     return 0;
   } catch (error) {
@@ -148,7 +149,8 @@ async function runUntilStopped(
   const greeting = { baseUrl, opsUrls, portal, replace, key, models, catalog, logs: folders.logs, dataFlag };
   const others = source.kind === 'demo' ? serveCommands(search.found(), { argv, env: process.env, baseUrl }) : [];
   search.end();
-  console.log(greetingLines({ ...greeting, others, answering: await answering }).join('\n'));
+  const lines = greetingLines({ ...greeting, others, answering: await answering });
+  print(lines.map((line) => `${line}\n`).join(''));
 
   await untilAborted(stop);
   report('Ending …');
