@@ -18,9 +18,7 @@ describe.each(escapes)('%s', (_, text, shown) => {
   });
 
   it('stays the same text in JSON', () => {
-    expect(JSON.parse(printable(`"${text.replaceAll(/[\u0000-\u001F]/g, ' ')}"`))).toBe(
-      text.replaceAll(/[\u0000-\u001F]/g, ' '),
-    );
+    expect(JSON.parse(printable(JSON.stringify(text)))).toBe(text);
   });
 });
 
