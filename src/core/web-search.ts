@@ -82,11 +82,17 @@ export interface Citation {
 /** Longest `citedText`, UTF-16 units. */
 export const maxCitedText = 150;
 
+/** Tells a token that was damaged on the way from one of another deployment, which is left out. */
+export interface SealOrigin {
+  /** Whether the token names a key of this deployment, although it may not open. */
+  readonly isOurs: (token: string) => boolean;
+}
+
 /**
  * Seals data that a caller keeps for us between turns, so that nothing is stored here. Only unchanged data opens: a
  * token that was made up, changed, or sealed for another deployment or purpose does not.
  */
-export interface SearchSeal {
+export interface SearchSeal extends SealOrigin {
   readonly sealSource: (source: Source) => string;
   readonly openSource: (token: string) => Source | undefined;
   /** Seals the number of a source, for a citation. */
@@ -95,7 +101,7 @@ export interface SearchSeal {
 }
 
 /** Seals a model's reasoning in the same way, for callers that keep it for us without reading it. */
-export interface TraceSeal {
+export interface TraceSeal extends SealOrigin {
   readonly sealTrace: (text: string) => string;
   readonly openTrace: (token: string) => string | undefined;
 }

@@ -38,6 +38,7 @@ const good = { model: 'demo/tiny', input: 'Hi.' };
 const goldensOf = (file: string): Readonly<Record<string, Json>> => JSON.parse(fileOf(`./surfaces/${file}.json`)) as Readonly<Record<string, Json>>;
 
 const seal = {
+  isOurs: () => false,
   sealSource: () => '',
   openSource: (token: string) => (token === 'source 3' ? { number: 3, url: 'https://3.example/', title: 'T3', text: 'Low.' } : undefined),
   sealNumber: () => '',

@@ -38,6 +38,7 @@ const good = { model: 'demo/tiny', max_tokens: 100, messages: [{ role: 'user', c
 const goldensOf = (file: string): Readonly<Record<string, Json>> => JSON.parse(fileOf(`./surfaces/${file}.json`)) as Readonly<Record<string, Json>>;
 
 const seal = {
+  isOurs: () => false,
   sealSource: () => '',
   openSource: () => ({ number: 3, url: 'https://3.example/', title: 'T3', text: 'Low.' }),
   sealNumber: () => '',

@@ -19,7 +19,7 @@ const asks: readonly (readonly [string, AskedAnswer])[] = [
   ['as it is', usual],
   ['with summaries and custom tools', { ...usual, traceForm: { asSummary: true, sealed: true }, callFormat: { customTools: ['get_time'], functionCall: false } }],
 ];
-const traces = { sealTrace: (text: string) => `sealed ${text.length}`, openTrace: () => undefined };
+const traces = { isOurs: () => false, sealTrace: (text: string) => `sealed ${text.length}`, openTrace: () => undefined };
 
 const write = (dialect: typeof chat, read: ReturnType<typeof readWhole>, asked = usual) => writeAnswer(dialect, read, asked, { traces });
 

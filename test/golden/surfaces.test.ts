@@ -46,6 +46,7 @@ const bodyOf = ({ surface }: Dialect, { calls: _, events: __, ...fields }: Case)
 const seal: SearchSeal & TraceSeal = {
   sealTrace: (text) => `trace ${text}`,
   openTrace: (token) => (token.startsWith('trace ') ? token.slice(6) : undefined),
+  isOurs: () => false,
   sealSource: ({ number }) => `source ${number}`,
   openSource: (token) => (token === 'source 3' ? { number: 3, url: 'https://3.example/', title: 'T3', text: 'Low.' } : undefined),
   sealNumber: (number) => `number ${number}`,

@@ -4,6 +4,7 @@ import { readRequest } from './read-request.ts';
 
 /** Opens only `source 3` and `number 3`. */
 const seal: SearchSeal = {
+  isOurs: () => false,
   sealSource: ({ number }) => `source ${number}`,
   openSource: (token) => {
     const [, number] = /^source (\d+)$/.exec(token) ?? [];

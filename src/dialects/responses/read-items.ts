@@ -9,7 +9,7 @@ import { notRead, toolResult } from '../tool-result.ts';
 import type { InputPart, ItemOf, WireItem } from './item-schema.ts';
 import type { ResponsesBody } from './schema.ts';
 import { shownName } from './read-tools.ts';
-import type { SearchItemReader } from './search-items.ts';
+import { refuseDamaged, type SearchItemReader } from './search-items.ts';
 
 interface ReadingItems {
   readonly searches: SearchItemReader;
@@ -37,6 +37,8 @@ function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Me
   /** Images of tools' results. They follow when all results of the turn are there, because engines want these in a row. */
   const images: Part[] = [];
   const searched: Searched[] = [];
+  /** The traces of the items of reasoning in a row. A client that sends one of them again repeats no thought. */
+  const row = new Set<string>();
 
   function close(): void {
     if (images.length > 0) messages.push({ role: 'user', content: contentOf(images.splice(0)) });
@@ -47,13 +49,15 @@ function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Me
     const isResult = item.type === 'function_call_output' || item.type === 'custom_tool_call_output';
     // Searches in a row were calls of one turn.
     if (!isResult && item.type !== 'web_search_call') close();
+    if (item.type !== 'reasoning') row.clear();
     switch (item.type) {
       case 'message':
-        messages.push(readMessage(item, reading.searches));
+        messages.push(readMessage(item, reading.searches, ['input', at]));
         break;
       case 'reasoning': {
-        const reasoning = traceOf(item, reading.traces);
-        if (reasoning !== '') messages.push({ role: 'assistant', reasoning });
+        const reasoning = traceOf(item, reading.traces, ['input', at]);
+        if (reasoning !== '' && !row.has(reasoning)) messages.push({ role: 'assistant', reasoning });
+        row.add(reasoning);
         break;
       }
       case 'function_call':
@@ -72,7 +76,7 @@ function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Me
         break;
       }
       case 'web_search_call': {
-        const words = reading.searches.resultText(item);
+        const words = reading.searches.resultText(item, ['input', at]);
         const query = item.action?.query ?? '';
         if (words !== undefined) searched.push({ id: item.id ?? `ws_${at}`, query, words });
         break;
@@ -105,14 +109,20 @@ const nameOf = ({ namespace, name }: WireCall): string =>
 
 const calling = (call: ToolCall): Message => ({ role: 'assistant', toolCalls: [call] });
 
-function traceOf({ encrypted_content: token, content, summary }: ItemOf<'reasoning'>, traces?: TraceSeal): string {
-  const sealed = typeof token === 'string' ? traces?.openTrace(token) : undefined;
+type Path = readonly PropertyKey[];
+
+function traceOf(item: ItemOf<'reasoning'>, traces: TraceSeal | undefined, path: Path): string {
+  const { encrypted_content: token, content, summary } = item;
+  const sealed =
+    typeof token === 'string' && traces !== undefined
+      ? (traces.openTrace(token) ?? refuseDamaged(token, traces, [...path, 'encrypted_content']))
+      : undefined;
   if (sealed !== undefined) return sealed;
   const parts = content?.length ? content : (summary ?? []);
   return parts.map(({ text }) => text).join('\n\n');
 }
 
-function readMessage(item: ItemOf<'message'>, searches: SearchItemReader): Message {
+function readMessage(item: ItemOf<'message'>, searches: SearchItemReader, path: Path): Message {
   switch (item.role) {
     case 'user':
       return { role: 'user', content: readContent(item.content) };
@@ -122,10 +132,10 @@ function readMessage(item: ItemOf<'message'>, searches: SearchItemReader): Messa
     case 'assistant': {
       const { content } = item;
       if (typeof content === 'string') return { role: 'assistant', content };
-      const texts = content.map((part) => {
+      const texts = content.map((part, at) => {
         switch (part.type) {
           case 'output_text':
-            return searches.citedText(part);
+            return searches.citedText(part, [...path, 'content', at]);
           case 'input_text':
             return part.text;
           case 'refusal':

@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { errorBody, Failure } from '../../core/failure.ts';
 import type { Request } from '../../core/request.ts';
 import { readRequest as readChat } from '../chat/read-request.ts';
+import { parseKeys } from '../../web-search/seal/key-ring.ts';
+import { createSeal } from '../../web-search/seal/seal.ts';
 import { readRequest } from './read-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -104,7 +107,13 @@ describe('a long conversation is read in a time that grows with its length', () 
   // A reader that went over the whole for each item would pass the time limit of a test.
   const count = 100_000;
   const seal = {
-    ...{ sealSource: () => '', openSource: () => undefined, sealNumber: () => '', openNumber: () => 3 },
+    ...{
+      isOurs: () => false,
+      sealSource: () => '',
+      openSource: () => undefined,
+      sealNumber: () => '',
+      openNumber: () => 3,
+    },
   };
 
   it('of images that tools returned, one after the other', () => {
@@ -206,5 +215,82 @@ describe('a responses request is refused with the path of the invalid field', ()
         },
       ),
     );
+  });
+});
+
+describe('tools in namespaces', () => {
+  const functions = (count: number) => Array.from({ length: count }, (_, at) => ({ type: 'function', name: `f${at}` }));
+  const spaces = (...counts: readonly number[]) =>
+    counts.map((count, at) => ({ type: 'namespace', name: `n${at}`, tools: functions(count) }));
+
+  it.each([
+    ['two that hold one too many together', spaces(1024, 1)],
+    ['a hundred full ones', spaces(...Array.from({ length: 100 }, () => 1024))],
+    ['one beside tools of its caller', [...spaces(1000), ...functions(25)]],
+  ])('count against the bound of a request: %s', (_, tools) => {
+    expect(refusal({ tools })).toMatchObject({ message: 'tools: expected at most 1024, those of namespaces included' });
+    // Twin: neither the list of the request nor that of a namespace is over its own bound.
+    expect(tools.length).toBeLessThanOrEqual(1024);
+  });
+
+  it('are read up to the bound', () => {
+    expect(read({ tools: [...spaces(1000), ...functions(24)] }).tools).toHaveLength(1024);
+  });
+});
+
+describe('what this service has sealed', () => {
+  const sealOf = () => {
+    const keys = parseKeys(randomBytes(32).toString('base64'));
+    return createSeal(() => keys);
+  };
+  const [ours, theirs] = [sealOf(), sealOf()];
+  const damaged = (token: string): string => token.slice(0, -4) + (token.endsWith('AAAA') ? 'BBBB' : 'AAAA');
+  const source = { number: 1, url: 'https://a.example/', title: 'A', text: 'Says.' };
+  const reasoning = (token: string) => ({ type: 'reasoning', summary: [], encrypted_content: token });
+  const search = (token: string) => ({
+    ...{ type: 'web_search_call', id: 'ws_1', status: 'completed' },
+    action: { type: 'search', query: 'q', sources: [{ type: 'url', url: source.url, encrypted_content: token }] },
+  });
+  const cited = (token: string) => ({
+    ...{ type: 'message', role: 'assistant' },
+    content: [
+      {
+        ...{ type: 'output_text', text: 'Says.' },
+        annotations: [{ type: 'url_citation', url: source.url, end_index: 5, encrypted_index: token }],
+      },
+    ],
+  });
+  const readSealed = (item: object): Request =>
+    readRequest(
+      { ...good, tools: [{ type: 'web_search' }], input: [{ role: 'user', content: 'Hi.' }, item] },
+      { seal: ours, traces: ours },
+    );
+
+  it.each([
+    ['input[1].encrypted_content', reasoning, (seal: typeof ours) => seal.sealTrace('hm')],
+    ['input[1].action.sources[0].encrypted_content', search, (seal: typeof ours) => seal.sealSource(source)],
+    ['input[1].content[0].annotations[0].encrypted_index', cited, (seal: typeof ours) => seal.sealNumber(1)],
+  ] as const)('is refused by its field when it was damaged: %s', (field, item, sealed) => {
+    expect(() => readSealed(item(damaged(sealed(ours))))).toThrow(`${field}: expected it as this service gave it`);
+    expect(() => readSealed(item(sealed(ours).slice(0, -1)))).toThrow(`${field}: `);
+    expect(() => readSealed(item(sealed(ours)))).not.toThrow();
+    // What another deployment has sealed is left out, damaged or not.
+    expect(() => readSealed(item(sealed(theirs)))).not.toThrow();
+    expect(() => readSealed(item(damaged(sealed(theirs))))).not.toThrow();
+  });
+
+  it('is read once when a client sends an item of reasoning again', () => {
+    const items = (...input: readonly object[]) =>
+      readRequest({ ...good, input: [{ role: 'user', content: 'Hi.' }, ...input] }, { seal: ours, traces: ours })
+        .messages.map((message) => (message.role === 'assistant' ? message.reasoning : undefined))
+        .filter((text) => text !== undefined);
+    const plain = { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'hm' }] };
+    expect(items(plain, plain)).toEqual(['hm']);
+    expect(items(reasoning(ours.sealTrace('hm')), reasoning(ours.sealTrace('hm')))).toEqual(['hm']);
+    expect(items(plain, reasoning(ours.sealTrace('so')), plain)).toEqual(['hmso']);
+    // The same thought in another turn is another thought.
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+    const output = { type: 'function_call_output', call_id: 'c', output: 'x' };
+    expect(items(plain, call, output, plain)).toEqual(['hm', 'hm']);
   });
 });

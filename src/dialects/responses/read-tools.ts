@@ -6,7 +6,7 @@ import { present } from '../read-body.ts';
 import { readDomains, readLocation } from '../search-fields.ts';
 import { type Citing, webSearchTool } from '../search-words.ts';
 import type { ResponsesBody } from './schema.ts';
-import type { ResponsesTool, SingleTool, WireCustom, WireSearch } from './tool-schema.ts';
+import { maxTools, type ResponsesTool, type SingleTool, type WireCustom, type WireSearch } from './tool-schema.ts';
 
 type ToolsBody = Pick<ResponsesBody, 'tools' | 'tool_choice' | 'max_tool_calls'>;
 
@@ -61,6 +61,9 @@ export const hasOfflineSearch = ({ tools }: Pick<ResponsesBody, 'tools'>): boole
  */
 export function readTools(body: ToolsBody, citing: Citing): ReadTools {
   const all = offeredTools(body.tools ?? []);
+  if (all.length > maxTools) {
+    throw new Failure('invalid_request', `tools: expected at most ${maxTools}, those of namespaces included`);
+  }
   checkNames(all);
   const allowed = allowedOf(all, body.tool_choice);
   const search = allowed.map(({ tool }) => tool).find((tool) => tool.type === 'web_search');

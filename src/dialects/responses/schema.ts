@@ -3,7 +3,7 @@ import { jsonSchema, listOf } from '../../core/body-schema.ts';
 import { chatFields } from '../parameter-fields.ts';
 import { item } from './item-schema.ts';
 import { reasoningFields } from './read-reasoning.ts';
-import { tool, toolChoice } from './tool-schema.ts';
+import { maxTools, tool, toolChoice } from './tool-schema.ts';
 
 /** The optional parameters that this format has, under the same names as on the chat surface. */
 const { temperature, top_p, top_logprobs, parallel_tool_calls } = chatFields;
@@ -38,7 +38,7 @@ export const responsesBody = z.object({
   parallel_tool_calls,
   include: listOf(z.string()).nullish(),
   text: z.object({ format: format.nullish(), verbosity: z.string().nullish() }).nullish(),
-  tools: listOf(tool, { max: 1024 }).nullish(),
+  tools: listOf(tool, { max: maxTools }).nullish(),
   tool_choice: toolChoice.nullish(),
   ...reasoningFields,
 });

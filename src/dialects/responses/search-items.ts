@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../core/json.ts';
-import type { Citation, SearchResult, SearchSeal, Source } from '../../core/web-search.ts';
+import { Failure, fieldPath } from '../../core/failure.ts';
+import type { Citation, SealOrigin, SearchResult, SearchSeal, Source } from '../../core/web-search.ts';
 import { citeMark, type Citing, writeSearchError, writeSources } from '../search-words.ts';
 import type { ItemOf } from './item-schema.ts';
 
@@ -37,32 +38,47 @@ type OutputText = Extract<
 /** Reads the sealed parts of a conversation as the text that the model had read and written. */
 export interface SearchItemReader {
   /** The words that the model read of a search. Undefined: the client did not keep what was found, or it was sealed elsewhere. */
-  readonly resultText: (item: ItemOf<'web_search_call'>) => string | undefined;
+  readonly resultText: (item: ItemOf<'web_search_call'>, path: readonly PropertyKey[]) => string | undefined;
   /** A text with the marks by which the model had cited. */
-  readonly citedText: (part: OutputText) => string;
+  readonly citedText: (part: OutputText, path: readonly PropertyKey[]) => string;
   /** Everything that was opened. */
   readonly sources: () => readonly Source[];
 }
 
-/** What cannot be opened is left out: a conversation goes on here that has begun elsewhere. */
+/**
+ * Refuses a token that a key of this deployment sealed and that does not open any more. Other tokens that do not open are
+ * left out: a conversation goes on here that has begun elsewhere.
+ */
+export function refuseDamaged(token: string, { isOurs }: SealOrigin, path: readonly PropertyKey[]): undefined {
+  if (!isOurs(token)) return undefined;
+  throw new Failure('invalid_request', `${fieldPath(path)}: expected it as this service gave it`);
+}
+
+/** What another deployment has sealed is left out. Throws `invalid_request` for what was sealed here and is damaged. */
 export function createSearchItemReader(seal: SearchSeal | undefined, citing: Citing): SearchItemReader {
   /** Sources by number, so that a source that was sent many times is kept once. */
   const opened = new Map<number, Source>();
   return {
     sources: () => [...opened.values()],
-    resultText: ({ status, action }) => {
+    resultText: ({ status, action }, path) => {
       if (status === 'failed') return writeSearchError('unavailable');
       const tokens = (action?.sources ?? []).map(({ encrypted_content: token }) => token ?? undefined);
-      const sources = tokens.flatMap((token) => (token === undefined ? [] : (seal?.openSource(token) ?? [])));
+      const sources = tokens.flatMap((token, at) => {
+        if (token === undefined || seal === undefined) return [];
+        const field = [...path, 'action', 'sources', at, 'encrypted_content'];
+        return seal.openSource(token) ?? refuseDamaged(token, seal, field) ?? [];
+      });
       if (sources.length === 0 && tokens.length > 0) return undefined;
       for (const source of sources) opened.set(source.number, source);
       return action?.sources ? writeSources(sources, citing) : undefined;
     },
-    citedText: ({ text, annotations }) => {
+    citedText: ({ text, annotations }, path) => {
       if (citing === 'none' || seal === undefined) return text;
       const marks = new Map<number, string>();
-      for (const { end_index: end, encrypted_index: token } of annotations ?? []) {
-        const number = typeof token === 'string' ? seal.openNumber(token) : undefined;
+      for (const [at, { end_index: end, encrypted_index: token }] of (annotations ?? []).entries()) {
+        const field = [...path, 'annotations', at, 'encrypted_index'];
+        const number =
+          typeof token === 'string' ? (seal.openNumber(token) ?? refuseDamaged(token, seal, field)) : undefined;
         if (number === undefined || typeof end !== 'number' || end > text.length) continue;
         marks.set(end, (marks.get(end) ?? ' ') + citeMark(number));
       }

@@ -4,6 +4,9 @@ import { toolChoiceWords } from '../../core/request.ts';
 import { webSearchName } from '../../core/web-search.ts';
 import { sites, userLocation } from '../search-fields.ts';
 
+/** Maximum number of tools of a request, those of namespaces included. */
+export const maxTools = 1024;
+
 const toolName = z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :');
 
 const functionTool = z.object({
@@ -58,7 +61,7 @@ const refusedTools: Readonly<Record<string, string>> = {
 const namespace = z.object({
   type: z.literal('namespace'),
   name: toolName,
-  tools: listOf(byType({ function: functionTool, custom: customTool }), { max: 1024 }),
+  tools: listOf(byType({ function: functionTool, custom: customTool }), { max: maxTools }),
 });
 
 export const tool = byType(
@@ -84,7 +87,7 @@ export const toolChoice = z.union([
       allowed_tools: z.object({
         type: z.literal('allowed_tools'),
         mode: z.enum(['auto', 'required']),
-        tools: listOf(byType(allowed, { refused: refusedTools }), { min: 1, max: 1024 }),
+        tools: listOf(byType(allowed, { refused: refusedTools }), { min: 1, max: maxTools }),
       }),
     },
     { refused: refusedTools },

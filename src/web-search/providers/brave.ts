@@ -2,21 +2,21 @@ import { decodeHTMLStrict } from 'entities/decode';
 import { z } from 'zod';
 import type { Headers } from '../../core/headers.ts';
 import type { UserLocation } from '../../core/web-search.ts';
-import { type SearchApi, withSites } from './search-api.ts';
+import { readableResults, resultText, type SearchApi, withSites } from './search-api.ts';
 
 const answer = z.object({
   web: z
     .object({
-      results: z.array(
+      results: readableResults(
         z.object({
           url: z.string(),
-          title: z.string().nullish(),
-          description: z.string().nullish(),
-          extra_snippets: z.array(z.string()).nullish(),
+          title: resultText,
+          description: resultText,
+          extra_snippets: z.array(z.string()).nullish().catch(undefined),
           /** The age in words, such as `3 days ago`. */
-          age: z.string().nullish(),
+          age: resultText,
           /** The date in ISO 8601. */
-          page_age: z.string().nullish(),
+          page_age: resultText,
         }),
       ),
     })

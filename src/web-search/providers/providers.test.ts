@@ -157,3 +157,25 @@ describe('Tavily', () => {
     expect(api.read({ detail: { error: 'Unauthorized' } })).toBeUndefined();
   });
 });
+
+const good = { url: 'https://a.example/', title: 'A', content: 'About a.', description: 'About a.' };
+describe.each([
+  ['SearXNG', searxng(new URL('https://find.example/')), (results: unknown) => ({ results })],
+  ['Tavily', tavily(), (results: unknown) => ({ results })],
+  ['Brave', brave(), (results: unknown) => ({ web: { results } })],
+] as const)('an odd result of %s', (_, api, answer) => {
+  const read = (...results: readonly unknown[]) => api.read(answer(results));
+
+  it('does not take the others with it', () => {
+    expect(read({ ...good, content: 7, description: 7 }, good)).toMatchObject([{ text: '' }, { text: 'About a.' }]);
+    expect(read({ ...good, title: {} }, good)).toMatchObject([{ title: '' }, { title: 'A' }]);
+    const dates = { publishedDate: 7, published_date: 7, page_age: 7, age: 7, extra_snippets: [7] };
+    expect(read({ ...good, ...dates })).toMatchObject([{ title: 'A', text: 'About a.' }]);
+  });
+
+  it('without an address is left out, and the answer fails if there are no others', () => {
+    expect(read({ ...good, url: 7 }, null, good)).toHaveLength(1);
+    expect(read({ ...good, url: 7 })).toBeUndefined();
+    expect(read()).toEqual([]);
+  });
+});

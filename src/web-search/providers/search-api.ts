@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { UpstreamCall } from '../../core/upstream.ts';
 import type { SearchDomains, SearchHit, SearchQuery } from '../../core/web-search.ts';
 
@@ -16,6 +17,25 @@ export interface SearchApi {
    * Reads an answer, parsed from JSON. Returns undefined when it is no answer of this provider, or reports that the search failed.
    */
   readonly read: (value: unknown) => readonly SearchHit[] | undefined;
+}
+
+/** A text of a result. One of another type counts as missing: it must not take the result with it. */
+export const resultText = z.string().nullish().catch(undefined);
+
+/**
+ * The results of an answer that can be read. One that cannot be read must not take the others with it; an answer with
+ * none that can be read is not an answer of this provider.
+ */
+export function readableResults<T extends z.ZodType>(result: T) {
+  return z.array(z.unknown()).transform((values, context): readonly z.output<T>[] => {
+    const read = values.flatMap((value) => {
+      const parsed = result.safeParse(value);
+      return parsed.success ? [parsed.data] : [];
+    });
+    if (read.length > 0 || values.length === 0) return read;
+    context.addIssue({ code: 'custom', message: 'expected a result that can be read' });
+    return z.NEVER;
+  });
 }
 
 /** Longest query with its operators, characters and words: Brave's limits, which are below the limits of the other providers. */

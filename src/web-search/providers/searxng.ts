@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { type SearchApi, withSites } from './search-api.ts';
+import { readableResults, resultText, type SearchApi, withSites } from './search-api.ts';
 
 const answer = z.object({
-  results: z.array(
+  results: readableResults(
     z.object({
       url: z.string(),
-      title: z.string().nullish(),
-      content: z.string().nullish(),
-      publishedDate: z.string().nullish(),
+      title: resultText,
+      content: resultText,
+      publishedDate: resultText,
     }),
   ),
   /** The engines that did not answer, each with the reason. */

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import type { SearchApi } from './search-api.ts';
+import { readableResults, resultText, type SearchApi } from './search-api.ts';
 
 const answer = z.object({
-  results: z.array(
+  results: readableResults(
     z.object({
       url: z.string(),
-      title: z.string().nullish(),
-      content: z.string().nullish(),
-      published_date: z.string().nullish(),
+      title: resultText,
+      content: resultText,
+      published_date: resultText,
     }),
   ),
 });

@@ -81,6 +81,10 @@ export function createSeal(keys: () => SealKeys): SearchSeal & TraceSeal {
   }
 
   return {
+    isOurs: (token) => {
+      const head = Buffer.from(token.slice(0, 2 * headBytes), 'base64url');
+      return head[0] === version && keys().some(({ id }) => id.equals(head.subarray(1, 1 + idBytes)));
+    },
     sealSource: ({ number, url, title, text, pageAge }) =>
       seal('web search source', [number, url, title, text, ...(pageAge === undefined ? [] : [pageAge])]),
     openSource: (token) => {
