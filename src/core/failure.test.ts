@@ -75,3 +75,8 @@ describe('a failure', () => {
     expect(asFailure(failure)).toBe(failure);
   });
 });
+
+it('never makes an answer as long as what a check repeats of the request', () => {
+  const { message } = errorBody(new Failure('invalid_request', 'x'.repeat(1_000_000)), String);
+  expect(message).toBe(`${'x'.repeat(4096)}…`);
+});

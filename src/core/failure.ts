@@ -2,6 +2,7 @@ import type { Feature } from './capability.ts';
 import type { Headers } from './headers.ts';
 import type { LimitName, UploadBound } from './limits.ts';
 import type { ShedReason } from './load.ts';
+import { cutText } from './one-line.ts';
 
 /** The cause of a failure. It decides what is logged, and which failures count against a route. */
 type Blame = 'caller' | 'service' | 'upstream';
@@ -111,6 +112,9 @@ interface ErrorBody {
   readonly code?: string;
 }
 
+/** Maximum length of a message, UTF-16 units: a caller's text cannot make the answer large, whichever check repeats it. */
+const maxMessage = 4_096;
+
 /**
  * `nameOf` returns the caller's name of a part of the request. The message begins with the names of the parts that the
  * failure is about.
@@ -118,7 +122,7 @@ interface ErrorBody {
 export function errorBody(failure: Failure, nameOf: (feature: Feature) => string): ErrorBody {
   const { type, shown } = failure.row;
   const names = failure.about.map(nameOf).join(' and ');
-  const message = names === '' ? failure.message : `${names}: ${failure.message}`;
+  const message = cutText(names === '' ? failure.message : `${names}: ${failure.message}`, maxMessage);
   return shown ? { message, type, code: failure.code } : { message, type };
 }
 
@@ -133,16 +137,15 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Longest field name that is shown whole, characters: a caller's own keys may have any length. */
-const longestName = 64;
+/** Maximum length of a field name in a message, UTF-16 units: a caller's own keys may have any length. */
+const maxFieldName = 64;
 
 /** Writes a path the way an author would: `spec.routes[0].backend`, `metadata.labels["a.b/c"]`. */
 export function fieldPath(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) => {
       if (typeof part === 'number') return `[${part}]`;
-      const full = String(part);
-      const name = full.length > longestName ? `${full.slice(0, longestName)}…` : full;
+      const name = cutText(String(part), maxFieldName);
       if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return `[${JSON.stringify(name)}]`;
       return index === 0 ? name : `.${name}`;
     })

@@ -1,4 +1,5 @@
 import { listBounds } from './limits.ts';
+import { quoted } from './one-line.ts';
 
 /** The models that a key may call: ids, and `org/*` for all models of an organisation, including later ones. */
 export type ModelPatterns = readonly string[];
@@ -16,7 +17,7 @@ export function readModelPatterns(text: string): { readonly patterns: ModelPatte
   const patterns = [...new Set(text.split(',').map((part) => part.trim().toLowerCase()))].toSorted();
   const wrong = patterns.find((pattern) => pattern.length > longest || !shape.test(pattern));
   if (wrong !== undefined) {
-    return { problem: `${JSON.stringify(wrong.slice(0, longest))} is neither a model such as org/model nor org/*.` };
+    return { problem: `${quoted(wrong)} is neither a model such as org/model nor org/*.` };
   }
   return patterns.length > maxKeyModels ? { problem: `It may name at most ${maxKeyModels} models.` } : { patterns };
 }

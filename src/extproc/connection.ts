@@ -6,6 +6,7 @@ import { Server, ServerCredentials, ServerInterceptingCall, type ServiceDefiniti
 import { load } from '@grpc/proto-loader';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import { grpcOptions, type PortBounds } from '../core/port-bounds.ts';
+import { boundedStatus } from '../core/one-line.ts';
 import { type Answering, type Call, type CallHandler, ProcessCall } from './call.ts';
 import { ConnectionLoss } from './connection-loss.ts';
 
@@ -116,7 +117,8 @@ export function serveConnection<Message extends object>(options: {
     ...(bounds && grpcOptions(bounds)),
     ...(mostMessageBytes === undefined ? {} : { 'grpc.max_receive_message_length': mostMessageBytes }),
     interceptors: [
-      (method, call) => (method.path === path ? new ProcessCall(call, answering) : new ServerInterceptingCall(call)),
+      (method, call) =>
+        method.path === path ? new ProcessCall(call, answering) : new ServerInterceptingCall(call, boundedStatus),
     ],
   });
   server.addService(service, { Process: () => undefined });

@@ -1,5 +1,5 @@
-import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import { service as healthService } from 'grpc-health-check';
+import { Client, credentials, Metadata, Server, ServerCredentials, type ServiceError } from '@grpc/grpc-js';
+import { HealthImplementation, service as healthService } from 'grpc-health-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { processMethod } from '../../test/support/picker-codec.ts';
 import { selfSigned } from '../../test/support/self-signed.ts';
@@ -378,6 +378,24 @@ describe('the health service', () => {
     await start(picked(one));
     expect(await check(server.healthPort, 'liveness')).toEqual({ status: 'SERVING' });
     expect(await check(server.healthPort, 'another')).toBe(5);
+  });
+
+  it('answers for a service with a very long name like for any other', async () => {
+    await start(picked(one));
+    for (const port of [server.port, server.healthPort]) {
+      expect(await check(port, 'é'.repeat(100_000))).toBe(5);
+    }
+  });
+
+  it('would lose the connection if the status repeated the whole name', async () => {
+    await start(picked(one));
+    const unbound = new Server();
+    new HealthImplementation({ liveness: 'SERVING' }).addToServer(unbound);
+    const port = await new Promise<number>((resolve) => {
+      unbound.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (_, bound) => resolve(bound));
+    });
+    expect(await check(port, 'é'.repeat(100_000))).not.toBe(5);
+    unbound.forceShutdown();
   });
 });
 

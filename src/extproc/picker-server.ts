@@ -1,8 +1,9 @@
 import { createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { Server, ServerCredentials, ServerInterceptingCall } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
+import { boundedStatus } from '../core/one-line.ts';
 import type { EndpointPicker } from '../core/picker.ts';
 import { grpcOptions, injectBounded, portBounds, type PortBounds } from '../core/port-bounds.ts';
 import { createByteBudget } from './byte-budget.ts';
@@ -87,7 +88,10 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
     ...{ bounds: bounds.streams, security: tls === undefined ? 'none' : 'tls', inject: serve },
     isBusy: (socket: Socket) => (connections.get(peerOf(socket))?.open() ?? 0) > 0,
   });
-  const probes = new Server({ 'grpc.enable_channelz': 0, ...grpcOptions(bounds.health) });
+  const probes = new Server({
+    ...{ 'grpc.enable_channelz': 0, ...grpcOptions(bounds.health) },
+    interceptors: [(_method, call) => new ServerInterceptingCall(call, boundedStatus)],
+  });
   health.addToServer(probes);
   const injector = probes.createConnectionInjector(ServerCredentials.createInsecure());
   const probed = createTcpServer();

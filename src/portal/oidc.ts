@@ -58,12 +58,16 @@ export interface Person {
  */
 export type OidcFailure = 'provider-away' | 'keys-changed' | 'refused';
 
+/** Maximum length of a reason in the log, UTF-16 units. */
+const maxReason = 300;
+
 /** The message is for the log. It contains no token. */
 export class OidcError extends Error {
   readonly kind: OidcFailure;
 
   constructor(kind: OidcFailure, cause: unknown) {
-    super(messageOf(cause), { cause });
+    // The provider's answer comes by way of the browser, so its texts may be a stranger's.
+    super(toOneLine(messageOf(cause), maxReason), { cause });
     this.name = 'OidcError';
     this.kind = kind;
   }

@@ -28,11 +28,16 @@ function replyFailure(exchange: Exchange, failure: Failure, dialect: Dialect): v
   exchange.reply(row.status, all, dialect.writeError(failure));
 }
 
+/** Maximum length of a request id that is repeated: four times that of a UUID. */
+const maxRequestId = 144;
+
 /**
  * The request's `x-request-id`, the caller's own or Envoy's, in the header that clients of this dialect read. Envoy adds
  * `x-request-id` itself to the answers of every surface.
  */
 export function requestIdHeaders({ requestIdHeader }: Dialect, head: RequestHead): Headers {
   const id = head.header('x-request-id');
-  return requestIdHeader === undefined || id === undefined ? [] : [[requestIdHeader, id]];
+  // A caller can write anything there, up to the size of all its headers.
+  if (requestIdHeader === undefined || id === undefined || id.length > maxRequestId) return [];
+  return [[requestIdHeader, id]];
 }

@@ -2,6 +2,7 @@ import type { Capabilities, SystemMessages } from '../core/capability.ts';
 import { type Model, modelNamed, type Route, type Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { StructuralCapability } from '../core/health.ts';
+import { quoted } from '../core/one-line.ts';
 import type { Plan, Ranking } from '../core/plan.ts';
 import { hasSuffix, variantNotSupported } from '../core/model-name.ts';
 import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
@@ -99,12 +100,8 @@ function notFoundText(name: string, { snapshot, allowedModels, isListed = () => 
   });
   const meant = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
   const lists = allowedModels === undefined ? 'the models' : 'what this key may call';
-  const shown = name.length > longestShown ? `${name.slice(0, longestShown)}…` : name;
-  return `model: ${JSON.stringify(shown)} is not in the catalog.${meant} GET /v1/models lists ${lists}.`;
+  return `model: ${quoted(name)} is not in the catalog.${meant} GET /v1/models lists ${lists}.`;
 }
-
-/** Longest name that is repeated whole, characters: the length of the longest id. */
-const longestShown = 128;
 
 const none: readonly StructuralCapability[] = [];
 

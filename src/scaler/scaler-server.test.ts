@@ -14,13 +14,15 @@ let server: ScalerServer;
 let client: ScalerClient;
 /** Undefined: no service answers. */
 let demand: Partial<BackendDemand> | undefined;
+/** Why none does. */
+let problem: string;
 let noted: string[];
 
 const options = () => ({
   ...{ host: '127.0.0.1', port: 0, tls: undefined, clock },
   demand: () =>
     demand === undefined
-      ? Promise.reject(new Error('no service of the gateway answers: http://10.0.0.1:9090: refused'))
+      ? Promise.reject(new Error(problem))
       : Promise.resolve({ asked: 1, reports: [[sampleDemand(demand)]] }),
   onAnswered: (method: string, result: string) => void noted.push(`${method} ${result}`),
   onUnanswered: (scaledObject: string) => void noted.push(scaledObject),
@@ -29,6 +31,7 @@ const options = () => ({
 beforeEach(async () => {
   clock = createFakeClock();
   demand = {};
+  problem = 'no service of the gateway answers: http://10.0.0.1:9090: refused';
   noted = [];
   server = await listenScaler(options());
   client = scalerClient(server.port);
@@ -77,6 +80,33 @@ describe('KEDA', () => {
       '3: metricName: expected "weir-vllm-a", got "weir-vllm-b"',
     );
     await expect(client.isActive(refOf({ backend: 'vllm-z' }))).rejects.toThrow(/^5: metadata\.backend: .*"vllm-z"/);
+  });
+
+  it.each([
+    ['value of a field', (long: string) => client.isActive(refOf({ backend: long })), '3: metadata.backend: expected'],
+    ['name of a metric', (long: string) => client.metrics(ref, long), '3: metricName: expected "weir-vllm-a", got "'],
+    [
+      'sentence of a service',
+      (long: string) => {
+        demand = undefined;
+        problem = long;
+        return client.isActive(ref);
+      },
+      '14: é',
+    ],
+  ])('gets an error of one short line for a very long %s, and the connection goes on', async (_, ask, begin) => {
+    const error: unknown = await ask('é'.repeat(100_000)).catch((thrown: unknown) => thrown);
+    const { message } = error as Error;
+    expect(message.startsWith(begin)).toBe(true);
+    expect(message.length).toBeLessThan(600);
+    demand = {};
+    expect(await client.isActive(ref)).toBe(false);
+  });
+
+  it('is logged with a short name, whatever a ScaledObject is called', async () => {
+    const long = { ...refOf({ backend: 'vllm-z' }), name: 'x'.repeat(100_000) };
+    await expect(client.isActive(long)).rejects.toThrow(/^5:/);
+    expect(noted.at(-1)?.length).toBeLessThan(320);
   });
 
   it('is told at once when the Backend becomes active, and when it is idle again', async () => {

@@ -5,6 +5,7 @@ import {
   type sendUnaryData,
   Server,
   ServerCredentials,
+  ServerInterceptingCall,
   type ServerUnaryCall,
   type ServerWritableStream,
   status,
@@ -14,6 +15,7 @@ import { z } from 'zod';
 import { type Clock, every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { grpcOptions, injectBounded, portBounds, type PortBounds } from '../core/port-bounds.ts';
+import { boundedStatus, cutText, quoted } from '../core/one-line.ts';
 import type { DemandOfServices } from './services-demand.ts';
 import {
   type TriggerAnswer,
@@ -64,6 +66,9 @@ const askSchema = z.object({
   metricName: z.string().default(''),
 });
 
+/** Maximum length of a namespace with the name of an object in Kubernetes. */
+const maxObjectName = 63 + 1 + 253;
+
 /** How soon a stream notices that its Backend has become active or idle, ms. */
 const lookEveryMs = 1_000;
 
@@ -101,7 +106,7 @@ export async function listenScaler(options: ScalerServerOptions): Promise<Scaler
   function note(method: ScalerMethod, { name, namespace }: ScaledObjectRef, answer: TriggerAnswer<unknown>): void {
     if ('unanswered' in answer) {
       onAnswered(method, answer.unanswered.kind);
-      onUnanswered(`${namespace}/${name}`, answer.unanswered);
+      onUnanswered(cutText(`${namespace}/${name}`, maxObjectName), answer.unanswered);
     } else onAnswered(method, 'answered');
   }
 
@@ -162,7 +167,10 @@ export async function listenScaler(options: ScalerServerOptions): Promise<Scaler
     for (const event of ['cancelled', 'error', 'close']) call.on(event, over);
   }
 
-  const server = new Server({ 'grpc.enable_channelz': 0, ...grpcOptions(bounds) });
+  const server = new Server({
+    ...{ 'grpc.enable_channelz': 0, ...grpcOptions(bounds) },
+    interceptors: [(_method, call) => new ServerInterceptingCall(call, boundedStatus)],
+  });
   server.addService(service, {
     IsActive: unary('IsActive', readRef, async (ref) =>
       mapped(await look(ref), ({ isActive }) => ({ result: isActive })),
@@ -188,7 +196,7 @@ export async function listenScaler(options: ScalerServerOptions): Promise<Scaler
       const { trigger, needed } = answer.said;
       const own = metricNameOf(trigger);
       if (metricName !== own) {
-        return { unanswered: { kind: 'wrong', message: `metricName: expected "${own}", got "${metricName}"` } };
+        return { unanswered: { kind: 'wrong', message: `metricName: expected "${own}", got ${quoted(metricName)}` } };
       }
       const value = percentOf(needed);
       return { said: { metricValues: [{ metricName: own, metricValue: value, metricValueFloat: value }] } };

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { type BackendDemand, neededEndpoints } from '../core/backend-demand.ts';
+import { fieldPath } from '../core/failure.ts';
 import { didYouMean, nearName } from '../core/near-name.ts';
+import { quoted } from '../core/one-line.ts';
 import type { DemandOfServices } from './services-demand.ts';
 
 /** What a trigger of a ScaledObject asks for. */
@@ -44,14 +46,14 @@ const fields = Object.keys(metadataSchema.shape);
 export function readTrigger(metadata: Readonly<Record<string, string>>): TriggerAnswer<Trigger> {
   const mistyped = Object.keys(metadata).find((name) => !fields.includes(name) && nearName(name, fields) !== undefined);
   if (mistyped !== undefined) {
-    return wrong(`metadata.${mistyped}: there is no such field${didYouMean(mistyped, fields)}`);
+    return wrong(`${fieldPath(['metadata', mistyped])}: there is no such field${didYouMean(mistyped, fields)}`);
   }
   const read = metadataSchema.safeParse(metadata);
   if (read.success) return { said: read.data };
   const [issue] = read.error.issues;
   const field = String(issue?.path[0] ?? '');
   const given = metadata[field];
-  return wrong(`metadata.${field}: ${issue?.message ?? ''}${given === undefined ? '' : `, got "${given}"`}`);
+  return wrong(`metadata.${field}: ${issue?.message ?? ''}${given === undefined ? '' : `, got ${quoted(given)}`}`);
 }
 
 const wrong = (message: string): { readonly unanswered: Unanswered } => ({ unanswered: { kind: 'wrong', message } });
@@ -68,7 +70,7 @@ export interface BackendState {
 export function stateOf({ backend }: Trigger, { asked, reports }: DemandOfServices): TriggerAnswer<BackendState> {
   const demands = reports.flatMap((report) => report.filter((demand) => demand.backend === backend));
   if (demands.length === 0) {
-    const message = `metadata.backend: the gateway has no Backend "${backend}" that its Models use and that has endpoints of its own`;
+    const message = `metadata.backend: the gateway has no Backend ${quoted(backend)} that its Models use and that has endpoints of its own`;
     return { unanswered: { kind: 'unknown', message } };
   }
   return {
