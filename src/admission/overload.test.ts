@@ -6,6 +6,7 @@ import type { Load, ShedReason } from '../core/load.ts';
 import {
   checkFirstToken,
   checkLoad,
+  checkQueue,
   createShedWatch,
   filledShare,
   nextAdmitRatio,
@@ -51,7 +52,9 @@ function fate(given: Given, random = 0.5): ShedReason | 'admitted' {
   const all = { ...idle, ...given };
   try {
     const arrival = { head: headWith(String(now - all.waitedMs)), startedAt: now, openRequests: all.openRequests };
-    checkLoad(arrival, { limits, random: () => random, current: () => all, arrived: () => undefined });
+    const guard = { limits, random: () => random, current: () => all };
+    checkLoad(arrival, guard);
+    checkQueue(arrival, { ...guard, arrived: () => undefined });
   } catch (error) {
     expect(error).toMatchObject({
       code: 'overloaded',
@@ -165,7 +168,7 @@ describe('the wait of a request', () => {
     const told: number[] = [];
     const arrived = (waited: number) => told.push(waited);
     const guard = { limits, random: () => 0.5, current: () => idle, arrived };
-    checkLoad({ head: headWith(header), startedAt: now, openRequests: 1 }, guard);
+    checkQueue({ head: headWith(header), startedAt: now, openRequests: 1 }, guard);
     expect(told).toEqual([expected]);
   });
 });

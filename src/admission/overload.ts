@@ -35,7 +35,7 @@ export interface LoadGuard extends LoadMeter {
   readonly limits: OverloadLimits;
 }
 
-interface CheckLoadOptions extends LoadGuard {
+interface CheckLoadOptions extends Pick<LoadGuard, 'limits' | 'current'> {
   /** A number from 0 up to 1. */
   readonly random: () => number;
 }
@@ -107,12 +107,25 @@ export function waitedMs(head: RequestHead, now: number): number {
  * which a retry is safe (docs/reference/api.md §7.1). Chance decides which requests are refused, so that load falls smoothly
  * and does not swing. Answers under way are never touched.
  */
-export function checkLoad({ head, startedAt, openRequests }: Arrival, options: CheckLoadOptions): void {
+export function checkLoad({ openRequests }: Pick<Arrival, 'openRequests'>, options: CheckLoadOptions): void {
+  const reason = shedReason(openRequests, options);
+  if (reason !== undefined) throw overloaded(reason);
+}
+
+/**
+ * Refuses a request that has waited long in a queue, like `checkLoad`. Only for known callers: the wait counts towards the queue, so a
+ * stranger, who can make it as long as it takes to send a head, would shed others.
+ */
+export function checkQueue({ head, startedAt, openRequests }: Arrival, options: CheckLoadOptions & LoadGuard): void {
   const waited = waitedMs(head, startedAt);
   options.arrived(waited);
-  const reason = shedReason({ waitedMs: waited, openRequests }, options);
-  if (reason === undefined) return;
-  throw new Failure('overloaded', 'The service is overloaded right now. It is safe to retry.', { limit: reason });
+  const { limits, random, current } = options;
+  if (current().queuedForMs < limits.burstMs || openRequests < fewRequests) return;
+  if (isShed(waited, limits.waitMs, random)) throw overloaded('queue');
+}
+
+function overloaded(limit: ShedReason): Failure {
+  return new Failure('overloaded', 'The service is overloaded right now. It is safe to retry.', { limit });
 }
 
 /** From which multiple of a model's objective on requests are refused, and from which on all of them. */
@@ -142,18 +155,14 @@ export function checkFirstToken(
   throw new Failure('no_capacity', `No capacity for ${id} right now.`, { limit: 'first-token' });
 }
 
-function shedReason(
-  arrival: { readonly waitedMs: number; readonly openRequests: number },
-  { limits, random, current }: CheckLoadOptions,
-): ShedReason | undefined {
+function shedReason(openRequests: number, { limits, random, current }: CheckLoadOptions): ShedReason | undefined {
   const load = current();
   // Where two resources run short, each refuses its share of the requests that the other has let pass.
-  if (isShed(arrival.openRequests, limits.openRequests, random)) return 'open-requests';
+  if (isShed(openRequests, limits.openRequests, random)) return 'open-requests';
   if (isShed(load.memoryShare, limits.memoryShare, random)) return 'memory';
   if (isShed(load.filesShare, limits.filesShare, random)) return 'open-files';
-  if (isShed(delayOf(load, arrival.openRequests), limits.eventLoopDelayMs, random)) return 'event-loop';
-  if (load.queuedForMs < limits.burstMs || arrival.openRequests < fewRequests) return undefined;
-  return isShed(arrival.waitedMs, limits.waitMs, random) ? 'queue' : undefined;
+  if (isShed(delayOf(load, openRequests), limits.eventLoopDelayMs, random)) return 'event-loop';
+  return undefined;
 }
 
 function delayOf({ eventLoopDelayMs, ownDelayMs }: Load, openRequests: number): number {

@@ -7,6 +7,8 @@ import { takeLock } from '../process/lock.ts';
 /** The differences between a service that has its Envoy for itself and one of several services behind one Envoy. */
 interface PlaceAtEnvoy {
   readonly extprocSocket: string;
+  /** Undefined: several services have no port for another Envoy. */
+  readonly strangersSocket: string | undefined;
   readonly discoverySocket: string;
   readonly tracesSocket: string;
   readonly sharedClusters: SharedClusters | undefined;
@@ -24,6 +26,7 @@ export function placeAtEnvoy(number: number | undefined, { paths, admin, announc
   if (number === undefined) {
     return {
       extprocSocket: paths.extprocSocket,
+      strangersSocket: paths.strangersSocket,
       discoverySocket: paths.discoverySocket,
       tracesSocket: paths.tracesSocket,
       sharedClusters: undefined,
@@ -32,6 +35,7 @@ export function placeAtEnvoy(number: number | undefined, { paths, admin, announc
   }
   return {
     extprocSocket: extprocSocketOf(paths, number),
+    strangersSocket: undefined,
     discoverySocket: discoverySocketOf(paths, number),
     tracesSocket: tracesSocketOf(paths, number),
     sharedClusters: {

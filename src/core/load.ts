@@ -24,6 +24,6 @@ export interface Load {
 /** Keeps the load up to date. */
 export interface LoadMeter {
   readonly current: () => Load;
-  /** Records that a request has arrived after this wait. Costs next to nothing. */
+  /** Records that a request of a known caller has arrived after this wait. Costs next to nothing. */
   readonly arrived: (waitedMs: number) => void;
 }

@@ -67,6 +67,7 @@ afterEach(async () => {
 function listen(): Promise<ExtProcServer> {
   return listenExtProc({
     socketPath,
+    strangersSocketPath: join(folder, 'others.sock'),
     handle: (exchange) => {
       exchanges.push(exchange);
       handle(exchange);
@@ -806,4 +807,37 @@ it('tells when a caller is slow, and when there is room again', async () => {
   expect(await ended).toBe('end');
   expect(read(answers).ends).toBe(1);
   stream.end();
+});
+
+describe('the headers with a meaning inside the gateway', () => {
+  const forged = {
+    'x-weir-received': '1780000000000',
+    'x-weir-client-address': '203.0.113.7',
+    'x-weir-client-connection': '203.0.113.7:40312 HTTP/1.1',
+    'x-weir-cluster': 'another',
+  };
+
+  /** The head of a request with these headers that comes over a socket. */
+  async function headOver(socket: string): Promise<Exchange['head']> {
+    const sender = new Client(`unix:${join(folder, socket)}`, credentials.createInsecure());
+    const stream = sender.makeBidiStreamRequest(Process.path, Process.requestSerialize, Process.responseDeserialize);
+    stream.write(head({ end_of_stream: true }, { ...forged, 'x-weir-tags': 'team=search' }));
+    await once(stream, 'data');
+    sender.close();
+    const { head: received } = exchanges.at(-1) ?? expect.unreachable();
+    return received;
+  }
+
+  it('are not believed where anybody may speak, except for the tags of callers', async () => {
+    const { address, header } = await headOver('others.sock');
+    expect(address).toBeUndefined();
+    for (const name of Object.keys(forged)) expect(header(name)).toBeUndefined();
+    expect([header('x-weir-tags'), header('x-a')]).toEqual(['team=search', 'one']);
+  });
+
+  it('are believed over the socket that only our own Envoy reaches', async () => {
+    const { address, header } = await headOver('extproc.sock');
+    expect(address).toBe('203.0.113.7');
+    for (const [name, value] of Object.entries(forged)) expect(header(name)).toBe(value);
+  });
 });

@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import type { Exchange } from '../core/exchange.ts';
+import { tagsHeader } from '../core/tags.ts';
 import type { Call, CallHandler } from './call.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
 import type { ConnectionLoss } from './connection-loss.ts';
@@ -21,6 +22,11 @@ export interface ExtProcServer {
  */
 export async function listenExtProc(options: {
   readonly socketPath: string;
+  /**
+   * A second socket, for streams of an Envoy that nothing is known of. Anybody may speak there, so their heads have no header of our own.
+   * Undefined: there is none.
+   */
+  readonly strangersSocketPath?: string | undefined;
   /** Must not throw: every failure of a request is an answer. */
   readonly handle: (exchange: Exchange) => void;
   readonly openDelivery: OpenDelivery;
@@ -28,12 +34,15 @@ export async function listenExtProc(options: {
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
 }): Promise<ExtProcServer> {
-  const { atTurnEnd, clock, handle, openDelivery, socketPath } = options;
+  const { atTurnEnd, clock, handle, openDelivery, socketPath, strangersSocketPath } = options;
   const service = (await loadExternalProcessor()).serviceReading(readProcessingRequest);
   const connections = new Set<Connection>();
 
-  /** One call of `ExternalProcessor.Process`. */
-  function answerCall(call: Call, loss: ConnectionLoss): CallHandler<ProcessingRequest> {
+  /** One call of `ExternalProcessor.Process`. `headersOf`: the headers of a request that are believed. */
+  function answerCall(
+    call: Call,
+    { loss, headersOf }: { readonly loss: ConnectionLoss; readonly headersOf: (sent: HeaderMap) => HeaderMap },
+  ): CallHandler<ProcessingRequest> {
     let exchange: ExtProcExchange | undefined;
     return {
       message: (message) => {
@@ -42,7 +51,7 @@ export async function listenExtProc(options: {
             // A second head would leave the first request without an end: the first request would not learn that its
             // caller has left.
             if (exchange !== undefined) return;
-            exchange = new ExtProcExchange(call, message.headers, {
+            exchange = new ExtProcExchange(call, headersOf(message.headers), {
               ...{ endOfStream: message.endOfStream, openDelivery, loss },
             });
             handle(exchange);
@@ -66,40 +75,58 @@ export async function listenExtProc(options: {
   }
 
   // Envoy keeps one connection per worker thread and multiplexes every request over it.
-  const server = createServer((socket) => {
-    const connection = serveConnection({
-      socket,
-      service,
-      answer: answerCall,
-      atTurnEnd,
-      clock,
+  const serverFor = (headersOf: (sent: HeaderMap) => HeaderMap): Server =>
+    createServer((socket) => {
+      const connection = serveConnection({
+        socket,
+        service,
+        answer: (call: Call, loss) => answerCall(call, { loss, headersOf }),
+        atTurnEnd,
+        clock,
+      });
+      connections.add(connection);
+      socket.on('close', () => connections.delete(connection));
     });
-    connections.add(connection);
-    socket.on('close', () => connections.delete(connection));
-  });
+  const sockets: readonly Listening[] = [
+    { path: socketPath, server: serverFor((sent) => sent) },
+    ...(strangersSocketPath === undefined ? [] : [{ path: strangersSocketPath, server: serverFor(withoutOwnHeaders) }]),
+  ];
+  await Promise.all(sockets.map(listen));
+  return {
+    open: () => [...connections].reduce((sum, connection) => sum + connection.open(), 0),
+    close: async (graceMs) => {
+      const timer = setTimeout(() => {
+        for (const connection of connections) connection.cut();
+      }, graceMs);
+      const closed = sockets.map(({ server }) => new Promise<void>((resolve) => server.close(() => resolve())));
+      for (const connection of connections) connection.drain();
+      await Promise.all(closed);
+      clearTimeout(timer);
+      await Promise.all(sockets.map(({ path }) => rm(path, { force: true })));
+    },
+  };
+}
+
+interface Listening {
+  readonly path: string;
+  readonly server: Server;
+}
+
+async function listen({ path, server }: Listening): Promise<void> {
   // A socket file left by a killed process stops the bind with EADDRINUSE.
-  await rm(socketPath, { force: true });
+  await rm(path, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(socketPath, () => {
+    server.listen(path, () => {
       server.off('error', reject);
       resolve();
     });
   });
-  return {
-    open: () => [...connections].reduce((sum, connection) => sum + connection.open(), 0),
-    close: async (graceMs) => {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(() => {
-          for (const connection of connections) connection.cut();
-        }, graceMs);
-        server.close(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-        for (const connection of connections) connection.drain();
-      });
-      await rm(socketPath, { force: true });
-    },
-  };
+}
+
+type HeaderMap = ReadonlyMap<string, string>;
+
+/** Drops the headers with a meaning inside the gateway, as the edge does (src/envoy/config/edge-listener.ts). `x-weir-tags` is for callers. */
+function withoutOwnHeaders(sent: HeaderMap): HeaderMap {
+  return new Map([...sent].filter(([name]) => !name.startsWith('x-weir-') || name === tagsHeader));
 }

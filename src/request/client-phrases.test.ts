@@ -53,16 +53,9 @@ async function refusedBy(by: LimitName): Promise<Failure> {
 
 /** The refusal of a service with as many requests under way as it can serve. */
 function shedNow(): Failure {
-  const head = { method: 'POST', path: '/', header: () => undefined };
   const idle = { eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, filesShare: 0, medianWaitMs: 0, queuedForMs: 0 };
   try {
-    checkLoad(
-      { head, startedAt: 0, openRequests: 1_000_000 },
-      {
-        ...{ limits: overloadLimits(1024 ** 3), random: () => 0 },
-        ...{ current: () => idle, arrived: () => undefined },
-      },
-    );
+    checkLoad({ openRequests: 1_000_000 }, { limits: overloadLimits(1024 ** 3), random: () => 0, current: () => idle });
   } catch (error) {
     return asFailure(error);
   }

@@ -188,3 +188,25 @@ describe('a key with models', () => {
     await expectClean(run, 1);
   });
 });
+
+describe('the wait of a request', () => {
+  const waitOf = async (headers: Readonly<Record<string, string>>): Promise<readonly number[]> => {
+    const run = begin();
+    const received = String(run.clock.now() - 50_000);
+    const exchange = run.send({ headers: { ...headers, 'x-weir-received': received }, body: '{}' });
+    await exchange.answered;
+    return run.waits;
+  };
+
+  it.each([
+    ['no key', {}],
+    ['an unknown key', { authorization: 'Bearer sk-weir-other' }],
+    ['a text that is no key', { authorization: 'Bearer x' }],
+  ])('says nothing of the load if it has %s', async (_, headers) => {
+    expect(await waitOf(headers)).toEqual([]);
+  });
+
+  it('counts if the caller is known', async () => {
+    expect(await waitOf(authorized)).toEqual([50_000]);
+  });
+});

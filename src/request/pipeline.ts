@@ -8,7 +8,7 @@ import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { admit } from '../admission/limits.ts';
-import { checkLoad, type LoadGuard } from '../admission/overload.ts';
+import { checkLoad, checkQueue, type LoadGuard } from '../admission/overload.ts';
 import { checkDeclaredSize } from '../admission/uploads.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
 import type { AnswerLengths } from '../metering/expected-output.ts';
@@ -90,8 +90,10 @@ async function answer(request: ArrivedRequest, services: PipelineServices, state
 async function complete(request: ArrivedRequest, services: PipelineServices, state: PipelineState): Promise<void> {
   const { exchange, startedAt, watch } = request;
   const { load, random } = services;
-  checkLoad({ head: exchange.head, startedAt, openRequests: state.inFlight }, { ...load, random });
+  const arrival = { head: exchange.head, startedAt, openRequests: state.inFlight };
+  checkLoad(arrival, { ...load, random });
   const { origin, caller } = await identifyCaller(request, services);
+  checkQueue(arrival, { ...load, random });
   const admitted = await admit(caller, services.limits, readTags(exchange.head));
   watch.progress({ kind: 'admitted' });
   try {

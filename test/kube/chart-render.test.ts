@@ -407,6 +407,25 @@ test('a default that is not there may be taken away, too', async () => {
   await expect(template(values)).resolves.toContain('kind: StatefulSet');
 });
 
+test('only the pods of the gateway may reach the ext_proc port for another Envoy', async () => {
+  const peersFor = async (envoyGateway: object): Promise<unknown> => {
+    const values = { httpRoute: { enabled: true, parentRefs: [{ name: 'eg' }] }, envoyGateway };
+    const policy = objectsIn(await template(values)).find(({ kind }) => kind === 'NetworkPolicy');
+    const { ingress } = (policy?.spec ?? expect.fail('a policy')) as {
+      readonly ingress: readonly { readonly ports: readonly object[]; readonly from?: readonly object[] }[];
+    };
+    return ingress.filter(({ ports }) => JSON.stringify(ports) === '[{"port":"ext-proc"}]').map(({ from }) => from);
+  };
+  const usual = {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'envoy-gateway-system' } },
+    podSelector: { matchLabels: { 'app.kubernetes.io/managed-by': 'envoy-gateway' } },
+  };
+  expect(await peersFor({ enabled: true })).toEqual([[usual]]);
+  const own = { podSelector: { matchLabels: { app: 'gateway' } } };
+  expect(await peersFor({ enabled: true, from: [own] })).toEqual([[own]]);
+  expect(await peersFor({ enabled: false })).toEqual([]);
+});
+
 test('no object of the schema takes whatever it is given, but the values of other charts', () => {
   const open: string[] = [];
   const look = (schema: unknown, path: string): void => {

@@ -67,7 +67,7 @@ const idleLoad = {
     medianWaitMs: 0,
     queuedForMs: 0,
   }),
-  ...{ arrived: () => undefined, limits: overloadLimits(1024 ** 3) },
+  limits: overloadLimits(1024 ** 3),
 };
 
 export interface BeginOptions {
@@ -101,6 +101,7 @@ export function begin(options: BeginOptions = {}) {
   const ends: RequestEnd[] = [];
   const told: Outcome[] = [];
   const faults: string[] = [];
+  const waits: number[] = [];
   let released = 0;
   let ids = 0;
   const snapshots = createSnapshots(
@@ -155,7 +156,7 @@ export function begin(options: BeginOptions = {}) {
       tokenizers: noTokenizers,
       idleMs: options.idleMs ?? idleMs,
       keepAliveMs,
-      load: idleLoad,
+      load: { ...idleLoad, arrived: (waitedMs) => void waits.push(waitedMs) },
       health: { ...steadyHealth({ isAnswering: () => options.isAnswering ?? false }), ...neverSeen },
       affinityOf: createAffinity(() => 'x'),
       answerLengths: createAnswerLengths(),
@@ -189,6 +190,7 @@ export function begin(options: BeginOptions = {}) {
     ends,
     told,
     faults,
+    waits,
     pipeline,
     snapshots,
     uploads,

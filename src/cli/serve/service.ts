@@ -274,6 +274,7 @@ export async function startService(
   });
   const extproc = await listenExtProc({
     socketPath: place.extprocSocket,
+    strangersSocketPath: place.strangersSocket,
     handle: pipeline.handle,
     openDelivery: buffers.open,
     atTurnEnd,

@@ -35,6 +35,17 @@ describe('the bootstrap', () => {
     expect(render('/run/weir').match(/"port_value":\d+/g)).toEqual(['"port_value":8080']);
   });
 
+  it('leads the port for another Envoy to a socket of its own, and never to that of our own Envoy', () => {
+    const listenerFor = /"name":"ext-proc".*?"cluster":"([\w-]+)"/;
+    const text = render('/run/weir', { extProc: { address: '0.0.0.0', port: 9093 } });
+    const [, cluster = ''] = text.match(listenerFor) ?? [];
+    const socketOf = (name: string): string | undefined =>
+      text.match(new RegExp(`"name":"${name}","connect_timeout".*?"path":"([^"]+)"`))?.[1];
+    expect(socketOf(cluster)).toBe('/run/weir/others.sock');
+    expect(socketOf('weir-service')).toBe('/run/weir/extproc.sock');
+    expect(render('/run/weir')).not.toMatch(/others\.sock/);
+  });
+
   it('has no tracer, no cluster and no setting of tracing where nothing is traced', () => {
     expect(render('/run/weir')).not.toMatch(/opentelemetry|traces|"tracing"/);
     expect(render('/run/weir')).toContain('"generate_request_id":false');

@@ -3,7 +3,7 @@ import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
 import { discoverySocketsOf, runFolder, tracesSocketsOf } from './run-folder.ts';
 import { discoveryCluster, endpointDiscovery } from './endpoints.ts';
-import { serviceCluster, servicesCluster } from './service-cluster.ts';
+import { servicesCluster, strangersCluster, strangersSocketCluster } from './service-cluster.ts';
 import { tracingCluster, tracingRuntime } from './tracing.ts';
 import { extension, type Json, type ConfigObject } from './typed.ts';
 
@@ -72,6 +72,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
       ],
       clusters: [
         servicesCluster(files, options.services),
+        ...(options.extProc === undefined ? [] : [strangersSocketCluster(files)]),
         discoveryCluster(discoverySocketsOf(files, options.services)),
         ...(isTraced ? [tracingCluster(tracesSocketsOf(files, options.services))] : []),
         ...(options.ops === undefined ? [] : [adminAsCluster(files.adminSocket)]),
@@ -100,8 +101,9 @@ export function envoyArguments(options: {
 }
 
 /**
- * Lets another Envoy reach the service: a port forwards all bytes to the service's socket unchanged. Callers then come
- * through that other Envoy, while calls to engines still go through this one.
+ * Lets another Envoy reach the service: a port forwards all bytes unchanged to a socket of its own, on which the service believes no
+ * header of ours, because anybody may speak on the port. Callers then come through that other Envoy, while calls to engines still go
+ * through this one.
  */
 function extProcListener(at: { readonly address: string; readonly port: number }): ConfigObject {
   return {
@@ -113,7 +115,7 @@ function extProcListener(at: { readonly address: string; readonly port: number }
         filters: [
           extension('envoy.filters.network.tcp_proxy', 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy', {
             stat_prefix: 'ext_proc',
-            cluster: serviceCluster,
+            cluster: strangersCluster,
             // A stream may be silent for minutes while an engine thinks.
             idle_timeout: '0s',
           }),

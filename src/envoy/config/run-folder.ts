@@ -2,6 +2,8 @@
 export interface RunFolder {
   /** The service listens here for Envoy's ext_proc streams. */
   readonly extprocSocket: string;
+  /** The service listens here for the ext_proc streams of another Envoy, whose headers are not believed. */
+  readonly strangersSocket: string;
   /** Envoy listens here for the service's upstream calls. */
   readonly egressSocket: string;
   /** The service listens here for Envoy's endpoint discovery (endpoint-discovery.ts). */
@@ -44,6 +46,7 @@ export function runFolder(folder: string): RunFolder {
   }
   return {
     extprocSocket: longest,
+    strangersSocket: `${base}/others.sock`,
     egressSocket: `${base}/egress.sock`,
     discoverySocket: `${base}/xds.sock`,
     tracesSocket: `${base}/traces.sock`,

@@ -4,6 +4,19 @@ import { extension, type ConfigObject, typed } from './typed.ts';
 
 export const serviceCluster = 'weir-service';
 
+/** The socket of the service for the streams of another Envoy. */
+export const strangersCluster = 'weir-service-for-others';
+
+/** The cluster of the port for another Envoy: bytes are forwarded as they are. */
+export function strangersSocketCluster({ strangersSocket }: RunFolder): ConfigObject {
+  return {
+    name: strangersCluster,
+    connect_timeout: '1s',
+    per_connection_buffer_limit_bytes: 256 * 1024,
+    ...atSocket(strangersCluster, strangersSocket),
+  };
+}
+
 /**
  * The ext_proc services behind their Unix sockets. A single service always has the same socket. Several services come
  * from a file that states for each whether it gets requests (`renderServices`). A request goes to the service with the
@@ -37,16 +50,16 @@ export function servicesCluster(files: RunFolder, services: number | undefined):
         },
       ),
     },
-    ...(isSeveral(services) ? fromFile(files) : atSocket(files.extprocSocket)),
+    ...(isSeveral(services) ? fromFile(files) : atSocket(serviceCluster, files.extprocSocket)),
   };
 }
 
 const isSeveral = (services: number | undefined): boolean => services !== undefined && services > 1;
 
-function atSocket(socket: string): ConfigObject {
+function atSocket(name: string, socket: string): ConfigObject {
   return {
     type: 'STATIC',
-    load_assignment: { cluster_name: serviceCluster, endpoints: [{ lb_endpoints: [{ endpoint: at(socket) }] }] },
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: at(socket) }] }] },
   };
 }
 

@@ -48,18 +48,6 @@ export async function startGatewayEnvoy(
     'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
     {
       ...{ stat_prefix: 'http', use_remote_address: true },
-      // The ClientTrafficPolicy that README.md asks for.
-      early_header_mutation_extensions: [
-        extension(
-          'envoy.http.early_header_mutation.header_mutation',
-          'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation',
-          {
-            mutations: ['x-weir-client-address', 'x-weir-client-connection', 'x-weir-received'].map((remove) => ({
-              remove,
-            })),
-          },
-        ),
-      ],
       route_config: {
         virtual_hosts: [
           {
