@@ -210,8 +210,8 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'pool.passed-over-each': from('routing/pool/pool.ts', 'forEach'),
   'picker.body': from('extproc/picked-exchange.ts', 'mostBodyBytes', mebi),
   'picker.body-here': from('picker/read-prompt.ts', 'largestBodyHere', kibi),
-  'picker.waiting': from('extproc/picker-server.ts', 'mostWaitingBytes', mebi),
-  'picker.message': from('extproc/picker-server.ts', 'mostMessageBytes', mebi),
+  'picker.waiting': from('extproc/picker-server.ts', 'maxHeldBytes', mebi),
+  'picker.message': from('extproc/picker-server.ts', 'maxMessageBytes', mebi),
   'picker.answer': from('picker/read-answer.ts', 'mostJsonBytes', kibi),
   'scaler.objective': from('routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
 

@@ -54,6 +54,9 @@ export const pickerSettingsSchema = z.object({
     'PEM file; the picker then speaks TLS only, as most gateways expect.',
   ),
   WEIR_TLS_KEY_FILE,
+  WEIR_PICKER_CLIENT_CA_FILE: WEIR_TLS_CERTIFICATE_FILE.describe(
+    'PEM file with the authorities that sign the certificates of gateways; default: gateways need none.',
+  ),
   WEIR_REPLICAS: WEIR_REPLICAS.describe(
     'Pickers that gateways ask for this pool. From two on, a conversation has an endpoint that all of them expect to hold it.',
   ),

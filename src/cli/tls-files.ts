@@ -22,3 +22,17 @@ export function readTlsFiles({
     throw new Error(`WEIR_TLS_CERTIFICATE_FILE, WEIR_TLS_KEY_FILE: ${messageOf(error)}`, { cause: error });
   }
 }
+
+/** Reads the authorities of clients' certificates. Undefined: clients need none. Throws a sentence that names the setting. */
+export function readClientCa(
+  file: string | undefined,
+  { setting, tls }: { readonly setting: string; readonly tls: object | undefined },
+): string | undefined {
+  if (file === undefined) return undefined;
+  if (tls === undefined) throw new Error(`${setting}: expected WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, too`);
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`${setting}: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -15,7 +15,7 @@ import { writeReply } from './wire.ts';
 
 interface ExchangeOptions {
   readonly picker: EndpointPicker;
-  /** The memory of all bodies that wait for their pick. */
+  /** The memory of all bodies that have not gone on. */
   readonly budget: ByteBudget;
   /** Encodes a response. */
   readonly write: (response: object) => Buffer;
@@ -152,7 +152,6 @@ export class PickedExchange {
   #pick(ask: Parameters<EndpointPicker['pick']>[0], then: (endpoints: readonly string[]) => void): void {
     this.#state = { kind: 'picking' };
     const take = (picked: PickAnswer): void => {
-      this.#options.budget.giveBack(this.#call);
       if (this.#state.kind !== 'picking') {
         // The gateway has left meanwhile.
         if (picked.kind === 'picked') picked.answer.ended('broken');
@@ -164,6 +163,8 @@ export class PickedExchange {
       }
       this.#state = { kind: 'picked', answer: picked.answer, isSettled: false };
       then(picked.endpoints);
+      // A gateway that reads nothing keeps what was sent to it in memory.
+      this.#call.onRoom(() => this.#options.budget.giveBack(this.#call));
     };
     const picked = this.#options.picker.pick(ask);
     if (picked instanceof Promise) picked.then(take).catch(() => this.#fail());
@@ -172,6 +173,7 @@ export class PickedExchange {
 
   #refuse({ status, message }: PickAnswer & { readonly kind: 'refused' }): void {
     this.#state = { kind: 'over' };
+    this.#options.budget.giveBack(this.#call);
     const body = JSON.stringify({ error: { message, type: status === 429 ? 'rate_limit_error' : 'server_error' } });
     this.#call.write(writeReply(status, [['content-type', 'application/json']], body));
     this.#call.end();

@@ -42,7 +42,7 @@ const picked = (...endpoints: readonly string[]): PickAnswer => ({
 
 async function start(
   answer: PickAnswer | Promise<PickAnswer> | (() => Promise<PickAnswer>),
-  options: Partial<Pick<PickerServerOptions, 'tls' | 'bounds'>> = {},
+  options: Partial<Pick<PickerServerOptions, 'tls' | 'clientCa' | 'bounds'>> = {},
 ): Promise<void> {
   events = [];
   const picker: EndpointPicker = {
@@ -52,9 +52,8 @@ async function start(
     },
   };
   server = await listenPicker({
-    ...{ host: '127.0.0.1', port: 0, healthPort: 0, picker, clock: systemClock, tls: options.tls },
+    ...{ host: '127.0.0.1', port: 0, healthPort: 0, picker, clock: systemClock, tls: undefined, ...options },
     atTurnEnd: setImmediate,
-    ...(options.bounds && { bounds: options.bounds }),
   });
 }
 
@@ -344,6 +343,48 @@ it('TLS is spoken with the given certificate', async () => {
   send(requestHead(undefined, {}, true));
   expect(await next()).toMatchObject({ request_headers: {} });
   leave();
+});
+
+describe('with the authorities of gateways', () => {
+  const { certificate, key } = selfSigned;
+  const secured = { tls: { cert: certificate, key }, clientCa: certificate };
+
+  it('a gateway with a certificate is answered', async () => {
+    await start(picked(one), secured);
+    const [ca, own] = [Buffer.from(certificate), Buffer.from(key)];
+    const { send, next, leave } = open(connect(server.port, credentials.createSsl(ca, own, ca)));
+    send(requestHead(undefined, {}, true));
+    expect(await next()).toMatchObject({ request_headers: {} });
+    leave();
+  });
+
+  it('a gateway without one is not', async () => {
+    await start(picked(one), secured);
+    const { send, end } = open(connect(server.port, credentials.createSsl(Buffer.from(certificate))));
+    send(requestHead(undefined, {}, true));
+    expect(await end()).toBe(14);
+    expect(events).toEqual([]);
+  });
+});
+
+describe('memory', () => {
+  const mebibyte = 1024 * 1024;
+  const manyBytes = (bytes: number): string => 'x'.repeat(bytes);
+
+  it('is not taken for a message over 11 MiB, whose call ends by its length alone', async () => {
+    await start(picked(one));
+    const client = connect(server.port);
+    const beside = open(client);
+    beside.send(requestHead('BUFFERED'));
+    await beside.next();
+    const { send, end } = open(client);
+    send(requestHead('BUFFERED'), requestBody(manyBytes(12 * mebibyte), true));
+    expect(await end()).toBe(8);
+    expect(events).toEqual([]);
+    beside.send(requestBody('{}', true));
+    expect(await beside.next()).toMatchObject({ request_body: {} });
+    beside.leave();
+  });
 });
 
 describe('the health service', () => {

@@ -29,17 +29,19 @@ export interface PickerServerOptions {
   readonly healthPort: number;
   /** PEM. Undefined: gRPC without TLS. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** PEM of the authorities that sign the certificates of gateways. Undefined: gateways need none. */
+  readonly clientCa?: string | undefined;
   readonly picker: EndpointPicker;
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
   readonly bounds?: { readonly streams: PortBounds; readonly health: PortBounds };
 }
 
-/** Most memory of all bodies that wait for their pick. A body beyond it goes on without being read. */
-const mostWaitingBytes = 256 * 1024 * 1024;
+/** Maximum memory of all bodies until they have gone on. A body beyond it goes on without being read. */
+const maxHeldBytes = 256 * 1024 * 1024;
 
-/** Longest message: a body that a gateway has buffered comes in one. Such gateways have bounds of their own. */
-const mostMessageBytes = 64 * 1024 * 1024;
+/** Maximum length of a message: a body that a gateway has buffered comes in one, and a longer one would not be read. */
+const maxMessageBytes = 11 * 1024 * 1024;
 
 const defaultBounds = { streams: portBounds.picker, health: portBounds.pickerHealth } as const;
 
@@ -59,14 +61,14 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
   const { host, tls, picker, atTurnEnd, clock, bounds = defaultBounds } = options;
   const protocol = await loadExternalProcessor();
   const service = protocol.serviceReading((bytes) => readPickerMessage(protocol.readRequest(bytes)));
-  const budget = createByteBudget(mostWaitingBytes);
+  const budget = createByteBudget(maxHeldBytes);
   const health = new HealthImplementation({ liveness: 'SERVING' });
   /** By the address and the port of the peer: under TLS, the socket of a connection is another one than that of its bytes. */
   const connections = new Map<string, Connection>();
 
   const serve = (socket: Socket): void => {
     const connection = serveConnection<PickerMessage>({
-      ...{ socket, service, atTurnEnd, clock, mostMessageBytes, bounds: bounds.streams },
+      ...{ socket, service, atTurnEnd, clock, mostMessageBytes: maxMessageBytes, bounds: bounds.streams },
       answer: (call) => {
         const exchange = new PickedExchange(call, { picker, budget, write: protocol.writeResponse });
         return { message: (message) => exchange.message(message), over: () => exchange.over() };
@@ -80,10 +82,11 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
     });
   };
 
+  const client = options.clientCa === undefined ? {} : { ca: options.clientCa, requestCert: true };
   const server =
     tls === undefined
       ? createTcpServer()
-      : createTlsServer({ ...tls, ALPNProtocols: ['h2'], handshakeTimeout: bounds.streams.maxHeadMs });
+      : createTlsServer({ ...tls, ...client, ALPNProtocols: ['h2'], handshakeTimeout: bounds.streams.maxHeadMs });
   injectBounded(server, {
     ...{ bounds: bounds.streams, security: tls === undefined ? 'none' : 'tls', inject: serve },
     isBusy: (socket: Socket) => (connections.get(peerOf(socket))?.open() ?? 0) > 0,

@@ -145,6 +145,7 @@ app.kubernetes.io/component: picker
 {{- if and .oidc.issuer (not (include "weir.portalUrl" $)) -}}{{- fail "portal.url: expected where browsers reach the portal, to which the OpenID provider sends them back." -}}{{- end -}}
 {{- end -}}
 {{- if and $values.picker.enabled (not $values.picker.pool) -}}{{- fail "picker.pool: expected the name of an InferencePool in the namespace of the release." -}}{{- end -}}
+{{- if and $values.picker.tls.clientCertificates (not $values.picker.tls.secretName) -}}{{- fail "picker.tls.clientCertificates: set picker.tls.secretName, whose ca.crt has the authority." -}}{{- end -}}
 {{- $own := list "SERVICES" "ADMIN_HOST" "ADMIN_PORT" "ADMIN_TOKEN_FILE" "ADMIN_TRUSTED_HOPS" "PUBLIC_URL" "REPLICAS" "RESPONSES" "WEB_SEARCH" "WEB_SEARCH_PRICE" "SEAL_KEY_FILE" "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "EDGE_HOST" "TRUSTED_HOPS" "CONNECTIONS_PER_ADDRESS" "UNAUTHENTICATED_IDLE_SECONDS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" "ENVOY_OPS_PORT" -}}
 {{- range $values.extraEnv -}}
 {{- if has (trimPrefix "WEIR_" .name) $own -}}

@@ -30,6 +30,11 @@ describe('weir picker', () => {
       { ...endpoints, WEIR_TLS_CERTIFICATE_FILE: '/nowhere/c.pem', WEIR_TLS_KEY_FILE: 'k.pem' },
       /^WEIR_TLS_CERTIFICATE_FILE, WEIR_TLS_KEY_FILE: ENOENT/,
     ],
+    [
+      'authorities of gateways without a certificate of its own',
+      { ...endpoints, WEIR_PICKER_CLIENT_CA_FILE: 'ca.pem' },
+      /^WEIR_PICKER_CLIENT_CA_FILE: expected WEIR_TLS_CERTIFICATE_FILE/,
+    ],
   ])('refuses %s', async (_, environment, message) => {
     const { programLog } = notedProgramLog();
     const settings = readPickerSettings({ ...freePorts, ...environment });

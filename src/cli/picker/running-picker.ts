@@ -20,7 +20,7 @@ import { createPickerMetrics } from '../../telemetry/ops/picker-metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import type { ProgramLog } from '../program-log.ts';
 import type { RunningProgram } from '../run-program.ts';
-import { readTlsFiles } from '../tls-files.ts';
+import { readClientCa, readTlsFiles } from '../tls-files.ts';
 
 interface RunningEndpointPicker extends RunningProgram {
   readonly port: number;
@@ -33,6 +33,7 @@ export async function startPicker(
 ): Promise<RunningEndpointPicker> {
   const source = sourceOf(settings);
   const tls = readTlsFiles(settings);
+  const clientCa = readClientCa(settings.WEIR_PICKER_CLIENT_CA_FILE, { setting: 'WEIR_PICKER_CLIENT_CA_FILE', tls });
   const name = source.kind === 'pool' ? `${source.namespace}/${source.name}` : 'of the given endpoints';
   const worker = startPrepareWorker({
     script: new URL('../../prepare-worker.ts', import.meta.url),
@@ -63,7 +64,7 @@ export async function startPicker(
     host: settings.WEIR_PICKER_HOST,
     port: settings.WEIR_PICKER_PORT,
     healthPort: settings.WEIR_PICKER_HEALTH_PORT,
-    tls,
+    ...{ tls, clientCa },
     picker,
     atTurnEnd: createTurnEnd(),
     clock: systemClock,
