@@ -31,7 +31,7 @@ export function readClientCa(
   if (file === undefined) return undefined;
   if (tls === undefined) throw new Error(`${setting}: expected WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, too`);
   try {
-    return readFileSync(file, 'utf8');
+    return String(readBoundedFileSync(file, maxCertificateBytes));
   } catch (error) {
     throw new Error(`${setting}: ${messageOf(error)}`, { cause: error });
   }

@@ -99,12 +99,11 @@ interface RunningService extends RunningProgram {
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
-  { programLog, stopped, fatal, announce, storeThread: thread, webhooks }: ServiceSurroundings,
+  { programLog: { log, output }, stopped, fatal, announce, storeThread: thread, webhooks }: ServiceSurroundings,
 ): Promise<RunningService> {
   const tracingSettings = readTracingSettings(process.env);
   const instance = randomUUID();
   const threads = watchThreads();
-  const { log, output } = programLog;
   // The log of the parts, whose problems may repeat. The catalog and requests limit their own records.
   const partsLog = limitRepeats(log, systemClock);
   const paths = runFolder(settings.WEIR_RUN);
