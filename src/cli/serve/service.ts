@@ -99,7 +99,7 @@ interface RunningService extends RunningProgram {
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
-  { programLog: { log, output }, stopped, fatal, announce, storeThread: thread, webhooks }: ServiceSurroundings,
+  { programLog: { log, output, level: logLevel }, stopped, fatal, announce, storeThread: thread, webhooks }: ServiceSurroundings,
 ): Promise<RunningService> {
   const tracingSettings = readTracingSettings(process.env);
   const instance = randomUUID();
@@ -293,7 +293,7 @@ export async function startService(
     internal: {
       secret: store.secret,
       stories,
-      logLevel: programLog.level,
+      logLevel,
       problems: problems.report,
       catalog: () => renderCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
     },
