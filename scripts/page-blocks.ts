@@ -2,6 +2,7 @@ import { customResources } from '../src/catalog/custom-resources.ts';
 import { noticeFinalizer } from '../src/catalog/notice.ts';
 import { accountsFinalizer } from '../src/control/account-controller.ts';
 import { accountKinds } from '../src/core/declared-account.ts';
+import { portBounds } from '../src/core/port-bounds.ts';
 import { type RequestField, requestFields } from '../src/core/request-fields.ts';
 import { portalSettingsSchema } from '../src/settings.ts';
 import { settingsOf } from '../src/settings-help.ts';
@@ -23,6 +24,7 @@ export const pageBlocks: Readonly<Record<string, () => string>> = {
   alerts: alertsTable,
   'export-columns': columnsTable,
   'portal-settings': portalSettingsTable,
+  'port-bounds': portBoundsTable,
 };
 
 const code = (text: string): string => `\`${text}\``;
@@ -77,6 +79,20 @@ function portalSettingsTable(): string {
       initial === undefined || initial === '' ? '' : code(String(initial)),
       takes,
       description,
+    ]),
+  );
+}
+
+function portBoundsTable(): string {
+  const seconds = (ms: number): string => String(ms / 1_000);
+  const { ops, portal, picker, pickerHealth, scaler } = portBounds;
+  const ports = { ops, portal, picker, 'health of the picker': pickerHealth, scaler };
+  return markdownTable(
+    ['port', 'connections', 'of one address', 'seconds for a head', 'for a request', 'idle', 'gRPC calls of a connection'],
+    Object.entries(ports).map(([name, bounds]) => [
+      ...[name, bounds.maxConnections.toLocaleString('en'), bounds.maxPerAddress.toLocaleString('en')],
+      ...[seconds(bounds.maxHeadMs), seconds(bounds.maxRequestMs), seconds(bounds.maxIdleMs)],
+      bounds.maxCalls.toLocaleString('en'),
     ]),
   );
 }
