@@ -51,7 +51,10 @@ test('tiles lead to what they count, by keyboard', async () => {
   ] as const) {
     await page.goto(path);
     await expect.poll(() => figure(page, 'Requests today').innerText()).toMatch(/\n2$/);
-    const spend = (await figure(page, tile).innerText()).split('\n')[1] ?? '';
+    const figureOfTile = async () => (await figure(page, tile).innerText()).split('\n')[1] ?? '';
+    // A dash stands for a figure that has not come yet.
+    await expect.poll(figureOfTile).not.toMatch(/^–?$/);
+    const spend = await figureOfTile();
     // The whole tile is the link.
     await figure(page, tile).click();
     await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor();
