@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { shellCommands } from '../lint/examples/shell-commands.ts';
 import { type Image, imageIn } from '../support/image.ts';
 import { readmeBlock } from '../support/readme-blocks.ts';
@@ -28,7 +28,6 @@ beforeAll(async () => {
 }, 240_000);
 
 afterAll(async () => {
-  await pod?.remove();
   await cluster.close();
 });
 
@@ -113,9 +112,10 @@ async function expectToWork(words: Words): Promise<void> {
 
 const shown = commands.filter((words) => words.length > 0).map((words) => ({ words, command: words.join(' ') }));
 
-test.each(shown)('$command', ({ words }) => expectToWork(words));
-
-test('the key is good, and the Model is served as soon as one of its pods is ready', async () => {
+// One test, because the pod that one command starts serves the next ones.
+test('the commands work in their order, the key is good, and the Model is served as soon as one of its pods is ready', async () => {
+  onTestFinished(async () => pod.remove());
+  for (const { words } of shown) await expectToWork(words);
   const ask = async (model: string): Promise<number> => {
     const response = await fetch(`http://127.0.0.1:${pod.port('edge')}/v1/chat/completions`, {
       method: 'POST',
