@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { shellCommands } from '../lint/examples/shell-commands.ts';
 import { type Image, imageIn } from '../support/image.ts';
 import { readmeBlock } from '../support/readme-blocks.ts';
@@ -29,6 +29,10 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await cluster.close();
+});
+
+afterEach(async () => {
+  await pod.remove();
 });
 
 type Words = readonly string[];
@@ -114,7 +118,6 @@ const shown = commands.filter((words) => words.length > 0).map((words) => ({ wor
 
 // One test, because the pod that one command starts serves the next ones.
 test('the commands work in their order, the key is good, and the Model is served as soon as one of its pods is ready', async () => {
-  onTestFinished(async () => pod.remove());
   for (const { words } of shown) await expectToWork(words);
   const ask = async (model: string): Promise<number> => {
     const response = await fetch(`http://127.0.0.1:${pod.port('edge')}/v1/chat/completions`, {
