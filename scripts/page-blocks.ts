@@ -88,7 +88,15 @@ function portBoundsTable(): string {
   const { ops, portal, picker, pickerHealth, scaler } = portBounds;
   const ports = { ops, portal, picker, 'health of the picker': pickerHealth, scaler };
   return markdownTable(
-    ['port', 'connections', 'of one address', 'seconds for a head', 'for a request', 'idle', 'gRPC calls of a connection'],
+    [
+      'port',
+      'connections',
+      'of one address',
+      'seconds for a head',
+      'for a request',
+      'idle',
+      'gRPC calls of a connection',
+    ],
     Object.entries(ports).map(([name, bounds]) => [
       ...[name, bounds.maxConnections.toLocaleString('en'), bounds.maxPerAddress.toLocaleString('en')],
       ...[seconds(bounds.maxHeadMs), seconds(bounds.maxRequestMs), seconds(bounds.maxIdleMs)],

@@ -99,7 +99,14 @@ interface RunningService extends RunningProgram {
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
-  { programLog: { log, output, level: logLevel }, stopped, fatal, announce, storeThread: thread, webhooks }: ServiceSurroundings,
+  {
+    programLog: { log, output, level: logLevel },
+    stopped,
+    fatal,
+    announce,
+    storeThread: thread,
+    webhooks,
+  }: ServiceSurroundings,
 ): Promise<RunningService> {
   const tracingSettings = readTracingSettings(process.env);
   const instance = randomUUID();
