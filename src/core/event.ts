@@ -154,6 +154,11 @@ export interface Fault {
   readonly retryAfterSeconds?: number;
 }
 
+/** The form of a fault in the ledger: its kind, and the HTTP status behind it. */
+export function faultName({ kind, status }: Pick<Fault, 'kind' | 'status'>): string {
+  return status === undefined ? kind : `${kind} ${status}`;
+}
+
 /** Whether the engine itself reports an internal failure. No proxy before it does, so the prompt may be the cause. */
 export function isEngineFailure({ kind, engineError, status = 500 }: Fault): boolean {
   return (kind === 'status' || kind === 'engine-error') && engineError === 'other' && status === 500;

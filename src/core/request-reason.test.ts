@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { sampleStory } from '../../test/support/sample-story.ts';
-import { faultName, reasonOf, reasonOfRow } from './request-reason.ts';
+import { faultName } from './event.ts';
+import { reasonOf, reasonOfRow } from './request-reason.ts';
 import type { Story } from './story.ts';
 
 const [attempt] = sampleStory().attempts ?? [];

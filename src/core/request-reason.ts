@@ -1,5 +1,4 @@
 import type { FailureCode } from './failure.ts';
-import type { Fault } from './event.ts';
 import type { SettledRequest } from './settled-request.ts';
 import type { Story } from './story.ts';
 
@@ -7,12 +6,7 @@ type AttemptFault = NonNullable<NonNullable<Story['attempts']>[number]['fault']>
 
 const words = (name: string): string => name.replaceAll(/[-_]/g, ' ');
 
-/** The form of a fault in the ledger: its kind, and the HTTP status behind it. */
-export function faultName({ kind, status }: Pick<Fault, 'kind' | 'status'>): string {
-  return status === undefined ? kind : `${kind} ${status}`;
-}
-
-/** The words for a fault in the ledger. */
+/** The words for a fault in the ledger (`faultName`). */
 function faultWords(name: string): string {
   const [kind = '', status] = name.split(' ');
   if (status === undefined) return words(kind);
