@@ -70,9 +70,49 @@ describe('a count that can be true', () => {
       { completionTokens: 500 },
     ],
     ['the markup of a call', { steps: [[...three, call, finish, usage(1, 6 + 2 * 64)]] }, { completionTokens: 134 }],
-    ['ahead of the text while the answer runs', { steps: [[...three, usage(1, 300)]] }, { completionTokens: 300 }],
+    ['the markup of a running answer', { steps: [[...three, usage(1, 60)]] }, { completionTokens: 60 }],
+    [
+      'hidden reasoning of a running answer',
+      { steps: [[text('a'), usage(1, 500, { reasoningTokens: 480 })]], mode: 'Optional' },
+      { completionTokens: 500 },
+    ],
   ])('is taken as it is: %s', (_, given, expected) => {
     expect(told(given)).toMatchObject({ usage: expected, countedBy: undefined, implausible: 0 });
+  });
+});
+
+describe('a running count ahead of the output', () => {
+  const early = [...three, usage(12, 300)];
+
+  it.each<readonly [string, Case]>([
+    ['of the text', { steps: [early, [text('d')]] }],
+    [
+      'of shown reasoning',
+      { steps: [[reasoning('hm'), ...early, usage(12, 300, { reasoningTokens: 290 })]], mode: 'Optional' },
+    ],
+    ['of a model that does not reason', { steps: [[...three, usage(12, 300, { reasoningTokens: 290 })]] }],
+    ['of one of two choices', { steps: [[...early, finish]], choices: 2 }],
+  ])('is not billed when the answer breaks off: %s', (_, given) => {
+    expect(told(given)).toEqual({ usage: undefined, countedBy: undefined, implausible: 0 });
+  });
+
+  it('leaves the earlier count in force', () => {
+    expect(told({ steps: [[text('a'), usage(12, 1)], [usage(12, 900)]] }).usage?.completionTokens).toBe(1);
+  });
+
+  it('counts once the output has caught up, and at the end', () => {
+    expect(told({ steps: [early, [bulk], [usage(12, 301)]] }).usage?.completionTokens).toBe(301);
+    expect(told({ steps: [early, [bulk, finish]] })).toMatchObject({
+      usage: { completionTokens: 300 },
+      implausible: 0,
+    });
+  });
+
+  it('is replaced by an estimate when the whole output cannot be that long', () => {
+    expect(told({ steps: [early, [finish]] })).toEqual({
+      usage: { promptTokens: 12, completionTokens: 3 },
+      ...{ countedBy: 'estimate', implausible: 1 },
+    });
   });
 });
 

@@ -3,6 +3,8 @@ import { createOutputEstimate } from '../core/count-tokens.ts';
 import type { AnswerEvent, ReadStep, ResponseReader } from '../core/event.ts';
 import type { Usage } from '../core/money.ts';
 
+type UsageEvent = AnswerEvent & { readonly type: 'usage' };
+
 /**
  * Tokens by which an engine may exceed its cap: some count the end of the turn, or notice the cap a few tokens late.
  */
@@ -35,7 +37,8 @@ const isCount = (value: number | undefined): value is number =>
  * Checks an engine's counts of one answer. A prompt is within the window, and has no more tokens than the bytes that
  * were sent and the words of the template can become. A completion is within the cap plus a tenth, and has no more
  * tokens than bytes if all of the output was seen. An impossible count is replaced by an estimate and marked. The
- * estimate errs low, because it is billed.
+ * estimate errs low, because it is billed. A running count that is ahead of the output is held back until all choices
+ * have ended: if the answer breaks off, the caller pays for delivered tokens only.
  */
 export function checkUsage(reader: ResponseReader, bounds: UsageBounds): ResponseReader {
   const { model, cap, choices, promptEstimate, maxPrompt } = bounds;
@@ -47,6 +50,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
   let finished = 0;
   let sawReasoning = false;
   let isTold = false;
+  let heldBack: UsageEvent | undefined;
 
   function note(event: AnswerEvent): void {
     output.take(event);
@@ -75,8 +79,15 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
     return isCount(promptTokens) && promptTokens <= contextLength && promptTokens <= maxPrompt() * choices;
   }
 
-  function check(event: AnswerEvent): AnswerEvent {
-    if (event.type !== 'usage') return event;
+  /** Whether a running count has more tokens than the output so far and the reported hidden reasoning can stand for. */
+  function isAhead({ completionTokens, reasoningTokens }: Usage): boolean {
+    if (finished >= choices || !isCount(completionTokens) || completionTokens > mostOutput) return false;
+    const isReasoningHidden = !sawReasoning && model.reasoning.mode !== 'None';
+    const hidden = isReasoningHidden && isCount(reasoningTokens) ? reasoningTokens : 0;
+    return !output.hasBytes(completionTokens - hidden - unseenTokens * (choices + calls));
+  }
+
+  function check(event: UsageEvent): UsageEvent {
     const { usage } = event;
     const isPromptTrue = isPlausiblePrompt(usage);
     const isOutputTrue = isPlausibleOutput(usage);
@@ -98,9 +109,27 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
     };
   }
 
+  /** Returns the reports to pass on in place of this one. */
+  function report(event: UsageEvent): readonly UsageEvent[] {
+    heldBack = isAhead(event.usage) ? event : undefined;
+    return heldBack === undefined ? [check(event)] : [];
+  }
+
+  function release(): readonly UsageEvent[] {
+    if (heldBack === undefined || finished < choices) return [];
+    const released = check(heldBack);
+    heldBack = undefined;
+    return [released];
+  }
+
   function checked(step: ReadStep): ReadStep {
     for (const event of step.events) note(event);
-    return step.events.some(({ type }) => type === 'usage') ? { ...step, events: step.events.map(check) } : step;
+    const isReported = step.events.some(({ type }) => type === 'usage');
+    const events = isReported
+      ? step.events.flatMap((event): readonly AnswerEvent[] => (event.type === 'usage' ? report(event) : [event]))
+      : step.events;
+    const released = release();
+    return isReported || released.length > 0 ? { ...step, events: [...events, ...released] } : step;
   }
 
   return {
