@@ -8,7 +8,7 @@ import { endpointOf, plannedOf } from '../../test/support/route-of.ts';
 
 const idleMs = 1000;
 
-/** A reader of a format of its own: a word is text, `done` the end, `bad` a fault, anything else no payload. */
+/** A reader of a format of its own: a word is text, a number usage, `done` the end, `bad` a fault, anything else no payload. */
 function readWords(): ResponseReader {
   let state: ReadStep['state'] = 'open';
   return {
@@ -17,6 +17,8 @@ function readWords(): ResponseReader {
       if (word === 'done') state = 'complete';
       if (word === 'bad') state = { kind: 'engine-error', detail: 'bad' };
       const said = /^[a-z]+$/.test(word) && state === 'open';
+      if (/^\d+$/.test(word))
+        return { events: [{ type: 'usage', usage: { promptTokens: 1, completionTokens: Number(word) } }], state };
       return { events: said ? [{ type: 'text-delta', choice: 0, text: word, deltas: 1 }] : [], state };
     },
     end: () => ({ events: [], state: state === 'open' ? { kind: 'truncated', detail: 'no end' } : state }),
@@ -227,6 +229,19 @@ describe('the idle limit of an attempt', () => {
     expect(ends).toEqual([]);
     clock.advance(1);
     expect(ends).toMatchObject([{ kind: 'stalled' }]);
+  });
+
+  it.each([
+    ['does not start anew with a count that does not grow', [7, 7, 0, 7, 7], 3, true],
+    ['starts anew with one that grows', [7, 8, 9, 10, 11], 3, false],
+  ] as const)('%s', (_, counts, perLimit, isOver) => {
+    const { engine, clock, ends, head } = begin();
+    head();
+    for (const count of counts) {
+      engine.data(`${count}`);
+      clock.advance(idleMs / perLimit);
+    }
+    expect(ends.map((end) => (end === 'complete' ? end : end.kind))).toEqual(isOver ? ['stalled'] : []);
   });
 
   it('does not count the time that the caller kept it waiting', () => {

@@ -26,7 +26,7 @@ export interface AttemptOptions {
   readonly protocol: EngineProtocol;
   readonly upstream: Upstream;
   readonly clock: Clock;
-  /** Longest silence, milliseconds. Comments and empty chunks do not break it. */
+  /** Longest silence, milliseconds. Comments, empty chunks and counts that do not grow do not break it. */
   readonly idleMs: number;
 }
 
@@ -81,6 +81,8 @@ interface RunningAttempt {
   error: EngineErrorBody | undefined;
   hasOutput: boolean;
   usage: Usage | undefined;
+  /** Largest completion that the engine has reported, tokens. */
+  maxCompletion: number;
   readonly finishReasons: FinishReason[];
   /** Time of the last payload, by `Clock.elapsed`. */
   lastPayload: number;
@@ -137,6 +139,7 @@ function newRunningAttempt(options: AttemptOptions, listener: AttemptListener): 
     error: undefined,
     hasOutput: false,
     usage: undefined,
+    maxCompletion: 0,
     finishReasons: [],
     lastPayload: 0,
     cancelTimer: () => undefined,
@@ -266,12 +269,17 @@ function take(running: RunningAttempt, { events, state }: ReadStep): void {
 
 function note(running: RunningAttempt, events: readonly AnswerEvent[]): void {
   const { clock, record } = running.options;
-  running.lastPayload = clock.elapsed();
+  const before = running.maxCompletion;
   for (const event of events) {
-    if (event.type === 'usage') running.usage = event.usage;
-    else if (event.type === 'finish') running.finishReasons.push(event.reason);
+    if (event.type === 'usage') {
+      running.usage = event.usage;
+      running.maxCompletion = Math.max(running.maxCompletion, event.usage.completionTokens);
+    } else if (event.type === 'finish') running.finishReasons.push(event.reason);
   }
-  if (running.hasOutput || !events.some(isOutput)) return;
+  const hasOutput = events.some(isOutput);
+  // Without output, only a growing count shows that the engine is at work.
+  if (hasOutput || running.maxCompletion > before) running.lastPayload = clock.elapsed();
+  if (running.hasOutput || !hasOutput) return;
   running.hasOutput = true;
   record.output();
 }

@@ -49,6 +49,15 @@ describe('output that is held', () => {
     expect(outputs()).toBe(1);
   });
 
+  it('has one report of usage, the last, however many come before output', () => {
+    const { runner } = begin();
+    const later: AnswerEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 9 } };
+    for (let count = 0; count < 100; count += 1) hold(runner, [usage], true);
+    hold(runner, [later], true);
+    hold(runner, [text, usage], true);
+    expect(takeHeld(runner)).toEqual([later, text, usage]);
+  });
+
   it('is returned in order, once', () => {
     const { runner } = begin();
     hold(runner, [usage], true);

@@ -60,6 +60,8 @@ export function stepOf(planned: PlannedRoute, previous: PlannedRoute | undefined
 export function hold(runner: Runner, output: readonly AnswerEvent[], stream: boolean): boolean {
   const isFirst = stream ? output.some(isOutput) : runner.held.length === 0;
   if (isFirst) runner.watch?.output();
+  // A report replaces the earlier one, so an engine that only counts fills no memory.
+  if (output[0]?.type === 'usage' && runner.held.at(-1)?.type === 'usage') runner.held.pop();
   runner.held.push(...output);
   return isFirst;
 }
