@@ -81,10 +81,24 @@ export interface DeliveryFigures {
 const hourMs = 3_600_000;
 const firstPauseMs = 5_000;
 const longestPauseMs = hourMs / 2;
-const deliveredWithinMs = 24 * hourMs;
+const triedForMs = 24 * hourMs;
 
-/** When a delivery that has failed is tried again. Undefined: it is given up. */
-export function nextTryAt({ tries, at, now }: { readonly tries: number; readonly at: number; readonly now: number }) {
-  const next = now + Math.min(firstPauseMs * 2 ** Math.min(tries - 1, 30), longestPauseMs);
-  return next <= at + deliveredWithinMs ? next : undefined;
+const pauseAfter = (tries: number): number => Math.min(firstPauseMs * 2 ** Math.min(tries - 1, 30), longestPauseMs);
+
+/** The pauses between so many tries add up to a day. */
+const maxTries = ((): number => {
+  let tries = 1;
+  for (let sum = pauseAfter(tries); sum <= triedForMs; sum += pauseAfter(tries)) tries += 1;
+  return tries;
+})();
+
+/**
+ * When a delivery that has failed is tried again. Undefined: it is given up. It depends on the tries alone, so a clock
+ * that is set forward gives up no message, and one that is set back keeps none alive.
+ */
+export function nextTryAt({ tries, now }: { readonly tries: number; readonly now: number }): number | undefined {
+  return tries < maxTries ? now + pauseAfter(tries) : undefined;
 }
+
+/** No message waits longer than this. A later date was written before the clock was set back. */
+export const longestWaitMs = hourMs;

@@ -68,4 +68,32 @@ describe('a message', () => {
     expect(await state()).toEqual(['delivered']);
     expect(await claimAlert(queries, lease, sampleNow + dayMs)).toBeUndefined();
   });
+
+  it.each([
+    ['a minute', 60_000],
+    ['an hour', 3_600_000],
+    ['a month', 31 * dayMs],
+  ])('is sent in time when the clock was %s ahead while it was recorded, claimed or tried', async (_, aheadMs) => {
+    const { queries, other, state } = await waiting();
+    const claimedAhead = await claimAlert(queries, lease, sampleNow + aheadMs);
+    if (claimedAhead === undefined) throw new Error('nothing was claimed');
+    const again = async (now: number) => (await claimAlert(other, lease, now))?.tries;
+    // Its process has died with the lease.
+    expect([await again(sampleNow + 1), await again(sampleNow + 3_720_000)]).toContain(2);
+    expect(await state()).toEqual(['waiting']);
+  });
+
+  it('is tried as often when the clock jumps a month ahead after its first failure', async () => {
+    const { queries, state } = await waiting();
+    const fail = async (now: number) => {
+      const claim = await claimAlert(queries, lease, now);
+      if (claim === undefined) throw new Error('nothing was claimed');
+      return finishAlert(queries, { ...claim, problem: 'the receiver answered 500' }, now);
+    };
+    expect([await fail(sampleNow), await fail(sampleNow + 31 * dayMs)]).toEqual(['waiting', 'waiting']);
+    // Twin of the lasting failure: a clock that stands still gives up after as many tries.
+    let tries = 3;
+    for (let now = sampleNow; (await fail(now)) === 'waiting'; now += 1_800_000) tries += 1;
+    expect([tries, await state()]).toEqual([56, ['failed']]);
+  });
 });

@@ -1,5 +1,11 @@
 import type { Kysely } from 'kysely';
-import { type ClaimedAlert, type DeliveryResult, type DeliveryState, nextTryAt } from '../../core/alert.ts';
+import {
+  type ClaimedAlert,
+  type DeliveryResult,
+  type DeliveryState,
+  longestWaitMs,
+  nextTryAt,
+} from '../../core/alert.ts';
 import { toOneLine } from '../../core/one-line.ts';
 import type { Schema } from '../databases/schema.ts';
 import { collectedPercent } from './collected-alerts.ts';
@@ -18,23 +24,27 @@ export async function claimAlert(
   for (;;) {
     const due = await queries
       .selectFrom('alerts')
-      .select(['id', 'body', 'tries'])
+      .select(['id', 'tries'])
       .where('state', '=', 'waiting')
-      .where('next_try_at', '<=', BigInt(now))
+      .where((where) =>
+        where.or([where('next_try_at', '<=', BigInt(now)), where('next_try_at', '>', BigInt(now + longestWaitMs))]),
+      )
       .orderBy('next_try_at')
       .limit(1)
       .executeTakeFirst();
     if (due === undefined) return undefined;
     const tries = due.tries + 1n;
-    const { numUpdatedRows: claimed } = await queries
+    // Reads the body with the claim, because a collected message may have grown in between.
+    const claimed = await queries
       .updateTable('alerts')
       .set({ tries, next_try_at: BigInt(now + leaseMs) })
       .where('id', '=', due.id)
       .where('tries', '=', due.tries)
       .where('state', '=', 'waiting')
+      .returning('body')
       .executeTakeFirst();
     // Otherwise another process has claimed it in between.
-    if (claimed === 1n) return { id: due.id, body: due.body, tries: Number(tries) };
+    if (claimed !== undefined) return { id: due.id, body: claimed.body, tries: Number(tries) };
   }
 }
 
@@ -51,21 +61,18 @@ export async function finishAlert(
     await queries.updateTable('alerts').set({ state: 'delivered', problem: null }).where('id', '=', id).execute();
     return 'delivered';
   }
-  return queries.transaction().execute(async (transaction) => {
-    const row = await transaction.selectFrom('alerts').select('at').where('id', '=', id).executeTakeFirstOrThrow();
-    const next = nextTryAt({ tries, at: Number(row.at), now });
-    const { numUpdatedRows: updated } = await transaction
-      .updateTable('alerts')
-      .set({
-        problem: toOneLine(problem, longestProblem),
-        ...(next === undefined ? { state: 'failed' } : { next_try_at: BigInt(next) }),
-      })
-      .where('id', '=', id)
-      .where('tries', '=', BigInt(tries))
-      .where('state', '=', 'waiting')
-      .executeTakeFirstOrThrow();
-    return next === undefined && updated === 1n ? 'failed' : 'waiting';
-  });
+  const next = nextTryAt({ tries, now });
+  const { numUpdatedRows: updated } = await queries
+    .updateTable('alerts')
+    .set({
+      problem: toOneLine(problem, longestProblem),
+      ...(next === undefined ? { state: 'failed' } : { next_try_at: BigInt(next) }),
+    })
+    .where('id', '=', id)
+    .where('tries', '=', BigInt(tries))
+    .where('state', '=', 'waiting')
+    .executeTakeFirstOrThrow();
+  return next === undefined && updated === 1n ? 'failed' : 'waiting';
 }
 
 /** How many alerts are not delivered yet and will be tried, by any process. */

@@ -332,7 +332,7 @@ describe('the messages of a workspace', () => {
   async function claimed(queries: Parameters<typeof claimAlert>[0], now: number): Promise<readonly string[]> {
     const types: string[] = [];
     for (;;) {
-      const alert = await claimAlert(queries, { leaseMs: 10 * dayMs }, now);
+      const alert = await claimAlert(queries, { leaseMs: hourMs }, now);
       if (alert === undefined) return types;
       types.push(alert.body);
     }
@@ -367,8 +367,34 @@ describe('the messages of a workspace', () => {
   ])('%s', async (_, keys) => {
     const { queries } = await manyThresholds(keys);
     await recordReached(queries, deliver, sampleNow);
-    const sent = [...(await claimed(queries, sampleNow)), ...(await claimed(queries, sampleNow + hourMs))];
+    const sent = [...(await claimed(queries, sampleNow + hourMs - 1)), ...(await claimed(queries, sampleNow + hourMs))];
     expect(sent).toHaveLength(Math.min(keys * 10, max) + (keys * 10 > max ? 1 : 0));
+  });
+
+  it.each([
+    ['a day', dayMs],
+    ['a month', 31 * dayMs],
+  ])('are not used up by those of a clock that was %s ahead', async (_, aheadMs) => {
+    const { queries, workspace } = await manyThresholds(2);
+    await queries.updateTable('keys').set({ budget_period: 'total' }).execute();
+    expect(await recordReached(queries, deliver, sampleNow + aheadMs)).toBe(max);
+    await setWorkspaceThresholds(queries, 'acme', [1], sampleAuthor);
+    await queries.updateTable('workspaces').set({ balance: 0n }).execute();
+    await recordReached(queries, deliver, sampleNow);
+    const alerts = await listAlerts(queries, workspace.id, 99);
+    expect(alerts.find(({ kind }) => kind === 'balance')).toMatchObject({ delivery: 'waiting' });
+  });
+
+  it('are collected again when the clock is set back into an hour whose message was sent', async () => {
+    const { queries, settle, key, ids } = await manyThresholds(3);
+    await recordReached(queries, deliver, sampleNow + hourMs - 1);
+    await claimed(queries, sampleNow + hourMs);
+    await setKeyBudget(queries, key.id, { limit: 100n, period: 'total' }, sampleAuthor);
+    await settle([sampleOutcome({ ...ids, requestId: 'late', cost: 100n, startedAt: sampleNow })]);
+    expect(await recordReached(queries, deliver, sampleNow + hourMs - 2)).toBeGreaterThan(0);
+    expect(await recordReached(queries, deliver, sampleNow + hourMs - 1)).toBe(0);
+    const again = await claimed(queries, sampleNow + hourMs + 1);
+    expect(again.map((body) => JSON.parse(body))).toMatchObject([{ type: 'alerts.collected', data: { alerts: 3 } }]);
   });
 
   it('of another workspace are not bounded by them', async () => {

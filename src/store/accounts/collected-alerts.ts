@@ -8,6 +8,7 @@ import { dayStart } from './budget-period.ts';
 // and those beyond it are in one message for each hour.
 
 const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 
 /** The row of a collected message is no alert: its percentage is 0, which no threshold can be. */
 export const collectedPercent = 0n;
@@ -18,48 +19,70 @@ export async function hasOwnMessage(
   workspaceId: string,
   now: number,
 ): Promise<boolean> {
+  const since = dayStart(now);
   const { size } = await transaction
     .selectFrom('alerts')
     .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
     .where('workspace_id', '=', workspaceId)
-    .where('at', '>=', BigInt(dayStart(now)))
+    .where('at', '>=', BigInt(since))
+    // Later alerts were recorded before the clock was set back.
+    .where('at', '<', BigInt(since + dayMs))
     .where('percent', '>', collectedPercent)
     .where('state', '<>', 'none')
     .executeTakeFirstOrThrow();
   return Number(size) < listBounds.maxAlertMessages;
 }
 
-/** Counts an alert in the message that is sent when this hour is over. */
+/**
+ * Counts an alert in the message that is sent when this hour is over. If that message was sent already, because the
+ * clock was set back, the hour gets another one.
+ */
 export async function collectAlert(
   transaction: Transaction<Schema>,
-  { workspaceId, workspace }: { readonly workspaceId: string; readonly workspace: string },
+  workspace: CollectedFor,
   now: number,
 ): Promise<void> {
   const since = now - (now % hourMs);
+  let period = `collected:${since}`;
+  for (let next = 2; !(await collectIn(transaction, workspace, { period, since, now })); next += 1)
+    period = `collected:${since}:${next}`;
+}
+
+interface CollectedFor {
+  readonly workspaceId: string;
+  readonly workspace: string;
+}
+
+/** Returns false if the message of the period was sent. */
+async function collectIn(
+  transaction: Transaction<Schema>,
+  { workspaceId, workspace }: CollectedFor,
+  { period, since, now }: { readonly period: string; readonly since: number; readonly now: number },
+): Promise<boolean> {
   const row = await transaction
     .insertInto('alerts')
     .values({
       ...{ id: `alert_${randomBytes(12).toString('hex')}`, object_id: workspaceId, workspace_id: workspaceId },
-      ...{ period: `collected:${since}`, percent: collectedPercent, used: '0', allowance: '', tag: null },
+      ...{ period, percent: collectedPercent, used: '0', allowance: '', tag: null },
       ...{ at: BigInt(now), body: '', state: 'waiting', tries: 0n, next_try_at: BigInt(since + hourMs), problem: null },
     })
     // Locks the row, so that replicas count one after the other.
     .onConflict((conflict) =>
       conflict.columns(['period', 'object_id', 'percent']).doUpdateSet({ percent: collectedPercent }),
     )
-    .returning(['id', 'used'])
+    .returning(['id', 'used', 'tries'])
     .executeTakeFirstOrThrow();
+  if (row.tries > 0n) return false;
   const alerts = Number(row.used) + 1;
   const body = JSON.stringify({
     type: 'alerts.collected',
     timestamp: new Date(since + hourMs).toISOString(),
     data: { alert_id: row.id, workspace_id: workspaceId, workspace, alerts, since: new Date(since).toISOString() },
   });
-  // Once it was sent, a message stays the same. The audit trail has every alert.
   await transaction
     .updateTable('alerts')
     .set({ used: String(alerts), body })
     .where('id', '=', row.id)
-    .where('tries', '=', 0n)
     .execute();
+  return true;
 }
