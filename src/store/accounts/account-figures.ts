@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { AccountFigures, KeyFigures, WorkspaceFigures } from '../../core/declared-account.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
-import { periodStart } from './budget-period.ts';
+import { periodEnd, periodStart } from './budget-period.ts';
 import { spentBy } from './find-credentials.ts';
 
 /** The figures of workspaces and keys that their objects show. Reads one row for each day of spending in a period. */
@@ -36,6 +36,7 @@ async function workspaceFigures(
     .innerJoin('keys', 'keys.id', 'spending.key_id')
     .where('keys.workspace_id', 'in', ids)
     .where('spending.day', '>=', BigInt(periodStart('month', now)))
+    .where('spending.day', '<', BigInt(periodEnd('month', now)))
     .groupBy('keys.workspace_id')
     .select(['keys.workspace_id as id', ...exactSum('spending.amount', 'spent')])
     .execute();

@@ -4,7 +4,7 @@ import type { Money } from '../../core/money.ts';
 import { tagText } from '../../core/tags.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
-import { periodStart } from './budget-period.ts';
+import { periodEnd, periodStart } from './budget-period.ts';
 import { tagObjectId } from './thresholds.ts';
 
 /**
@@ -53,18 +53,17 @@ async function balances(queries: Kysely<Schema>): Promise<readonly UsedAllowance
   });
 }
 
-/** A period of budgets. Undefined `until`: it is the current one. */
 interface Span {
   readonly period: BudgetPeriod;
   readonly since: number;
-  readonly until: number | undefined;
+  readonly until: number;
 }
 
 /** The current period, and one that has just ended. */
 function spansOf(period: BudgetPeriod, now: number): readonly Span[] {
   const since = periodStart(period, now);
   const earlier = periodStart(period, now - lateMs);
-  const current = { period, since, until: undefined };
+  const current = { period, since, until: periodEnd(period, now) };
   return earlier === since ? [current] : [{ period, since: earlier, until: since }, current];
 }
 
@@ -72,16 +71,15 @@ async function budgetsOfKeys(
   queries: Kysely<Schema>,
   { period, since, until }: Span,
 ): Promise<readonly UsedAllowance[]> {
-  let query = queries
+  const rows = await queries
     .selectFrom('spending')
     .innerJoin('keys', 'keys.id', 'spending.key_id')
     .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
     .where('keys.budget_period', '=', period)
     .where('keys.budget_limit', '>', 0n)
     .where('keys.status', '<>', 'revoked')
-    .where('spending.day', '>=', BigInt(since));
-  if (until !== undefined) query = query.where('spending.day', '<', BigInt(until));
-  const rows = await query
+    .where('spending.day', '>=', BigInt(since))
+    .where('spending.day', '<', BigInt(until))
     .groupBy(['keys.id', 'workspaces.id'])
     .select(['keys.id', 'keys.workspace_id', 'keys.name', 'keys.budget_limit', 'workspaces.name as workspace'])
     .select(exactSum('spending.amount', 'spent'))
@@ -99,14 +97,13 @@ async function budgetsOfTags(
   queries: Kysely<Schema>,
   { period, since, until }: Span,
 ): Promise<readonly UsedAllowance[]> {
-  let query = queries
+  const sums = queries
     .selectFrom('tag_budgets')
     .innerJoin('usage_tags', 'usage_tags.tag', 'tag_budgets.tag')
     .where('tag_budgets.budget_period', '=', period)
     .where('tag_budgets.budget_limit', '>', 0n)
-    .where('usage_tags.period', '>=', since / periodMs.usage_tags);
-  if (until !== undefined) query = query.where('usage_tags.period', '<', until / periodMs.usage_tags);
-  const sums = query
+    .where('usage_tags.period', '>=', since / periodMs.usage_tags)
+    .where('usage_tags.period', '<', Math.floor(until / periodMs.usage_tags))
     .groupBy(['tag_budgets.tag', 'tag_budgets.budget_limit'])
     .select(['tag_budgets.tag as number', 'tag_budgets.budget_limit'])
     .select(exactSum('usage_tags.cost', 'spent'));

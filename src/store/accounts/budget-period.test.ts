@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { dayStart, periodStart } from './budget-period.ts';
+import { dayStart, periodEnd, periodStart } from './budget-period.ts';
 
 const at = (text: string): number => Date.parse(text);
 
@@ -16,6 +16,9 @@ it.each([
   ['total', '2026-07-31T23:59:59Z', '1970-01-01T00:00:00Z'],
 ] as const)('a %s that %s is in began at %s', (period, moment, start) => {
   expect(periodStart(period, at(moment))).toBe(at(start));
+  const end = periodEnd(period, at(moment));
+  expect([end > at(moment), periodStart(period, end - 1)]).toEqual([true, at(start)]);
+  if (period !== 'total') expect(periodStart(period, end)).toBe(end);
 });
 
 it('a week begins on a Monday whatever the day, and every day is in it', () => {

@@ -29,3 +29,19 @@ export function periodStart(period: BudgetPeriod, moment: number): number {
       return 0;
   }
 }
+
+/** First moment after the budget's period that contains a moment. A day after it was counted by a clock that was ahead. */
+export function periodEnd(period: BudgetPeriod, moment: number): number {
+  switch (period) {
+    case 'day':
+      return dayStart(moment) + dayMs;
+    case 'week':
+      return periodStart('week', moment) + 7 * dayMs;
+    case 'month': {
+      const date = new Date(moment);
+      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+    }
+    case 'total':
+      return Number.MAX_SAFE_INTEGER;
+  }
+}

@@ -1,5 +1,5 @@
-import type { Credential, Key, TagBudget, Workspace } from '../../core/account.ts';
-import { periodStart } from './budget-period.ts';
+import type { BudgetPeriod, Credential, Key, TagBudget, Workspace } from '../../core/account.ts';
+import { periodEnd, periodStart } from './budget-period.ts';
 import type { Money } from '../../core/money.ts';
 import type { Spending, SpendingOnTag } from '../ledger/settle-batch.ts';
 import { Failure } from '../../core/failure.ts';
@@ -120,7 +120,7 @@ export function createCredentialCache(limit: number): CredentialCache {
     const entry = keys.get(hashOf.get(keyId) ?? '');
     if (entry?.key.budget === undefined) return;
     beginPeriod(entry, now);
-    if (day >= entry.since) entry.spent += amount;
+    if (isOfPeriod(entry.key.budget.period, { day, since: entry.since })) entry.spent += amount;
   }
 
   function spendOnTag(on: SpendingOnTag, { day, amount }: Spending, now: number): void {
@@ -129,7 +129,7 @@ export function createCredentialCache(limit: number): CredentialCache {
     if (entries === undefined || budget === undefined) return;
     if (on.replaced) entries.isStale = true;
     beginDay(entries, now);
-    if (day < periodStart(budget.period, entries.day)) return;
+    if (!isOfPeriod(budget.period, { day, since: entries.day })) return;
     // The new day may have begun a period.
     const { spent } = entries.budgets.get(on.tag) ?? budget;
     entries.budgets.set(on.tag, { ...budget, spent: spent + amount });
@@ -206,6 +206,11 @@ export function createCredentialCache(limit: number): CredentialCache {
       return hashes.filter((hash) => keys.has(hash));
     },
   };
+}
+
+/** Whether a day is in the same period as another one. A later day was counted by a clock that was ahead. */
+function isOfPeriod(period: BudgetPeriod, { day, since }: { readonly day: number; readonly since: number }): boolean {
+  return day >= periodStart(period, since) && day < periodEnd(period, since);
 }
 
 /** Adds an entry, and removes and returns the oldest one when there are too many. A Map keeps the order of insertion. */

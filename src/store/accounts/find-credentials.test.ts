@@ -59,6 +59,24 @@ async function spender() {
 
 describe('what was spent with a key', () => {
   it.each([
+    ['day', 1, 1n],
+    ['week', 6, 111n],
+    ['month', 40, 11_111n],
+  ] as const)(
+    'in its %s has nothing of %i days later, which a clock that was ahead counted',
+    async (period, days, sum) => {
+      const { spent, budget, settle, ids } = await spender();
+      await budget(period);
+      await settle([sampleOutcome({ ...ids, requestId: 'ahead', startedAt: now + days * day, cost: 7n })]);
+      expect(await spent()).toBe(sum);
+      // Twin: it counts when its day has come.
+      expect(await spent(now + days * day)).toBeGreaterThanOrEqual(7n);
+      await budget('total');
+      expect(await spent()).toBe(1_111_118n);
+    },
+  );
+
+  it.each([
     ['day', 1n],
     ['week', 111n],
     ['month', 11_111n],
@@ -105,6 +123,6 @@ describe('what was spent with a key', () => {
     const late = sampleOutcome({ ...ids, requestId: 'late', startedAt: Date.UTC(2026, 6, 15) - 1, cost: 1_000n });
     await settle([late, late]);
     expect(await spent()).toBe(1n);
-    expect(await spent(now - day)).toBe(10n + 1n + 1_000n);
+    expect(await spent(now - day)).toBe(10n + 1_000n);
   });
 });

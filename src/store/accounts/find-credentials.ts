@@ -1,7 +1,7 @@
-import { type Kysely, sql } from 'kysely';
-import type { BudgetPeriod, Credential } from '../../core/account.ts';
+import type { Kysely } from 'kysely';
+import type { Credential } from '../../core/account.ts';
 import type { Money } from '../../core/money.ts';
-import { periodStart } from './budget-period.ts';
+import { dayOfPeriod } from './day-of-period.ts';
 import { hashKey, looksLikeKey } from './key-text.ts';
 import { keyOf } from './keys.ts';
 import { byIds } from '../databases/by-ids.ts';
@@ -75,18 +75,12 @@ export async function spentBy(
   keyIds: readonly string[],
   now: number,
 ): Promise<ReadonlyMap<string, Money>> {
-  const start = (period: BudgetPeriod) => sql.lit(periodStart(period, now));
   const rows = await byIds(keyIds, (some) =>
     queries
       .selectFrom('spending')
       .innerJoin('keys', 'keys.id', 'spending.key_id')
       .where('spending.key_id', 'in', some)
-      .where(
-        'spending.day',
-        '>=',
-        sql<bigint>`case keys.budget_period when 'day' then ${start('day')} when 'week' then ${start('week')}
-        when 'month' then ${start('month')} else 0 end`,
-      )
+      .where(dayOfPeriod({ day: 'spending.day', unitMs: 1, period: 'keys.budget_period', now }))
       .groupBy('spending.key_id')
       .select(['spending.key_id', ...exactSum('spending.amount', 'spent')])
       .execute(),

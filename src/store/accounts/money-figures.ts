@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Money } from '../../core/money.ts';
 import type { KeyMoney, MoneyFigures, WorkspaceMoney } from '../../core/money-figures.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
-import { dayStart } from './budget-period.ts';
+import { dayStart, periodEnd } from './budget-period.ts';
 import { spentBy } from './find-credentials.ts';
 
 const dayMs = 86_400_000;
@@ -40,6 +40,7 @@ async function workspacesBySpending(queries: Kysely<Schema>, now: number): Promi
     .selectFrom('spending')
     .innerJoin('keys', 'keys.id', 'spending.key_id')
     .where('spending.day', '>=', BigInt(since))
+    .where('spending.day', '<', BigInt(periodEnd('day', now)))
     .groupBy('keys.workspace_id')
     .select(['keys.workspace_id as id', ...exactSum('spending.amount', 'spent')])
     .execute();

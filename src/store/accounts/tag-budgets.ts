@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { BudgetPeriod, TagBudget, TagBudgetRecord } from '../../core/account.ts';
+import type { TagBudget, TagBudgetRecord } from '../../core/account.ts';
 import { type Authorship, type Budget, Refusal } from '../../core/administration.ts';
 import { defaultThresholds, type Thresholds } from '../../core/alert.ts';
 import { listBounds } from '../../core/limits.ts';
@@ -9,12 +9,10 @@ import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { readSizes } from '../ledger/counted-tags.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
 import { recordChange } from './audit.ts';
-import { periodStart } from './budget-period.ts';
+import { dayOfPeriod } from './day-of-period.ts';
 import { refuseBeyond } from './list-bounds.ts';
 import { ownThresholds, shownThresholds, storeThresholds, tagObjectId } from './thresholds.ts';
 import { lockWorkspace } from './workspaces.ts';
-
-const dayMs = periodMs.usage_tags;
 
 /**
  * Sets the budget of a tag in a workspace, or removes it. It counts all requests of the current period that had the tag.
@@ -171,18 +169,13 @@ async function numberedBudgets(
   workspaceIds: readonly string[],
   now: number,
 ): Promise<readonly (TagBudget & { readonly workspaceId: string; readonly number: number })[]> {
-  const firstDay = (period: BudgetPeriod) => sql.lit(periodStart(period, now) / dayMs);
+  const ofPeriod = dayOfPeriod({
+    ...{ day: 'usage_tags.period', unitMs: periodMs.usage_tags, period: 'tag_budgets.budget_period', now },
+  });
   const rows = await queries
     .selectFrom('ledger_tags')
     .innerJoin('tag_budgets', 'tag_budgets.tag', 'ledger_tags.number')
-    .leftJoin('usage_tags', (join) =>
-      join.onRef('usage_tags.tag', '=', 'tag_budgets.tag').on(
-        'usage_tags.period',
-        '>=',
-        sql<number>`case tag_budgets.budget_period when 'day' then ${firstDay('day')} when 'week' then ${firstDay('week')}
-        when 'month' then ${firstDay('month')} else 0 end`,
-      ),
-    )
+    .leftJoin('usage_tags', (join) => join.onRef('usage_tags.tag', '=', 'tag_budgets.tag').on(ofPeriod))
     .where('ledger_tags.workspace_id', 'in', workspaceIds)
     .groupBy(budgetColumns)
     .select([...budgetColumns, ...exactSum('usage_tags.cost', 'spent')])
