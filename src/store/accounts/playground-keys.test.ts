@@ -84,6 +84,14 @@ it('gets a new text before the old one ends, and keeps its id, its budget and it
   expect(JSON.stringify([renewed, made])).not.toMatch(/sk-weir/);
 });
 
+it('gets a new text when the clock that made it was a month ahead', async () => {
+  const { ask, own, statusOf } = await begin();
+  const ahead = await ask({}, sampleNow + 31 * 24 * hour);
+  const now = await ask();
+  expect([await statusOf(ahead), await statusOf(now)]).toEqual([undefined, 'active']);
+  expect(await own()).toMatchObject([{ expiresAt: sampleNow + hour }]);
+});
+
 it('is replaced at once when it was revoked, and has a new text when the gateway refused the old one', async () => {
   const { ask, own, statusOf, queries } = await begin();
   const first = await ask();

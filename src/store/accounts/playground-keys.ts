@@ -47,11 +47,12 @@ function textOf(id: string, expiresAt: number, secret: string): string {
 /** The text of the key, if it may be used now. Undefined: the key needs a new text. */
 function goodText(
   row: Selectable<Schema['keys']>,
-  { spareMs, refused }: PlaygroundKey,
+  { textMs, spareMs, refused }: PlaygroundKey,
   { now, secret }: { readonly now: number; readonly secret: string },
 ): string | undefined {
   const expiresAt = Number(row.expires_at ?? 0);
-  if (expiresAt - spareMs <= now) return undefined;
+  // A text that lasts longer than a new one was made before the clock was set back.
+  if (expiresAt - spareMs <= now || expiresAt > now + textMs + spareMs) return undefined;
   const text = textOf(row.id, expiresAt, secret);
   // The text does not fit the hash if the expiry was changed by hand, or the database was restored beside another
   // secret.

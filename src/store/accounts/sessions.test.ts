@@ -53,6 +53,21 @@ it.each([
   expect(await isGood()).toBe(false);
 });
 
+it('ends when the clock is set back, and does not keep its person from signing in', async () => {
+  const { queries, isGood } = await begin();
+  const ahead = sampleNow + 31 * 24 * hour;
+  const ofPerson = { role: 'member', credential: 'ada', groupRoles: new Map([['ws_1', 'owner' as const]]) } as const;
+  for (let number = 1; number <= listBounds.maxSessions; number += 1)
+    await createSession(
+      queries,
+      sessionOf({ ...ofPerson, hash: `h${number}`, createdAt: ahead, expiresAt: ahead + 12 * hour }),
+    );
+  expect([await isGood(ahead), await isGood(ahead - 5 * 60_000), await isGood(sampleNow)]).toEqual([true, true, false]);
+  await createSession(queries, sessionOf({ ...ofPerson, hash: 'now' }));
+  expect(await findSessions(queries, ['now'], sampleNow)).toHaveLength(1);
+  expect(await isGood(ahead)).toBe(false);
+});
+
 it('does not outlive the expiry of its key, also one that is moved and moved back', async () => {
   const { queries, key, isGood, session } = await begin();
   await updateKey(queries, key.id, { expiresAt: sampleNow + 2 * hour }, sampleAuthor);

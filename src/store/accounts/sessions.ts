@@ -6,6 +6,9 @@ import { type RoleInWorkspace, strongest, type WorkspaceRole, workspaceRoles } f
 import type { Schema } from '../databases/schema.ts';
 import { invitedRoles, leaveGroups, recordSignIn, rolesByAddress } from './members.ts';
 
+/** Clocks of replicas may differ by this. A session that is dated later was begun before the clock was set back, and ends. */
+const maxSkewMs = 300_000;
+
 /**
  * Begins a session, and deletes expired ones. The session of a key ends with the key's expiry at the latest. Undefined:
  * the key is not active or has expired, and no session was begun.
@@ -14,7 +17,16 @@ export async function createSession(queries: Kysely<Schema>, wanted: NewSession)
   return queries.transaction().execute(async (transaction) => {
     const session = await limitedByKey(transaction, wanted);
     if (session === undefined) return undefined;
-    await transaction.deleteFrom('sessions').where('expires_at', '<=', BigInt(session.createdAt)).execute();
+    const { createdAt } = session;
+    await transaction
+      .deleteFrom('sessions')
+      .where((where) =>
+        where.or([
+          where('expires_at', '<=', BigInt(createdAt)),
+          where('created_at', '>', BigInt(createdAt + maxSkewMs)),
+        ]),
+      )
+      .execute();
     await refreshSessions(transaction, session);
     await transaction
       .insertInto('sessions')
@@ -155,6 +167,7 @@ export async function findSessions(
     .selectAll('sessions')
     .where('sessions.hash', 'in', [...hashes])
     .where('sessions.expires_at', '>', BigInt(now))
+    .where('sessions.created_at', '<=', BigInt(now + maxSkewMs))
     .where((where) =>
       where.or([
         where('sessions.key_id', 'is', null),
