@@ -29,8 +29,9 @@ export function shareBlocks({
 }: SharedBlocksOptions): (network: string) => void {
   const blockedKey = link.key('blocked-until');
   const take = (message: unknown): void => {
-    const [, forMs, network] = /^(\d{1,9}) (\S+)$/.exec(String(message)) ?? [];
-    if (network !== undefined) block(network, Number(forMs));
+    const [, forMs, network] = /^(\d{1,15}) ([\da-f.:/]{1,64})$/i.exec(String(message)) ?? [];
+    // A block ends in time, whatever the server says and wherever its clock was.
+    if (network !== undefined) block(network, Math.min(Number(forMs), blockMs));
   };
   const catchUp = async (): Promise<void> => {
     const blocked = await link.run(blockedScript, [blockedKey], [String(mostRead)]);

@@ -297,6 +297,7 @@ export function createSharedLimits(
 }
 
 function read(reply: unknown): { readonly result: unknown; readonly fullInMs: number } {
-  const [result, fullInMs]: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  return { result, fullInMs: Number(fullInMs ?? 0) };
+  const [result, text]: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  const fullInMs = Number(text ?? 0);
+  return { result, fullInMs: Number.isFinite(fullInMs) ? Math.max(0, fullInMs) : 0 };
 }

@@ -71,7 +71,8 @@ function serverClient(url: string): ValkeyClient {
     listen: ({ ready, closed }) => {
       client.on('ready', () => {
         isDropped = false;
-        Promise.all(scripts.map(({ text }) => client.script('LOAD', text))).then(ready, reconnect);
+        // A script that cannot be loaded is sent as text (`runOn`).
+        void Promise.allSettled(scripts.map(({ text }) => client.script('LOAD', text))).then(ready);
       });
       client.on('close', closed);
     },

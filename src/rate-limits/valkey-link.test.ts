@@ -61,3 +61,54 @@ describe('a reply of the limits’ server', () => {
     expect([link.late(), link.isUp()]).toEqual([3, false]);
   });
 });
+
+describe('a server that refuses heartbeats', () => {
+  function beginRefused(answer: () => Promise<unknown>) {
+    const clock = createFakeClock();
+    let ready = (): void => undefined;
+    let reconnects = 0;
+    const client: ValkeyClient = {
+      isReady: () => true,
+      run: answer,
+      listen: (calls) => {
+        ({ ready } = calls);
+      },
+      reconnect: () => {
+        reconnects += 1;
+        ready();
+      },
+      subscribe: () => undefined,
+      close: () => undefined,
+    };
+    const options = { clock, newId: () => 'a', timeoutMs, onUp: () => undefined, onDown: () => undefined };
+    const link = createValkeyLink(client, undefined, options);
+    return { clock, link, reconnects: () => reconnects };
+  }
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  it.each(['READONLY', 'NOAUTH', 'LOADING', 'OOM', 'BUSY'])(
+    'is left for whichever server has the address now, at most once a second: %s',
+    async (error) => {
+      let isRefusing = true;
+      const answer = () => (isRefusing ? Promise.reject(new Error(`${error} refused`)) : Promise.resolve([0, 1]));
+      const { clock, link, reconnects } = beginRefused(answer);
+      for (let seconds = 0; seconds < 5; seconds += 1) {
+        await settled();
+        clock.advance(1000);
+      }
+      expect([reconnects(), link.isUp()]).toEqual([5, false]);
+      isRefusing = false;
+      await settled();
+      clock.advance(1000);
+      await settled();
+      expect(link.isUp()).toBe(true);
+    },
+  );
+
+  it('is not left while it only gives no answer', async () => {
+    const { clock, reconnects } = beginRefused(() => new Promise(() => undefined));
+    await settled();
+    clock.advance(1000);
+    expect(reconnects()).toBe(0);
+  });
+});

@@ -70,6 +70,8 @@ export function createValkeyLink(
   let late = 0;
   let state: 'down' | 'up' | 'closed' = 'down';
   let isToldDown = false;
+  /** The server has refused the last heartbeat. */
+  let isRefused = false;
 
   function down(): void {
     misses = 0;
@@ -115,6 +117,7 @@ export function createValkeyLink(
     // One server of a cluster is gone: the connections to the others stay, so there is no event for it.
     reply.catch(() => {
       if (state === 'up') drop();
+      else isRefused = true;
     });
     const { kind, value } = { value: undefined, ...(await inTime(reply)) };
     if (kind === 'none' || !Array.isArray(value) || called !== name || state === 'closed') return;
@@ -133,7 +136,14 @@ export function createValkeyLink(
   }
 
   function beat(): void {
-    if (client.isReady()) void heartbeat();
+    if (!client.isReady()) return;
+    if (state === 'up' || !isRefused) {
+      void heartbeat();
+      return;
+    }
+    // A connection to a server that lost its role or its login stays open, and the address may have another server by now.
+    isRefused = false;
+    client.reconnect();
   }
 
   client.listen({ ready: () => void heartbeat(), closed: down });

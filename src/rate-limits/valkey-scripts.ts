@@ -72,7 +72,7 @@ const underWay = `
 local function under_way(hash, replica, replicas, now)
   local known = redis.call('HMGET', hash, '+n', '+a', '+at', 'left', 'at')
   local left = math.huge
-  if known[5] and tonumber(known[5]) > now - ${freshMs} then left = tonumber(known[4]) end
+  if known[5] and math.abs(now - known[5]) < ${freshMs} then left = tonumber(known[4]) end
   local at = tonumber(known[3] or 0)
   if known[1] and known[2] and at <= now and at > now - ${sumEveryMs} then
     return tonumber(known[1]), tonumber(known[2]), left
@@ -182,7 +182,7 @@ if ARGV[5] == '1' or (sums[1] == '0' and sums[2] == '0') then redis.call('HDEL',
 if left ~= '' then
   local now = time('')
   local known = redis.call('HMGET', hash, 'left', 'at')
-  local keeps = known[1] and tonumber(known[2]) > now - ${freshMs} and tonumber(known[1]) < tonumber(left)
+  local keeps = known[1] and math.abs(now - known[2]) < ${freshMs} and tonumber(known[1]) < tonumber(left)
   if not keeps then redis.call('HSET', hash, 'left', left, 'at', string.format('%.17g', now)) end
 end
 redis.call('PEXPIRE', hash, ${keepMs})
@@ -190,7 +190,8 @@ return 1
 `);
 
 /**
- * Records that a replica is alive.
+ * Records that a replica is alive. Scores further away than a replica can set were set before the clock was set back:
+ * without their removal, a replica that is gone would count as alive until then.
  *
  * KEYS: replicas. ARGV: replica, milliseconds until it counts as dead, the name it had before or empty.
  * Returns whether the replica still counted as alive, and how many replicas do.
@@ -199,9 +200,11 @@ export const heartbeatScript = script(`${clock}
 local now = time('')
 local until_then = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
 if ARGV[3] ~= '' then redis.call('ZREM', KEYS[1], ARGV[3]) end
+local latest = now + 2 * ARGV[2]
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.17g', latest), '+inf')
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
-return {until_then > now and 1 or 0, redis.call('ZCARD', KEYS[1])}
+return {until_then > now and until_then <= latest and 1 or 0, redis.call('ZCARD', KEYS[1])}
 `);
 
 /** Removes a replica that ends. KEYS: replicas. ARGV: replica. */
@@ -221,6 +224,7 @@ redis.call('PEXPIRE', KEYS[1], window)
 if count > tolerated and tonumber(redis.call('LINDEX', KEYS[1], 0)) > now - window then
   redis.call('DEL', KEYS[1])
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], string.format('(%.17g', now + ARGV[4]), '+inf')
   redis.call('ZADD', KEYS[2], string.format('%.17g', now + ARGV[4]), ARGV[1])
   redis.call('PEXPIRE', KEYS[2], ARGV[4])
   redis.call('PUBLISH', ARGV[5], ARGV[4] .. ' ' .. ARGV[1])
