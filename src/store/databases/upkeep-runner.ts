@@ -5,6 +5,30 @@ import type { OpenDatabase, UpkeepOptions } from './database.ts';
 /** Pause when there is nothing to do, or a step failed. */
 const quietMs = 60_000;
 
+/** A larger change of the clock is a jump. Smaller ones are corrections. */
+const maxCorrectionMs = 3_600_000;
+/** A clock that was set forward is believed after this time. */
+const believedAfterMs = 24 * 3_600_000;
+
+/**
+ * The time by which requests are deleted: a clock that jumps forward counts a day later. If the jump was a mistake, requests
+ * that should be kept would be gone, and new ones would be refused as older than the kept ones until the clock is there
+ * again.
+ */
+export function createDeletionTime({ now: wall, elapsed }: Pick<Clock, 'now' | 'elapsed'>): () => number {
+  let seen = { at: wall(), elapsed: elapsed() };
+  let aheadMs = 0;
+  let jumpedAt = 0;
+  return () => {
+    const next = { at: wall(), elapsed: elapsed() };
+    const jumpMs = next.at - seen.at - (next.elapsed - seen.elapsed);
+    seen = next;
+    if (Math.abs(jumpMs) > maxCorrectionMs) [aheadMs, jumpedAt] = [Math.max(0, aheadMs + jumpMs), next.elapsed];
+    else if (next.elapsed - jumpedAt >= believedAfterMs) aheadMs = 0;
+    return next.at - aheadMs;
+  };
+}
+
 export interface UpkeepRunner {
   /** Whether a step should be taken now, before other work on the database. */
   readonly isDue: () => boolean;
@@ -28,7 +52,7 @@ export function startUpkeep(
   },
 ): UpkeepRunner {
   const { clock } = given;
-  const options = { ...given, now: clock.now };
+  const options = { ...given, now: createDeletionTime(clock) };
   let upkeep = database.beginUpkeep(options);
   let phase: 'paused' | 'due' | 'stopped' = 'paused';
   let underWay: Promise<void> | undefined;
