@@ -11,7 +11,7 @@ export interface PostgresConnections {
   readonly pool: (max: number) => PostgresPool;
   /** A lasting connection outside the pool. */
   readonly client: () => ListeningClient;
-  /** One connection without time limits, for a change of the tables or a report. */
+  /** One connection without a time limit of statements, for a change of the tables or a report. */
   readonly unboundedPool: () => PostgresPool;
   /** Ends every connection at once, since one that hangs would hang again. Resolves when they are closed. */
   readonly drop: () => Promise<void>;
@@ -34,6 +34,11 @@ const statementMs = 4_000;
 const lockMs = 2_000;
 /** Longest time of a statement, measured here, for a server that does not answer. */
 const silenceMs = 5_000;
+/**
+ * Longest time in which an open transaction may do nothing, for connections without other limits. A command that was
+ * stopped, or whose machine is gone, would keep its locks, and settlements would wait for them.
+ */
+const maxIdleMs = 30_000;
 
 /** A quiet service keeps its connection this long, so that the next row need not wait for a new one. */
 const idleMs = 60_000;
@@ -95,7 +100,7 @@ export function postgresConnections(url: string): PostgresConnections {
 
   return {
     pool: (max) => pool(withTimeouts, max),
-    unboundedPool: () => pool(config, 1),
+    unboundedPool: () => pool({ ...config, idle_in_transaction_session_timeout: maxIdleMs }, 1),
     client: () => {
       const client = new Client(withTimeouts);
       client.on('error', () => undefined);
