@@ -48,6 +48,7 @@ export function chatProtocol(
     toolNames: new Set(tools.map((tool) => tool.name)),
     newToolId: () => dialect.idPrefixes.toolCall + newId(),
     logprobs: sampling.logprobs ?? false,
+    isHeld: !stream,
   };
   return {
     errors: chatErrors,

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { hostileAnswers } from '../../../test/support/fuzz/hostile-answers.ts';
 import { longestHold, longestHoldMs } from '../../../test/support/loop-delay.ts';
+import type { ReadStep } from '../../core/event.ts';
 import { parseJson } from '../../core/json.ts';
 import type { ResponseOptions } from './read-answer.ts';
 import { createJsonReader, createStreamReader } from './read-response.ts';
@@ -47,6 +48,18 @@ describe('an engine’s answer', () => {
     reader.push(body);
     expect(reader.end().state).toBe('complete');
     expect(createJsonReader(options).push(body).state).toMatchObject({ kind: 'too-large' });
+  });
+
+  it.each([
+    ['has a maximum size when it is held', true, 'too-large'],
+    ['has none when its caller takes it away', false, 'open'],
+  ])('that comes as a stream without end %s', (_, isHeld, expected) => {
+    const reader = createStreamReader({ ...options, isHeld });
+    const delta = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'a'.repeat(4_000) } }] })}\n\n`;
+    const piece = Buffer.from(delta.repeat(256));
+    let state: ReadStep['state'] = 'open';
+    for (let sent = 0; sent <= 66 && state === 'open'; sent += 1) ({ state } = reader.push(piece));
+    expect(typeof state === 'string' ? state : state.kind).toBe(expected);
   });
 
   it('goes on after a malformed line, and not after dozens', () => {

@@ -16,6 +16,8 @@ export interface ResponseOptions {
   readonly choices: number;
   /** Whether token probabilities were asked for: they make an answer many times as large. */
   readonly logprobs?: boolean | undefined;
+  /** The answer is held until it is complete, so that a stream of it has a maximum size, too. */
+  readonly isHeld?: boolean | undefined;
   /** Tags to look for in the text. Absent for a route that reports its reasoning in a field, or has none. */
   readonly reasoning?: InlineReasoning | undefined;
   /** The engine continues an answer whose text had begun: only an opening tag at the very start begins reasoning anew. */

@@ -30,6 +30,9 @@ const maxMalformed = 64;
 /** After so many chunks in a row that do not match the template, no more templates are learned. */
 const maxMisses = 8;
 
+/** Largest stream of an answer that is held until it is complete, bytes. A token takes some 250 bytes on a stream. */
+const maxHeldBytes = 64 * 1024 * 1024;
+
 const tooLarge: Fault = { kind: 'too-large', detail: 'answer over the limit' };
 
 const truncated: Fault = { kind: 'truncated', detail: 'ended without a finish_reason' };
@@ -43,6 +46,7 @@ export function createStreamReader(options: ResponseOptions): ResponseReader {
   let template: DeltaTemplate | undefined;
   let misses = 0;
   let malformed = 0;
+  let bytesSeen = 0;
   let state: ReadStep['state'] = 'open';
   let events: AnswerEvent[] = [];
 
@@ -99,7 +103,11 @@ export function createStreamReader(options: ResponseOptions): ResponseReader {
   }
 
   return {
-    push: (bytes) => step(() => sse.push(bytes)),
+    push: (bytes) => {
+      bytesSeen += bytes.length;
+      if (options.isHeld === true && bytesSeen > maxHeldBytes) state = tooLarge;
+      return step(() => sse.push(bytes));
+    },
     end: () => {
       const last = step(sse.end);
       return last.state === 'open' ? { ...last, state: answer.finished() ? 'complete' : truncated } : last;
