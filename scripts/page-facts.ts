@@ -212,6 +212,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'picker.body-here': from('picker/read-prompt.ts', 'largestBodyHere', kibi),
   'picker.waiting': from('extproc/picker-server.ts', 'maxHeldBytes', mebi),
   'picker.message': from('extproc/picker-server.ts', 'maxMessageBytes', mebi),
+  'picker.senders': from('picker/senders.ts', 'maxSenders'),
   'picker.answer': from('picker/read-answer.ts', 'mostJsonBytes', kibi),
   'scaler.objective': from('routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
 

@@ -5,6 +5,8 @@ export interface EndpointPicker {
 }
 
 export interface PickAsk {
+  /** Who asks: the identity in the certificate of the gateway, or its address. What it reports decides its own picks only. */
+  readonly sender: string;
   /** The path with the query, if there is one. */
   readonly path: string;
   /** Undefined: the request has none, or it is not known. */

@@ -1,4 +1,4 @@
-import type { AnswerWatch, EndpointPicker, PickAnswer } from '../core/picker.ts';
+import type { AnswerWatch, EndpointPicker, PickAnswer, PickAsk } from '../core/picker.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import { type BodyCollector, createBodyCollector } from './body-collector.ts';
 import type { Call } from './call.ts';
@@ -15,6 +15,8 @@ import { writeReply } from './wire.ts';
 
 interface ExchangeOptions {
   readonly picker: EndpointPicker;
+  /** See `PickAsk`. */
+  readonly sender: string;
   /** The memory of all bodies that have not gone on. */
   readonly budget: ByteBudget;
   /** Encodes a response. */
@@ -149,7 +151,7 @@ export class PickedExchange {
     });
   }
 
-  #pick(ask: Parameters<EndpointPicker['pick']>[0], then: (endpoints: readonly string[]) => void): void {
+  #pick(asked: Omit<PickAsk, 'sender'>, then: (endpoints: readonly string[]) => void): void {
     this.#state = { kind: 'picking' };
     const take = (picked: PickAnswer): void => {
       if (this.#state.kind !== 'picking') {
@@ -166,7 +168,8 @@ export class PickedExchange {
       // A gateway that reads nothing keeps what was sent to it in memory.
       this.#call.onRoom(() => this.#options.budget.giveBack(this.#call));
     };
-    const picked = this.#options.picker.pick(ask);
+    const { picker, sender } = this.#options;
+    const picked = picker.pick({ sender, ...asked });
     if (picked instanceof Promise) picked.then(take).catch(() => this.#fail());
     else take(picked);
   }

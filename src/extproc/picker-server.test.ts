@@ -146,6 +146,7 @@ const streamed = (text: string, last = false): object => ({
   },
 });
 const asked = (body: string | undefined, more: Partial<PickAsk> = {}): PickAsk => ({
+  sender: 'address 127.0.0.1',
   path: '/v1/chat/completions',
   body: body === undefined ? undefined : Uint8Array.from(Buffer.from(body)),
   subset: undefined,
@@ -349,12 +350,14 @@ describe('with the authorities of gateways', () => {
   const { certificate, key } = selfSigned;
   const secured = { tls: { cert: certificate, key }, clientCa: certificate };
 
-  it('a gateway with a certificate is answered', async () => {
+  it('a gateway with a certificate is answered, and known by its names', async () => {
     await start(picked(one), secured);
     const [ca, own] = [Buffer.from(certificate), Buffer.from(key)];
     const { send, next, leave } = open(connect(server.port, credentials.createSsl(ca, own, ca)));
     send(requestHead(undefined, {}, true));
     expect(await next()).toMatchObject({ request_headers: {} });
+    const sender = 'certificate CN=localhost DNS:localhost, IP Address:127.0.0.1';
+    expect(events).toEqual([asked(undefined, { sender })]);
     leave();
   });
 

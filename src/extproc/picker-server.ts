@@ -1,5 +1,5 @@
 import { createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import { Server, ServerCredentials, ServerInterceptingCall } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
@@ -45,6 +45,16 @@ const maxMessageBytes = 11 * 1024 * 1024;
 
 const defaultBounds = { streams: portBounds.picker, health: portBounds.pickerHealth } as const;
 
+/**
+ * The sender of all requests on a connection. A certificate that an authority of the gateways has signed proves more than an address,
+ * and is the same for all replicas of a gateway.
+ */
+function senderOf(socket: Socket): string {
+  const certificate = socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate() : undefined;
+  if (certificate === undefined) return `address ${socket.remoteAddress}`;
+  return `certificate ${certificate.subject} ${certificate.subjectAltName ?? ''}`;
+}
+
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /**
@@ -67,10 +77,11 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
   const connections = new Map<string, Connection>();
 
   const serve = (socket: Socket): void => {
+    const sender = senderOf(socket);
     const connection = serveConnection<PickerMessage>({
       ...{ socket, service, atTurnEnd, clock, mostMessageBytes: maxMessageBytes, bounds: bounds.streams },
       answer: (call) => {
-        const exchange = new PickedExchange(call, { picker, budget, write: protocol.writeResponse });
+        const exchange = new PickedExchange(call, { picker, sender, budget, write: protocol.writeResponse });
         return { message: (message) => exchange.message(message), over: () => exchange.over() };
       },
       addServices: (server) => health.addToServer(server),

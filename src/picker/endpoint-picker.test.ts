@@ -31,10 +31,9 @@ const promptOf = (name: number, blocks = 10): ReadPrompt => ({
 });
 
 function start(options: Partial<EndpointPickerOptions> = {}): RunningPicker {
-  pool = createEndpointPool(undefined);
   const made = createEndpointPicker({
     name: 'ns/qwen',
-    pool,
+    createPool: () => (pool = createEndpointPool(undefined)),
     isApart: () => false,
     affinityOf: createAffinity(() => 'ns/qwen'),
     readPrompt: () => prompt,
@@ -57,7 +56,7 @@ beforeEach(() => {
 });
 
 function pick(ask: Partial<PickAsk> = {}): PickAnswer {
-  const answer = picker.pick({ path: '/', body: undefined, subset: undefined, ...ask });
+  const answer = picker.pick({ sender: 'gateway', path: '/', body: undefined, subset: undefined, ...ask });
   if (answer instanceof Promise) throw new Error('it waits');
   return answer;
 }

@@ -5,18 +5,15 @@ import { Failure } from '../core/failure.ts';
 import type { AnswerWatch, EndpointPicker, PickAnswer, PickAsk } from '../core/picker.ts';
 import type { PickReason } from '../core/pool-prompt.ts';
 import type { AffinityOf } from '../routing/affinity.ts';
-import { createDecayedMean, type DecayedMean } from '../routing/health/decayed-mean.ts';
 import { followInPool, type PoolAsk, pickInPool } from '../routing/health/pool-choice.ts';
-import type { EndpointPool, PoolCandidate } from '../routing/pool/pool.ts';
+import type { PoolCandidate } from '../routing/pool/pool.ts';
 import { type AnswerReader, createAnswerReader } from './read-answer.ts';
 import type { PromptReader, ReadPrompt } from './read-prompt.ts';
+import { createSenders, type Sender, type SendersOptions } from './senders.ts';
 
-export interface EndpointPickerOptions {
+export interface EndpointPickerOptions extends SendersOptions {
   /** The name of the pool, for messages. */
   readonly name: string;
-  readonly pool: EndpointPool;
-  /** Whether other pickers send prompts to the endpoints. */
-  readonly isApart: () => boolean;
   readonly affinityOf: AffinityOf;
   readonly readPrompt: PromptReader;
   /** How many endpoints are named in case the picked one fails. */
@@ -34,43 +31,39 @@ export interface PickEvents {
   readonly refused: (status: 429 | 503) => void;
 }
 
+/** A request whose prompt was read, of a sender. */
+interface SenderAsk extends PoolAsk {
+  readonly sender: Sender;
+}
+
 export interface RunningPicker extends EndpointPicker {
   /** Sets the endpoints of the pool. What is known of the others is forgotten. */
   readonly setEndpoints: (endpoints: readonly Endpoint[]) => void;
   readonly endpoints: () => number;
 }
 
-/** As for the endpoints of a backend (`src/routing/health/endpoint-health.ts`). */
-const successMemory = { halfLifeMs: 30_000, mostWeight: 12 };
-const successPrior = { value: 1, weight: 1 };
-
 /** An engine that answers with one of these has not worked on the request: it has failed, or it is full. */
 const isFailure = (status: number): boolean => status >= 500 || status === 429;
 
 /** Picks the endpoints of one pool, by cache, queue and speed, and learns from the answers that the gateway shows. */
 export function createEndpointPicker(options: EndpointPickerOptions): RunningPicker {
-  const { name: poolName, pool, isApart, affinityOf, readPrompt, clock, random, events } = options;
+  const { name: poolName, affinityOf, readPrompt, clock, random, events } = options;
+  const senders = createSenders(options);
   let endpoints: readonly Endpoint[] = [];
-  const successes = new Map<string, DecayedMean>();
-
-  function successOf(name: string): DecayedMean {
-    const known = successes.get(name) ?? createDecayedMean(successMemory);
-    successes.set(name, known);
-    return known;
-  }
 
   function refuse(status: 429 | 503, message: string): PickAnswer {
     events.refused(status);
     return { kind: 'refused', status, message };
   }
 
-  function choose(subset: readonly string[] | undefined, { prompt, stream, conversation }: ReadPrompt): PickAnswer {
+  function choose({ sender: senderName, subset }: PickAsk, { prompt, stream, conversation }: ReadPrompt): PickAnswer {
     const now = clock.elapsed();
+    const sender = senders.asks(now, senderName);
     const among = within(endpoints, subset).map(({ name }): PoolCandidate => ({
       name,
-      success: successes.get(name)?.mean(now, successPrior) ?? 1,
+      success: sender.success(now, name),
     }));
-    const ask: PoolAsk = { pool, isApart, prompt };
+    const ask: SenderAsk = { ...sender.view, sender, prompt };
     if (isTooLate(ask, among)) return refuse(429, `No endpoint of ${poolName} would answer in time right now.`);
     const first = pickInPool(among, ask, { now, affinity: affinityOf(conversation), turn: random() });
     if (first === undefined) {
@@ -82,7 +75,7 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
     return { kind: 'picked', endpoints: order, answer: follow(ask, { order, stream }) };
   }
 
-  function isTooLate({ prompt }: PoolAsk, among: readonly PoolCandidate[]): boolean {
+  function isTooLate({ pool, prompt }: PoolAsk, among: readonly PoolCandidate[]): boolean {
     const { firstTokenMs } = options;
     if (firstTokenMs === undefined || among.length === 0) return false;
     try {
@@ -96,7 +89,7 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
   }
 
   /** The endpoints to ask if the picked one fails, the best of the others first. */
-  function inReserve(among: readonly PoolCandidate[], { prompt }: PoolAsk, first: string): readonly string[] {
+  function inReserve(among: readonly PoolCandidate[], { pool, prompt }: PoolAsk, first: string): readonly string[] {
     const reserve: string[] = [];
     let others = among.filter(({ name }) => name !== first);
     while (reserve.length < options.retryEndpoints && others.length > 0) {
@@ -110,7 +103,7 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
   }
 
   function follow(
-    ask: PoolAsk,
+    ask: SenderAsk,
     { order, stream }: { readonly order: readonly string[]; readonly stream: boolean },
   ): AnswerWatch {
     let [name = ''] = order;
@@ -120,7 +113,7 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
     let hasOutput = false;
     /** The time of an attempt that was moved says nothing, because it is not known when it began at the other endpoint. */
     let isMoved = false;
-    const record = (endpoint: string, success: 0 | 1): void => successOf(endpoint).add(clock.elapsed(), success);
+    const record = (endpoint: string, success: 0 | 1): void => ask.sender.record(clock.elapsed(), endpoint, success);
 
     /** The endpoints before the one that has answered have failed. */
     function moveTo(served: string): void {
@@ -158,13 +151,11 @@ export function createEndpointPicker(options: EndpointPickerOptions): RunningPic
     endpoints: () => endpoints.length,
     setEndpoints: (now) => {
       endpoints = now;
-      const names = new Set(now.map(({ name }) => name));
-      pool.retain(names);
-      for (const name of successes.keys()) if (!names.has(name)) successes.delete(name);
+      senders.setEndpoints(new Set(now.map(({ name }) => name)));
     },
     pick: (ask: PickAsk) => {
       const read = readPrompt(ask);
-      return read instanceof Promise ? read.then((prompt) => choose(ask.subset, prompt)) : choose(ask.subset, read);
+      return read instanceof Promise ? read.then((prompt) => choose(ask, prompt)) : choose(ask, read);
     },
   };
 }

@@ -14,7 +14,7 @@ import { openFilesLimit } from '../../process/machine.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import { createSlices, createTurnEnd } from '../../process/turns.ts';
 import { createAffinity } from '../../routing/affinity.ts';
-import { createPools } from '../../routing/pool/pools.ts';
+import { createEndpointPool } from '../../routing/pool/pool.ts';
 import type { PickerSettings } from '../../picker-settings.ts';
 import { createPickerMetrics } from '../../telemetry/ops/picker-metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
@@ -49,7 +49,7 @@ export async function startPicker(
   });
   const picker = createEndpointPicker({
     name,
-    pool: createPools({ isReported: false }).of(name),
+    createPool: () => createEndpointPool(undefined),
     isApart: () => replicas > 1,
     // Pickers of one pool have no secret in common. The name of an owner never leaves the process.
     affinityOf: createAffinity(() => name),
