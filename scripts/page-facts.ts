@@ -211,6 +211,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'picker.body': from('extproc/picked-exchange.ts', 'mostBodyBytes', mebi),
   'picker.body-here': from('picker/read-prompt.ts', 'largestBodyHere', kibi),
   'picker.waiting': from('extproc/picker-server.ts', 'maxHeldBytes', mebi),
+  'picker.buffered': from('extproc/picker-server.ts', 'maxBufferedBytes', mebi),
   'picker.message': from('extproc/picker-server.ts', 'maxMessageBytes', mebi),
   'picker.senders': from('picker/senders.ts', 'maxSenders'),
   'picker.answer': from('picker/read-answer.ts', 'mostJsonBytes', kibi),

@@ -1,5 +1,6 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import type { AtTurnEnd } from '../core/clock.ts';
+import type { StreamMemory } from './buffered-memory.ts';
 
 /** One gRPC call, with the functions by which its exchange answers it. */
 export interface Call {
@@ -57,6 +58,7 @@ export interface Answering<Message> {
 export class ProcessCall<Message extends object> extends ServerInterceptingCall implements Call {
   readonly #call: ServerInterceptingCallInterface;
   readonly #answering: Answering<Message>;
+  readonly #memory: StreamMemory | undefined;
   #mayRead = unaskedBytes;
   #isHeld = false;
   #isOver = false;
@@ -64,10 +66,11 @@ export class ProcessCall<Message extends object> extends ServerInterceptingCall 
   #metadata: Metadata | undefined;
   readonly #whenRoom: (() => void)[] = [];
 
-  constructor(call: ServerInterceptingCallInterface, answering: Answering<Message>) {
+  constructor(call: ServerInterceptingCallInterface, answering: Answering<Message>, memory: StreamMemory | undefined) {
     super(call);
     this.#call = call;
     this.#answering = answering;
+    this.#memory = memory;
   }
 
   override start(): void {
@@ -80,6 +83,7 @@ export class ProcessCall<Message extends object> extends ServerInterceptingCall 
         call.startRead();
       },
       onReceiveMessage: (message: Message) => {
+        this.#memory?.handedOver();
         if ('body' in message && Buffer.isBuffer(message.body)) this.#mayRead -= message.body.length;
         // Before the next read: grpc-js hands over a message that waits already inside that call.
         atTurnEnd(() => this.#handle(handler, message));
@@ -108,13 +112,18 @@ export class ProcessCall<Message extends object> extends ServerInterceptingCall 
   write(message: Buffer): boolean {
     if (this.#isOver) return false;
     const { length } = message;
-    this.#waitingBytes += length;
+    this.#setWaiting(this.#waitingBytes + length);
     this.#call.sendMessage(message, () => {
-      this.#waitingBytes -= length;
+      this.#setWaiting(this.#waitingBytes - length);
       if (this.#waitingBytes >= waitingBytes) return;
       for (const run of this.#whenRoom.splice(0)) run();
     });
     return this.#waitingBytes < waitingBytes;
+  }
+
+  #setWaiting(bytes: number): void {
+    this.#waitingBytes = bytes;
+    this.#memory?.waiting(bytes);
   }
 
   onRoom(run: () => void): void {

@@ -2,11 +2,18 @@ import { EventEmitter } from 'node:events';
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { Server, ServerCredentials, ServerInterceptingCall, type ServiceDefinition } from '@grpc/grpc-js';
+import {
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServiceDefinition,
+} from '@grpc/grpc-js';
 import { load } from '@grpc/proto-loader';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import { grpcOptions, type PortBounds } from '../core/port-bounds.ts';
 import { boundedStatus } from '../core/one-line.ts';
+import type { ConnectionMemory } from './buffered-memory.ts';
 import { type Answering, type Call, type CallHandler, ProcessCall } from './call.ts';
 import { ConnectionLoss } from './connection-loss.ts';
 
@@ -59,7 +66,7 @@ const connectionWindowBytes = 16 * 1024 * 1024;
  * Serves a socket like grpc-js, with two settings of node:http2 for which grpc-js has no options. The settings need private members
  * of grpc-js. Tests show the harm without them, and fail if another version of grpc-js has other members.
  */
-function inject(server: Server, socket: Socket): void {
+function inject(server: Server, socket: Socket, memory: ConnectionMemory | undefined): void {
   const options: unknown = server['commonServerOptions'];
   if (typeof options !== 'object' || options === null)
     throw new Error('grpc-js keeps the options of node:http2 elsewhere');
@@ -68,8 +75,24 @@ function inject(server: Server, socket: Socket): void {
   const http2Servers: unknown = server['http2Servers'];
   const [http2Server]: unknown[] = http2Servers instanceof Map ? [...http2Servers.keys()] : [];
   if (!(http2Server instanceof EventEmitter)) throw new Error('grpc-js keeps the server of node:http2 elsewhere');
-  http2Server.once('session', (session: ServerHttp2Session) => session.setLocalWindowSize(connectionWindowBytes));
+  http2Server.once('session', (session: ServerHttp2Session) => {
+    session.setLocalWindowSize(connectionWindowBytes);
+    if (memory === undefined) return;
+    // Before grpc-js takes the stream.
+    session.prependListener('stream', (stream, headers) => {
+      memory.follow(stream);
+      // A compressed message is a thousand times as long before it could be counted. With this name, grpc-js refuses it.
+      if ('grpc-encoding' in headers) headers['grpc-encoding'] = 'refused';
+    });
+  });
   injector.injectConnection(socket);
+}
+
+/** The stream of a call, a private member of grpc-js. */
+function streamOf(call: ServerInterceptingCallInterface): object {
+  const stream = 'stream' in call ? call.stream : undefined;
+  if (!(stream instanceof EventEmitter)) throw new Error('grpc-js keeps the stream of a call elsewhere');
+  return stream;
 }
 
 /** One connection of Envoy, with all calls on it. */
@@ -90,8 +113,10 @@ export function serveConnection<Message extends object>(options: {
   readonly socket: Socket;
   readonly service: ServiceDefinition;
   readonly answer: (call: Call, loss: ConnectionLoss) => CallHandler<Message>;
-  /** Longest message that is read. Absent: the 4 MiB of grpc-js. */
-  readonly mostMessageBytes?: number;
+  /** Maximum length of a message. Absent: the 4 MiB of grpc-js. */
+  readonly maxMessageBytes?: number;
+  /** Counts what the connection holds, and refuses compressed messages. Absent: the peer is the Envoy of this machine. */
+  readonly memory?: ConnectionMemory;
   /** Absent: the peer is the Envoy of this machine, which has a socket of its own. */
   readonly bounds?: PortBounds;
   /** Adds further services, which grpc-js serves in the usual way. */
@@ -99,7 +124,7 @@ export function serveConnection<Message extends object>(options: {
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
 }): Connection {
-  const { answer, atTurnEnd, bounds, clock, mostMessageBytes, service, socket } = options;
+  const { answer, atTurnEnd, bounds, clock, maxMessageBytes, memory, service, socket } = options;
   const loss = new ConnectionLoss(clock);
   let open = 0;
   let isDraining = false;
@@ -115,10 +140,12 @@ export function serveConnection<Message extends object>(options: {
   const server = new Server({
     ...serverOptions,
     ...(bounds && grpcOptions(bounds)),
-    ...(mostMessageBytes === undefined ? {} : { 'grpc.max_receive_message_length': mostMessageBytes }),
+    ...(maxMessageBytes === undefined ? {} : { 'grpc.max_receive_message_length': maxMessageBytes }),
     interceptors: [
       (method, call) =>
-        method.path === path ? new ProcessCall(call, answering) : new ServerInterceptingCall(call, boundedStatus),
+        method.path === path
+          ? new ProcessCall(call, answering, memory?.of(streamOf(call)))
+          : new ServerInterceptingCall(call, boundedStatus),
     ],
   });
   server.addService(service, { Process: () => undefined });
@@ -127,8 +154,9 @@ export function serveConnection<Message extends object>(options: {
     // A draining connection closes after its last call. Then no answer is lost.
     if (!isDraining || open > 0) loss.happened();
     server.forceShutdown();
+    memory?.closed();
   });
-  inject(server, socket);
+  inject(server, socket, memory);
   return {
     open: () => open,
     drain: () => {

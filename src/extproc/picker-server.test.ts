@@ -424,11 +424,11 @@ describe('the health service', () => {
     expect(await check(server.healthPort, 'another')).toBe(5);
   });
 
-  it('answers for a service with a very long name like for any other', async () => {
+  it('answers for a service with a very long name like for any other, or refuses its length', async () => {
     await start(picked(one));
-    for (const port of [server.port, server.healthPort]) {
-      expect(await check(port, 'é'.repeat(100_000))).toBe(5);
-    }
+    expect(await check(server.port, 'é'.repeat(100_000))).toBe(5);
+    expect(await check(server.healthPort, 'é'.repeat(5_000))).toBe(5);
+    expect(await check(server.healthPort, 'é'.repeat(100_000))).toBe(8);
   });
 
   it('would lose the connection if the status repeated the whole name', async () => {

@@ -6,6 +6,7 @@ import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import { boundedStatus } from '../core/one-line.ts';
 import type { EndpointPicker } from '../core/picker.ts';
 import { grpcOptions, injectBounded, portBounds, type PortBounds } from '../core/port-bounds.ts';
+import { createBufferedMemory } from './buffered-memory.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
 import { PickedExchange } from './picked-exchange.ts';
@@ -35,13 +36,21 @@ export interface PickerServerOptions {
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
   readonly bounds?: { readonly streams: PortBounds; readonly health: PortBounds };
+  /** Replaces `maxBufferedBytes` in tests. */
+  readonly maxBuffered?: number;
 }
 
 /** Maximum memory of all bodies until they have gone on. A body beyond it goes on without being read. */
 const maxHeldBytes = 256 * 1024 * 1024;
 
+/** Maximum memory of all messages that are not complete, and of all answers that gateways do not read. */
+const maxBufferedBytes = 256 * 1024 * 1024;
+
 /** Maximum length of a message: a body that a gateway has buffered comes in one, and a longer one would not be read. */
 const maxMessageBytes = 11 * 1024 * 1024;
+
+/** Maximum length of a message on the port for probes, whose messages have only the name of a service. */
+const maxProbeBytes = 16 * 1024;
 
 const defaultBounds = { streams: portBounds.picker, health: portBounds.pickerHealth } as const;
 
@@ -72,14 +81,17 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
   const protocol = await loadExternalProcessor();
   const service = protocol.serviceReading((bytes) => readPickerMessage(protocol.readRequest(bytes)));
   const budget = createByteBudget(maxHeldBytes);
+  const buffered = createBufferedMemory(options.maxBuffered ?? maxBufferedBytes);
   const health = new HealthImplementation({ liveness: 'SERVING' });
   /** By the address and the port of the peer: under TLS, the socket of a connection is another one than that of its bytes. */
   const connections = new Map<string, Connection>();
 
   const serve = (socket: Socket): void => {
     const sender = senderOf(socket);
+    // Inside a read, the socket cannot be closed.
+    const memory = buffered.join(sender, () => atTurnEnd(() => connection.cut()));
     const connection = serveConnection<PickerMessage>({
-      ...{ socket, service, atTurnEnd, clock, mostMessageBytes: maxMessageBytes, bounds: bounds.streams },
+      ...{ socket, service, atTurnEnd, clock, memory, maxMessageBytes, bounds: bounds.streams },
       answer: (call) => {
         const exchange = new PickedExchange(call, { picker, sender, budget, write: protocol.writeResponse });
         return { message: (message) => exchange.message(message), over: () => exchange.over() };
@@ -103,7 +115,7 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
     isBusy: (socket: Socket) => (connections.get(peerOf(socket))?.open() ?? 0) > 0,
   });
   const probes = new Server({
-    ...{ 'grpc.enable_channelz': 0, ...grpcOptions(bounds.health) },
+    ...{ 'grpc.enable_channelz': 0, 'grpc.max_receive_message_length': maxProbeBytes, ...grpcOptions(bounds.health) },
     interceptors: [(_method, call) => new ServerInterceptingCall(call, boundedStatus)],
   });
   health.addToServer(probes);
