@@ -208,7 +208,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'pool.report-prompts': from('routing/pool/pools.ts', 'mostPrompts'),
   'pool.passed-over': from('routing/pool/pool.ts', 'least'),
   'pool.passed-over-each': from('routing/pool/pool.ts', 'forEach'),
-  'picker.body': from('extproc/picked-exchange.ts', 'mostBodyBytes', mebi),
+  'picker.body': from('extproc/picked-exchange.ts', 'maxBodyBytes', mebi),
   'picker.body-here': from('picker/read-prompt.ts', 'largestBodyHere', kibi),
   'picker.waiting': from('extproc/picker-server.ts', 'maxHeldBytes', mebi),
   'picker.buffered': from('extproc/picker-server.ts', 'maxBufferedBytes', mebi),

@@ -24,7 +24,7 @@ interface ExchangeOptions {
 }
 
 /** A longer body is not read: its request gets an endpoint without knowledge of the prompt. */
-const mostBodyBytes = 10 * 1024 * 1024;
+const maxBodyBytes = 10 * 1024 * 1024;
 /** Bytes of a body in one message. Some gateways accept no more than 64 KiB (the extension's `BodyByteLimit`). */
 const pieceBytes = 62_000;
 
@@ -36,10 +36,18 @@ interface Waiting {
   readonly collector: BodyCollector;
 }
 
+interface Picking {
+  readonly kind: 'picking';
+  /** Messages that have come meanwhile, in their order. */
+  readonly later: PickerMessage[];
+  /** Memory of the body so far, and of its pieces in `later`. */
+  heldBytes: number;
+}
+
 type State =
   | { readonly kind: 'no-head' }
   | { readonly kind: 'collecting'; readonly waiting: Waiting }
-  | { readonly kind: 'picking' }
+  | Picking
   /** The request goes on. */
   | { readonly kind: 'picked'; readonly answer: AnswerWatch; readonly isSettled: boolean }
   | { readonly kind: 'over' };
@@ -62,6 +70,23 @@ export class PickedExchange {
   }
 
   message(message: PickerMessage): void {
+    if (this.#state.kind === 'picking') this.#handleLater(message, this.#state);
+    else this.#handle(message);
+  }
+
+  /** What comes while the endpoint is picked goes on after the body so far. */
+  #handleLater(message: PickerMessage, picking: Picking): void {
+    if (message.kind === 'request-body') {
+      picking.heldBytes += message.body.length;
+      if (!this.#options.budget.take(this.#call, picking.heldBytes)) {
+        this.#fail();
+        return;
+      }
+    }
+    picking.later.push(message);
+  }
+
+  #handle(message: PickerMessage): void {
     switch (message.kind) {
       case 'request-headers':
         this.#requestHead(message);
@@ -94,7 +119,8 @@ export class PickedExchange {
     const path = headers.get(':path') ?? '';
     const waitsForBody = !endOfStream && (modes.request === 'full-duplex' || modes.request === 'buffered');
     if (!waitsForBody) {
-      this.#pick({ path, subset, body: undefined }, (endpoints) => this.#send(headersResponse('request', endpoints)));
+      const ask = { path, subset, body: undefined };
+      this.#pick(ask, 0, (endpoints) => this.#send(headersResponse('request', endpoints)));
       return;
     }
     const declared = headers.get('content-length');
@@ -119,7 +145,7 @@ export class PickedExchange {
     // A buffered body comes in one message, which trailers may follow.
     const isWhole = endOfStream || mode === 'buffered';
     const bytes = collector.bytes() + body.length;
-    const isHeld = bytes <= mostBodyBytes && this.#options.budget.take(this.#call, collector.memoryFor(bytes));
+    const isHeld = bytes <= maxBodyBytes && this.#options.budget.take(this.#call, collector.memoryFor(bytes));
     collector.add(body, isWhole);
     const readOn = (): void => this.#call.readMore(body.length);
     if (isWhole || !isHeld) {
@@ -128,6 +154,7 @@ export class PickedExchange {
   }
 
   #requestTrailers(): void {
+    this.#hasEnded = true;
     if (this.#state.kind === 'collecting') {
       const { waiting } = this.#state;
       this.#pickWithBody(waiting, { isRead: true, endOfStream: false }, () => this.#send(trailersResponse('request')));
@@ -141,7 +168,7 @@ export class PickedExchange {
     then: () => void,
   ): void {
     const body = collector.take();
-    this.#pick({ path, subset, body: isRead ? body : undefined }, (endpoints) => {
+    this.#pick({ path, subset, body: isRead ? body : undefined }, body.length, (endpoints) => {
       if (mode === 'buffered') this.#send(bodyResponse('request', endpoints));
       else {
         this.#send(headersResponse('request', endpoints));
@@ -151,8 +178,9 @@ export class PickedExchange {
     });
   }
 
-  #pick(asked: Omit<PickAsk, 'sender'>, then: (endpoints: readonly string[]) => void): void {
-    this.#state = { kind: 'picking' };
+  #pick(asked: Omit<PickAsk, 'sender'>, heldBytes: number, then: (endpoints: readonly string[]) => void): void {
+    const picking: Picking = { kind: 'picking', later: [], heldBytes };
+    this.#state = picking;
     const take = (picked: PickAnswer): void => {
       if (this.#state.kind !== 'picking') {
         // The gateway has left meanwhile.
@@ -165,6 +193,7 @@ export class PickedExchange {
       }
       this.#state = { kind: 'picked', answer: picked.answer, isSettled: false };
       then(picked.endpoints);
+      for (const message of picking.later) this.#handle(message);
       // A gateway that reads nothing keeps what was sent to it in memory.
       this.#call.onRoom(() => this.#options.budget.giveBack(this.#call));
     };
