@@ -214,7 +214,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'picker.buffered': from('extproc/picker-server.ts', 'maxBufferedBytes', mebi),
   'picker.message': from('extproc/picker-server.ts', 'maxMessageBytes', mebi),
   'picker.senders': from('picker/senders.ts', 'maxSenders'),
-  'picker.answer': from('picker/read-answer.ts', 'mostJsonBytes', kibi),
+  'picker.answer': from('picker/read-answer.ts', 'maxJsonBytes', kibi),
   'scaler.objective': from('routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
 
   'bench.json-bar': barOf('JSON answers'),

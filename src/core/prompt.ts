@@ -51,8 +51,8 @@ export interface TokenizerBounds {
   readonly tokensPerByte: number | undefined;
   /** Like `tokensPerByte`, for a body without any byte above 127, whose other characters are escaped; often less. */
   readonly tokensPerAsciiByte: number | undefined;
-  /** Most bytes of text that one token stands for; infinite when there is no such bound. */
-  readonly longestTokenBytes: number;
+  /** Maximum bytes of text that one token stands for; infinite when there is no such bound. */
+  readonly maxTokenBytes: number;
   /** Most tokens that the template itself adds; absent when that is unknown. */
   readonly template?: {
     readonly base: number;
@@ -139,10 +139,10 @@ export function mostTokens(
 
 /**
  * Fewest tokens that `textBytes` bytes of text, all of which reach the prompt, can become: no token stands for more than
- * `longestTokenBytes` of them.
+ * `maxTokenBytes` of them.
  */
-export function fewestTokens(textBytes: number, longestTokenBytes: number): number {
-  return Math.ceil(textBytes / longestTokenBytes);
+export function fewestTokens(textBytes: number, maxTokenBytes: number): number {
+  return Math.ceil(textBytes / maxTokenBytes);
 }
 
 /** The means to count a prompt: a model's tokenizer, and the values for its template. */

@@ -6,13 +6,13 @@ export interface ByteBudget {
   readonly taken: () => number;
 }
 
-export function createByteBudget(mostBytes: number): ByteBudget {
+export function createByteBudget(maxBytes: number): ByteBudget {
   const owned = new Map<object, number>();
   let taken = 0;
   return {
     take: (owner, bytes) => {
       const before = owned.get(owner) ?? 0;
-      if (taken - before + bytes > mostBytes) return false;
+      if (taken - before + bytes > maxBytes) return false;
       taken += bytes - before;
       owned.set(owner, bytes);
       return true;

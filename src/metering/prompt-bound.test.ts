@@ -48,7 +48,7 @@ describe('the bound of a prompt', () => {
   it('is far below the window for a word, and lower with a measured template', () => {
     expect(maxPromptTokens(hi, { bounds: undefined })).toBe(100 + 4096 + 64);
     const template = { base: 20, perMessage: 5 };
-    const bounds = { tokensPerByte: 1, tokensPerAsciiByte: 1, longestTokenBytes: 100, template };
+    const bounds = { tokensPerByte: 1, tokensPerAsciiByte: 1, maxTokenBytes: 100, template };
     expect(maxPromptTokens(hi, { bounds })).toBe(100 + 2 * 25 + 256);
   });
 
@@ -60,7 +60,7 @@ describe('the bound of a prompt', () => {
 
   it('is only the window for images of unknown size, and for tokenizers that expand text', () => {
     expect(maxPromptTokens(withImages(1), { bounds: undefined })).toBe(Infinity);
-    const bounds = { tokensPerByte: undefined, tokensPerAsciiByte: undefined, longestTokenBytes: 100 };
+    const bounds = { tokensPerByte: undefined, tokensPerAsciiByte: undefined, maxTokenBytes: 100 };
     expect(maxPromptTokens(hi, { bounds })).toBe(Infinity);
   });
 

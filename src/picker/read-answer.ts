@@ -17,7 +17,7 @@ export interface AnswerCounts {
 }
 
 /** A longer answer that does not stream is not read: parsing it would take milliseconds. */
-const mostJsonBytes = 256 * 1024;
+const maxJsonBytes = 256 * 1024;
 
 const nothing: AnswerCounts = { outputTokens: undefined, prompt: undefined };
 
@@ -74,12 +74,12 @@ function readWhole(): AnswerReader {
     push: (piece) => {
       bytes += piece.length;
       // The pieces are views of what the socket has read.
-      if (bytes <= mostJsonBytes) pieces.push(Uint8Array.from(piece));
+      if (bytes <= maxJsonBytes) pieces.push(Uint8Array.from(piece));
       else pieces.length = 0;
       return bytes > 0;
     },
     end: () => {
-      if (bytes > mostJsonBytes) return nothing;
+      if (bytes > maxJsonBytes) return nothing;
       const answer = parseJson(Buffer.concat(pieces).toString());
       return isObject(answer) ? countedBy(countsIn(answer), undefined) : nothing;
     },

@@ -191,7 +191,7 @@ describe('a plan', () => {
 });
 
 const bounds: TokenizerBounds = {
-  ...{ tokensPerByte: 1, tokensPerAsciiByte: 1, longestTokenBytes: 10 },
+  ...{ tokensPerByte: 1, tokensPerAsciiByte: 1, maxTokenBytes: 10 },
   template: { base: 5, perMessage: 5 },
 };
 

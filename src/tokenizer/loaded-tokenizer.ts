@@ -39,7 +39,7 @@ export async function loadTokenizer(root: string, path: string, now: () => numbe
   const folder = await readTokenizerFolder(root, path);
   const counter = compileCounter(folder, `${path}/tokenizer.json`);
   const render = compileTemplates(folder, now);
-  const { longestTextBytes, tokensPerByte, tokensPerAsciiByte } = counter.sizes;
+  const { maxTextBytes, tokensPerByte, tokensPerAsciiByte } = counter.sizes;
   // A template that indents writes more the deeper tools are nested, so their size sets no bound.
   const indents = [folder.template, folder.toolTemplate].some((template) => template?.source.includes('indent'));
   const measured = measureTemplate(render, counter);
@@ -51,7 +51,7 @@ export async function loadTokenizer(root: string, path: string, now: () => numbe
     render,
     counter,
     bounds: {
-      longestTokenBytes: longestTextBytes,
+      maxTokenBytes: maxTextBytes,
       tokensPerByte,
       tokensPerAsciiByte,
       systemMessages: placeSystemMessages(render),

@@ -48,7 +48,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   );
 
   const byteBound = compileByteBound(file.model, byteLevel);
-  const leastOf = (word: string): number => (Number.isFinite(sizes.longestTokenBytes) ? byteBound(word) : 0);
+  const leastOf = (word: string): number => (Number.isFinite(sizes.maxTokenBytes) ? byteBound(word) : 0);
 
   function* wordsOf(text: string): Generator<string | undefined> {
     for (const section of written(text)) {
@@ -67,7 +67,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   }
 
   function begin(text: string, limit: number): TextCounting {
-    const least = fewestTokens(Buffer.byteLength(text), sizes.longestTextBytes);
+    const least = fewestTokens(Buffer.byteLength(text), sizes.maxTextBytes);
     if (least > limit) return { step: () => ({ kind: 'over', atLeast: least }) };
     const words = wordsOf(text);
     let tokens = 0;
@@ -82,7 +82,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
           } else {
             // A token stands for no more UTF-16 units than bytes, so a word whose length alone exceeds the limit need not be
             // merged.
-            const least = tokens + fewestTokens(value.length, sizes.longestTokenBytes);
+            const least = tokens + fewestTokens(value.length, sizes.maxTokenBytes);
             if (least > limit) return { kind: 'over', atLeast: least };
             wordUnits += value.length;
             try {

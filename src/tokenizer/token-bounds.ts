@@ -4,10 +4,10 @@ import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile, Unicode
 
 /** Bounds that hold for every text that a tokenizer can get. */
 export interface TokenSizes {
-  /** Most bytes of a normalized word that one token stands for. Infinite: there is no such bound. */
-  readonly longestTokenBytes: number;
+  /** Maximum bytes of a normalized word that one token stands for. Infinite: there is no such bound. */
+  readonly maxTokenBytes: number;
   /** The same for bytes of a text that is not normalized yet. */
-  readonly longestTextBytes: number;
+  readonly maxTextBytes: number;
   /** Most tokens per byte of text; undefined when there is no such bound. */
   readonly tokensPerByte: number | undefined;
   /** The same for bytes of JSON text without any byte above 127, where other characters are escaped in six bytes. */
@@ -28,11 +28,11 @@ export function measureTokens(file: TokenizerFile, added: readonly AddedTokenFil
     escapedTokens: 1,
     shrink: 1,
   });
-  const longestTokenBytes = longestToken(file, added, byteLevel);
+  const maxTokenBytes = longestToken(file, added, byteLevel);
   const prefix = prefixesWords(file, added) ? 1 : 0;
   return {
-    longestTokenBytes,
-    longestTextBytes: dropsText(file) ? Number.POSITIVE_INFINITY : longestTokenBytes * factors.shrink,
+    maxTokenBytes,
+    maxTextBytes: dropsText(file) ? Number.POSITIVE_INFINITY : maxTokenBytes * factors.shrink,
     tokensPerByte: Number.isFinite(factors.tokens) ? factors.tokens + prefix : undefined,
     tokensPerAsciiByte: Number.isFinite(factors.escapedTokens) ? factors.escapedTokens + prefix : undefined,
   };
