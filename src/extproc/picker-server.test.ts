@@ -54,6 +54,7 @@ async function start(
   server = await listenPicker({
     ...{ host: '127.0.0.1', port: 0, healthPort: 0, picker, clock: systemClock, tls: undefined, ...options },
     atTurnEnd: setImmediate,
+    onCut: () => undefined,
   });
 }
 

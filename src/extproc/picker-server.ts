@@ -36,6 +36,8 @@ export interface PickerServerOptions {
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
   readonly bounds?: { readonly streams: PortBounds; readonly health: PortBounds };
+  /** A connection was closed, because all connections held too much. */
+  readonly onCut: (sender: string) => void;
   /** Replaces `maxBufferedBytes` in tests. */
   readonly maxBuffered?: number;
 }
@@ -89,7 +91,11 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
   const serve = (socket: Socket): void => {
     const sender = senderOf(socket);
     // Inside a read, the socket cannot be closed.
-    const memory = buffered.join(sender, () => atTurnEnd(() => connection.cut()));
+    const cut = (): void => {
+      options.onCut(sender);
+      connection.cut();
+    };
+    const memory = buffered.join(sender, () => atTurnEnd(cut));
     const connection = serveConnection<PickerMessage>({
       ...{ socket, service, atTurnEnd, clock, memory, maxMessageBytes, bounds: bounds.streams },
       answer: (call) => {

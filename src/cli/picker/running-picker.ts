@@ -68,6 +68,8 @@ export async function startPicker(
     picker,
     atTurnEnd: createTurnEnd(),
     clock: systemClock,
+    onCut: (sender) =>
+      log.warn({ sender }, 'closed the largest connection: too many incomplete messages or unread answers'),
     bounds: {
       streams: boundsWithin(portBounds.picker, maxOpenFiles),
       health: boundsWithin(portBounds.pickerHealth, maxOpenFiles),
