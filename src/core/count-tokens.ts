@@ -9,6 +9,20 @@ import type { Content, Request } from './request.ts';
 const charactersPerToken = 5;
 const ideographsPerToken = 2;
 
+/**
+ * Bytes of a text for each token of its estimate, at least: five characters that do not repeat have five bytes or more,
+ * two ideographs six, and the two halves of a surrogate pair four.
+ */
+const minBytesPerEstimated = 4;
+
+/** Maximum number of bytes that one token stands for where the tokenizer is not known: the longest runs of blanks. */
+const maxTokenBytes = 128;
+
+/** Minimum number of tokens of a text with this estimate (`estimateTokens`). */
+export function minTokens(estimated: number, longestTokenBytes = maxTokenBytes): number {
+  return Math.floor((estimated * minBytesPerEstimated) / longestTokenBytes);
+}
+
 /** First character of the East Asian scripts. Surrogate pairs are above it, too. */
 const firstIdeograph = 0x2e80;
 
@@ -62,24 +76,29 @@ function ofContent(content: Content | undefined): number {
 }
 
 /**
- * Tokens of the text that an engine gets as its prompt: messages, replayed reasoning and calls, and tools. Ignored parts of a
- * body, and the bytes of images, do not count. Reasoning counts from the last question on: chat templates leave out earlier
- * reasoning.
+ * Tokens of the text that an engine gets as its prompt, and the part of them in messages: messages, replayed reasoning and
+ * calls, and tools. Ignored parts of a body, and the bytes of images, do not count. Reasoning counts from the last question
+ * on: chat templates leave out earlier reasoning.
  */
 export function estimatePromptText({
   messages,
   tools,
   toolChoice,
-}: Pick<Request, 'messages' | 'tools' | 'toolChoice'>): number {
-  let sum = toolChoice === 'none' || tools.length === 0 ? 0 : estimateTokens(JSON.stringify(tools));
+}: Pick<Request, 'messages' | 'tools' | 'toolChoice'>): {
+  readonly textTokens: number;
+  readonly messageTokens: number;
+} {
+  const ofTools = toolChoice === 'none' || tools.length === 0 ? 0 : estimateTokens(JSON.stringify(tools));
+  let ofMessages = 0;
   const lastQuestion = messages.findLastIndex(({ role }) => role === 'user');
   for (const [at, message] of messages.entries()) {
-    sum += ofContent(message.content);
+    ofMessages += ofContent(message.content);
     if (message.role !== 'assistant') continue;
-    if (at > lastQuestion) sum += estimateTokens(message.reasoning ?? '');
-    for (const call of message.toolCalls ?? []) sum += estimateTokens(call.name) + estimateTokens(call.arguments);
+    if (at > lastQuestion) ofMessages += estimateTokens(message.reasoning ?? '');
+    for (const call of message.toolCalls ?? [])
+      ofMessages += estimateTokens(call.name) + estimateTokens(call.arguments);
   }
-  return Math.ceil(sum);
+  return { textTokens: Math.ceil(ofMessages + ofTools), messageTokens: Math.ceil(ofMessages) };
 }
 
 /** Estimates the tokens of output for which no exact count exists. */
@@ -89,6 +108,8 @@ interface OutputEstimate {
   readonly tokens: () => number;
   /** Whether the text and the names of calls have at least so many bytes in UTF-8. Every token stands for a byte or more. */
   readonly hasBytes: (least: number) => boolean;
+  /** Whether the text has more tokens than this, however long its tokens are (`minTokens`). */
+  readonly exceeds: (tokens: number, longestTokenBytes?: number) => boolean;
   readonly clear: () => void;
 }
 
@@ -121,6 +142,13 @@ export function createOutputEstimate(): OutputEstimate {
     tokens: () => Math.max(deltas, Math.floor(counted().tokens)),
     // A character has at least one byte, so the number of characters nearly always decides.
     hasBytes: (least) => least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
+    exceeds: (tokens, longestTokenBytes) => {
+      if (tokens <= 0) return characters > 0;
+      // A character counts as half a token at most, so the number of characters nearly always decides.
+      return [() => characters / ideographsPerToken, () => counted().tokens].every(
+        (estimated) => minTokens(estimated(), longestTokenBytes) > tokens,
+      );
+    },
     clear: () => {
       deltas = 0;
       characters = 0;

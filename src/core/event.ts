@@ -38,7 +38,13 @@ export type AnswerEvent =
     }
   | { readonly type: 'tool-delta'; readonly choice: number; readonly tool: number; readonly text: string }
   /** Totals so far; a later one replaces an earlier one. `countedBy` names the counter of the least exact part. Absent: the engine counted everything. */
-  | { readonly type: 'usage'; readonly usage: Usage; readonly countedBy?: CountedBy | undefined }
+  | {
+      readonly type: 'usage';
+      readonly usage: Usage;
+      readonly countedBy?: CountedBy | undefined;
+      /** Counts that are estimates because the engine's cannot be true. The model's tokenizer may count them exactly. */
+      readonly estimated?: { readonly prompt: boolean; readonly completion: boolean } | undefined;
+    }
   | {
       readonly type: 'finish';
       readonly choice: number;
@@ -46,6 +52,8 @@ export type AnswerEvent =
       /** The stop sequence at which the answer ended, if the engine reports it: one of the caller's or one of the model's. */
       readonly stopSequence?: string | undefined;
     };
+
+export type UsageEvent = Extract<AnswerEvent, { readonly type: 'usage' }>;
 
 /**
  * A search that the service made in the middle of an answer. It is sent after the usage that counts its call. The

@@ -92,6 +92,8 @@ export interface PromptShape {
   readonly isAscii: boolean;
   /** Tokens of the text that becomes its prompt, an estimate that errs low (`estimatePromptText`). */
   readonly textTokens: number;
+  /** The part of `textTokens` that comes from messages. A template may leave out tools. */
+  readonly messageTokens: number;
   readonly messages: number;
   readonly tools: number;
   readonly toolCalls: number;

@@ -17,11 +17,15 @@ interface Case {
   readonly cap?: number;
   readonly choices?: number;
   readonly mode?: 'None' | 'Optional';
+  readonly minPrompt?: number;
   readonly maxPrompt?: number;
+  readonly longestTokenBytes?: number;
+  readonly mayRepeat?: boolean;
 }
 
 /** The last usage that is told of an answer, and how often it was said that one cannot be true. */
-function told({ steps, cap, choices = 1, mode = 'None', maxPrompt = Infinity }: Case) {
+function told({ steps, cap, choices = 1, mode = 'None', ...given }: Case) {
+  const { minPrompt: min = 1, maxPrompt: max = Infinity, longestTokenBytes, mayRepeat = false } = given;
   let implausible = 0;
   const left = [...steps];
   const step = (): ReadStep => ({ events: left.shift() ?? [], state: 'open' });
@@ -29,7 +33,8 @@ function told({ steps, cap, choices = 1, mode = 'None', maxPrompt = Infinity }: 
     { push: step, end: step },
     {
       model: { contextLength: 1000, reasoning: { mode, efforts: [] } },
-      ...{ cap, choices, promptEstimate: 7, maxPrompt: () => maxPrompt, implausible: () => (implausible += 1) },
+      ...{ cap, choices, promptEstimate: 7, promptBounds: () => ({ min, max }), implausible: () => (implausible += 1) },
+      ...{ longestTokenBytes: () => longestTokenBytes, mayRepeat },
     },
   );
   const events = steps.flatMap(
@@ -44,7 +49,7 @@ const bulk = text('w '.repeat(500), 500);
 
 describe('a count that can be true', () => {
   it.each<readonly [string, Case, Partial<Usage>]>([
-    ['zero', { steps: [[...three, finish, usage(0, 0)]] }, { promptTokens: 0, completionTokens: 0 }],
+    ['zero, of an answer without text', { steps: [[finish, usage(1, 0)]] }, { promptTokens: 1, completionTokens: 0 }],
     ['a full window', { steps: [[bulk, finish, usage(1000, 500)]] }, { promptTokens: 1000, completionTokens: 500 }],
     ['a tenth over the cap', { steps: [[bulk, finish, usage(1, 110)]], cap: 100 }, { completionTokens: 110 }],
     ['one over a cap of one', { steps: [[text('a'), finish, usage(1, 2)]], cap: 1 }, { completionTokens: 2 }],
@@ -196,5 +201,59 @@ describe('a count that cannot be true', () => {
     const bytes = new TextEncoder().encode(said).length;
     expect(told({ steps: [[text(said), finish, usage(1, bytes + 64)]] }).implausible).toBe(0);
     expect(told({ steps: [[text(said), finish, usage(1, bytes + 65)]] }).implausible).toBe(1);
+  });
+});
+
+const long = text('word '.repeat(2000));
+const longReasoning = reasoning('word '.repeat(2000));
+
+describe('a count and the least tokens of its text', () => {
+  // 8,000 letters that do not repeat count as 1,600 tokens, of which 32 fit into the longest token.
+  it.each<readonly [string, Case, Partial<Usage>, number]>([
+    ['no output', { steps: [[...three, finish, usage(1, 0)]] }, { completionTokens: 3 }, 1],
+    ['almost none', { steps: [[long, finish, usage(1, 49)]] }, { completionTokens: 1000 }, 1],
+    ['at the bound', { steps: [[long, finish, usage(1, 50)]] }, { completionTokens: 50 }, 0],
+    [
+      'shorter tokens',
+      { steps: [[long, finish, usage(1, 399)]], longestTokenBytes: 16 },
+      { completionTokens: 1000 },
+      1,
+    ],
+    [
+      'endless tokens',
+      { steps: [[long, finish, usage(1, 1)]], longestTokenBytes: Infinity },
+      { completionTokens: 1 },
+      0,
+    ],
+    ['a prompt', { steps: [[long, finish, usage(9, 500)]], minPrompt: 10 }, { promptTokens: 7 }, 1],
+    ['a prompt at the bound', { steps: [[long, finish, usage(9, 500)]], minPrompt: 9 }, { promptTokens: 9 }, 0],
+    ['only blanks', { steps: [[text(' '.repeat(9000)), finish, usage(1, 71)]] }, { completionTokens: 71 }, 0],
+    ['a repeated text', { steps: [[long, finish, usage(1, 1)]], mayRepeat: true }, { completionTokens: 1 }, 0],
+  ])('is replaced below the bound: %s', (_, given, expected, implausible) => {
+    expect(told(given)).toMatchObject({
+      usage: expected,
+      ...{ countedBy: implausible === 1 ? 'estimate' : undefined, implausible },
+    });
+  });
+
+  it('is replaced while the answer runs, and called impossible only at its end', () => {
+    const placeholder = [text('a b c'), usage(0, 0)];
+    expect(told({ steps: [placeholder] })).toEqual({
+      ...{ usage: { promptTokens: 7, completionTokens: 1 }, countedBy: 'estimate', implausible: 0 },
+    });
+    expect(told({ steps: [placeholder, [finish, usage(9, 3)]] })).toEqual({
+      ...{ usage: { promptTokens: 9, completionTokens: 3 }, countedBy: undefined, implausible: 0 },
+    });
+    expect(told({ steps: [placeholder, [finish, usage(0, 0)]] }).implausible).toBe(1);
+  });
+
+  it.each<readonly [string, number, number | undefined]>([
+    ['none', 0, undefined],
+    ['almost none', 49, undefined],
+    ['at the bound', 50, 50],
+  ])('is left out where it is of reasoning: %s', (_, reasoningTokens, expected) => {
+    const steps = [[longReasoning, text('a'), finish, usage(1, 500, { reasoningTokens })]];
+    const { usage: left, countedBy } = told({ steps, mode: 'Optional' });
+    expect([left?.completionTokens, left?.reasoningTokens, countedBy]).toEqual([500, expected, undefined]);
   });
 });

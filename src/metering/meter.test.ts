@@ -239,3 +239,30 @@ describe('a count that no engine reported', () => {
     expect(await meter.bill('completed')).toEqual({ usage: told, countedBy: 'engine' });
   });
 });
+
+describe('an estimate in place of an impossible count', () => {
+  const replaced = (counts: Usage, prompt: boolean, completion: boolean): RelayedEvent => ({
+    ...{ type: 'usage', usage: counts, countedBy: 'estimate', estimated: { prompt, completion } },
+  });
+  const estimates: Usage = { promptTokens: 400, completionTokens: 99 };
+
+  it.each<readonly [string, readonly RelayedEvent[], Usage]>([
+    ['the prompt', [said('a b'), replaced(estimates, true, false)], { promptTokens: 40, completionTokens: 99 }],
+    ['the output', [said('a b'), replaced(estimates, false, true)], { promptTokens: 400, completionTokens: 2 }],
+    ['both', [said('a b'), replaced(estimates, true, true)], { promptTokens: 40, completionTokens: 2 }],
+    [
+      'what came after a true count',
+      [said('a b'), running, said('c d e'), replaced(estimates, false, true)],
+      { promptTokens: 400, completionTokens: 5 },
+    ],
+    [
+      'a cache within the counted prompt',
+      [said('a'), replaced({ ...estimates, cachedTokens: 300 }, true, true)],
+      { promptTokens: 40, completionTokens: 1, cachedTokens: 40 },
+    ],
+  ])('is the tokenizer’s: %s', async (_, events, expected) => {
+    expect(await counted('completed', events)).toEqual({ usage: expected, countedBy: 'tokenizer' });
+    // Twin: without a tokenizer it stays an estimate.
+    expect(await counted('completed', events, cannot)).toMatchObject({ countedBy: 'estimate' });
+  });
+});

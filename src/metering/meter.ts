@@ -1,6 +1,6 @@
 import type { OutcomeKind } from '../core/settled-request.ts';
 import { countRuns, createOutputEstimate, createRuns } from '../core/count-tokens.ts';
-import type { RelayedEvent } from '../core/event.ts';
+import type { RelayedEvent, UsageEvent } from '../core/event.ts';
 import type { TokenizerBounds } from '../core/prompt.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/money.ts';
 
@@ -39,8 +39,13 @@ const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, coun
 export function createMeter(promptEstimate: number, counters: TokenCounters | undefined): Meter {
   let reported: Usage | undefined;
   let reportedBy: CountedBy = 'engine';
-  /** Estimate of the output that was delivered since the report, and its text for the tokenizer. */
+  /** Parts of the report that are estimates in place of impossible counts. */
+  let estimated: UsageEvent['estimated'];
+  /** The last count of the output that is no such estimate. */
+  let trueOutput = 0;
+  /** Estimate of the output that was delivered since the report. */
   const since = createOutputEstimate();
+  /** Text for the tokenizer, delivered since the last true count of the output. */
   const kept = createRuns();
   /** Searches that brought a result. Undefined if the answer had no search. */
   let webSearches: number | undefined;
@@ -64,7 +69,10 @@ export function createMeter(promptEstimate: number, counters: TokenCounters | un
     if (event.type !== 'usage') return;
     reported = event.usage;
     reportedBy = event.countedBy ?? 'engine';
+    estimated = event.estimated;
     since.clear();
+    if (estimated?.completion === true) return;
+    trueOutput = event.usage.completionTokens;
     kept.clear();
   }
 
@@ -93,16 +101,19 @@ export function createMeter(promptEstimate: number, counters: TokenCounters | un
       if (metered.countedBy !== 'estimate' || counters === undefined || kept.length() >= maxKept) return metered;
       const { usage } = metered;
       // A prompt needs no count if it is not billed or the engine has reported it.
-      const isPromptKnown = row.input === 'free' || reported !== undefined;
-      const before = reported?.completionTokens ?? 0;
+      const isPromptKnown = row.input === 'free' || (reported !== undefined && estimated?.prompt !== true);
       const [promptTokens, tail] = await Promise.all([
         isPromptKnown ? usage.promptTokens : counters.countPrompt(),
         countRuns(kept.texts(), counters.countText),
       ]);
       if (promptTokens === undefined || tail === undefined) return metered;
       return {
-        usage: { ...usage, promptTokens, completionTokens: before + tail },
-        countedBy: leastExact(reportedBy, 'tokenizer'),
+        usage: {
+          ...usage,
+          ...{ promptTokens, completionTokens: trueOutput + tail },
+          ...(usage.cachedTokens === undefined ? {} : { cachedTokens: Math.min(usage.cachedTokens, promptTokens) }),
+        },
+        countedBy: leastExact(estimated === undefined ? reportedBy : 'engine', 'tokenizer'),
       };
     },
   };

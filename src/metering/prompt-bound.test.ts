@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { promptShape } from '../../test/support/prompt-shape.ts';
+import { estimatePromptText } from '../core/count-tokens.ts';
 import type { Prompt } from '../core/prompt.ts';
 import { loadTokenizer } from '../tokenizer/loaded-tokenizer.ts';
-import { maxPromptTokens } from './prompt-bound.ts';
+import { maxPromptTokens, minPromptTokens } from './prompt-bound.ts';
 
 const root = join(import.meta.dirname, '../../test/golden/tokens');
 /** Prompts of every kind, each with what three real tokenizers and their templates make of it. */
@@ -16,6 +17,7 @@ const counted = JSON.parse(readFileSync(join(root, 'prompts.json'), 'utf8')) as 
 function sentOf({ messages, tools }: Prompt) {
   const calls = messages.map((message) => (message.role === 'assistant' ? (message.toolCalls?.length ?? 0) : 0));
   const shape = promptShape({
+    ...estimatePromptText({ messages, tools }),
     ...{ messages: messages.length, tools: tools.length, toolCalls: calls.reduce((sum, count) => sum + count, 0) },
   });
   return { bodyBytes: Buffer.byteLength(JSON.stringify({ messages, tools })), shape };
@@ -27,11 +29,14 @@ describe.each(['chatml', 'llama', 'mistral'])('honest counts of %s', (name) => {
     return typeof count === 'number' ? [{ count, sent: sentOf(prompt) }] : [];
   });
 
-  it('are within the bound, without and with the tokenizer', async () => {
+  it('are within the bounds, without and with the tokenizer', async () => {
     expect(honest.length).toBeGreaterThan(100);
     const { bounds } = await loadTokenizer(root, name, () => 0);
     for (const known of [undefined, bounds]) {
-      const refused = honest.filter(({ count, sent }) => count > maxPromptTokens(sent, { bounds: known }));
+      const refused = honest.filter(
+        ({ count, sent }) =>
+          count > maxPromptTokens(sent, { bounds: known }) || count < minPromptTokens(sent.shape, known),
+      );
       expect(refused).toEqual([]);
     }
   });
@@ -67,5 +72,19 @@ describe('the bound of a prompt', () => {
   it('leaves room for tools, which templates write with blanks', () => {
     const shape = promptShape({ messages: 1, tools: 2, toolCalls: 1 });
     expect(maxPromptTokens({ bodyBytes: 1000, shape }, { bounds: undefined })).toBe(2000 + 4096 + 128 + 1024);
+  });
+});
+
+describe('the least count of a prompt', () => {
+  const shape = (messageTokens: number) => promptShape({ messageTokens });
+
+  it.each([
+    ['one token for any prompt', 0, undefined, 1],
+    ['a token for each run of the longest known one', 25_601, undefined, 800],
+    ['more where the vocabulary is known', 25_601, 16, 6400],
+    ['one where its tokens have no longest', 25_601, Infinity, 1],
+  ])('is %s', (_, messageTokens, longestTokenBytes, expected) => {
+    const bounds = longestTokenBytes === undefined ? undefined : { longestTokenBytes };
+    expect(minPromptTokens(shape(messageTokens), bounds)).toBe(expected);
   });
 });

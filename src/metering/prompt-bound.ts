@@ -1,3 +1,4 @@
+import { minTokens } from '../core/count-tokens.ts';
 import type { Model } from '../core/catalog.ts';
 import type { PromptShape, TokenizerBounds } from '../core/prompt.ts';
 
@@ -33,6 +34,17 @@ export function maxPromptTokens(
   const text = textBytes * tokensPerByte * (tools + toolCalls > 0 ? 2 : 1);
   // The tokens of an image depend on its size.
   return text + templateTokens(shape, bounds) + 2 * images * (tokenizer?.tokensPerImage ?? 0);
+}
+
+/**
+ * Minimum number of tokens of a prompt, whatever the engine reports: no token stands for more bytes of text than the
+ * longest one of the vocabulary. Text of tools does not count, because a template may leave them out.
+ */
+export function minPromptTokens(
+  { messageTokens }: Pick<PromptShape, 'messageTokens'>,
+  bounds: Pick<TokenizerBounds, 'longestTokenBytes'> | undefined,
+): number {
+  return Math.max(1, minTokens(messageTokens - 1, bounds?.longestTokenBytes));
 }
 
 function templateTokens(

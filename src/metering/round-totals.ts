@@ -6,10 +6,8 @@ import {
   createRuns,
   estimateTokens,
 } from '../core/count-tokens.ts';
-import type { AnswerEvent } from '../core/event.ts';
+import type { AnswerEvent, UsageEvent } from '../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/money.ts';
-
-type UsageEvent = AnswerEvent & { readonly type: 'usage' };
 
 /**
  * Adds up the usage of several rounds. The engine reads the whole prompt again in each round, with all results so far, and is paid

@@ -10,7 +10,7 @@ import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
 import { checkUsage } from '../metering/check-usage.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import type { TokenCounters } from '../metering/meter.ts';
-import { maxPromptTokens } from '../metering/prompt-bound.ts';
+import { maxPromptTokens, minPromptTokens } from '../metering/prompt-bound.ts';
 
 export interface ChatProtocolOptions {
   readonly watch: Pick<RequestWatch, 'progress'>;
@@ -35,15 +35,22 @@ export function chatProtocol(
   const promptEstimate = estimatePrompt(prepared.shape, model);
   /** Size of the largest body that an engine got. Undefined before one was written. */
   let bodyBytes: number | undefined;
+  /** Whether an engine got a partial answer, which it may repeat without counting it. */
+  let hasSentPartial = false;
   const sent = <Body extends string | Uint8Array>(body: Body): Body => {
     bodyBytes = Math.max(bodyBytes ?? 0, Buffer.byteLength(body));
     return body;
   };
-  const maxPrompt = (): number => {
+  const boundsNow = () => counters?.bounds?.();
+  const promptBounds = () => {
     const { shape } = prepared;
-    const bounds = counters?.bounds?.();
-    return bodyBytes === undefined ? Infinity : maxPromptTokens({ bodyBytes, shape }, { ...model, bounds });
+    const bounds = boundsNow();
+    return {
+      min: minPromptTokens(shape, bounds),
+      max: bodyBytes === undefined ? Infinity : maxPromptTokens({ bodyBytes, shape }, { ...model, bounds }),
+    };
   };
+  const longestTokenBytes = () => boundsNow()?.longestTokenBytes;
   const readOptions = {
     toolNames: new Set(tools.map((tool) => tool.name)),
     newToolId: () => dialect.idPrefixes.toolCall + newId(),
@@ -64,6 +71,7 @@ export function chatProtocol(
         path: `${path}/chat/completions`,
         accept: stream ? 'text/event-stream' : 'application/json',
       } as const;
+      hasSentPartial ||= continuation?.partial !== undefined;
       const isFirst = continuation === undefined && round === undefined;
       const body = prepared.bodyFor(isFirst ? target : { ...target, continuation, round });
       return body instanceof Promise
@@ -75,7 +83,10 @@ export function chatProtocol(
       const reader = readResponseAs(contentType, reading);
       if (reader === undefined) return undefined;
       const implausible = (): void => watch.progress({ kind: 'implausible-usage', routeId: planned.route.id });
-      return checkUsage(reader, { model, cap, choices, promptEstimate, maxPrompt, implausible });
+      return checkUsage(reader, {
+        ...{ model, cap, choices, promptEstimate, promptBounds, longestTokenBytes, implausible },
+        mayRepeat: hasSentPartial,
+      });
     },
     continuation: ({ route }) => {
       const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);

@@ -15,6 +15,7 @@ describe('preparing a request', () => {
         bodyBytes: 83,
         isAscii: true,
         textTokens: 1,
+        messageTokens: 1,
         messages: 1,
         tools: 0,
         toolCalls: 0,

@@ -104,7 +104,7 @@ function shapeOf(request: Request, size: Size): PromptShape {
   const hasLaterSystem = messages.some(({ role }, at) => role === 'system' && at > 0);
   const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages, imageBytes };
   const digests = { conversation: conversationDigest(request), digest: promptDigest(request) };
-  return { ...size, ...counts, ...digests, hasLaterSystem, textTokens: estimatePromptText(request) };
+  return { ...size, ...counts, ...digests, hasLaterSystem, ...estimatePromptText(request) };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when a part of it is nested too deeply to be written. */

@@ -48,6 +48,7 @@ const lies = {
   'beyond 64 bits': '{"prompt_tokens":1e300,"completion_tokens":1e300}',
   'beyond any number': '{"prompt_tokens":1e999,"completion_tokens":3}',
   'money back': '{"prompt_tokens":-1000000,"completion_tokens":-1000000}',
+  'no tokens at all': '{"prompt_tokens":0,"completion_tokens":0}',
   'half tokens': '{"prompt_tokens":9.5,"completion_tokens":2.5}',
 };
 
