@@ -25,6 +25,8 @@ export interface ChatProtocolOptions {
   readonly cap: number | undefined;
 }
 
+const encoder = new TextEncoder();
+
 /** Writes requests and reads answers of one call to a model. All engines get the chat format. */
 export function chatProtocol(
   { watch, dialect, prepared, plan, counters, round, cap }: ChatProtocolOptions,
@@ -37,9 +39,11 @@ export function chatProtocol(
   let bodyBytes: number | undefined;
   /** Whether an engine got a partial answer, which it may repeat without counting it. */
   let hasSentPartial = false;
-  const sent = <Body extends string | Uint8Array>(body: Body): Body => {
-    bodyBytes = Math.max(bodyBytes ?? 0, Buffer.byteLength(body));
-    return body;
+  /** The bytes of a body, whose number is then known without another pass over the text. */
+  const sent = (body: string | Uint8Array): Uint8Array => {
+    const bytes = typeof body === 'string' ? encoder.encode(body) : body;
+    bodyBytes = Math.max(bodyBytes ?? 0, bytes.length);
+    return bytes;
   };
   const boundsNow = () => counters?.bounds?.();
   const promptBounds = () => {

@@ -1,9 +1,11 @@
 import type { Upstream, UpstreamCall, UpstreamListener } from '../../src/core/upstream.ts';
 
 const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 /** One call that was made, and the engine's side of it: what is said here reaches the listener at once. */
 export interface FakeCall {
+  /** Its body is text. */
   readonly call: UpstreamCall;
   readonly aborted: () => boolean;
   readonly paused: () => boolean;
@@ -43,8 +45,9 @@ export function createFakeUpstream(
     state: { aborted: boolean; paused: boolean },
   ): FakeCall {
     const over = (): boolean => open.delete(fake);
+    const body = typeof call.body === 'string' ? call.body : decoder.decode(call.body);
     const fake: FakeCall = {
-      call,
+      call: { ...call, body },
       aborted: () => state.aborted,
       paused: () => state.paused,
       head: (status, headers = {}) => listener.head(status, (name) => headers[name]),
