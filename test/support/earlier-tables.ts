@@ -26,6 +26,7 @@ const tables = [
     'sessions',
     'reservations',
     'secrets',
+    'inherited_spending',
     'spending',
     'credits',
     'keys',

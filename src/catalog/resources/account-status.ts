@@ -39,7 +39,7 @@ export const workspaceStatus = z.strictObject({
 export const apiKeyStatus = z.strictObject({
   ...common,
   id: z.string().max(64).optional().meta({
-    description: 'Id of the key in the ledger. A rotation makes a new one.',
+    description: 'Id of the key in the ledger. A rotation keeps it.',
     example: 'key_2c26b46b68ffc68ff99b',
   }),
   prefix: z.string().max(32).optional().meta({ description: 'First characters of the key.', example: 'sk-weir-3vKq' }),

@@ -150,6 +150,18 @@ describe('the thresholds of a budget', () => {
     expect(await reached()).toEqual(['budget 10', 'budget 50', 'budget 80', 'budget 95']);
   });
 
+  it('that a key has reached are not reported again of the key that replaces it', async () => {
+    const { queries, ids, spend, look, reached, settle } = await sample();
+    await spend('2.2');
+    await look();
+    const { key } = await rotateKey(queries, ids.keyId, { overlapMs: 1000 }, sampleAuthor);
+    expect(await look()).toBe(0);
+    const by = { ...ids, keyId: key.id, requestId: 'req-new', startedAt: sampleNow + 2000 };
+    await settle([sampleOutcome({ ...by, cost: usd('1.1') })]);
+    await look();
+    expect(await reached()).toEqual(['budget 50', 'budget 80']);
+  });
+
   it('are none for a revoked key, and where none are wanted', async () => {
     const { queries, ids, spend, look } = await sample();
     await spend('3.9');

@@ -21,12 +21,14 @@ export async function recordReached(
 ): Promise<number> {
   const usages = await allowancesInUse(queries, now);
   const own = await ownThresholds(queries);
-  const reached = usages.flatMap((usage) =>
-    reachedThresholds(own.get(usage.objectId) ?? defaultThresholds, usage.used, usage.limit).map((percent) => ({
-      ...usage,
-      percent,
-    })),
-  );
+  const reached = usages.flatMap((usage) => {
+    const { objectId, used, limit, inherited = 0n } = usage;
+    const thresholds = own.get(objectId) ?? defaultThresholds;
+    const before = new Set(inherited > 0n ? reachedThresholds(thresholds, inherited, limit) : []);
+    return reachedThresholds(thresholds, used, limit).flatMap((percent) =>
+      before.has(percent) ? [] : [{ ...usage, percent }],
+    );
+  });
   if (reached.length === 0) return 0;
   const known = await recorded(queries, [
     ...new Set(reached.flatMap(({ kind, period }) => (kind === 'balance' ? [] : period))),

@@ -5,6 +5,7 @@ import { tagText } from '../../core/tags.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
 import { periodEnd, periodStart } from './budget-period.ts';
+import { budgetSpending } from './budget-spending.ts';
 import { tagObjectId } from './thresholds.ts';
 
 /**
@@ -23,6 +24,8 @@ export type UsedAllowance = {
   readonly period: string;
   readonly used: Money;
   readonly limit: Money;
+  /** The part of `used` whose thresholds were reached by the key before. */
+  readonly inherited?: Money;
 } & (
   | { readonly kind: 'balance' }
   | { readonly kind: 'budget'; readonly keyName: string | null; readonly periodStart: number }
@@ -71,24 +74,25 @@ async function budgetsOfKeys(
   queries: Kysely<Schema>,
   { period, since, until }: Span,
 ): Promise<readonly UsedAllowance[]> {
-  const rows = await queries
-    .selectFrom('spending')
-    .innerJoin('keys', 'keys.id', 'spending.key_id')
+  const rows = await budgetSpending(queries)
+    .innerJoin('keys', 'keys.id', 'counted.key_id')
     .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
     .where('keys.budget_period', '=', period)
     .where('keys.budget_limit', '>', 0n)
     .where('keys.status', '<>', 'revoked')
-    .where('spending.day', '>=', BigInt(since))
-    .where('spending.day', '<', BigInt(until))
+    .where('counted.day', '>=', BigInt(since))
+    .where('counted.day', '<', BigInt(until))
     .groupBy(['keys.id', 'workspaces.id'])
     .select(['keys.id', 'keys.workspace_id', 'keys.name', 'keys.budget_limit', 'workspaces.name as workspace'])
-    .select(exactSum('spending.amount', 'spent'))
+    .select(exactSum('counted.amount', 'spent'))
+    .select(exactSum('counted.inherited', 'inherited'))
     .execute();
   return rows.map((row) => ({
     kind: 'budget',
     ...{ objectId: row.id, workspaceId: row.workspace_id, workspace: row.workspace, keyName: row.name },
     ...{ period: `${period}:${since}`, periodStart: since },
     used: exactTotal(row.spent_high, row.spent_low),
+    inherited: exactTotal(row.inherited_high, row.inherited_low),
     limit: row.budget_limit ?? 0n,
   }));
 }

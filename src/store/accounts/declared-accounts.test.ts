@@ -1,6 +1,7 @@
 // @suite both-databases
 import { expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { Authorship } from '../../core/administration.ts';
 import type { Thresholds } from '../../core/alert.ts';
 import type { DeclaredKey } from '../../core/declared-account.ts';
@@ -11,7 +12,8 @@ import { addCredit } from './credits.ts';
 import { declareKey, leaveKeys, prepareKey } from './declared-keys.ts';
 import { bookCredit, declareWorkspace, leaveCredit, leaveWorkspace } from './declared-workspaces.ts';
 import { declarationsOf, unlockAbsent } from './declarations.ts';
-import { findCredentials } from './find-credentials.ts';
+import { findCredential, findCredentials } from './find-credentials.ts';
+import { hashKey } from './key-text.ts';
 import { createKey, findKey, listKeys } from './keys.ts';
 import { ownThresholds, setKeyThresholds, setWorkspaceThresholds } from './thresholds.ts';
 import { findWorkspace, setWorkspaceStatus } from './workspaces.ts';
@@ -23,7 +25,7 @@ const object = { namespace: 'team', name: 'prod', isManaging: true };
 const settings = { status: 'active', maxInFlight: 8, creditLimit: 0n, labels: {}, thresholds: undefined } as const;
 
 async function begin() {
-  const { queries } = await sampleDatabase();
+  const { queries, settle } = await sampleDatabase();
   const { workspace } = await declareWorkspace(queries, object, { ledgerName: 'team_prod', ...settings }, by);
   const wanted = (hash: string): DeclaredKey & { readonly overlapMs: number } => ({
     ...{ hash, prefix: `p-${hash.slice(-1)}`, workspaceId: workspace.id, name: 'prod', status: 'active' },
@@ -32,7 +34,7 @@ async function begin() {
     ...{ rate: 1, burst: 2, expiresAt: undefined, models: undefined, overlapMs: hour },
   });
   const statusOf = async (hash: string) => (await findCredentials(queries, [hash], sampleNow)).get(hash)?.key.status;
-  return { queries, workspace, wanted, statusOf };
+  return { queries, settle, workspace, wanted, statusOf };
 }
 
 it('gives a key with another text the id of the one before, which expires after the overlap', async () => {
@@ -54,6 +56,19 @@ it('gives a key with another text the id of the one before, which expires after 
   await declareKey(queries, object, wanted('b'), at(3 + hour));
   expect([await statusOf('a'), await statusOf('b')]).toEqual(['revoked', 'active']);
   expect(await declareKey(queries, object, wanted('a'), at(4 + hour))).toEqual({ kind: 'ended' });
+});
+
+it('counts what was used of the budget where a key that was made by other means replaces it', async () => {
+  const { queries, workspace, wanted, settle } = await begin();
+  const first = await declareKey(queries, object, wanted('a'), by);
+  const keyId = first.kind === 'declared' ? first.id : '';
+  await settle([sampleOutcome({ workspaceId: workspace.id, keyId, cost: 30n, startedAt: sampleNow })]);
+  const made = await createKey(queries, { workspace: workspace.name, rate: 1, burst: 1 }, sampleAuthor);
+  const found = await declareKey(queries, object, wanted(hashKey(made.text)), at(1));
+  expect(found).toMatchObject({ kind: 'declared', id: made.key.id, hasReplaced: true });
+  expect(await findCredential(queries, made.text, sampleNow)).toMatchObject({
+    ...{ key: { budget: { limit: 100n, period: 'month' } }, spent: 30n },
+  });
 });
 
 it('promotes a prepared key, and revokes one that never came into the Secret', async () => {

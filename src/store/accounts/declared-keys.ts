@@ -3,6 +3,7 @@ import type { Authorship, Budget, KeyRecord } from '../../core/administration.ts
 import type { AccountObjectName, DeclaredKey, Declarer, KeyDeclared } from '../../core/declared-account.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
+import { inheritSpending } from './budget-spending.ts';
 import { changeLockedKey } from './change-keys.ts';
 import { accountsOf, declarationOf, declare, setState, unlock } from './declarations.ts';
 import { spentBy } from './find-credentials.ts';
@@ -116,7 +117,10 @@ async function makeCurrent(
   const isTaken = found !== undefined && (await declarationOf(transaction, found.id)) === undefined;
   const other = found?.id ?? (await insertKey(transaction, wanted, by)).id;
   if (before === undefined || isTaken) {
-    if (before !== undefined) await setState(transaction, before.id, { state: 'replaced' });
+    if (before !== undefined) {
+      await setState(transaction, before.id, { state: 'replaced' });
+      await inheritSpending(transaction, { from: before.id, to: other }, by.now);
+    }
     await declare(transaction, other, { kind: 'ApiKey', by: object, at: by.now });
     return other;
   }

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Credential } from '../../core/account.ts';
 import type { Money } from '../../core/money.ts';
+import { budgetSpending } from './budget-spending.ts';
 import { dayOfPeriod } from './day-of-period.ts';
 import { hashKey, looksLikeKey } from './key-text.ts';
 import { keyOf } from './keys.ts';
@@ -67,8 +68,8 @@ export async function findCredential(
 }
 
 /**
- * What was spent with keys: in the current period of the budget, or altogether for a key without a budget. Keys that
- * were never used are missing.
+ * What was spent with keys and the keys that they replaced: in the current period of the budget, or altogether for a
+ * key without a budget. Keys that were never used are missing.
  */
 export async function spentBy(
   queries: Kysely<Schema>,
@@ -76,13 +77,12 @@ export async function spentBy(
   now: number,
 ): Promise<ReadonlyMap<string, Money>> {
   const rows = await byIds(keyIds, (some) =>
-    queries
-      .selectFrom('spending')
-      .innerJoin('keys', 'keys.id', 'spending.key_id')
-      .where('spending.key_id', 'in', some)
-      .where(dayOfPeriod({ day: 'spending.day', unitMs: 1, period: 'keys.budget_period', now }))
-      .groupBy('spending.key_id')
-      .select(['spending.key_id', ...exactSum('spending.amount', 'spent')])
+    budgetSpending(queries)
+      .innerJoin('keys', 'keys.id', 'counted.key_id')
+      .where('counted.key_id', 'in', some)
+      .where(dayOfPeriod({ day: 'counted.day', unitMs: 1, period: 'keys.budget_period', now }))
+      .groupBy('counted.key_id')
+      .select(['counted.key_id', ...exactSum('counted.amount', 'spent')])
       .execute(),
   );
   return new Map(rows.map((row) => [row.key_id, exactTotal(row.spent_high, row.spent_low)]));

@@ -1,6 +1,10 @@
 // @suite both-databases
 import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import type { BudgetPeriod } from '../../core/account.ts';
+import type { Budget } from '../../core/administration.ts';
+import { verifyLedger } from '../ledger/verify-ledger.ts';
 import { listAudit } from './audit.ts';
 import { changeKey, setKeyStatus } from './change-keys.ts';
 import { findCredential } from './find-credentials.ts';
@@ -75,6 +79,49 @@ describe('rotateKey', () => {
     await expect(rotateKey(queries, playground[0]?.id ?? '', overlap, later)).rejects.toThrow('belongs to the portal');
     await expect(rotateKey(queries, 'key_none', overlap, later)).rejects.toThrow('no key');
     expect(await queries.selectFrom('keys').selectAll().orderBy('id').execute()).toEqual(before);
+  });
+});
+
+describe('the budget of a key that replaces another one', () => {
+  const day = 24 * hour;
+
+  /** A key that spent 30 two days ago and 12 today, rotated twice, with 3 spent between. */
+  async function rotatedTwice(budget: Budget | undefined) {
+    const { queries, workspace, settle } = await sampleDatabase('10');
+    const { key: first } = await createKey(queries, { ...settings, budget, workspace: 'acme' }, sampleAuthor);
+    const spend = async (keyId: string, requestId: string, of: { readonly cost: bigint; readonly startedAt: number }) =>
+      settle([sampleOutcome({ ...of, keyId, requestId, workspaceId: workspace.id })]);
+    await spend(first.id, 'r1', { cost: 30n, startedAt: sampleNow - 2 * day });
+    await spend(first.id, 'r2', { cost: 12n, startedAt: sampleNow });
+    const second = await rotateKey(queries, first.id, overlap, sampleAuthor);
+    await spend(second.key.id, 'r3', { cost: 3n, startedAt: sampleNow });
+    const third = await rotateKey(queries, second.key.id, overlap, sampleAuthor);
+    const spentAt = async (now: number) => (await findCredential(queries, third.text, now))?.spent;
+    return { queries, spentAt, ids: [first.id, second.key.id, third.key.id] };
+  }
+
+  it.each<readonly [BudgetPeriod, bigint, bigint]>([
+    ['day', 15n, 0n],
+    ['total', 45n, 45n],
+  ])('counts what was used of it in the period: %s', async (period, now, later) => {
+    const { queries, spentAt, ids } = await rotatedTwice({ limit: 100n, period });
+    expect(await spentAt(sampleNow)).toBe(now);
+    expect(await spentAt(sampleNow + 40 * day)).toBe(later);
+    // Sums of spending are those of the ledger, so each key has its own.
+    expect(await queries.selectFrom('spending').select(['key_id', 'amount']).orderBy('amount').execute()).toEqual([
+      { key_id: ids[1], amount: 3n },
+      { key_id: ids[0], amount: 12n },
+      { key_id: ids[0], amount: 30n },
+    ]);
+    expect(await verifyLedger(queries)).toMatchObject({ spendingDays: 3, spendingDifferences: [] });
+    // Twin: without what it inherited, its budget is fresh.
+    await queries.deleteFrom('inherited_spending').execute();
+    expect(await spentAt(sampleNow)).toBe(0n);
+  });
+
+  it('is none where there was none', async () => {
+    const { spentAt } = await rotatedTwice(undefined);
+    expect(await spentAt(sampleNow)).toBe(0n);
   });
 });
 

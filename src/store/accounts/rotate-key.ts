@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import { type Authorship, type KeyRecord, Refusal } from '../../core/administration.ts';
 import type { Schema } from '../databases/schema.ts';
+import { inheritSpending } from './budget-spending.ts';
 import { refuseDeclared } from './declarations.ts';
 import { newKey } from './key-text.ts';
 import { findKey, keyColumns, recordKey, refuseMoreKeys } from './keys.ts';
@@ -18,8 +19,9 @@ export interface RotatedKey {
 
 /**
  * Makes a key with the settings of another one, and lets the other one expire after the overlap, unless it expires
- * sooner. Both changes are made, or none. Until then each of the two has the whole budget for itself. Throws a
- * `Refusal` for a key that is revoked, has expired, or belongs to an object or to the portal,
+ * sooner. Both changes are made, or none. What the other one has spent in the period of its budget counts against the
+ * budget of the new one. Until then each of the two may spend what is left. Throws a `Refusal` for a key that is
+ * revoked, has expired, or belongs to an object or to the portal,
  * and if the workspace has as many keys as it may have.
  */
 export async function rotateKey(
@@ -47,6 +49,7 @@ export async function rotateKey(
       .values({ ...columns, workspace_id: workspaceId, status: before.status })
       .execute();
     await copyThresholds(transaction, { from: id, to: columns.id });
+    await inheritSpending(transaction, { from: id, to: columns.id }, by.now);
     const key = await findKey(transaction, columns.id);
     await recordKey(transaction, { action: 'key.create', before: undefined, after: key }, by);
 

@@ -84,11 +84,23 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0007-tags': { up: (database) => addTags(database, amountBound) },
   '0008-teams': { up: addTeams },
   '0009-alerts-of-tags': { up: addTagAlerts },
+  '0010-inherited-spending': { up: addInheritedSpending },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */
 async function addAuditOfObject({ schema }: Kysely<unknown>): Promise<void> {
   await schema.createIndex('audit_of_object').on('audit').columns(['object_id', 'id']).execute();
+}
+
+/** Adds what a key inherited of its budget's use from the keys that it replaces. */
+async function addInheritedSpending({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('inherited_spending')
+    .addColumn('key_id', 'text', (column) => column.notNull().references('keys.id'))
+    .addColumn('day', 'bigint', (column) => column.notNull())
+    .addColumn('amount', 'bigint', (column) => column.notNull().check(within('amount')))
+    .execute();
+  await schema.createIndex('inherited_by_key').on('inherited_spending').columns(['key_id', 'day']).execute();
 }
 
 /** Adds the person whose playground a key is for. A person has one such key in a workspace, besides revoked ones. */

@@ -20,6 +20,7 @@ export interface Schema {
   readonly credits: CreditTable;
   readonly declarations: DeclarationTable;
   readonly spending: SpendingTable;
+  readonly inherited_spending: InheritedSpendingTable;
   readonly secrets: SecretTable;
   readonly audit: AuditTable;
   readonly thresholds: ThresholdTable;
@@ -229,6 +230,17 @@ export interface SpendingTable {
   readonly amount: bigint;
   /** When the last request of the day started. */
   readonly last_used_at: bigint;
+}
+
+/**
+ * Spending of replaced keys that counts against the budget of the key in their place. It is no spending of that key:
+ * the ledger does not know it.
+ */
+interface InheritedSpendingTable {
+  readonly key_id: string;
+  /** First moment of the day. */
+  readonly day: bigint;
+  readonly amount: bigint;
 }
 
 /** The secret of the processes that share this database (`readSharedSecret`). Never to be shown. */
