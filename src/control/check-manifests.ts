@@ -3,7 +3,7 @@ import { type Compilation, compile } from '../catalog/compile.ts';
 import { problemIn, readObject } from '../catalog/read-object.ts';
 import type { CatalogProblem } from '../core/catalog.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
-import { readManifests } from '../manifests/read.ts';
+import { type Manifests, parseManifests, readManifests } from '../manifests/read.ts';
 import { podFields, type PodSupport } from '../catalog/compile-backend.ts';
 
 /** One line for people: `where: field: message`, without the field when the problem is the whole document. */
@@ -23,11 +23,25 @@ export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'problems
  * gateway is to serve it.
  */
 export async function checkManifests(dir: string, pods: PodSupport): Promise<ManifestReport> {
-  const { objects, problems } = await readManifests(dir);
+  return report(await readManifests(dir), { where: dir, pods });
+}
+
+/** The same for one text with manifests. */
+export async function checkManifestText(
+  { name, text }: { readonly name: string; readonly text: string },
+  pods: PodSupport,
+): Promise<ManifestReport> {
+  return report(await parseManifests(name, text), { where: name, pods });
+}
+
+function report(
+  { objects, problems }: Manifests,
+  { where, pods }: { readonly where: string; readonly pods: PodSupport },
+): ManifestReport {
   const { snapshot, problems: found } = compile(objects, { pods });
   const isEmpty = objects.length + problems.length === 0;
   const empty = {
-    where: dir,
+    where,
     field: '',
     message: 'expected manifests: files ending in .yaml, .yml or .json with objects in them',
   };

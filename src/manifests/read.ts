@@ -36,6 +36,14 @@ export async function readManifests(dir: string): Promise<Manifests> {
   return { objects, problems };
 }
 
+/** Reads the objects of one text. Never throws: a broken text is a problem. */
+export async function parseManifests(name: string, text: string): Promise<Manifests> {
+  const { objects, problems } = await settle({
+    ...{ path: name, text, before: undefined, check: () => [], parse: parseHere },
+  });
+  return { objects, problems };
+}
+
 interface ReadFolderOptions {
   readonly dir: string;
   readonly walked: Walk;

@@ -1,7 +1,9 @@
 // @suite apart
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Command } from 'commander';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -187,4 +189,18 @@ test('names in a configuration cannot act on the terminal or begin a line of our
   const printed = report + written.mock.calls.map(([text]) => String(text)).join('');
   // oxlint-disable-next-line no-control-regex -- these are what a terminal acts on
   expect(printed).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/);
+});
+
+test.each(['-', '/dev/stdin'])('reads a pipe as %s', async (name) => {
+  const config = join(dir, 'config.yaml');
+  await writeFile(config, 'model_list: [{model_name: a, litellm_params: {model: openai/a}}]');
+  await writeFile(join(dir, 'good.yaml'), good);
+  const run = (file: string, command: string) =>
+    promisify(execFile)('sh', ['-c', `cat "${file}" | "${process.execPath}" src/main.ts catalog ${command} ${name}`]);
+  const [converted, checked] = await Promise.all([
+    run(config, 'convert-litellm'),
+    run(join(dir, 'good.yaml'), 'check'),
+  ]);
+  expect(parseAllDocuments(converted.stdout).map((document) => document.get('kind'))).toEqual(['Backend', 'Model']);
+  expect(checked.stdout).toContain('1 model, 1 backend, 1 route: good');
 });

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
-import { checkManifests, type ManifestReport, problemLine } from '../../control/check-manifests.ts';
+import { checkManifests, checkManifestText, type ManifestReport, problemLine } from '../../control/check-manifests.ts';
 import type { Snapshot } from '../../core/catalog.ts';
 import { printableLine } from '../../core/printable.ts';
-import { maxConfigurationBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type Conversion, convertConfig } from '../litellm/convert-config.ts';
 import { print, printError } from '../print.ts';
+import { isStdin, readInput } from '../read-input.ts';
 
 /** Adds `weir catalog check DIR [--json]`, with exit code 1 when there is any problem, and `weir catalog convert-litellm FILE`. */
 export function catalogCommand(program: Command): void {
@@ -14,10 +14,15 @@ export function catalogCommand(program: Command): void {
   catalog
     .command('check')
     .description('check a folder of manifests: every problem by file, line and field')
-    .argument('<dir>', 'folder with Backend, Model and Secret manifests (*.yaml, *.yml, *.json)')
+    .argument(
+      '<dir>',
+      'folder with Backend, Model and Secret manifests (*.yaml, *.yml, *.json), or - for standard input',
+    )
     .option('--json', 'print JSON')
     .action(async (dir: string, options: { readonly json?: true }) => {
-      const report = await checkManifests(dir, 'followed');
+      const report = isStdin(dir)
+        ? await checkManifestText(await readInput(dir, { what: 'manifests' }), 'followed')
+        : await checkManifests(dir, 'followed');
       const { problems } = report;
       const text = options.json ? jsonReport(report) : textReport(report);
       print(`${text}\n`);
@@ -26,10 +31,10 @@ export function catalogCommand(program: Command): void {
   catalog
     .command('convert-litellm')
     .description('print the manifests for a config.yaml of LiteLLM, and on standard error what they leave out')
-    .argument('<file>', 'config.yaml of a LiteLLM proxy')
+    .argument('<file>', 'config.yaml of a LiteLLM proxy, or - for standard input')
     .action(async (file: string) => {
       const today = `${new Date(systemClock.now()).toISOString().slice(0, 10)}T00:00:00Z`;
-      const text = String(await readBoundedFile(file, maxConfigurationBytes));
+      const { text } = await readInput(file, { what: 'the config.yaml of a LiteLLM proxy' });
       const conversion = convertConfig(parse(text), today);
       print(conversion.objects.map((object) => stringify(object)).join('---\n'));
       printError(conversionReport(conversion));

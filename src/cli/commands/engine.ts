@@ -8,16 +8,16 @@ import { printableLine } from '../../core/printable.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { declaredCapabilities } from '../../engines/engines.ts';
 import { declaredContextLength, probeUpstream, type ProbedEngine, type UpstreamEntry } from '../../local/upstream.ts';
-import { maxConfigurationBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 import { checkEngine, type EngineReport, type ReportLine } from '../engine-check/check-engine.ts';
 import { textTable } from './tables.ts';
 import { print, printError } from '../print.ts';
+import { readInput } from '../read-input.ts';
 
 interface CheckFlags {
   readonly model?: string;
   readonly key?: string;
   readonly engine?: EngineName;
-  readonly capabilities?: CapabilityOverrides;
+  readonly capabilities?: string;
   readonly json?: true;
 }
 
@@ -31,10 +31,14 @@ export function engineCommand(program: Command): void {
     .option('--model <name>', 'its name for the model; needed where it lists several')
     .option('--key <key>', 'key of the engine')
     .option('--engine <kind>', `kind of engine, one of ${engineNames.join(', ')}; default: by its answers`, kindOption)
-    .option('--capabilities <file>', 'YAML file with the capabilities that a Model has for the route', fileOption)
+    .option(
+      '--capabilities <file>',
+      'YAML file with the capabilities that a Model has for the route; - for standard input',
+    )
     .option('--json', 'print JSON')
     .action(async (url: string, flags: CheckFlags) => {
       const { key, json } = flags;
+      const capabilities = flags.capabilities === undefined ? {} : await readCapabilities(flags.capabilities);
       const { signal } = new AbortController();
       const upstream = await probeUpstream(addressOf(url), { key, signal, subject: url, keyFlag: '--key' });
       const kind = flags.engine ?? upstream.engine;
@@ -44,7 +48,7 @@ export function engineCommand(program: Command): void {
       const report = await checkEngine(
         { engine: kind, base, model: entry.id, key },
         {
-          declared: declaredCapabilities(kind, flags.capabilities ?? {}),
+          declared: declaredCapabilities(kind, capabilities),
           contextLength,
           progress: (what) => void (json || printError(`${what} …\n`)),
         },
@@ -72,9 +76,10 @@ function kindOption(text: string): EngineName {
 /** The block alone, or below the key `capabilities`, as the command prints it. */
 const capabilityFile = z.union([z.strictObject({ capabilities: capabilityFields }), capabilityFields]);
 
-function fileOption(path: string): CapabilityOverrides {
-  const read = capabilityFile.safeParse(parse(String(readBoundedFileSync(path, maxConfigurationBytes))));
-  if (!read.success) throw new InvalidArgumentError(`${path} holds no capabilities: ${z.prettifyError(read.error)}`);
+async function readCapabilities(path: string): Promise<CapabilityOverrides> {
+  const { name, text } = await readInput(path, { what: 'the capabilities of a Model' });
+  const read = capabilityFile.safeParse(parse(text));
+  if (!read.success) throw new Error(`--capabilities: ${name} holds no capabilities: ${z.prettifyError(read.error)}`);
   // Absent fields are left out of what zod returns.
   const block = 'capabilities' in read.data ? read.data.capabilities : read.data;
   return Object.fromEntries(Object.entries(block).filter(([, value]) => value !== undefined));
