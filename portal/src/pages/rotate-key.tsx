@@ -43,7 +43,7 @@ export function RotateKey({ of, onClose, onRotated }: RotateKeyProps) {
           hint={
             of.budget === null
               ? 'Give the new key to your application within this time.'
-              : 'Give the new key to your application within this time. Until then each key has the whole budget.'
+              : 'Give the new key to your application within this time. Until then both can spend what is left of the budget.'
           }
         />
         {rotate.error !== null && <Problem error={rotate.error} />}
