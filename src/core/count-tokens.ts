@@ -16,11 +16,11 @@ const ideographsPerToken = 2;
 const minBytesPerEstimated = 4;
 
 /** Maximum number of bytes that one token stands for where the tokenizer is not known: the longest runs of blanks. */
-const maxTokenBytes = 128;
+const usualMaxTokenBytes = 128;
 
 /** Minimum number of tokens of a text with this estimate (`estimateTokens`). */
-export function minTokens(estimated: number, longestTokenBytes = maxTokenBytes): number {
-  return Math.floor((estimated * minBytesPerEstimated) / longestTokenBytes);
+export function minTokens(estimated: number, maxTokenBytes = usualMaxTokenBytes): number {
+  return Math.floor((estimated * minBytesPerEstimated) / maxTokenBytes);
 }
 
 /** First character of the East Asian scripts. Surrogate pairs are above it, too. */
@@ -109,7 +109,7 @@ interface OutputEstimate {
   /** Whether the text and the names of calls have at least so many bytes in UTF-8. Every token stands for a byte or more. */
   readonly hasBytes: (least: number) => boolean;
   /** Whether the text has more tokens than this, however long its tokens are (`minTokens`). */
-  readonly exceeds: (tokens: number, longestTokenBytes?: number) => boolean;
+  readonly exceeds: (tokens: number, maxTokenBytes?: number) => boolean;
   readonly clear: () => void;
 }
 
@@ -142,11 +142,11 @@ export function createOutputEstimate(): OutputEstimate {
     tokens: () => Math.max(deltas, Math.floor(counted().tokens)),
     // A character has at least one byte, so the number of characters nearly always decides.
     hasBytes: (least) => least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
-    exceeds: (tokens, longestTokenBytes) => {
+    exceeds: (tokens, maxTokenBytes) => {
       if (tokens <= 0) return characters > 0;
       // A character counts as half a token at most, so the number of characters nearly always decides.
       return [() => characters / ideographsPerToken, () => counted().tokens].every(
-        (estimated) => minTokens(estimated(), longestTokenBytes) > tokens,
+        (estimated) => minTokens(estimated(), maxTokenBytes) > tokens,
       );
     },
     clear: () => {

@@ -19,13 +19,13 @@ interface Case {
   readonly mode?: 'None' | 'Optional';
   readonly minPrompt?: number;
   readonly maxPrompt?: number;
-  readonly longestTokenBytes?: number;
+  readonly maxTokenBytes?: number;
   readonly mayRepeat?: boolean;
 }
 
 /** The last usage that is told of an answer, and how often it was said that one cannot be true. */
 function told({ steps, cap, choices = 1, mode = 'None', ...given }: Case) {
-  const { minPrompt: min = 1, maxPrompt: max = Infinity, longestTokenBytes, mayRepeat = false } = given;
+  const { minPrompt: min = 1, maxPrompt: max = Infinity, maxTokenBytes, mayRepeat = false } = given;
   let implausible = 0;
   const left = [...steps];
   const step = (): ReadStep => ({ events: left.shift() ?? [], state: 'open' });
@@ -34,7 +34,7 @@ function told({ steps, cap, choices = 1, mode = 'None', ...given }: Case) {
     {
       model: { contextLength: 1000, reasoning: { mode, efforts: [] } },
       ...{ cap, choices, promptEstimate: 7, promptBounds: () => ({ min, max }), implausible: () => (implausible += 1) },
-      ...{ longestTokenBytes: () => longestTokenBytes, mayRepeat },
+      ...{ maxTokenBytes: () => maxTokenBytes, mayRepeat },
     },
   );
   const events = steps.flatMap(
@@ -213,18 +213,8 @@ describe('a count and the least tokens of its text', () => {
     ['no output', { steps: [[...three, finish, usage(1, 0)]] }, { completionTokens: 3 }, 1],
     ['almost none', { steps: [[long, finish, usage(1, 49)]] }, { completionTokens: 1000 }, 1],
     ['at the bound', { steps: [[long, finish, usage(1, 50)]] }, { completionTokens: 50 }, 0],
-    [
-      'shorter tokens',
-      { steps: [[long, finish, usage(1, 399)]], longestTokenBytes: 16 },
-      { completionTokens: 1000 },
-      1,
-    ],
-    [
-      'endless tokens',
-      { steps: [[long, finish, usage(1, 1)]], longestTokenBytes: Infinity },
-      { completionTokens: 1 },
-      0,
-    ],
+    ['shorter tokens', { steps: [[long, finish, usage(1, 399)]], maxTokenBytes: 16 }, { completionTokens: 1000 }, 1],
+    ['endless tokens', { steps: [[long, finish, usage(1, 1)]], maxTokenBytes: Infinity }, { completionTokens: 1 }, 0],
     ['a prompt', { steps: [[long, finish, usage(9, 500)]], minPrompt: 10 }, { promptTokens: 7 }, 1],
     ['a prompt at the bound', { steps: [[long, finish, usage(9, 500)]], minPrompt: 9 }, { promptTokens: 9 }, 0],
     ['only blanks', { steps: [[text(' '.repeat(9000)), finish, usage(1, 71)]] }, { completionTokens: 71 }, 0],

@@ -24,7 +24,7 @@ interface UsageBounds {
   /** Bounds of the tokens of the prompt that was sent. Called for each report, because a tokenizer may still be loading. */
   readonly promptBounds: () => { readonly min: number; readonly max: number };
   /** Maximum number of bytes that one token stands for. Undefined: the tokenizer is not known. */
-  readonly longestTokenBytes: () => number | undefined;
+  readonly maxTokenBytes: () => number | undefined;
   /** The answer continues a text, which its engine may send again and not count. */
   readonly mayRepeat: boolean;
   /** Replaces an impossible count of the prompt. */
@@ -77,7 +77,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
   function judgeOutput(usage: Usage): Verdict {
     const { completionTokens } = usage;
     if (!isCount(completionTokens) || completionTokens > mostOutput) return 'impossible';
-    if (!bounds.mayRepeat && output.exceeds(completionTokens, bounds.longestTokenBytes())) return 'low';
+    if (!bounds.mayRepeat && output.exceeds(completionTokens, bounds.maxTokenBytes())) return 'low';
     const hidden = hiddenTokens(usage);
     const isSeen =
       hidden === undefined || output.hasBytes(completionTokens - hidden - unseenTokens * (choices + calls));
@@ -93,7 +93,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
 
   /** Without a true count, the tokenizer finds the reasoning in the trace. */
   function withTrueSplit({ reasoningTokens, ...rest }: Usage): Usage {
-    const isKnown = reasoningTokens !== undefined && !trace.exceeds(reasoningTokens, bounds.longestTokenBytes());
+    const isKnown = reasoningTokens !== undefined && !trace.exceeds(reasoningTokens, bounds.maxTokenBytes());
     return isKnown ? { ...rest, reasoningTokens } : rest;
   }
 

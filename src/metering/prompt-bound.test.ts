@@ -83,8 +83,8 @@ describe('the least count of a prompt', () => {
     ['a token for each run of the longest known one', 25_601, undefined, 800],
     ['more where the vocabulary is known', 25_601, 16, 6400],
     ['one where its tokens have no longest', 25_601, Infinity, 1],
-  ])('is %s', (_, messageTokens, longestTokenBytes, expected) => {
-    const bounds = longestTokenBytes === undefined ? undefined : { longestTokenBytes };
+  ])('is %s', (_, messageTokens, maxTokenBytes, expected) => {
+    const bounds = maxTokenBytes === undefined ? undefined : { maxTokenBytes };
     expect(minPromptTokens(shape(messageTokens), bounds)).toBe(expected);
   });
 });

@@ -42,9 +42,9 @@ export function maxPromptTokens(
  */
 export function minPromptTokens(
   { messageTokens }: Pick<PromptShape, 'messageTokens'>,
-  bounds: Pick<TokenizerBounds, 'longestTokenBytes'> | undefined,
+  bounds: Pick<TokenizerBounds, 'maxTokenBytes'> | undefined,
 ): number {
-  return Math.max(1, minTokens(messageTokens - 1, bounds?.longestTokenBytes));
+  return Math.max(1, minTokens(messageTokens - 1, bounds?.maxTokenBytes));
 }
 
 function templateTokens(

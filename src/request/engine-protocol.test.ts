@@ -9,7 +9,7 @@ import { prepareHere } from './prepare.ts';
 
 const model = modelOf([routeOf('a')], { contextLength: 65_536 });
 const bounds: TokenizerBounds = {
-  ...{ tokensPerByte: 1, tokensPerAsciiByte: 1, longestTokenBytes: 64 },
+  ...{ tokensPerByte: 1, tokensPerAsciiByte: 1, maxTokenBytes: 64 },
   template: { base: 10, perMessage: 5 },
 };
 /** A token for each word. */

@@ -54,7 +54,7 @@ export function chatProtocol(
       max: bodyBytes === undefined ? Infinity : maxPromptTokens({ bodyBytes, shape }, { ...model, bounds }),
     };
   };
-  const longestTokenBytes = () => boundsNow()?.longestTokenBytes;
+  const maxTokenBytes = () => boundsNow()?.maxTokenBytes;
   const readOptions = {
     toolNames: new Set(tools.map((tool) => tool.name)),
     newToolId: () => dialect.idPrefixes.toolCall + newId(),
@@ -88,7 +88,7 @@ export function chatProtocol(
       if (reader === undefined) return undefined;
       const implausible = (): void => watch.progress({ kind: 'implausible-usage', routeId: planned.route.id });
       return checkUsage(reader, {
-        ...{ model, cap, choices, promptEstimate, promptBounds, longestTokenBytes, implausible },
+        ...{ model, cap, choices, promptEstimate, promptBounds, maxTokenBytes, implausible },
         mayRepeat: hasSentPartial,
       });
     },
