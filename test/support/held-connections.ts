@@ -10,13 +10,17 @@ export interface HeldConnections {
   readonly release: () => void;
 }
 
-/** Opens connections to a port of this machine, one after the other. */
-export async function holdConnections(port: number, count: number): Promise<HeldConnections> {
+/** Opens connections to a port of this machine, one after the other. `addressOf`: the address that a connection comes from. */
+export async function holdConnections(
+  port: number,
+  count: number,
+  addressOf: (index: number) => string = () => '127.0.0.1',
+): Promise<HeldConnections> {
   const sockets: Socket[] = [];
   let open = 0;
   let noticed = (): void => undefined;
   for (let index = 0; index < count; index += 1) {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect({ port, host: '127.0.0.1', localAddress: addressOf(index) });
     // The other side may close with a reset.
     socket.on('error', () => undefined);
     await once(socket, 'connect');

@@ -90,6 +90,8 @@ export interface WeirOptions {
   readonly unlimited?: true;
   /** Texts that no answer may hold, besides the engines' own marks. */
   readonly secrets?: readonly string[];
+  /** Maximum number of open files of each program. Default: that of the tests. */
+  readonly maxOpenFiles?: number;
 }
 
 /** A Backend manifest for a programmable engine. */
@@ -147,6 +149,13 @@ function usualManifests(engines: readonly ProgrammableEngine[]): Readonly<Record
   return { 'catalog.yaml': backends + modelManifest('test/model', names, '  hedging: {mode: Disabled}') };
 }
 
+/** The command with a limit of open files, which every POSIX shell can set for a program before it starts. */
+function limitFiles(command: readonly string[], maxOpenFiles: number | undefined): readonly string[] {
+  return maxOpenFiles === undefined
+    ? command
+    : ['sh', '-c', 'ulimit -n "$0" && exec "$@"', String(maxOpenFiles), ...command];
+}
+
 /** Collects what is printed. `ready` resolves with the `ready` line; it rejects with everything when the process ends before. */
 function listenTo(child: ChildProcess): { readonly ready: Promise<void>; readonly printed: () => string } {
   let printed = '';
@@ -184,7 +193,9 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     writeFileSync(join(manifests, name), text);
   }
   const flags = options.flags ?? ['--manifests', manifests];
-  const child = spawn(process.execPath, [main, 'start', '--port', '0', '--no-portal', '--data', data, ...flags], {
+  const command = [process.execPath, main, 'start', '--port', '0', '--no-portal', '--data', data, ...flags];
+  const [program = '', ...args] = limitFiles(command, options.maxOpenFiles);
+  const child = spawn(program, args, {
     env: gatewayEnvironment({ WEIR_OPS_PORT: '0', WEIR_ADMIN_PORT: '0', ...options.env }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
