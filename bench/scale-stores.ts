@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { databaseLocation } from '../src/store/databases/database-location.ts';
 import { systemClock } from '../src/process/clock.ts';
 import { tryLock } from '../src/process/lock.ts';
+import { startWorker } from '../src/process/start-worker.ts';
 import { createValkeyLimits } from '../src/rate-limits/valkey.ts';
 import { findCredentials } from '../src/store/accounts/find-credentials.ts';
 import { createKey } from '../src/store/accounts/keys.ts';
 import { hashKey } from '../src/store/accounts/key-text.ts';
 import { openDatabase } from '../src/store/databases/open-database.ts';
-import { openStore } from '../src/store/open-store.ts';
+import { openStore, startStoreThread } from '../src/store/open-store.ts';
 import { createWorkspace } from '../src/store/accounts/workspaces.ts';
 import { sampleOutcome } from '../test/support/sample-outcome.ts';
 import { cpuMs } from './process-usage.ts';
@@ -66,7 +67,7 @@ export async function settlements(
   await database.close();
   const stores = await Promise.all(
     Array.from({ length: options.services }, (_, at) =>
-      openStore({ location, journal: `${options.journal}-${at}`, tryLock }),
+      openStore({ location, journal: `${options.journal}-${at}`, tryLock, thread: startStoreThread(startWorker) }),
     ),
   );
   const batch = 100;

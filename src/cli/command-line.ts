@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { messageOf } from '../core/failure.ts';
+import { surviveShortages } from '../process/shortages.ts';
 import { commandGroups } from './command-groups.ts';
 import { printError } from './print.ts';
 
@@ -9,8 +10,14 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const chosen = commandGroups.find((group) => group.name === argv[0]);
   try {
     if (chosen?.load.kind === 'program') {
-      const run = await chosen.load.run();
-      process.exitCode = await run(argv.slice(1));
+      // Every program that keeps running starts here. Commands do not survive a shortage: they would end without a result.
+      const endSurvival = surviveShortages(printNewShortages());
+      try {
+        const run = await chosen.load.run();
+        process.exitCode = await run(argv.slice(1));
+      } finally {
+        endSurvival();
+      }
       return;
     }
     if (!process.stdout.listeners('error').includes(ignoreBrokenPipe)) process.stdout.on('error', ignoreBrokenPipe);
@@ -32,6 +39,16 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     if (error instanceof CommanderError && error.code === 'commander.help') return;
     printError(complaint(error, argv.includes('--json') ? 'json' : 'text'));
   }
+}
+
+/** Prints shortages of a program that has no log. They may come many times a second, so the same one is printed once. */
+function printNewShortages(): (error: Error) => void {
+  let printed = '';
+  return ({ message }) => {
+    if (message === printed) return;
+    printed = message;
+    printError(`weir: the system has nothing left for this process: ${message}\n`);
+  };
 }
 
 /** If a reader such as `head` has seen enough, the command has not failed. */

@@ -51,6 +51,7 @@ export async function runProgram<Settings extends LogSettings>(
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   let programLog: ProgramLog | undefined;
   let running: RunningProgram | undefined;
+  let endSurvival = (): void => undefined;
   let code: number;
   /** Whether everything that was opened is closed again, so that the process ends by itself. */
   let isClosed = false;
@@ -71,7 +72,8 @@ export async function runProgram<Settings extends LogSettings>(
     });
     programLog = await openProgramLog(given, { onLevel: (level) => announce({ type: 'log-level', level }) });
     const log = limitRepeats(programLog.log, backgroundClock);
-    surviveShortages((error) => log.error({ err: error }, 'the system has no files or memory left for this process'));
+    const shortages = (error: Error): void => log.error({ err: error }, 'the system has nothing left for this process');
+    endSurvival = surviveShortages(shortages);
     running = await start(given, { programLog, announce, stopped: stop.promise, fatal });
     const cancelCollection = collectOnceStarted(running.isIdle);
     code = await stop.promise;
@@ -87,6 +89,7 @@ export async function runProgram<Settings extends LogSettings>(
     printError(`weir ${name}: ${message}\n`);
     code = 1;
   }
+  endSurvival();
   // Output without a reader would keep the process alive, and so would anything that a failed start has opened.
   if ((await programLog?.output.close(lastLogMs)) === false || !isClosed) process.exit(code);
   return code;

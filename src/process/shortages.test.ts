@@ -9,6 +9,7 @@ const shortage = (code = 'EMFILE'): Error =>
 it.each([
   ['EMFILE of a system call', shortage(), true],
   ['ENFILE of a system call', shortage('ENFILE'), true],
+  ['EAGAIN of a system call, as for one process too many', shortage('EAGAIN'), true],
   ['another fault of a system call', shortage('EACCES'), false],
   ['an error without a system call', Object.assign(new Error('EMFILE'), { code: 'EMFILE' }), false],
   ['a fault of the program', new TypeError('x is not a function'), false],
@@ -36,7 +37,7 @@ it('a reading keeps its last value during a shortage, and throws any other error
 /** Runs a program to its end. `survive` stands for the import of the function under test. */
 function run(program: string): { readonly code: number | null; readonly output: string; readonly error: string } {
   const module = new URL('shortages.ts', import.meta.url).href;
-  const ended = spawnSync(process.execPath, ['--input-type=module', '-e', program.replace('MODULE', module)], {
+  const ended = spawnSync(process.execPath, ['--input-type=module', '-e', program.replaceAll('MODULE', module)], {
     encoding: 'utf8',
   });
   return { code: ended.status, output: ended.stdout, error: ended.stderr };
@@ -44,7 +45,7 @@ function run(program: string): { readonly code: number | null; readonly output: 
 
 const survive = `
 import { surviveShortages } from 'MODULE';
-surviveShortages(({ code }) => console.log('reported', code));`;
+surviveShortages(({ message }) => console.log('reported', message));`;
 
 /** The places in which nothing catches an error. */
 const places = {
@@ -60,12 +61,51 @@ setTimeout(() => console.log('alive'), 20);`;
 it.each(Object.entries(places))(
   'the process survives a shortage in %s, and dies of it without the guard',
   (_, place) => {
-    expect(run(`${survive}${end}${place}`)).toMatchObject({ code: 0, output: 'reported EMFILE\nalive\n' });
+    expect(run(`${survive}${end}${place}`)).toMatchObject({ code: 0, output: 'reported none left\nalive\n' });
     const unguarded = run(`${end}${place}`);
     expect(unguarded).toMatchObject({ code: 1, output: '' });
     expect(unguarded.error).toContain('none left');
   },
 );
+
+/** A program that starts a thread, which throws this error in a timer. The thread runs until it hears of the report. */
+const withThread = (start: string, error: string): string => `
+import { Worker } from 'node:worker_threads';
+import { startWorker } from '${new URL('start-worker.ts', import.meta.url).href}';
+import { surviveShortages } from 'MODULE';
+const script = \`import { parentPort } from 'node:worker_threads';
+  setTimeout(() => { throw ${error}; }, 0);
+  parentPort.once('message', () => parentPort.postMessage('alive'));\`;
+surviveShortages(({ message }) => thread.postMessage(message));
+const thread = ${start}(new URL('data:text/javascript,' + encodeURIComponent(script)));
+thread.on('message', (message) => console.log(message));
+thread.on('error', ({ message }) => console.log('ended by', message));`;
+const thrown = "Object.assign(new Error('none left'), { code: 'EMFILE', syscall: 'open' })";
+
+it('a thread survives a shortage, which the main thread reports, and ends with it if it was started otherwise', () => {
+  expect(run(withThread('startWorker', thrown))).toMatchObject({ code: 0, output: 'alive\n', error: '' });
+  expect(run(withThread('new Worker', thrown)).output).toBe('ended by none left\n');
+});
+
+it('a thread still ends with any other error that nothing handles', () => {
+  expect(run(withThread('startWorker', "new TypeError('broken')")).output).toBe('ended by broken\n');
+});
+
+it('only the newest report is used, and the older ones again after it', () => {
+  const program = `
+import { surviveShortages } from 'MODULE';
+const shortage = () => Object.assign(new Error('none left'), { code: 'EMFILE', syscall: 'accept' });
+const fail = () => new Promise((done) => setTimeout(() => { setTimeout(done, 0); throw shortage(); }, 0));
+const before = process.listenerCount('uncaughtException');
+const endFirst = surviveShortages(() => console.log('first'));
+const endSecond = surviveShortages(() => console.log('second'));
+await fail();
+endSecond();
+await fail();
+endFirst();
+console.log(process.listenerCount('uncaughtException') - before);`;
+  expect(run(program)).toMatchObject({ code: 0, output: 'second\nfirst\n0\n' });
+});
 
 it('the process still ends with any other error that nothing handles, and prints its stack', () => {
   const ended = run(`${survive}${end}setTimeout(() => { throw new TypeError('broken'); }, 0);`);

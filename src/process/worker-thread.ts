@@ -1,8 +1,9 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { ByNumber } from '../core/by-number.ts';
 import { waitFor } from '../core/clock.ts';
 import { ThreadEnded, type ThreadOptions, type ThreadReply, type WorkerThread } from '../core/worker-thread.ts';
 import { backgroundClock } from './clock.ts';
+import { startWorker } from './start-worker.ts';
 
 interface Question<Reply> {
   readonly resolve: (reply: Reply) => void;
@@ -43,7 +44,7 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
   let isClosed = false;
 
   function start(): Worker {
-    const started = new Worker(script, {
+    const started = startWorker(script, {
       workerData,
       ...(name === undefined ? {} : { name }),
       ...(env === undefined ? {} : { env }),

@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker, WorkerOptions } from 'node:worker_threads';
 import { connectStore, type OpenStore, type StoreClientOptions } from './connect-store.ts';
 import type { DatabaseLocation } from './databases/database.ts';
 import { takeJournalFolder, type TryLock } from './databases/journal/folder.ts';
@@ -10,8 +10,8 @@ const usualJournalBytes = 256 * 1024 * 1024;
 
 export interface StoreOptions extends Pick<StoreClientOptions, 'onStatus' | 'onCommit'> {
   readonly location: DatabaseLocation;
-  /** The thread to use; default: a new one. */
-  readonly thread?: Worker;
+  /** The thread to use, by `startStoreThread`. */
+  readonly thread: Worker;
   /** Folder of the journal. It must outlive the process; several processes may share it. */
   readonly journal: string;
   /** Locks a file; the lock ends with its process. */
@@ -30,9 +30,12 @@ export interface StoreOptions extends Pick<StoreClientOptions, 'onStatus' | 'onC
  */
 const maxYoungGenerationSizeMb = 4;
 
-/** Starts a thread for a store, whose modules load from now on. It keeps the process alive once a store uses it. */
-export function startStoreThread(): Worker {
-  const worker = new Worker(new URL('./store-worker.ts', import.meta.url), {
+/**
+ * Starts a thread for a store, whose modules load from now on. It keeps the process alive once a store uses it. `startWorker`: that of
+ * src/process/start-worker.ts.
+ */
+export function startStoreThread(startWorker: (script: URL, options: WorkerOptions) => Worker): Worker {
+  const worker = startWorker(new URL('./store-worker.ts', import.meta.url), {
     name: 'weir-store',
     resourceLimits: { maxYoungGenerationSizeMb },
   });
@@ -46,11 +49,11 @@ export function startStoreThread(): Worker {
  * database if waiting cannot help, and if the folder of the journal cannot be made.
  */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
-  const { location, journalBytes = usualJournalBytes, retentionDays = 0, onStatus, onCommit } = options;
+  const { location, journalBytes = usualJournalBytes, retentionDays = 0, thread: worker } = options;
+  const { onStatus, onCommit } = options;
   const journal = takeJournalFolder(options.journal, options.tryLock);
   for (const path of journal.foreignFiles) options.onForeignFile?.(path);
   const what: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes, retentionDays };
-  const { thread: worker = startStoreThread() } = options;
   worker.ref();
   worker.postMessage(what);
   return connectStore(

@@ -204,6 +204,18 @@ const violations: readonly Planted[] = [
         'weir(no-unbounded-file)',
       ],
       [
+        'a thread is started that a shortage ends',
+        'src/store/thread.ts',
+        "import { Worker } from 'node:worker_threads';\nexport const start = (script: URL): Worker => new Worker(script);",
+        'weir(no-bare-worker)',
+      ],
+      [
+        'such a thread is started by another name of the module',
+        'src/process/threads-of-node.ts',
+        "import * as threads from 'node:worker_threads';\nexport const start = (script: URL): threads.Worker => new threads.Worker(script);",
+        'weir(no-bare-worker)',
+      ],
+      [
         'a command prints past the escapes',
         'src/cli/commands/raw.ts',
         'export const show = (name: string): boolean => process.stdout.write(name);',

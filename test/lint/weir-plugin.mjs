@@ -96,6 +96,19 @@ const noUnboundedFile = {
   },
 };
 
+/** A shortage of files that the script of a thread does not handle would end the thread, and with some threads the service. */
+const noBareWorker = {
+  create(context) {
+    return {
+      NewExpression(node) {
+        const { callee } = node;
+        if ((callee.type === 'MemberExpression' ? callee.property.name : callee.name) !== 'Worker') return;
+        context.report({ node, message: 'Use src/process/start-worker.ts: its threads survive a shortage of files.' });
+      },
+    };
+  },
+};
+
 /** A name of a stranger on a terminal can hold controls. */
 const noRawOutput = {
   create(context) {
@@ -117,6 +130,7 @@ export default {
   meta: { name: 'weir' },
   rules: {
     'no-ambient-date': noAmbientDate,
+    'no-bare-worker': noBareWorker,
     'no-clock-in-test': noClockInTest,
     'no-function-into-property': noFunctionIntoProperty,
     'no-raw-output': noRawOutput,

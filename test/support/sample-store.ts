@@ -3,15 +3,16 @@ import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { onTestFinished } from 'vitest';
 import { tryLock } from '../../src/process/lock.ts';
+import { startWorker } from '../../src/process/start-worker.ts';
 import type { DatabaseLocation } from '../../src/store/databases/database.ts';
 import type { OpenStore } from '../../src/store/connect-store.ts';
-import { openStore, type StoreOptions } from '../../src/store/open-store.ts';
+import { openStore, startStoreThread, type StoreOptions } from '../../src/store/open-store.ts';
 import { temporaryFolder } from './sample-database.ts';
 
 /** A store on a database, with a journal in a folder of its own. Closed when the test is over, if the test has not. */
 export async function storeAt(location: DatabaseLocation, options: Partial<StoreOptions> = {}): Promise<OpenStore> {
   const journal = join(temporaryFolder(), 'journal');
-  const store = await openStore({ location, journal, tryLock, ...options });
+  const store = await openStore({ location, journal, tryLock, thread: startStoreThread(startWorker), ...options });
   onTestFinished(() => store.close());
   return store;
 }

@@ -1,11 +1,15 @@
 // A process for the tests that kill: settles without end and prints each request id once the row is durable.
 import { tryLock } from '../../src/process/lock.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { startWorker } from '../../src/process/start-worker.ts';
+import { openStore, startStoreThread } from '../../src/store/open-store.ts';
 import { databaseLocation } from '../../src/store/databases/database-location.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 
 const [url = '', journal = '', workspaceId = '', keyId = '', name = ''] = process.argv.slice(2);
-const store = await openStore({ location: databaseLocation({ url }), journal, tryLock });
+const store = await openStore({
+  ...{ location: databaseLocation({ url }), journal, tryLock },
+  thread: startStoreThread(startWorker),
+});
 process.stdout.write('open\n');
 for (let round = 0; ; round += 1) {
   const ids = Array.from({ length: 20 }, (_, index) => `${name}-${round}-${index}`);

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { argumentsOf } from '../../process/held-start.ts';
+import { startWorker } from '../../process/start-worker.ts';
 import { readSettings } from '../../read-settings.ts';
 import { type Settings, settingsSchema } from '../../settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
@@ -24,7 +25,7 @@ export const flagsOfService = [
 /** Runs `weir serve` until it is asked to stop. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
   // Both threads load their modules while the arguments may not be known yet.
-  const storeThread = startStoreThread();
+  const storeThread = startStoreThread(startWorker);
   const loading = Promise.all([import('./open-alerts.ts'), import('./service.ts')]);
   return runProgram(
     'serve',

@@ -1,0 +1,4 @@
+/** Runs in each thread before its script (`startWorker`). */
+import { surviveShortagesInThread } from './shortages.ts';
+
+surviveShortagesInThread();
