@@ -4,10 +4,10 @@ import { boundConnections, boundsWithin, portBounds, type PortBounds } from './p
 
 class FakeSocket extends EventEmitter {
   destroyed = false;
-  readonly remoteAddress: string;
+  readonly remoteAddress: string | undefined;
   isBusy = false;
 
-  constructor(remoteAddress: string) {
+  constructor(remoteAddress: string | undefined) {
     super();
     this.remoteAddress = remoteAddress;
   }
@@ -24,7 +24,7 @@ function boundedServer(bounds: Partial<PortBounds>) {
     bounds: { ...portBounds.ops, ...bounds },
     isBusy: (socket) => socket.isBusy,
   });
-  const open = (address: string, isBusy = false): FakeSocket => {
+  const open = (address: string | undefined, isBusy = false): FakeSocket => {
     const socket = new FakeSocket(address);
     socket.isBusy = isBusy;
     server.emit('connection', socket);
@@ -54,6 +54,12 @@ describe('the connections of a port', () => {
     const probe = open('d', true);
     expect([busy, ...silent, probe].map(({ destroyed }) => destroyed)).toEqual([false, true, false, false]);
     expect(counts().open).toBe(3);
+  });
+
+  it('without an address, as over a Unix socket, are bounded only together', () => {
+    const { open, counts } = boundedServer({ maxPerAddress: 1, maxConnections: 2 });
+    expect([1, 2, 3].map(() => open(undefined, true).destroyed)).toEqual([false, false, true]);
+    expect(counts().refused).toEqual({ address: 0, total: 1 });
   });
 
   it('are refused when all have requests', () => {

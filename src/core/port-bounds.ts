@@ -1,8 +1,16 @@
-/** Bounds of every port that the programs open over TCP. The edge's own are Envoy's. */
+/**
+ * Bounds of every port that strangers can reach: those that the programs open over TCP, and the one that Envoy forwards to a Unix socket.
+ * The edge's own are Envoy's.
+ *
+ * The other Unix sockets (ext_proc of the edge, endpoint discovery, Envoy's spans) have none. They are in a folder that only the own user
+ * or the own pod can enter, and their only caller is the service's Envoy, with a connection for each of its threads. Strangers' requests
+ * are streams on these connections, which admission bounds. A bound would protect from nobody, and could refuse a thread of Envoy.
+ */
 
 /** What all callers of a port may hold together, and for how long. Without bounds, strangers could use up all files of a program. */
 export interface PortBounds {
   readonly maxConnections: number;
+  /** A connection over a Unix socket has no address, and is only one of all. */
   readonly maxPerAddress: number;
   /** Longest head of a request, bytes. */
   readonly maxHeadBytes: number;
@@ -30,6 +38,8 @@ export const portBounds = {
   /** Each thread of a gateway has a connection, with a stream for each of its requests. */
   picker: { ...ofPrograms, maxConnections: 1_024, maxPerAddress: 256, maxIdleMs: 300_000, maxCalls: 20_000 },
   pickerHealth: ofPrograms,
+  /** Each thread of another Envoy has a connection, with a stream for each of its requests. All come through the own Envoy. */
+  otherEnvoys: { ...ofPrograms, maxConnections: 1_024, maxPerAddress: 1_024, maxIdleMs: 300_000, maxCalls: 20_000 },
   /** KEDA has one connection for each trigger. */
   scaler: { ...ofPrograms, maxConnections: 1_024, maxPerAddress: 512, maxIdleMs: 300_000 },
 } as const satisfies Readonly<Record<string, PortBounds>>;
@@ -102,7 +112,7 @@ export function boundConnections<Socket extends BoundedSocket>(
   }: { readonly bounds: PortBounds; readonly isBusy: (socket: Socket) => boolean },
 ): BoundConnections {
   const open = new Set<Socket>();
-  const byAddress = new Map<string, number>();
+  const byAddress = new Map<string | undefined, number>();
   const refused = { address: 0, total: 0 };
 
   /** Whether there is room for one more, perhaps in the place of a connection without a request. */
@@ -123,9 +133,9 @@ export function boundConnections<Socket extends BoundedSocket>(
   }
 
   server.on('connection', (socket) => {
-    const address = socket.remoteAddress ?? '';
+    const address = socket.remoteAddress;
     const ofAddress = (byAddress.get(address) ?? 0) + 1;
-    if (ofAddress > maxPerAddress) {
+    if (address !== undefined && ofAddress > maxPerAddress) {
       refuse(socket, 'address');
       return;
     }

@@ -118,7 +118,7 @@ export function serveConnection<Message extends object>(options: {
   /** Counts what the connection holds, and refuses compressed messages. Absent: the peer is the Envoy of this machine. */
   readonly memory?: ConnectionMemory;
   /** Absent: the peer is the Envoy of this machine, which has a socket of its own. */
-  readonly bounds?: PortBounds;
+  readonly bounds?: PortBounds | undefined;
   /** Adds further services, which grpc-js serves in the usual way. */
   readonly addServices?: (server: Server) => void;
   readonly atTurnEnd: AtTurnEnd;

@@ -8,8 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { Client, Metadata, type ClientDuplexStream, credentials, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { holdConnections } from '../../test/support/held-connections.ts';
 import type { Exchange, Upload } from '../core/exchange.ts';
 import { asFailure, Failure } from '../core/failure.ts';
+import { portBounds } from '../core/port-bounds.ts';
 import { systemClock } from '../process/clock.ts';
 import { type ExtProcServer, listenExtProc } from './server.ts';
 
@@ -67,7 +69,7 @@ afterEach(async () => {
 function listen(): Promise<ExtProcServer> {
   return listenExtProc({
     socketPath,
-    strangersSocketPath: join(folder, 'others.sock'),
+    strangers: { socketPath: join(folder, 'others.sock'), bounds: { ...portBounds.otherEnvoys, maxConnections: 3 } },
     handle: (exchange) => {
       exchanges.push(exchange);
       handle(exchange);
@@ -839,5 +841,29 @@ describe('the headers with a meaning inside the gateway', () => {
     const { address, header } = await headOver('extproc.sock');
     expect(address).toBe('203.0.113.7');
     for (const [name, value] of Object.entries(forged)) expect(header(name)).toBe(value);
+  });
+});
+
+describe('silent connections', () => {
+  it('make room for another Envoy where anybody may speak, beyond the bound', async () => {
+    const path = join(folder, 'others.sock');
+    const held = await holdConnections(path, 5);
+    await held.closed(2);
+    const session = connect('http://weir', { createConnection: () => connectSocket(path) });
+    onTestFinished(() => session.destroy());
+    await once(session, 'remoteSettings');
+    await held.closed(3);
+    expect(held.open()).toBe(2);
+    held.release();
+  });
+
+  it('are all held where only our own Envoy speaks, so that none of its threads is refused', async () => {
+    const held = await holdConnections(socketPath, 5);
+    const { stream, answers, ended } = open();
+    stream.write(head({ end_of_stream: true }));
+    stream.end();
+    await ended;
+    expect([answers.length > 0, held.open()]).toEqual([true, 5]);
+    held.release();
   });
 });

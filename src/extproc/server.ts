@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import type { Exchange } from '../core/exchange.ts';
+import { injectBounded, type PortBounds } from '../core/port-bounds.ts';
 import { tagsHeader } from '../core/tags.ts';
 import type { Call, CallHandler } from './call.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
@@ -23,10 +24,10 @@ export interface ExtProcServer {
 export async function listenExtProc(options: {
   readonly socketPath: string;
   /**
-   * A second socket, for streams of an Envoy that nothing is known of. Anybody may speak there, so their heads have no header of our own.
-   * Undefined: there is none.
+   * A second socket, for streams of an Envoy that nothing is known of. Anybody may speak there, so their heads have no header of our own,
+   * and their connections have bounds. Undefined: there is none.
    */
-  readonly strangersSocketPath?: string | undefined;
+  readonly strangers?: { readonly socketPath: string; readonly bounds: PortBounds } | undefined;
   /** Must not throw: every failure of a request is an answer. */
   readonly handle: (exchange: Exchange) => void;
   readonly openDelivery: OpenDelivery;
@@ -34,9 +35,9 @@ export async function listenExtProc(options: {
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
 }): Promise<ExtProcServer> {
-  const { atTurnEnd, clock, handle, openDelivery, socketPath, strangersSocketPath } = options;
+  const { atTurnEnd, clock, handle, openDelivery, socketPath, strangers } = options;
   const service = (await loadExternalProcessor()).serviceReading(readProcessingRequest);
-  const connections = new Set<Connection>();
+  const connections = new Map<Socket, Connection>();
 
   /** One call of `ExternalProcessor.Process`. `headersOf`: the headers of a request that are believed. */
   function answerCall(
@@ -74,32 +75,39 @@ export async function listenExtProc(options: {
     };
   }
 
-  // Envoy keeps one connection per worker thread and multiplexes every request over it.
-  const serverFor = (headersOf: (sent: HeaderMap) => HeaderMap): Server =>
-    createServer((socket) => {
-      const connection = serveConnection({
-        socket,
-        service,
-        answer: (call: Call, loss) => answerCall(call, { loss, headersOf }),
-        atTurnEnd,
-        clock,
-      });
-      connections.add(connection);
-      socket.on('close', () => connections.delete(connection));
+  /** Serves a connection. Envoy keeps one per worker thread and multiplexes every request over it. */
+  function serve(socket: Socket, headersOf: (sent: HeaderMap) => HeaderMap, bounds?: PortBounds): void {
+    const connection = serveConnection({
+      ...{ socket, service, bounds, atTurnEnd, clock },
+      answer: (call: Call, loss) => answerCall(call, { loss, headersOf }),
     });
+    connections.set(socket, connection);
+    socket.on('close', () => connections.delete(socket));
+  }
+
+  function serverForStrangers(bounds: PortBounds): Server {
+    const server = createServer();
+    injectBounded(server, {
+      ...{ bounds, security: 'none', inject: (socket: Socket) => serve(socket, withoutOwnHeaders, bounds) },
+      isBusy: (socket: Socket) => (connections.get(socket)?.open() ?? 0) > 0,
+    });
+    return server;
+  }
+
+  const own = createServer((socket) => serve(socket, (sent) => sent));
   const sockets: readonly Listening[] = [
-    { path: socketPath, server: serverFor((sent) => sent) },
-    ...(strangersSocketPath === undefined ? [] : [{ path: strangersSocketPath, server: serverFor(withoutOwnHeaders) }]),
+    { path: socketPath, server: own },
+    ...(strangers === undefined ? [] : [{ path: strangers.socketPath, server: serverForStrangers(strangers.bounds) }]),
   ];
   await Promise.all(sockets.map(listen));
   return {
-    open: () => [...connections].reduce((sum, connection) => sum + connection.open(), 0),
+    open: () => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
     close: async (graceMs) => {
       const timer = setTimeout(() => {
-        for (const connection of connections) connection.cut();
+        for (const connection of connections.values()) connection.cut();
       }, graceMs);
       const closed = sockets.map(({ server }) => new Promise<void>((resolve) => server.close(() => resolve())));
-      for (const connection of connections) connection.drain();
+      for (const connection of connections.values()) connection.drain();
       await Promise.all(closed);
       clearTimeout(timer);
       await Promise.all(sockets.map(({ path }) => rm(path, { force: true })));

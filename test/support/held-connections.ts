@@ -10,9 +10,12 @@ export interface HeldConnections {
   readonly release: () => void;
 }
 
-/** Opens connections to a port of this machine, one after the other. `addressOf`: the address that a connection comes from. */
+/**
+ * Opens connections to a port of this machine or to a Unix socket, one after the other. `addressOf`: the address that a connection to a
+ * port comes from.
+ */
 export async function holdConnections(
-  port: number,
+  place: number | string,
   count: number,
   addressOf: (index: number) => string = () => '127.0.0.1',
 ): Promise<HeldConnections> {
@@ -20,7 +23,9 @@ export async function holdConnections(
   let open = 0;
   let noticed = (): void => undefined;
   for (let index = 0; index < count; index += 1) {
-    const socket = connect({ port, host: '127.0.0.1', localAddress: addressOf(index) });
+    const socket = connect(
+      typeof place === 'string' ? { path: place } : { port: place, host: '127.0.0.1', localAddress: addressOf(index) },
+    );
     // The other side may close with a reset.
     socket.on('error', () => undefined);
     await once(socket, 'connect');

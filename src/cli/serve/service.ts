@@ -280,7 +280,13 @@ export async function startService(
   });
   const extproc = await listenExtProc({
     socketPath: place.extprocSocket,
-    strangersSocketPath: place.strangersSocket,
+    strangers:
+      place.strangersSocket === undefined
+        ? undefined
+        : {
+            socketPath: place.strangersSocket,
+            bounds: boundsWithin(portBounds.otherEnvoys, openFilesLimit()),
+          },
     handle: pipeline.handle,
     openDelivery: buffers.open,
     atTurnEnd,
