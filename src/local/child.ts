@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { pause } from '../process/clock.ts';
 import { openLog, tailLog } from '../process/log-file.ts';
 
@@ -130,8 +131,7 @@ export function runCommand(
       timeout: options.timeoutMs,
       signal: options.signal,
     });
-    child.stdout.setEncoding('utf8').on('data', collect);
-    child.stderr.setEncoding('utf8').on('data', collect);
+    for (const stream of outputsOf(child)) stream.setEncoding('utf8').on('data', collect);
     child.once('error', (error) => {
       const isMissing = 'code' in error && error.code === 'ENOENT';
       resolve({
@@ -141,6 +141,11 @@ export function runCommand(
     });
     child.once('close', (code) => resolve({ code: code ?? undefined, output }));
   });
+}
+
+/** The outputs of a child whose stdio are pipes. Node makes none, against its types, if there is no file left for the pipes. */
+function outputsOf({ stdout, stderr }: Partial<Pick<ChildProcess, 'stdout' | 'stderr'>>): readonly Readable[] {
+  return [stdout, stderr].filter((stream) => stream !== undefined && stream !== null);
 }
 
 /** A program and its arguments. */

@@ -6,7 +6,10 @@ import type { EnvoyAdmin } from './admin.ts';
 
 /** The file in which Envoy reads the states of several services. */
 interface ServicesFile {
-  /** Changes the states, in the order of the services' numbers. Envoy has them a few milliseconds later. */
+  /**
+   * Changes the states, in the order of the services' numbers. Envoy has them a few milliseconds later. If they cannot be written, the next
+   * call writes: the supervisor sets the states each second, and must go on.
+   */
   readonly set: (states: readonly ServiceState[]) => void;
   /** Resolves to whether Envoy has the latest states; false if it does not have them within two seconds, or does not answer. */
   readonly confirmed: () => Promise<boolean>;
@@ -30,26 +33,30 @@ const versionText = 'cluster.weir-service.version_text';
  */
 export function openServicesFile(options: ServicesFileOptions): ServicesFile {
   const { files, admin, clock } = options;
-  let states = options.first;
+  let written = options.first;
   let version = '';
   let count = 0;
 
-  function write(): void {
+  function write(next: readonly ServiceState[]): void {
     count += 1;
     version = `${clock.now()}-${count}`;
     const draft = `${files.servicesFile}.draft`;
-    writeFileSync(draft, JSON.stringify(renderServices(files, { states, version })), { mode: 0o600 });
+    writeFileSync(draft, JSON.stringify(renderServices(files, { states: next, version })), { mode: 0o600 });
     // Envoy counts only a file moved into the folder as a change.
     renameSync(draft, files.servicesFile);
+    written = next;
   }
 
   mkdirSync(files.servicesFolder, { recursive: true, mode: 0o700 });
-  write();
+  write(options.first);
   return {
     set: (next) => {
-      if (next.every((state, index) => state === states[index])) return;
-      states = next;
-      write();
+      if (next.every((state, index) => state === written[index])) return;
+      try {
+        write(next);
+      } catch {
+        // No file is left to this process, or the disk is full: `written` still has the states that Envoy reads.
+      }
     },
     confirmed: async () => {
       const deadline = clock.elapsed() + confirmWithinMs;

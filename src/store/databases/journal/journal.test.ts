@@ -25,6 +25,33 @@ function journalIn(folder = temporaryFolder(), options: Partial<JournalOptions> 
   return { folder, journal, drain };
 }
 
+it('keeps no file open when a new file cannot be begun, however often that is tried', () => {
+  const { files } = thisMachine;
+  const open = new Set<number>();
+  let isShort = false;
+  const counted: typeof files = {
+    ...files,
+    openSync: (path, flags, mode) => {
+      // The last file goes to the rows, and none is left for their folder.
+      if (isShort && flags === 'r') throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+      const file = files.openSync(path, flags, mode);
+      open.add(file);
+      return file;
+    },
+    closeSync: (file) => {
+      open.delete(file);
+      files.closeSync(file);
+    },
+  };
+  const { journal, drain } = journalIn(undefined, { machine: { ...thisMachine, files: counted } });
+  isShort = true;
+  for (const name of ['a', 'b', 'c']) expect(() => journal.append(rows(name))).toThrow('too many open files');
+  expect(open.size).toBe(0);
+  isShort = false;
+  journal.append(rows('d'));
+  expect(drain()).toEqual(['d']);
+});
+
 describe('a record', () => {
   it('gives back the row it was made of, absent fields too', () => {
     const {

@@ -92,7 +92,13 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
     // The random part makes the names of several processes differ, because their files may be moved into one folder.
     const name = `${time}-${number}-${randomBytes(4).toString('hex')}${extension}`;
     const file = files.openSync(join(folder, name), 'ax', 0o600);
-    syncFolder();
+    try {
+      syncFolder();
+    } catch (error) {
+      // Each attempt would take a file more, perhaps because there is none left.
+      files.closeSync(file);
+      throw error;
+    }
     open = { name, file, size: 0 };
     return open;
   }

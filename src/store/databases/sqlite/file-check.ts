@@ -34,6 +34,8 @@ export function startFileCheck(file: string, { onDamage, onUnchecked }: FileChec
 
   async function check(): Promise<void> {
     try {
+      // Rejects if the system has no file or process left for it. It has no outputs then.
+      await once(child, 'spawn');
       const [output, complaint, [code, signal]] = await Promise.all([
         text(child.stdout),
         text(child.stderr),
