@@ -48,7 +48,7 @@ export function ownConditions(
  */
 const envoyTimeoutMs = 1_000;
 
-interface CatalogOptions
+export interface CatalogOptions
   extends Omit<CatalogSourceOptions, 'onChange'>, Pick<CatalogFacts, 'isServing' | 'ejected' | 'record' | 'answerOf'> {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;

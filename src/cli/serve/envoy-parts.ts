@@ -1,0 +1,62 @@
+import { admitStepMs, nextAdmitRatio } from '../../admission/overload.ts';
+import { createEndpointTable } from '../../control/follow-endpoints.ts';
+import { placeAtEnvoy } from '../../control/place-at-envoy.ts';
+import type { LoadMeter } from '../../core/load.ts';
+import { createEgress } from '../../egress/egress.ts';
+import { runFolder } from '../../envoy/config/run-folder.ts';
+import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
+import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
+import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.ts';
+import { serveEndpoints } from '../../envoy/runtime/endpoint-discovery.ts';
+import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
+import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
+import { systemClock } from '../../process/clock.ts';
+import { createTurnEnd } from '../../process/turns.ts';
+import type { Settings } from '../../settings.ts';
+import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
+import type { ProgramSurroundings } from '../run-program.ts';
+
+/** Opens everything through which the service speaks with its Envoy, except for the requests of callers. Envoy may still be starting. */
+export async function openEnvoyParts(
+  settings: Settings,
+  { load, announce, log }: Pick<ProgramSurroundings, 'announce'> & { readonly load: LoadMeter; readonly log: PartLog },
+) {
+  const paths = runFolder(settings.WEIR_RUN);
+  const admin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
+  const place = placeAtEnvoy(settings.WEIR_SERVICE_NUMBER, { paths, admin, announce });
+  const clusters = createClusterPublisher({
+    ...{ admin, runFolder: paths, clock: systemClock },
+    shared: place.sharedClusters,
+  });
+  await clusters.prepare();
+  const discovery = await serveEndpoints({
+    socketPath: place.discoverySocket,
+    onRefused: (reason) => log.error({ reason }, 'Envoy refused endpoints'),
+  });
+  // If Envoy starts before this message, it logs a warning for each attempt to reach the service.
+  announce({ type: 'listening' });
+  const endpoints = createEndpointTable({ clock: systemClock, discovery });
+  const shedder = createLoadShedder({
+    shed: place.shed,
+    clock: systemClock,
+    stepMs: admitStepMs,
+    next: (admitRatio) => nextAdmitRatio(admitRatio, load.current()),
+  });
+  const buffers = createDownstreamBuffers({ admin, clock: systemClock });
+  const countUpstream = createUpstreamRequests({ admin, clock: systemClock });
+  const atTurnEnd = createTurnEnd();
+  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream, atTurnEnd });
+  return {
+    ...{ admin, place, clusters, discovery, endpoints, shedder, buffers, atTurnEnd, egress },
+    /** Closes everything but the egress, which requests of the service's own still use. */
+    close: async (): Promise<void> => {
+      endpoints.close();
+      await discovery.close();
+      await shedder.close();
+      buffers.close();
+      admin.close();
+    },
+  };
+}
+
+export type EnvoyParts = Awaited<ReturnType<typeof openEnvoyParts>>;
