@@ -3,6 +3,7 @@ import type { KubeObject, ObjectEvent } from '../core/catalog.ts';
 import { type BucketSize, hasToken, takeToken } from '../core/token-bucket.ts';
 import { type KubeClient, mergePatch } from './client.ts';
 import { microTime } from './leases.ts';
+import { cutName } from './objects.ts';
 
 interface EventsOptions {
   readonly client: { readonly events: Pick<KubeClient['events'], 'createNamespacedEvent' | 'patchNamespacedEvent'> };
@@ -37,8 +38,8 @@ const mostWaiting = 500;
  */
 const perObject: BucketSize = { rate: 1 / 30, burst: 10 };
 const inAll: BucketSize = { rate: 5, burst: 100 };
-/** The API server refuses a longer note. */
-const longestNote = 1024;
+/** The API server refuses a longer note, in UTF-8. */
+const maxNoteBytes = 1024;
 
 /** Writes `events.k8s.io/v1` Events, which `kubectl describe` shows with their object. */
 export function createEvents(options: EventsOptions): Events {
@@ -70,7 +71,7 @@ export function createEvents(options: EventsOptions): Events {
     const now = clock.now();
     // Named like by Kubernetes' own recorder: the time, and a random part.
     const suffix = `${now.toString(16)}${Math.floor(random() * 0xffff_ffff).toString(16)}`;
-    const name = `${object.name.slice(0, 200)}.${suffix}`;
+    const name = `${cutName(object.name, 200)}.${suffix}`;
     const { kind, uid, resourceVersion } = object;
     const regarding = { apiVersion: 'weir.dev/v1alpha1', kind, namespace, name: object.name, uid, resourceVersion };
     const body = {
@@ -99,7 +100,7 @@ export function createEvents(options: EventsOptions): Events {
   return {
     report: (object, event) => {
       if (waiting.length >= mostWaiting || !isAllowed(object.uid)) return;
-      const note = event.note.length <= longestNote ? event.note : `${event.note.slice(0, longestNote - 1)}…`;
+      const note = cutNote(event.note);
       const key = JSON.stringify([object.uid, event.reason, note]);
       const before = written.get(key);
       if (before !== undefined && clock.now() - before.lastAt < sameMs) repeat(before);
@@ -114,4 +115,12 @@ export function createEvents(options: EventsOptions): Events {
       await sending;
     },
   };
+}
+
+function cutNote(note: string): string {
+  if (Buffer.byteLength(note) <= maxNoteBytes) return note;
+  const mark = '…';
+  // A character of which only a part would fit is left out.
+  const { read } = new TextEncoder().encodeInto(note, new Uint8Array(maxNoteBytes - Buffer.byteLength(mark)));
+  return note.slice(0, read) + mark;
 }

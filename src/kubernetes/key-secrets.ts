@@ -2,8 +2,10 @@ import * as z from 'zod';
 import type { AccountObject } from '../core/declared-account.ts';
 import type { KeySecrets } from '../core/key-secrets.ts';
 import { isRefusal, type KubeClient, mergePatch } from './client.ts';
+import { cutName } from './objects.ts';
 
 const entry = 'key';
+const maxLabelLength = 63;
 
 const rawSecret = z.object({
   metadata: z.object({
@@ -37,7 +39,7 @@ export function createKeySecrets({ core }: Pick<KubeClient, 'core'>): KeySecrets
         metadata: {
           name,
           namespace,
-          labels: { 'weir.dev/api-key': object.name.slice(0, 63) },
+          labels: { 'weir.dev/api-key': cutName(object.name, maxLabelLength) },
           ownerReferences: [ownerOf(object)],
         },
         type: 'Opaque',

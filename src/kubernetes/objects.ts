@@ -7,6 +7,11 @@ export function placeOf(kind: string, namespace: string) {
   return { group: 'weir.dev', version: 'v1alpha1', namespace, plural: `${kind.toLowerCase()}s` };
 }
 
+/** The first characters of a name. Neither a label nor a name may end with the sign at which it was cut. */
+export function cutName(name: string, maxLength: number): string {
+  return name.slice(0, maxLength).replace(/[-.]+$/, '');
+}
+
 const annotationPrefix = 'weir.dev/';
 
 const rawObject = z.object({
