@@ -11,7 +11,9 @@ const rawSecret = z.object({
   metadata: z.object({
     resourceVersion: z.string(),
     ownerReferences: z
-      .array(z.object({ kind: z.string(), name: z.string(), controller: z.boolean().nullish() }))
+      .array(
+        z.object({ apiVersion: z.string(), kind: z.string(), name: z.string(), controller: z.boolean().nullish() }),
+      )
       .nullish(),
   }),
   data: z.record(z.string(), z.string()).nullish(),
@@ -24,7 +26,7 @@ export function createKeySecrets({ core }: Pick<KubeClient, 'core'>): KeySecrets
         const { metadata, data } = rawSecret.parse(await core.readNamespacedSecret({ namespace, name }));
         // By name and not by uid: the object may have been made again, or restored with its Secret.
         const isOurs = (metadata.ownerReferences ?? []).some(
-          (one) => one.kind === 'ApiKey' && one.name === owner && one.controller === true,
+          (one) => isOurApi(one.apiVersion) && one.kind === 'ApiKey' && one.name === owner && one.controller === true,
         );
         const encoded = data?.[entry];
         return { resourceVersion: metadata.resourceVersion, isOurs, text: encoded && textOf(encoded) };
@@ -55,6 +57,9 @@ export function createKeySecrets({ core }: Pick<KubeClient, 'core'>): KeySecrets
     },
   };
 }
+
+/** Other projects have a kind of this name, too. */
+const isOurApi = (apiVersion: string): boolean => apiVersion.startsWith('weir.dev/');
 
 /** Whether a write was made. A conflict is no error: the next reconciliation reads what is there. */
 async function done(writing: Promise<unknown>): Promise<boolean> {

@@ -2,6 +2,7 @@
 /** Objects of a tenant who means harm: their names, their Secrets and the status that strangers write. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type DeclaredAccounts, startDeclaredAccounts } from './support/declared-accounts.ts';
+import { kubeRequest } from './support/request.ts';
 
 const kubernetes = inject('kubernetes');
 const polling = { interval: 50 };
@@ -20,6 +21,13 @@ async function until(name: string, says: RegExp): Promise<void> {
   await expect.poll(() => cluster.condition('apikeys', name, 'Ready'), polling).toMatch(says);
 }
 
+/** Makes a Secret as the API server takes it, and returns the server's status. */
+async function makeSecret(secret: { readonly metadata: object; readonly [field: string]: unknown }): Promise<void> {
+  const path = `/api/v1/namespaces/${accounts.namespace}/secrets`;
+  const { status, body } = await kubeRequest(kubernetes, 'POST', path, { body: secret });
+  expect(status, JSON.stringify(body)).toBe(201);
+}
+
 test('a name whose label or Event would be refused hinders nothing', async () => {
   // At the place where a label is cut is a sign with which no label ends, and so at that of an Event's name.
   const name = `${'a'.repeat(62)}-${'b'.repeat(136)}.${'c'.repeat(53)}`;
@@ -29,4 +37,18 @@ test('a name whose label or Event would be refused hinders nothing', async () =>
   expect(await ledger.stateOf(await cluster.secretText(name))).toBe('active');
   await expect.poll(cluster.events, polling).toContain(`Normal Created ApiKey/${name}`);
   expect(accounts.replica.log().filter((line) => line.includes('could not be'))).toEqual([]);
+});
+
+test('a Secret of another kind of ApiKey is not Weir’s', async () => {
+  const owner = { apiVersion: 'other.example/v1', kind: 'ApiKey', name: 'mine', uid: 'u-1', controller: true };
+  await makeSecret({ metadata: { name: 'mine', ownerReferences: [owner] }, stringData: { other: 'stays' } });
+  await cluster.apiKey('mine', 'search');
+  await until('mine', /^False SecretNotUsable/);
+  expect(await cluster.secretText('mine')).toBe('');
+  // The twin: owned by an ApiKey of Weir, it would have been written.
+  const secret = { ownerReferences: [{ ...owner, apiVersion: 'weir.dev/v1alpha1' }] };
+  await cluster.merge('secrets', 'mine', { metadata: secret });
+  await cluster.touch('apikeys', 'mine', 'again');
+  await until('mine', /^True Ready/);
+  expect(await cluster.secretText('mine')).toMatch(/^sk-weir-/);
 });
