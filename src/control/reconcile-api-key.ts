@@ -7,7 +7,7 @@ import type { ObjectEvent } from '../core/catalog.ts';
 import { Refusal } from '../core/administration.ts';
 import type { AccountObject, DeclaredKey, KeyDeclared, KeyFigures } from '../core/declared-account.ts';
 import { formatUsd, parseUsd } from '../core/money.ts';
-import type { KeySecret } from '../core/key-secrets.ts';
+import { type KeySecret, SecretRefused } from '../core/key-secrets.ts';
 import { findPayer, type ReconcileParts } from './reconcile-parts.ts';
 import {
   normal,
@@ -44,6 +44,9 @@ export async function reconcileApiKey(object: AccountObject, parts: ReconcilePar
   try {
     return await withSecret(object, { ...parts, spec, workspaceId: payer.id });
   } catch (error) {
+    if (error instanceof SecretRefused) {
+      return notReady('SecretNotWritten', `Secret "${spec.secretRef.name}" cannot be written: ${error.message}`);
+    }
     if (!(error instanceof Refusal)) throw error;
     return notAccepted('ApiKey', { reason: 'Refused', message: `spec: ${error.sentence}` });
   }

@@ -10,7 +10,10 @@ export interface KeySecret {
   readonly text: string | undefined;
 }
 
-/** The Secrets of ApiKeys: at the API server, or of a gateway with a manifest folder. Reads and writes single Secrets by name. */
+/** A Secret cannot be written: it is immutable, for example, or a quota is used up. The message has no key in it. */
+export class SecretRefused extends Error {}
+
+/** The Secrets of ApiKeys: at the API server, or of a gateway with a manifest folder. Reads and writes single Secrets by name. Writes reject with `SecretRefused`. */
 export interface KeySecrets {
   /** Undefined: there is no such Secret. */
   readonly read: (object: AccountObject, name: string) => Promise<KeySecret | undefined>;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AccountObject } from '../core/declared-account.ts';
-import type { KeySecrets } from '../core/key-secrets.ts';
-import { isRefusal, type KubeClient, mergePatch } from './client.ts';
+import { type KeySecrets, SecretRefused } from '../core/key-secrets.ts';
+import { ApiError, isRefusal, type KubeClient, mergePatch } from './client.ts';
 import { cutName } from './objects.ts';
 
 const entry = 'key';
@@ -47,30 +47,38 @@ export function createKeySecrets({ core }: Pick<KubeClient, 'core'>): KeySecrets
         type: 'Opaque',
         stringData: { [entry]: text },
       };
-      return done(core.createNamespacedSecret({ namespace, body }));
+      return done(core.createNamespacedSecret({ namespace, body }), text);
     },
     replace: async (object, { name, resourceVersion }, text) => {
       // The version makes it fail if the Secret is another one by now.
       const metadata = { resourceVersion, ownerReferences: [ownerOf(object)] };
       const body = { metadata, data: { [entry]: btoa(text) } };
-      return done(core.patchNamespacedSecret({ namespace: object.namespace, name, body }, mergePatch));
+      return done(core.patchNamespacedSecret({ namespace: object.namespace, name, body }, mergePatch), text);
     },
   };
 }
 
-/** Other projects have a kind of this name, too. */
-const isOurApi = (apiVersion: string): boolean => apiVersion.startsWith('weir.dev/');
+/** Refusals that another attempt may not meet: of the service's own access, and of a busy server. */
+const passingRefusals = [401, 408, 429];
+const maxWhyLength = 300;
 
 /** Whether a write was made. A conflict is no error: the next reconciliation reads what is there. */
-async function done(writing: Promise<unknown>): Promise<boolean> {
+async function done(writing: Promise<unknown>, text: string): Promise<boolean> {
   try {
     await writing;
     return true;
   } catch (error) {
     if (isRefusal(error, 404, 409)) return false;
-    throw error;
+    const isFinal = error instanceof ApiError && error.status < 500 && !passingRefusals.includes(error.status);
+    if (!isFinal) throw error;
+    // A webhook may repeat what it has refused.
+    const why = error.message.replaceAll(text, '…').replaceAll(btoa(text), '…');
+    throw new SecretRefused(why.slice(0, maxWhyLength), { cause: error });
   }
 }
+
+/** Other projects have a kind of this name, too. */
+const isOurApi = (apiVersion: string): boolean => apiVersion.startsWith('weir.dev/');
 
 /** With it, the cluster removes the Secret after its ApiKey. */
 function ownerOf({ name, uid }: Pick<AccountObject, 'name' | 'uid'>) {

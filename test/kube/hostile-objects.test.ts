@@ -28,6 +28,10 @@ async function makeSecret(secret: { readonly metadata: object; readonly [field: 
   expect(status, JSON.stringify(body)).toBe(201);
 }
 
+/** Keys of the workspace in the ledger, revoked ones included. */
+const keysOf = async (): Promise<number> =>
+  (await ledger.accounts.listKeys(await ledger.accounts.findWorkspace('search'))).length;
+
 test('a name whose label or Event would be refused hinders nothing', async () => {
   // At the place where a label is cut is a sign with which no label ends, and so at that of an Event's name.
   const name = `${'a'.repeat(62)}-${'b'.repeat(136)}.${'c'.repeat(53)}`;
@@ -37,6 +41,23 @@ test('a name whose label or Event would be refused hinders nothing', async () =>
   expect(await ledger.stateOf(await cluster.secretText(name))).toBe('active');
   await expect.poll(cluster.events, polling).toContain(`Normal Created ApiKey/${name}`);
   expect(accounts.replica.log().filter((line) => line.includes('could not be'))).toEqual([]);
+});
+
+test('a Secret that cannot be written is named, and makes one key in the ledger however often it is tried', async () => {
+  const apiKey = (await cluster.apiKey('locked', 'search', { secretRef: { name: 'later' } })) as {
+    readonly metadata: { readonly uid: string };
+  };
+  await until('locked', /^True Ready/);
+  const { uid } = apiKey.metadata;
+  await cluster.remove('secrets', 'later');
+  const owner = { apiVersion: 'weir.dev/v1alpha1', kind: 'ApiKey', name: 'locked', uid, controller: true };
+  await makeSecret({ metadata: { name: 'later', ownerReferences: [owner] }, immutable: true });
+  const before = await keysOf();
+  for (const perSecond of [1, 2, 3, 4]) {
+    await cluster.apiKey('locked', 'search', { secretRef: { name: 'later' }, rate: { perSecond } });
+    await until('locked', /^False SecretNotWritten: spec\.secretRef: .*immutable/);
+  }
+  expect(await keysOf()).toBe(before + 1);
 });
 
 test('a Secret of another kind of ApiKey is not Weir’s', async () => {

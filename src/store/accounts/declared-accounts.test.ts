@@ -83,6 +83,19 @@ it('promotes a prepared key, and revokes one that never came into the Secret', a
   expect([await statusOf('a'), await statusOf('b')]).toEqual(['active', 'active']);
 });
 
+it('prepares one key, however often the Secret is not written', async () => {
+  const { queries, workspace, wanted, statusOf } = await begin();
+  await declareKey(queries, object, wanted('a'), by);
+  for (const ms of [1, 2, 3]) await prepareKey(queries, object, wanted(`lost-${ms}`), at(ms));
+  const statuses = async () => Promise.all(['a', 'lost-1', 'lost-2', 'lost-3'].map(statusOf));
+  expect(await statuses()).toEqual(['active', undefined, undefined, 'active']);
+  expect(await listKeys(queries, workspace)).toHaveLength(2);
+  await declareKey(queries, object, wanted('a'), at(4));
+  expect(await statuses()).toEqual(['active', undefined, undefined, 'revoked']);
+  await prepareKey(queries, object, wanted('later'), at(5));
+  expect(await listKeys(queries, workspace)).toHaveLength(3);
+});
+
 it('takes a key of the same workspace that no object declares, and no other', async () => {
   const { queries, workspace, wanted } = await begin();
   const { key } = await createKey(queries, { workspace: workspace.id, rate: 1, burst: 1 }, sampleAuthor);

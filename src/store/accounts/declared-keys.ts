@@ -16,7 +16,8 @@ import { ownThresholds } from './thresholds.ts';
 
 /**
  * Makes a key that an object will have in its Secret. It works from now on, so that the Secret never has a key that
- * does not work. If the Secret is not written, the next `declareKey` revokes it.
+ * does not work. If the Secret is not written, the next preparation gives the key another text, and the next
+ * `declareKey` revokes it: however often a Secret is not written, it is one key.
  */
 export async function prepareKey(
   queries: Kysely<Schema>,
@@ -25,9 +26,30 @@ export async function prepareKey(
   by: Authorship,
 ): Promise<void> {
   await queries.transaction().execute(async (transaction) => {
-    const { id } = await insertKey(transaction, wanted, by);
-    await declare(transaction, id, { kind: 'ApiKey', by: object, at: by.now, state: 'pending' });
+    const prepared = await preparedKey(transaction, object, wanted);
+    if (prepared === undefined) {
+      const { id } = await insertKey(transaction, wanted, by);
+      await declare(transaction, id, { kind: 'ApiKey', by: object, at: by.now, state: 'pending' });
+      return;
+    }
+    const { hash, prefix } = wanted;
+    await transaction.updateTable('keys').set({ hash, prefix }).where('id', '=', prepared).execute();
+    await changeLockedKey(transaction, prepared, settingsOf(wanted), by);
   });
+}
+
+/** The id of a key that was prepared for an object before, and whose text nobody has. */
+async function preparedKey(
+  transaction: Transaction<Schema>,
+  object: AccountObjectName,
+  { workspaceId }: DeclaredKey,
+): Promise<string | undefined> {
+  for (const { id, state } of await accountsOf(transaction, 'ApiKey', object)) {
+    if (state !== 'pending') continue;
+    const key = await findKey(transaction, id);
+    if (key.status !== 'revoked' && key.workspaceId === workspaceId) return id;
+  }
+  return undefined;
 }
 
 /**
