@@ -1,6 +1,7 @@
 /** The status of the objects that declare accounts: how a reconciliation is reported. */
 import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf, readStatus, type Statement } from '../catalog/conditions.ts';
+import { apiKeyStatus, creditStatus, workspaceStatus } from '../catalog/resources/account-status.ts';
 import type { Condition } from '../catalog/resources/status.ts';
 import type { CatalogProblem, ObjectEvent } from '../core/catalog.ts';
 import type { AccountKind, AccountObject } from '../core/declared-account.ts';
@@ -10,7 +11,7 @@ import type { Money } from '../core/money.ts';
 /** The result of one reconciliation of an object. */
 export interface Reconciled {
   readonly statements: readonly Statement[];
-  /** The fields beside the conditions; null removes one. Absent ones stay. */
+  /** The fields beside the conditions. Those that are null or absent are removed: nothing in a status is believed. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** Events of this reconciliation. The next one does not repeat them. */
   readonly events: readonly ObjectEvent[];
@@ -73,16 +74,30 @@ export function suspensionEvents(
   return isWanted ? [normal('Suspended', 'Suspend', effect)] : [];
 }
 
+const emptied = (schema: { readonly shape: object }): Readonly<Record<string, null>> =>
+  Object.fromEntries(Object.keys(schema.shape).map((name) => [name, null]));
+
+/** The status of each kind with nothing in it. Whatever else a stranger has written there goes. */
+const noFields: Readonly<Record<AccountKind, Readonly<Record<string, null>>>> = {
+  Workspace: emptied(workspaceStatus),
+  ApiKey: emptied(apiKeyStatus),
+  Credit: emptied(creditStatus),
+};
+
 /** The status to write, and the events of conditions that have changed. Undefined: the object has this status. */
 export function statusToWrite(
   object: AccountObject,
   { statements, fields }: Reconciled,
   now: number,
 ): { readonly status: Readonly<Record<string, unknown>>; readonly events: readonly ObjectEvent[] } | undefined {
-  const { generation } = object;
+  const { kind, generation } = object;
   const before = readStatus(object.status).conditions;
   const conditions = conditionsOf(statements, before, { generation, now });
-  const status: Readonly<Record<string, unknown>> = { observedGeneration: generation, conditions, ...fields };
+  const status: Readonly<Record<string, unknown>> = {
+    ...noFields[kind],
+    ...{ observedGeneration: generation, conditions },
+    ...fields,
+  };
   const written = isObject(object.status) ? object.status : {};
   const isWritten = Object.entries(status).every(([name, value]) =>
     isDeepStrictEqual(written[name] ?? null, value ?? null),

@@ -1,6 +1,7 @@
 /** Brings a Workspace into the ledger, and lets it go when nothing needs it any more. */
 import { readObject } from '../catalog/read-object.ts';
 import { longestWorkspaceName } from '../catalog/resources/accounts.ts';
+import type { Workspace } from '../core/account.ts';
 import { Refusal } from '../core/administration.ts';
 import { parseUsd } from '../core/money.ts';
 import type { AccountObject } from '../core/declared-account.ts';
@@ -19,7 +20,7 @@ import {
 const eraseName = 'weir.dev/erase-name';
 
 export async function reconcileWorkspace(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
-  const { accounts, clock } = parts;
+  const { accounts } = parts;
   const { declarer, by } = parts.authorOf(object);
   if (object.deletedAt !== undefined) return leave(object, parts);
   const result = readObject(object.declared);
@@ -39,8 +40,7 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
   } as const;
   try {
     const { workspace, isNew } = await accounts.declareWorkspace(declarer, wanted, by);
-    const { workspaces } = await accounts.accountFigures({ workspaceIds: [workspace.id], keyIds: [] }, clock.now());
-    const figures = workspaces.get(workspace.id);
+    const fields = await fieldsOf(workspace, parts);
     const isSuspended = workspace.status === 'suspended';
     const wasSuspended = parts.said(object, 'Ready')?.reason === 'Suspended';
     const effect = 'requests of its keys get 403';
@@ -51,13 +51,7 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
           ? suspended({ isWanted: !isActive, effect })
           : { type: 'Ready', status: 'True', reason: 'Ready', message: '' },
       ],
-      fields: {
-        id: workspace.id,
-        ledgerName: workspace.name,
-        balance: figures && roundedUsd(figures.balance),
-        spentThisMonth: figures && roundedUsd(figures.spentThisMonth),
-        keys: figures?.keys,
-      },
+      fields,
       events: [
         ...(isNew ? [normal('Created', 'Create', `in the ledger as ${workspace.name} (${workspace.id})`)] : []),
         ...suspensionEvents({ isSuspended, isWanted: !isActive, effect, resumed: 'its keys work again' }, wasSuspended),
@@ -72,6 +66,19 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
   }
 }
 
+async function fieldsOf(
+  { id, name }: Workspace,
+  { accounts, clock }: ReconcileParts,
+): Promise<Readonly<Record<string, unknown>>> {
+  const figures = (await accounts.accountFigures({ workspaceIds: [id], keyIds: [] }, clock.now())).workspaces.get(id);
+  return {
+    ...{ id, ledgerName: name },
+    balance: figures && roundedUsd(figures.balance),
+    spentThisMonth: figures && roundedUsd(figures.spentThisMonth),
+    keys: figures?.keys,
+  };
+}
+
 async function leave(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
   const { declarer, by } = parts.authorOf(object);
   const how = { eraseName: object.annotations[eraseName] === 'true' };
@@ -84,12 +91,14 @@ async function leave(object: AccountObject, parts: ReconcileParts): Promise<Reco
   const keys = left.keys === 1 ? 'a key that is not revoked' : `${left.keys} keys that are not revoked`;
   const message = `cannot be deleted while it has ${keys}: delete its ApiKeys, or use \`weir key revoke\``;
   const said = parts.said(object, 'Ready');
+  const { namespace, name } = object;
+  const workspace = await parts.accounts.declaredWorkspace({ namespace, name });
   return {
     statements: [
       { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' },
       { type: 'Ready', status: 'False', reason: 'HasKeys', message },
     ],
-    fields: { keys: left.keys },
+    fields: workspace === undefined ? {} : await fieldsOf(workspace, parts),
     events: said?.reason === 'HasKeys' ? [] : [warning('DeletionRefused', 'Delete', message)],
     next: 'again',
   };

@@ -1,6 +1,7 @@
 // @suite long
 /** Objects of a tenant who means harm: their names, their Secrets and the status that strangers write. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { keyText } from '../../src/store/accounts/key-text.ts';
 import { type DeclaredAccounts, startDeclaredAccounts } from './support/declared-accounts.ts';
 import { kubeRequest } from './support/request.ts';
 
@@ -72,4 +73,33 @@ test('a Secret of another kind of ApiKey is not Weir’s', async () => {
   await cluster.touch('apikeys', 'mine', 'again');
   await until('mine', /^True Ready/);
   expect(await cluster.secretText('mine')).toMatch(/^sk-weir-/);
+});
+
+test('a status that a stranger wrote is believed in nothing', async () => {
+  const others = keyText(new Uint8Array(32).fill(9));
+  await cluster.secret('bad', { key: `${others}x` });
+  await cluster.apiKey('bad', 'search');
+  await until('bad', /^False KeyMalformed/);
+  const { generation } = (await cluster.get('apikeys', 'bad')).metadata;
+  const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '', observedGeneration: generation };
+  const forged = {
+    id: 'key_00000000000000000000',
+    prefix: others.slice(0, 12),
+    conditions: [{ ...ready, lastTransitionTime: '2000-01-01T00:00:00Z' }],
+    observedGeneration: 7_000,
+  };
+  const path = `/apis/weir.dev/v1alpha1/namespaces/${accounts.namespace}/apikeys/bad/status`;
+  const written = await kubeRequest(kubernetes, 'PATCH', path, {
+    body: { status: forged },
+    contentType: 'application/merge-patch+json',
+  });
+  expect(written.status).toBe(200);
+  await until('bad', /^True Ready/);
+  await cluster.touch('apikeys', 'bad', 'again');
+  await until('bad', /^False KeyMalformed/);
+  const { status } = await cluster.get('apikeys', 'bad');
+  expect(status).not.toHaveProperty('id');
+  expect(status).not.toHaveProperty('prefix');
+  expect(status?.observedGeneration).toBe(generation);
+  expect(await ledger.stateOf(others)).toBeUndefined();
 });
