@@ -40,7 +40,7 @@ export function openKubeAccounts(options: KubeAccountsOptions): AccountControlle
   );
   const followed = followAccounts({
     ...{ client, namespaces, clock, random },
-    onChange: () => controller.changed(),
+    onChange: (objects) => controller.changed(objects),
     onTroubles: (troubles) => {
       for (const { of, reason } of troubles) log.warn({ of, reason }, 'the objects of accounts are not followed');
     },

@@ -67,7 +67,9 @@ async function withSecret(object: AccountObject, parts: KeyParts): Promise<Recon
     if (secret === undefined || (secret.isOurs && secret.text === undefined)) {
       const text = await writeNewKey(object, secret, parts);
       if (text === undefined) continue;
-      return declareText(object, { isOurs: true, text }, parts);
+      const declared = await declareText(object, { isOurs: true, text }, parts);
+      if (declared !== 'changed') return declared;
+      continue;
     }
     if (secret.text === undefined) {
       return notReady(
@@ -81,7 +83,8 @@ async function withSecret(object: AccountObject, parts: KeyParts): Promise<Recon
         `expected a well-formed key (sk-weir-…) in entry "key" of Secret "${spec.secretRef.name}"`,
       );
     }
-    return declareText(object, { ...secret, text: secret.text }, parts);
+    const declared = await declareText(object, { ...secret, text: secret.text }, parts);
+    if (declared !== 'changed') return declared;
   }
   throw new Error(`Secret "${spec.secretRef.name}" changes again and again`);
 }
@@ -109,12 +112,13 @@ async function writeNewKey(
   return isWritten ? text : undefined;
 }
 
+/** `changed`: the Secret has changed since it was read. */
 async function declareText(
   object: AccountObject,
   secret: Pick<KeySecret, 'isOurs'> & { readonly text: string; readonly resourceVersion?: string },
   parts: KeyParts,
-): Promise<Reconciled> {
-  const { accounts, spec } = parts;
+): Promise<Reconciled | 'changed'> {
+  const { accounts, secrets, spec } = parts;
   const { rotation } = spec;
   const { declarer, by } = parts.authorOf(object);
   const overlapMs = rotation === undefined ? 0 : rotation.overlapHours * hourMs;
@@ -130,8 +134,7 @@ async function declareText(
   if (secret.isOurs && resourceVersion !== undefined && (isDue || declared.kind === 'ended')) {
     const wasEnded = declared.kind === 'ended';
     const fresh = await writeNewKey(object, { resourceVersion }, parts);
-    // Read again: the Secret was changed meanwhile.
-    if (fresh === undefined) return withSecret(object, parts);
+    if (fresh === undefined) return 'changed';
     text = fresh;
     declared = await declare(text);
     events.push(
@@ -152,7 +155,12 @@ async function declareText(
         `the key in Secret "${name}" was revoked or replaced, and that is final. Put another key there`,
       );
     case 'taken':
-      return notReady('KeyTaken', `the key in Secret "${name}" belongs to another workspace or ApiKey`);
+      // An ApiKey that leaves may have had it, and the Secret may have gone with it.
+      if ((await secrets.read(object, name))?.resourceVersion !== resourceVersion) return 'changed';
+      return {
+        ...notReady('KeyTaken', `the key in Secret "${name}" belongs to another workspace or ApiKey`),
+        next: 'again',
+      };
     case 'declared': {
       const { keys } = await accounts.accountFigures({ workspaceIds: [], keyIds: [declared.id] }, by.now);
       const isMade = declared.isNew && events.length === 0;

@@ -29,8 +29,8 @@ export interface CollectionOptions<Item> {
   readonly random: () => number;
   /** Reads the needed part of an object. Returning the known item means that nothing has changed. */
   readonly read: (raw: unknown, known: ReadonlyMap<string, Item>) => { readonly name: string; readonly item: Item };
-  /** An item, or the trouble, has changed. */
-  readonly onChange: () => void;
+  /** Items have changed or are gone, or the trouble has changed. */
+  readonly onChange: (changed: readonly Item[]) => void;
 }
 
 /** The objects of one kind, in step with the API server. */
@@ -157,12 +157,14 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
       next = answer.metadata.continue ?? answer.metadata._continue;
       if (next === '') next = undefined;
     } while (next !== undefined && !over.signal.aborted);
+    const gone = [...items].filter(([name]) => !found.has(name));
+    const changed = [...found].filter(([name, item]) => items.get(name) !== item);
     items.clear();
     for (const [name, item] of found) items.set(name, item);
     listed = true;
     // Without this, the age of the items is unknown if the watch does not open.
     if (state.kind === 'behind') state = { kind: 'behind', since: begun };
-    onChange();
+    onChange([...gone, ...changed].map(([, item]) => item));
   }
 
   /** Applies one event of the watch. Throws when the event reports that the watch has failed. */
@@ -178,7 +180,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     if (type === 'DELETED') items.delete(name);
     else if (items.get(name) === item) return;
     else items.set(name, item);
-    onChange();
+    onChange([item]);
   }
 
   /** Resolves when the server ends the watch: whether at the time that it was asked for. */
@@ -198,7 +200,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
         state = { kind: 'in-step' };
         const wasTroubled = trouble !== undefined;
         trouble = undefined;
-        if (wasTroubled) onChange();
+        if (wasTroubled) onChange([]);
       },
       onLine: take,
     });
@@ -224,7 +226,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
         if (state.kind === 'in-step') state = { kind: 'behind', since: clock.elapsed() };
         if (wasSound) backOff.reset();
         trouble = error;
-        onChange();
+        onChange([]);
         await backOff.wait();
       }
     }

@@ -9,8 +9,8 @@ interface FollowAccountsOptions {
   readonly namespaces: readonly string[];
   readonly clock: Clock;
   readonly random: () => number;
-  /** Objects have changed, or all of a kind have been listed. Called at most once in `quietMs`. */
-  readonly onChange: () => void;
+  /** These objects have changed or are gone. Called at most once in `quietMs`. */
+  readonly onChange: (changed: readonly AccountObject[]) => void;
   readonly onTroubles: (troubles: readonly Trouble[]) => void;
 }
 
@@ -36,14 +36,20 @@ export function followAccounts(options: FollowAccountsOptions): FollowedAccounts
   let isNoticed = false;
   let closed = false;
 
-  function noticed(): void {
+  /** An object that changes again meanwhile is here once. */
+  const changed = new Map<string, AccountObject>();
+
+  function noticed(objects: readonly AccountObject[]): void {
+    for (const object of objects) changed.set(`${keyOf(object.kind, object.namespace)}/${object.name}`, object);
     if (isNoticed || closed) return;
     isNoticed = true;
     clock.after(quietMs, () => {
       isNoticed = false;
       if (closed) return;
       reportTroubles(named());
-      options.onChange();
+      const objects = [...changed.values()];
+      changed.clear();
+      options.onChange(objects);
     });
   }
 

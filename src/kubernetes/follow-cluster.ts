@@ -130,7 +130,8 @@ function sorted(collection: Collection<KubeObject>): readonly KubeObject[] {
 /** The Secrets that Backends refer to, each with its wanted keys. */
 type WantedKeys = ReadonlyMap<string, ReadonlySet<string>>;
 
-interface SecretsOptions extends Pick<CollectionOptions<never>, 'clock' | 'random' | 'onChange'> {
+interface SecretsOptions extends Pick<CollectionOptions<never>, 'clock' | 'random'> {
+  readonly onChange: () => void;
   readonly client: Pick<KubeClient, 'core' | 'watch'>;
   readonly namespace: string;
 }
