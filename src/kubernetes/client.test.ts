@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { RequestContext } from '@kubernetes/client-node';
 import { Agent } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { ApiError, type ClientLimits, createKubeClient, type KubeClient } from './client.ts';
+import { AnswerTooLarge, ApiError, type ClientLimits, createKubeClient, type KubeClient } from './client.ts';
 
 const open: { readonly server: Server; readonly client: KubeClient }[] = [];
 
@@ -52,6 +52,25 @@ it('rejects a refused call with its status, reason and message', async () => {
 it('rejects with the text of an answer that is no Status', async () => {
   const client = await begin((_, response) => void response.writeHead(502).end('<html>Bad gateway'));
   await expect(read(client)).rejects.toMatchObject({ status: 502, message: '<html>Bad gateway' });
+});
+
+it.each([200, 500])('reads an answer of %i to its bound', async (status) => {
+  let sent = 0;
+  const client = await begin(
+    (_, response) => {
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.on('error', () => undefined);
+      const more = (): void => {
+        // It would never end.
+        while (!response.destroyed && response.write(' '.repeat(1024))) sent += 1;
+        if (!response.destroyed) response.once('drain', more);
+      };
+      more();
+    },
+    { maxAnswerBytes: 4096 },
+  );
+  await expect(read(client)).rejects.toBeInstanceOf(AnswerTooLarge);
+  expect(sent).toBeGreaterThan(4);
 });
 
 it('gives up a call that is not answered', async () => {

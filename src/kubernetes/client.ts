@@ -53,7 +53,12 @@ export interface ClientLimits {
   readonly silentMs?: number;
   /** An object can have 1.5 MB in etcd, and twice that as JSON in an event. Default 8 Mi characters. */
   readonly longestLine?: number;
+  /** Most bytes of an answer. A list of many large objects is read in smaller pages. Default 16 MiB. */
+  readonly maxAnswerBytes?: number;
 }
+
+/** The API server's answer has more bytes than are read. */
+export class AnswerTooLarge extends Error {}
 
 /** The API server answered, and refused. */
 export class ApiError extends Error {
@@ -84,7 +89,12 @@ export function sentenceOf(error: unknown): string {
 
 export function createKubeClient(
   access: Pick<KubeAccess, 'server' | 'authentication' | 'close'>,
-  { callMs = 15_000, silentMs = 150_000, longestLine = 8 * 1024 * 1024 }: ClientLimits = {},
+  {
+    callMs = 15_000,
+    silentMs = 150_000,
+    longestLine = 8 * 1024 * 1024,
+    maxAnswerBytes = 16 * 1024 * 1024,
+  }: ClientLimits = {},
 ): KubeClient {
   const over = new AbortController();
   const base = access.server.replace(/\/+$/, '');
@@ -102,7 +112,7 @@ export function createKubeClient(
       ...(dispatcher === undefined ? {} : { dispatcher }),
     });
     if (response.statusCode >= 200 && response.statusCode < 300) return response;
-    throw apiError(response.statusCode, await response.body.text());
+    throw apiError(response.statusCode, String(await readBounded(response.body, maxAnswerBytes)));
   }
 
   const configuration = createConfiguration({
@@ -113,7 +123,7 @@ export function createKubeClient(
         try {
           const { statusCode, headers, body } = await send(context, callMs);
           const type = String(headers['content-type'] ?? 'application/json');
-          const bytes = Buffer.from(await body.arrayBuffer());
+          const bytes = await readBounded(body, maxAnswerBytes);
           return new ResponseContext(
             statusCode,
             { 'content-type': type },
@@ -186,6 +196,19 @@ function apiError(status: number, text: string): ApiError {
     // The answer of a proxy in between has another form than Kubernetes' own.
     return new ApiError(status, { reason: '', message: text.slice(0, 200) });
   }
+}
+
+async function readBounded(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    const read = Buffer.from(piece);
+    bytes += read.length;
+    // Leaving the loop closes the connection.
+    if (bytes > maxBytes) throw new AnswerTooLarge(`the API server's answer has more than ${maxBytes} bytes`);
+    pieces.push(read);
+  }
+  return Buffer.concat(pieces);
 }
 
 async function eachLine(

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { ApiError } from './client.ts';
+import { AnswerTooLarge, ApiError } from './client.ts';
 import type { KubeClient } from './client.ts';
 import { followCollection, type ListPage, reportTroubleChanges } from './collection.ts';
 
@@ -75,6 +75,23 @@ it('lists in pages and watches from where the list ended', async () => {
   expect(asked[1]).toMatchObject({ _continue: 'more' });
   expect(path).toMatch(/resourceVersion=5&/);
   expect(path).toContain('allowWatchBookmarks=true');
+  expect(collection.trouble()).toBeUndefined();
+  await collection.close();
+});
+
+it('lists objects that are too large together in smaller pages', async () => {
+  const tooLarge = new AnswerTooLarge('too large');
+  const lists = [tooLarge, tooLarge, listOf(5, ['a'], 'more'), tooLarge, listOf(5, ['b'])];
+  const { collection, asked, watched, names } = begin(lists);
+  await watched();
+  expect(names()).toEqual(['a', 'b']);
+  expect(asked.map(({ limit, _continue }) => [limit, _continue])).toEqual([
+    [500, undefined],
+    [63, undefined],
+    [8, undefined],
+    [8, 'more'],
+    [1, 'more'],
+  ]);
   expect(collection.trouble()).toBeUndefined();
   await collection.close();
 });

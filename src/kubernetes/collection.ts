@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { createBackOff } from '../core/back-off.ts';
 import type { Clock } from '../core/clock.ts';
-import { isRefusal, type KubeClient, sentenceOf } from './client.ts';
+import { AnswerTooLarge, isRefusal, type KubeClient, sentenceOf } from './client.ts';
 
 /** The page of a list to request, in the words of the typed APIs. */
 export interface ListPage {
@@ -94,7 +94,8 @@ export function allInStepAt(collections: Iterable<Collection<unknown>>): number 
   return earliest;
 }
 
-const pageSize = 500;
+/** Smaller where objects are so large that a page is too large. An object can have 1.5 MB. */
+const maxPageSize = 500;
 /** The server is asked to end a watch after five to ten minutes, so that replicas spread over the servers of a cluster. */
 const watchSeconds = 300;
 /** A server may end a watch so much sooner than it was asked to. */
@@ -135,6 +136,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   let state: State = { kind: 'behind', since: undefined };
   let trouble: unknown = notTriedYet;
   let listed = false;
+  let pageSize = maxPageSize;
 
   const { fieldSelector, labelSelector } = options;
   const selected = {
@@ -145,10 +147,10 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   async function list(): Promise<void> {
     const begun = clock.elapsed();
     const found = new Map<string, Item>();
+    pageSize = maxPageSize;
     let next: string | undefined;
     do {
-      const wanted = { limit: pageSize, ...selected, ...(next === undefined ? {} : { _continue: next }) };
-      const answer = page.parse(await kind.list(wanted, over.signal));
+      const answer = await listPage(next);
       for (const raw of answer.items) {
         const { name, item } = read(raw, items);
         found.set(name, item);
@@ -165,6 +167,19 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     // Without this, the age of the items is unknown if the watch does not open.
     if (state.kind === 'behind') state = { kind: 'behind', since: begun };
     onChange([...gone, ...changed].map(([, item]) => item));
+  }
+
+  /** Lists one page, of fewer objects if they are too large together. */
+  async function listPage(next: string | undefined): Promise<z.output<typeof page>> {
+    for (;;) {
+      const wanted = { limit: pageSize, ...selected, ...(next === undefined ? {} : { _continue: next }) };
+      try {
+        return page.parse(await kind.list(wanted, over.signal));
+      } catch (error) {
+        if (!(error instanceof AnswerTooLarge) || pageSize === 1) throw error;
+        pageSize = Math.ceil(pageSize / 8);
+      }
+    }
   }
 
   /** Applies one event of the watch. Throws when the event reports that the watch has failed. */

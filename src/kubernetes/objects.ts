@@ -13,6 +13,13 @@ export function cutName(name: string, maxLength: number): string {
 }
 
 const annotationPrefix = 'weir.dev/';
+/**
+ * Most that is kept of an object's metadata, which has no other bound than that of the object. A tenant with a thousand
+ * objects of 1.5 MB would fill the memory of the service.
+ */
+const maxAnnotations = 16;
+const maxAnnotationLength = 256;
+const maxFinalizers = 32;
 
 const rawObject = z.object({
   metadata: z.object({
@@ -40,9 +47,12 @@ export function readKubeObject<Kind extends string>(
   before: KubeObject<Kind> | undefined,
 ): KubeObject<Kind> {
   const { metadata, spec, status } = rawObject.parse(raw);
-  const { name, uid, generation, resourceVersion, deletionTimestamp, finalizers } = metadata;
+  const { name, uid, generation, resourceVersion, deletionTimestamp } = metadata;
   if (before?.resourceVersion === resourceVersion && before.uid === uid) return before;
-  const own = Object.entries(metadata.annotations).filter(([key]) => key.startsWith(annotationPrefix));
+  const own = Object.entries(metadata.annotations)
+    .filter(([key]) => key.startsWith(annotationPrefix))
+    .slice(0, maxAnnotations)
+    .map(([key, value]) => [key, value.length > maxAnnotationLength ? beginning(value) : value] as const);
   const isSame = before?.uid === uid && before.generation === generation && generation > 0;
   return {
     kind,
@@ -50,12 +60,24 @@ export function readKubeObject<Kind extends string>(
     uid,
     generation,
     resourceVersion,
-    finalizers,
+    finalizers: keptFinalizers(metadata.finalizers),
     status,
     deletedAt: deletionTimestamp,
     annotations: Object.fromEntries(own),
     declared: isSame ? before.declared : declare(kind, name, { created: metadata.creationTimestamp, spec }),
   };
+}
+
+/** A copy: a part of a text keeps the whole text in memory. */
+function beginning(value: string): string {
+  return Buffer.from(value.slice(0, maxAnnotationLength)).toString();
+}
+
+/** Of too many, ours are kept before those of strangers. */
+function keptFinalizers(finalizers: readonly string[]): readonly string[] {
+  if (finalizers.length <= maxFinalizers) return finalizers;
+  const isOurs = (one: string): boolean => one.startsWith(annotationPrefix);
+  return [...finalizers.filter(isOurs), ...finalizers.filter((one) => !isOurs(one))].slice(0, maxFinalizers);
 }
 
 function declare(
@@ -88,6 +110,16 @@ export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, nam
     body,
     fieldManager: 'weir-controller',
   });
+  /** The finalizers to write, with those of the object that are not kept. */
+  async function withOthers({ kind, name, finalizers: kept }: KubeObject<string>, wanted: readonly string[]) {
+    const raw: unknown = await objects.getNamespacedCustomObject({ ...placeOf(kind, namespace), name });
+    const { finalizers } = rawObject.parse(raw).metadata;
+    return [
+      ...finalizers.filter((one) => wanted.includes(one) || !kept.includes(one)),
+      ...wanted.filter((one) => !finalizers.includes(one)),
+    ];
+  }
+
   return {
     status: async (object, status) => {
       // The uid is included, so that a new object of the same name does not get the status of the old one.
@@ -95,7 +127,8 @@ export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, nam
       await objects.patchNamespacedCustomObjectStatus(patchOf(object, body), mergePatch);
     },
     finalizers: async (object, finalizers) => {
-      const body = { metadata: { resourceVersion: object.resourceVersion, finalizers } };
+      const whole = object.finalizers.length < maxFinalizers ? finalizers : await withOthers(object, finalizers);
+      const body = { metadata: { resourceVersion: object.resourceVersion, finalizers: whole } };
       await objects.patchNamespacedCustomObject(patchOf(object, body), mergePatch);
     },
   };
