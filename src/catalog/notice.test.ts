@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Announcement } from '../core/catalog.ts';
-import { type Leaving, noticeOf, stayingAt } from './notice.ts';
+import type { Announcement, KubeObject } from '../core/catalog.ts';
+import { type Leaving, noticeFor, noticeOf, stayingAt } from './notice.ts';
 
 const day = 24 * 60 * 60 * 1000;
 const inDays = ({ leavesAt, ...notice }: { readonly leavesAt: number }) => ({ ...notice, leavesAt: leavesAt / day });
@@ -80,4 +80,23 @@ it.each<[string, readonly (number | undefined)[], object]>([
   ['in a month is longer than a timer should wait', [1_000 + 30 * 24 * hourMs], { lookAgainMs: hourMs }],
 ])('%s', (_, items, expected) => {
   expect(stayingAt(items, { now: 1_000, leavesAtOf: (leavesAt) => leavesAt })).toMatchObject(expected);
+});
+
+it.each([
+  // made, announced, leaves; in days. The Model is to leave on day 3.
+  ['an announcement of Weir', 0, 0, 14],
+  ['an announcement from before the Model was made', 20, 0, 39],
+  ['an announcement from the future', 0, 4_000, 39],
+])('believes %s as far as it can be true', (_, made, at, leaves) => {
+  const text = (days: number): string => new Date(days * day).toISOString();
+  const value = {
+    ...{ kind: 'Model', metadata: { name: 'm', creationTimestamp: text(made) } },
+    spec: { retireAt: text(3) },
+  };
+  const object: KubeObject = {
+    ...{ kind: 'Model', name: 'm', uid: 'u', generation: 1, resourceVersion: '1', finalizers: [], annotations: {} },
+    declared: { where: 'Model/m', value },
+    status: { announcedAt: text(at), announcedFor: text(3) },
+  };
+  expect(noticeFor(object, 25 * day)?.leavesAt).toBe(leaves * day);
 });

@@ -72,7 +72,7 @@ export function noticeFor(object: KubeObject, now: number): Notice | undefined {
     deletedAt,
     isWaived: isWaived(object.annotations),
   };
-  return noticeOf(leaving, announcementOf(object.status), now);
+  return noticeOf(leaving, announcementOf(object, now), now);
 }
 
 /** When an object of a manifest folder leaves, by its spec and by its earlier announcement; undefined: it stays. */
@@ -83,8 +83,8 @@ export function noticeOfManifest(
 ): Notice | undefined {
   const retireAt = retireAtOf(value);
   if (retireAt === undefined || !isObject(value) || value['kind'] !== 'Model') return undefined;
-  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
-  const annotations = isObject(metadata['annotations']) ? metadata['annotations'] : {};
+  const { annotations: given } = metadataOf(value);
+  const annotations = isObject(given) ? given : {};
   return noticeOf({ retireAt, isWaived: isWaived(annotations) }, recorded, now);
 }
 
@@ -93,13 +93,24 @@ function retireAtOf(value: unknown): number | undefined {
   return moment(spec['retireAt']);
 }
 
-function announcementOf(status: unknown): Announcement | undefined {
+/** The clocks of replicas and of the API server may differ by so much. */
+const maxSkewMs = 60 * 60 * 1000;
+
+/**
+ * The announcement in the status of a Model. Others can write a status, so one from before the Model was made, which would
+ * waive the notice, or from the future, which would keep the Model for ever, counts as absent.
+ */
+function announcementOf({ status, declared }: KubeObject, now: number): Announcement | undefined {
   if (!isObject(status)) return undefined;
   const announcedAt = moment(status['announcedAt']);
   const announcedFor = moment(status['announcedFor']);
-  if (announcedAt === undefined) return undefined;
+  const madeAt = moment(metadataOf(declared.value)['creationTimestamp']) ?? 0;
+  if (announcedAt === undefined || announcedAt < madeAt - maxSkewMs || announcedAt > now + maxSkewMs) return undefined;
   return { announcedAt, announcedFor };
 }
+
+const metadataOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
 
 function moment(text: unknown): number | undefined {
   const at = typeof text === 'string' ? Date.parse(text) : Number.NaN;
