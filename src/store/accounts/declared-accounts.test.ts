@@ -214,6 +214,15 @@ it('books a credit once for its name, and once for its amount and note', async (
   expect((await findWorkspace(queries, other.id)).balance).toBe(0n);
 });
 
+it('gives no workspace the id of another as its name', async () => {
+  const { queries, workspace } = await begin();
+  const twin = { namespace: 'ws', name: workspace.id.slice(3), isManaging: true };
+  const named = (ledgerName: string) => declareWorkspace(queries, twin, { ledgerName, ...settings }, by);
+  await expect(named(workspace.id)).rejects.toMatchObject({ kind: 'conflict' });
+  expect(await findWorkspace(queries, workspace.id)).toMatchObject({ name: 'team_prod' });
+  expect(await named(`${workspace.id}x`)).toMatchObject({ isNew: true });
+});
+
 it('keeps a workspace that has keys, and gives a later object of its name the same one', async () => {
   const { queries, workspace, wanted } = await begin();
   await declareKey(queries, object, wanted('a'), by);

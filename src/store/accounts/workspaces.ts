@@ -39,12 +39,16 @@ export async function createWorkspace(
   return queries.transaction().execute((transaction) => insertWorkspace(transaction, wanted, by));
 }
 
-/** Like `createWorkspace`, in a transaction, without a check of the form of the name. */
+/**
+ * Like `createWorkspace`, in a transaction, without a check of the form of the name. A name with the form of an id, such as
+ * that of an object in the namespace `ws`, is refused: a workspace with it could not be found by its name.
+ */
 export async function insertWorkspace(
   transaction: Transaction<Schema>,
   { name, credit, maxInFlight, creditLimit = 0n }: NewWorkspace,
   by: Authorship,
 ): Promise<Workspace> {
+  if (idPattern.test(name)) throw new Refusal(`"${name}" has the form of an id.`, { kind: 'conflict', field: 'name' });
   const row = {
     id: newId('ws'),
     name,
