@@ -2,7 +2,7 @@
 /** Thousands of objects of one tenant, and the single changes of its neighbours. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { findAccess } from '../../src/kubernetes/access.ts';
-import { createKubeClient, type KubeClient } from '../../src/kubernetes/client.ts';
+import { AnswerTooLarge, createKubeClient, type KubeClient } from '../../src/kubernetes/client.ts';
 import { placeOf } from '../../src/kubernetes/objects.ts';
 import { openTestLedger } from '../support/test-ledger.ts';
 import { makeNamespace } from './support/cluster.ts';
@@ -11,7 +11,7 @@ import { startTestReplica } from './support/replica.ts';
 
 const kubernetes = inject('kubernetes');
 const polling = { interval: 20 };
-const count = 10_000;
+const count = 2_000;
 const apiVersion = 'weir.dev/v1alpha1';
 let [own, flood, quiet]: [string, string, string] = ['', '', ''];
 let client: KubeClient;
@@ -57,6 +57,34 @@ test('a neighbour’s objects are ready long before those of a flood', async () 
   expect(during).toBeLessThan(count / 4);
   // The twin: where there are no turns, an object waits for all that came before it.
   expect(await ready(flood, 'late')).toBe(false);
+  await replica.close();
+  await ledger.close();
+});
+
+test('large objects are listed, in pages that fit', async () => {
+  const place = await makeNamespace(kubernetes);
+  // As much as the API server takes, and more finalizers than are kept.
+  const annotations = { 'weir.dev/x': 'x'.repeat(260_000) };
+  const finalizers = [...Array(100).keys()].map((index) => `stranger.example/${index}`);
+  for (let index = 0; index < 80; index += 1) {
+    const metadata = { name: `large-${index}`, annotations, finalizers };
+    const body = { apiVersion, kind: 'Workspace', metadata, spec: {} };
+    await client.objects.createNamespacedCustomObject({ ...placeOf('Workspace', place), body });
+  }
+  await makeWorkspace(place, 'search');
+  // The twin: in one page they are refused.
+  const whole = client.objects.listNamespacedCustomObject({ ...placeOf('Workspace', place), limit: 500 });
+  await expect(whole).rejects.toBeInstanceOf(AnswerTooLarge);
+
+  const ledger = await openTestLedger();
+  const accounts = { data: ledger.data, namespaces: [place] };
+  const replica = await startTestReplica({ kubeconfig: kubernetes.kubeconfig, namespace: own, accounts });
+  for (const name of ['search', 'large-7']) await expect.poll(() => ready(place, name), polling).toBe(true);
+  const cluster = objectsIn(kubernetes, place);
+  expect((await cluster.get('workspaces', 'large-7')).metadata.finalizers).toEqual([
+    ...finalizers,
+    'weir.dev/accounts',
+  ]);
   await replica.close();
   await ledger.close();
 });

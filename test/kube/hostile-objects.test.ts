@@ -103,3 +103,29 @@ test('a status that a stranger wrote is believed in nothing', async () => {
   expect(status?.observedGeneration).toBe(generation);
   expect(await ledger.stateOf(others)).toBeUndefined();
 });
+
+test('an object that a stranger’s finalizer keeps for ever is released, and its neighbours do not wait', async () => {
+  await cluster.apiKey('kept', 'search');
+  await until('kept', /^True Ready/);
+  const text = await cluster.secretText('kept');
+  const { finalizers = [] } = (await cluster.get('apikeys', 'kept')).metadata;
+  await cluster.merge('apikeys', 'kept', { metadata: { finalizers: [...finalizers, 'stranger.example/never'] } });
+  await cluster.remove('apikeys', 'kept');
+  await expect.poll(() => ledger.stateOf(text), polling).toBe('revoked');
+  await expect
+    .poll(async () => (await cluster.get('apikeys', 'kept')).metadata.finalizers, polling)
+    .toEqual(['stranger.example/never']);
+  await cluster.apiKey('neighbour', 'search');
+  await until('neighbour', /^True Ready/);
+});
+
+test('an object that flips all the time writes few rows, and has its last version in the end', async () => {
+  await expect.poll(() => cluster.condition('workspaces', 'search', 'Ready'), polling).toBe('True Ready');
+  const flips = 200;
+  for (let flip = 1; flip <= flips; flip += 1) await cluster.workspace('search', { maxInFlight: flip });
+  const maxInFlight = async () => (await ledger.accounts.findWorkspace('search')).maxInFlight;
+  await expect.poll(maxInFlight, polling).toBe(flips);
+  const rows = (await ledger.accounts.listAudit({}, 1_000)).length;
+  console.log(`${flips} versions of a Workspace are ${rows} rows of the audit trail`);
+  expect(rows).toBeLessThan(flips / 2);
+});
