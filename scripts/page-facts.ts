@@ -180,6 +180,9 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'portal.scopes': code(scopes),
   'service-account.days': from('cli/commands/service-account.ts', 'usualMs', day),
 
+  'share.pause-factor': from('core/share-work.ts', 'pauseFactor'),
+  'share.max-pause': from('core/share-work.ts', 'maxPauseMs', second),
+
   'problems.listed': from('problems/track-problems.ts', 'mostListed'),
   'problems.of-metric': from('telemetry/ops/gauges.ts', 'mostNamed'),
   'problems.flickering-after': listingDelays['backend-down'].afterMs / second,

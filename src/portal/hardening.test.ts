@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { adminToken, asBrowser, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
 import { createEventHub } from './event-hub.ts';
@@ -244,6 +244,16 @@ describe('connections', () => {
     for (let tried = 0; tried < 32; tried += 1) statuses.push(await statusOf(wrong));
     expect([statuses[0], statuses.at(-1)]).toEqual([401, 429]);
     expect(await statusOf(withToken)).toBe(200);
+  });
+
+  it('probes without end share a read of the database', async () => {
+    const { server, accounts } = await samplePortal();
+    const read = vi.spyOn(accounts, 'sharedSecret');
+    const statuses = await Promise.all(
+      Array.from({ length: 30 }, async () => (await server.inject({ url: '/readyz' })).statusCode),
+    );
+    expect(statuses).toEqual(Array(30).fill(200));
+    expect(read.mock.calls.length).toBeLessThan(10);
   });
 });
 

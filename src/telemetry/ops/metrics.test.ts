@@ -190,15 +190,14 @@ describe('the text', () => {
     expect(names.slice(first, first + 3)).toEqual(Array(3).fill('weir_cost_usd_total'));
   });
 
-  it('is rendered in slices: other work has its turn while 200 models are rendered, and two scrapers share one text', async () => {
+  it('is rendered in slices: other work has its turn while 200 models are rendered', async () => {
     const ids = Array.from({ length: 200 }, (_, index) => `org/model-${index}`);
     const metrics = begin(listed(...ids));
     for (const modelId of ids) took(metrics, { modelId });
     const { turns, stop } = countTurns();
-    const [one, other] = await Promise.all([metrics.render('prometheus'), metrics.render('prometheus')]);
+    const text = await metrics.render('prometheus');
     stop();
-    expect(one).toBe(other);
-    expect(one.split('\n').length).toBeGreaterThan(18_000);
+    expect(text.split('\n').length).toBeGreaterThan(18_000);
     // A machine that renders it all in twelve milliseconds still gives others five turns.
     expect(turns()).toBeGreaterThan(5);
   });

@@ -13,7 +13,6 @@ import { type AttemptCause, createModelMetrics, type ModelMetrics } from './mode
 import { addProcessMetrics } from './process-metrics.ts';
 import { limitNames, uploadBounds } from '../../core/limits.ts';
 import { shedReasons } from '../../core/load.ts';
-import { shareWork } from '../../core/share-work.ts';
 
 export interface Metrics {
   readonly ended: (end: RequestEnd) => void;
@@ -161,8 +160,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
       commits.observe({ into }, commit.durationMs / 1000);
       rows.inc({ into }, commit.rows);
     },
-    // Simultaneous scrapes share one text.
-    render: shareWork((format) => renderMetrics(families(), { format, inSlices })),
+    render: (format) => renderMetrics(families(), { format, inSlices }),
     describe: () => [...described(registry), ...described(template.registry), ...described(template.times)],
   };
 }

@@ -3,7 +3,6 @@ import type { InSlices } from '../../core/clock.ts';
 import type { PickReason } from '../../core/pool-prompt.ts';
 import { countersOf, gaugesOf } from './declare.ts';
 import { type ExpositionFormat, renderMetrics } from './exposition.ts';
-import { shareWork } from '../../core/share-work.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 
 /** The metrics of an endpoint picker. */
@@ -33,9 +32,9 @@ export function createPickerMetrics(options: {
   return {
     picked: (why) => picks.inc({ why }),
     refused: (status) => refusals.inc({ status: String(status) }),
-    render: shareWork((format) => {
+    render: (format) => {
       const families = registry.getMetricsAsArray().map(({ name }) => ({ name, registries: [registry] }));
       return renderMetrics(families, { format, inSlices: options.inSlices });
-    }),
+    },
   };
 }

@@ -2,7 +2,6 @@ import { Gauge, Registry } from 'prom-client';
 import type { InSlices } from '../../core/clock.ts';
 import { countersOf, gaugesOf } from './declare.ts';
 import { type ExpositionFormat, renderMetrics } from './exposition.ts';
-import { shareWork } from '../../core/share-work.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 
 /** The metrics of the scaler for KEDA. */
@@ -37,9 +36,9 @@ export function createScalerMetrics(options: {
       services.set({ answers: 'yes' }, answered);
       services.set({ answers: 'no' }, all - answered);
     },
-    render: shareWork((format) => {
+    render: (format) => {
       const families = registry.getMetricsAsArray().map(({ name }) => ({ name, registries: [registry] }));
       return renderMetrics(families, { format, inSlices: options.inSlices });
-    }),
+    },
   };
 }

@@ -104,6 +104,32 @@ describe('the ops server', () => {
     await ops.close();
   });
 
+  it.each(['/metrics', '/demand'])(
+    'renders %s once for all who ask meanwhile, and again after a pause',
+    async (path) => {
+      const clock = createFakeClock();
+      let renderings = 0;
+      const render = (): number => {
+        clock.advance(10);
+        return (renderings += 1);
+      };
+      const ops = await startOps({
+        ...{ ...options, clock, metrics: async () => `${render()}` },
+        demands: () => [sampleDemand({ backend: `of rendering ${render()}` })],
+      });
+      await get(ops.port, path);
+      const inPause = Array.from({ length: 30 }, () => get(ops.port, path));
+      await expect.poll(clock.armed).toBe(1);
+      expect(renderings).toBe(1);
+      clock.advance(90);
+      const texts = (await Promise.all(inPause)).map(({ text }) => text);
+      expect(new Set(texts).size).toBe(1);
+      expect(texts[0]).toContain('2');
+      expect(renderings).toBe(2);
+      await ops.close();
+    },
+  );
+
   it('listens where it is told to, and nowhere else', async () => {
     const ops = await startOps({ ...options, host: '127.0.0.2' });
     expect(await fetch(`http://127.0.0.2:${ops.port}/livez`)).toMatchObject({ status: 200 });

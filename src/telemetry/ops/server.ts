@@ -3,6 +3,7 @@ import { listenOrElsewhere } from '../../core/address.ts';
 import { type BackendDemand, demandPath } from '../../core/backend-demand.ts';
 import type { Clock } from '../../core/clock.ts';
 import { boundHttpConnections, httpOptions, portBounds, type PortBounds } from '../../core/port-bounds.ts';
+import { shareWork } from '../../core/share-work.ts';
 import { contentTypes, type ExpositionFormat, formatFor } from './exposition.ts';
 import { createEventStreams } from './event-streams.ts';
 import { answerInternal, type Internal } from './internal.ts';
@@ -27,7 +28,7 @@ export interface OpsOptions {
   readonly demands?: () => readonly BackendDemand[];
   /** Absent: there is nothing below /internal. */
   readonly internal?: Internal;
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'elapsed'>;
   readonly bounds?: PortBounds;
 }
 
@@ -52,6 +53,12 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
     ...options.internal,
     streams: createEventStreams(options.internal, options.clock),
   };
+  // Strangers may read both, as often as they like.
+  const renderMetrics = shareWork(options.metrics, options.clock);
+  const renderDemands = shareWork(
+    async (demands: () => readonly BackendDemand[]) => JSON.stringify({ backends: demands() }),
+    options.clock,
+  );
   const server = createServer(httpOptions(bounds), (request, response) => {
     switch (request.url ?? '') {
       case '/livez':
@@ -65,7 +72,7 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
       }
       case '/metrics': {
         const format = formatFor(request.headers.accept);
-        options.metrics(format).then(
+        renderMetrics(format).then(
           (text) => send(response, 200, text, contentTypes[format]),
           () => send(response, 503, 'metrics failed\n'),
         );
@@ -73,7 +80,11 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
       }
       case demandPath:
         if (options.demands === undefined) send(response, 404, 'not found\n');
-        else send(response, 200, JSON.stringify({ backends: options.demands() }), 'application/json');
+        else
+          renderDemands(options.demands).then(
+            (text) => send(response, 200, text, 'application/json'),
+            () => send(response, 503, 'demand failed\n'),
+          );
         return;
       default:
         if (internal === undefined || !answerInternal(request, response, internal)) {
