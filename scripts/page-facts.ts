@@ -161,6 +161,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'portal.requests-of-session': from('portal/requests-of-person.ts', 'maxOfSession'),
   'portal.requests-of-person': from('portal/requests-of-person.ts', 'maxOfPerson'),
   'portal.requests-waiting': from('portal/requests-of-person.ts', 'maxWaiting'),
+  'portal.chats-of-person': from('portal/requests-of-person.ts', 'maxChatsOfPerson'),
   'portal.streams-of-session': from('portal/event-hub.ts', 'mostOfSession'),
   'portal.streams-of-person': from('portal/event-hub.ts', 'mostOfPerson'),
   'portal.head': portBounds.portal.maxHeadMs / second,

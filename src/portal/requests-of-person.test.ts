@@ -98,10 +98,29 @@ describe('the requests of one person', () => {
     expect(rest[4]?.end).toBe('runs');
   });
 
-  it('do not include streams, which last', async () => {
+  it('do not include streams of events, which the hub bounds', async () => {
     const { many } = setUp();
-    const asked = many(8, 'mia', 's1', '/api/v1/events');
+    const asked = many(100, 'mia', 's1', '/api/v1/events');
     await nextTurn();
-    expect(counts(asked).running).toBe(8);
+    expect(counts(asked).running).toBe(100);
+  });
+
+  it('in the playground have places of their own, over all sessions: more are refused at once, and a neighbour chats', async () => {
+    const url = '/api/v1/playground/chat';
+    const { ask, many } = setUp();
+    const chats = ['s1', 's2', 's3'].flatMap((session) => many(4, 'mia', session, url));
+    await nextTurn();
+    expect(counts(chats)).toEqual({ running: 8, waiting: 0, refused: 4 });
+    const others = [ask('noa', 's4', url), ...many(4, 'mia', 's1')];
+    await nextTurn();
+    expect(counts(others).running).toBe(5);
+    chats[0]?.raw.end();
+    const next = ask('mia', 's1', url);
+    await nextTurn();
+    expect(next.end).toBe('runs');
+    const unlimited = setUp(() => Promise.resolve());
+    const all = unlimited.many(64, 'mia', 's1', url);
+    await nextTurn();
+    expect(counts(all).running).toBe(64);
   });
 });

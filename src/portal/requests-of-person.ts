@@ -8,8 +8,12 @@ const maxOfPerson = 8;
 /** Requests of one person that wait for their turn. */
 const maxWaiting = 64;
 
-/** Streams, which last. They have bounds of their own. */
-const streams: ReadonlySet<string> = new Set(['/api/v1/events', '/api/v1/playground/chat']);
+/** Chats of the playground of one person at a time. One may last for minutes, so more of them do not wait. */
+const maxChatsOfPerson = 8;
+
+/** Streams that the hub of events bounds. */
+const eventStream = '/api/v1/events';
+const chat = '/api/v1/playground/chat';
 
 interface Line {
   running: number;
@@ -29,6 +33,7 @@ function createLines(maxRunning: number) {
   };
   return {
     waiting: (name: string): number => lines.get(name)?.waiting.length ?? 0,
+    isFull: (name: string): boolean => lines.get(name)?.running === maxRunning,
     /** Resolves to the function that gives the place back, when there is one. */
     enter: async (name: string): Promise<() => void> => {
       const line = lines.get(name) ?? { running: 0, waiting: [] };
@@ -48,21 +53,33 @@ function createLines(maxRunning: number) {
 export function createPersonLimit(): (caller: Caller, request: FastifyRequest, reply: FastifyReply) => Promise<void> {
   const ofSessions = createLines(maxOfSession);
   const ofPersons = createLines(maxOfPerson);
-  return async ({ actor, session }, { routeOptions }, reply) => {
-    if (streams.has(routeOptions.url ?? '')) return;
+  const chats = createLines(maxChatsOfPerson);
+  return async ({ actor, session }, { routeOptions: { url } }, reply) => {
+    if (url === eventStream) return;
     const person = JSON.stringify([actor.kind, session?.credential ?? actor.name]);
+    if (url === chat) {
+      if (chats.isFull(person)) throw tooMany('chats');
+      leaveAtEnd(reply, await chats.enter(person));
+      return;
+    }
     const own = session?.hash ?? person;
     if (ofSessions.waiting(own) + ofPersons.waiting(person) >= maxWaiting) {
-      throw new PortalError(429, 'Too many of your requests are in progress.', { retryAfterSeconds: 1 });
+      throw tooMany('requests');
     }
     const leaveSession = await ofSessions.enter(own);
     const leavePerson = await ofPersons.enter(person);
-    const leave = (): void => {
+    leaveAtEnd(reply, () => {
       leavePerson();
       leaveSession();
-    };
-    // The caller may have left while it waited.
-    if (reply.raw.closed) leave();
-    else reply.raw.once('close', leave);
+    });
   };
+}
+
+const tooMany = (what: 'requests' | 'chats'): PortalError =>
+  new PortalError(429, `Too many of your ${what} are in progress.`, { retryAfterSeconds: 1 });
+
+function leaveAtEnd(reply: FastifyReply, leave: () => void): void {
+  // The caller may have left while it waited.
+  if (reply.raw.closed) leave();
+  else reply.raw.once('close', leave);
 }
