@@ -62,6 +62,26 @@ describe('the requests of one person', () => {
     }
   });
 
+  it('that wait begin in later turns, so that a neighbour need not wait for the whole line', async () => {
+    const { ask, many } = setUp();
+    const mia = many(20, 'mia', 's1');
+    await nextTurn();
+    // A request that ends at once, as from SQLite, ends in the turn in which it began.
+    const endRunning = (): void => {
+      for (const { end, raw } of mia) if (end === 'runs') raw.end();
+    };
+    endRunning();
+    const neighbour = ask('noa', 's2');
+    for (let step = 0; step < 100; step += 1) {
+      await Promise.resolve();
+      endRunning();
+    }
+    expect(neighbour.end).toBe('runs');
+    expect(counts(mia)).toEqual({ running: 4, waiting: 16, refused: 0 });
+    await nextTurn();
+    expect(counts(mia)).toEqual({ running: 8, waiting: 12, refused: 0 });
+  });
+
   it('share their places over all sessions', async () => {
     const { many } = setUp();
     const asked = ['s1', 's2', 's3'].flatMap((session) => many(4, 'mia', session));
@@ -94,6 +114,7 @@ describe('the requests of one person', () => {
     await nextTurn();
     rest[3]?.raw.end();
     first?.raw.end();
+    await nextTurn();
     await nextTurn();
     expect(rest[4]?.end).toBe('runs');
   });

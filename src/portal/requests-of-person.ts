@@ -25,7 +25,8 @@ function createLines(maxRunning: number) {
   const lines = new Map<string, Line>();
   const leave = (name: string, line: Line): void => {
     const next = line.waiting.shift();
-    if (next !== undefined) next();
+    // In a later turn: SQLite answers at once, so otherwise a whole line would be served in one turn, and others wait for its end.
+    if (next !== undefined) setImmediate(next);
     else {
       line.running -= 1;
       if (line.running === 0) lines.delete(name);
