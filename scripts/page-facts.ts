@@ -115,6 +115,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'attempts.failed': from('dispatch/tried.ts', 'mostFailures'),
   'attempts.of-route': from('dispatch/tried.ts', 'mostAttempts'),
   'silence.whole-answer-factor': from('request/call-model.ts', 'wholeAnswerIdleFactor'),
+  'overload.crowded': from('admission/workspace-shares.ts', 'crowdedShare', percent),
   'overload.open-requests': from('admission/overload.ts', 'mostOpenRequests'),
   'reservation.least': from('metering/expected-output.ts', 'leastExpected'),
   'reservation.without-cap': from('metering/expected-output.ts', 'plain'),

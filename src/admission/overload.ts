@@ -124,7 +124,8 @@ export function checkQueue({ head, startedAt, openRequests }: Arrival, options: 
   if (isShed(waited, limits.waitMs, random)) throw overloaded('queue');
 }
 
-function overloaded(limit: ShedReason): Failure {
+/** A 503 after which a retry is safe. */
+export function overloaded(limit: ShedReason): Failure {
   return new Failure('overloaded', 'The service is overloaded right now. It is safe to retry.', { limit });
 }
 

@@ -100,6 +100,24 @@ describe('limits (docs/reference/api.md §8)', () => {
     }
   });
 
+  it.each([
+    ['of open requests keep a fifth free from a workspace that has the others, until one of its requests ends', 10, 8],
+    ['of open requests would let it take all', undefined, 10],
+  ])('%s', async (_, maxOpen, open) => {
+    const run = begin({ ...(maxOpen !== undefined && { maxOpen }) });
+    const sent = Array.from({ length: 10 }, () => run.send({ body: JSON.stringify(askStream) }));
+    await settle();
+    expect(run.upstream.calls).toHaveLength(open);
+    expect(run.refusals.map(({ code, limit }) => [code, limit])).toEqual(
+      Array(10 - open).fill(['overloaded', 'open-requests']),
+    );
+    for (const exchange of sent) exchange.leave();
+    await settle();
+    run.send({ body: JSON.stringify(askStream) }).leave();
+    await settle();
+    expect(run.refusals).toHaveLength(10 - open);
+  });
+
   it('of uploads refuse with the headers of 429, and every exit frees the memory', async () => {
     const uploadLimits = { workspaceBytes: 128 * 1024, addressBytes: 128 * 1024, totalBytes: 1024 ** 2 };
     const prepared = Promise.withResolvers<PreparedRequest>();

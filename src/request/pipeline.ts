@@ -10,6 +10,7 @@ import type { Telemetry } from '../core/telemetry.ts';
 import { admit } from '../admission/limits.ts';
 import { checkLoad, checkQueue, type LoadGuard } from '../admission/overload.ts';
 import { checkDeclaredSize } from '../admission/uploads.ts';
+import { createWorkspaceShares, type WorkspaceShares } from '../admission/workspace-shares.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
 import type { AnswerLengths } from '../metering/expected-output.ts';
 import { createSettlement } from '../metering/settle.ts';
@@ -50,10 +51,11 @@ export interface Pipeline {
 
 interface PipelineState {
   inFlight: number;
+  readonly workspaces: WorkspaceShares;
 }
 
 export function createPipeline(services: PipelineServices): Pipeline {
-  const state: PipelineState = { inFlight: 0 };
+  const state: PipelineState = { inFlight: 0, workspaces: createWorkspaceShares(services.load) };
   return {
     inFlight: () => state.inFlight,
     handle: (exchange) => {
@@ -94,15 +96,20 @@ async function complete(request: ArrivedRequest, services: PipelineServices, sta
   checkLoad(arrival, { ...load, random });
   const { origin, caller } = await identifyCaller(request, services);
   checkQueue(arrival, { ...load, random });
-  const admitted = await admit(caller, services.limits, readTags(exchange.head));
-  watch.progress({ kind: 'admitted' });
+  const leave = state.workspaces.enter(caller.credential.workspace.id);
   try {
-    await completeAdmitted(
-      { ...request, origin, credential: caller.credential, tags: admitted.tags, admitted },
-      services,
-    );
+    const admitted = await admit(caller, services.limits, readTags(exchange.head));
+    watch.progress({ kind: 'admitted' });
+    try {
+      await completeAdmitted(
+        { ...request, origin, credential: caller.credential, tags: admitted.tags, admitted },
+        services,
+      );
+    } finally {
+      await admitted.release();
+    }
   } finally {
-    await admitted.release();
+    leave();
   }
 }
 

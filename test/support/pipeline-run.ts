@@ -74,6 +74,8 @@ export interface BeginOptions {
   readonly uploadLimits?: UploadLimits;
   readonly credential?: Credential;
   readonly settleFailure?: Error;
+  /** Requests that the service may have open. */
+  readonly maxOpen?: number;
   readonly idleMs?: number;
   /** Whether calls are on a connection, and whether their engine is usually at work by then. */
   readonly reaches?: boolean;
@@ -156,7 +158,13 @@ export function begin(options: BeginOptions = {}) {
       tokenizers: noTokenizers,
       idleMs: options.idleMs ?? idleMs,
       keepAliveMs,
-      load: { ...idleLoad, arrived: (waitedMs) => void waits.push(waitedMs) },
+      load: {
+        ...{ ...idleLoad, arrived: (waitedMs) => void waits.push(waitedMs) },
+        limits: {
+          ...idleLoad.limits,
+          ...(options.maxOpen && { openRequests: { from: options.maxOpen, to: options.maxOpen } }),
+        },
+      },
       health: { ...steadyHealth({ isAnswering: () => options.isAnswering ?? false }), ...neverSeen },
       affinityOf: createAffinity(() => 'x'),
       answerLengths: createAnswerLengths(),
