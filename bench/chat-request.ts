@@ -11,6 +11,8 @@ export interface ChatRequestOptions {
 
 /** A request as undici takes it; plain data, so that it can be handed to a thread. */
 export interface ChatRequest {
+  /** Absent: POST. */
+  readonly method?: 'GET';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;

@@ -12,7 +12,8 @@ export type Arrival =
 export interface Load {
   readonly address: Address;
   readonly request: ChatRequest;
-  readonly expected: Expectation;
+  /** Undefined: any answer with status 200. */
+  readonly expected: Expectation | undefined;
   readonly arrival: Arrival;
   /** Offered but not counted, before the window that is. */
   readonly leadSeconds: number;

@@ -215,12 +215,13 @@ interface WeirProcesses {
   readonly envoy: readonly number[];
 }
 
-async function weirProcesses({ pid = 0 }: Target): Promise<WeirProcesses> {
+/** The processes of Weir's programs. Rejects if the service does not run. */
+export async function weirProcesses({ pid = 0 }: Pick<Target, 'pid'>): Promise<WeirProcesses> {
   const tree = await processTree(pid);
   const program = (name: string): readonly number[] =>
     tree.filter(({ command }) => new RegExp(`main\\.ts ${name}( |$)`).test(command)).map((info) => info.pid);
   const [service] = program('serve');
-  if (service === undefined) throw new Error('--over-time needs /proc, which lists the processes of Weir (Linux).');
+  if (service === undefined) throw new Error('/proc lists no service of Weir (this needs Linux).');
   return { service, portal: program('portal'), envoy: tree.filter(isEnvoy).map((info) => info.pid) };
 }
 

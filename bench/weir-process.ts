@@ -27,6 +27,8 @@ export interface WeirProcess {
   readonly portal: URL | undefined;
   /** The metrics of the first service. */
   readonly metrics: URL | undefined;
+  /** Runs a command of `weir` beside it. Resolves to what the command prints as JSON. */
+  readonly run: (args: readonly string[]) => Promise<unknown>;
   /** From the command to its `ready` line. */
   readonly startMs: number;
   readonly stop: () => Promise<void>;
@@ -70,12 +72,14 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
   try {
     const baseUrl = await ready;
     const startMs = performance.now() - beganAt;
+    const accounts = { data: replicas === undefined ? data : undefined, env: environment };
     return {
       baseUrl,
       pid: child.pid ?? 0,
-      key: await createKey(command, { data: replicas === undefined ? data : undefined, env: environment }),
+      key: await createKey(command, accounts),
       portal: addressIn(printed, 'portal'),
       metrics: addressIn(printed, 'ops'),
+      run: (args) => weir(command, args, accounts),
       startMs,
       stop: () => stop(child),
     };
