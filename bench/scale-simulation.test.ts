@@ -44,13 +44,6 @@ describe('where turns cost nothing', () => {
     const { busy, requestsPerSecond } = run({ services: 4, callers: 400, seconds: 2 });
     expectNear(busy.service, (requestsPerSecond * 0.0005) / 4);
   });
-
-  it('tells that threads wait for cores, where there are too few', () => {
-    const few = run({ services: 3, cores: 2 });
-    expect(few.wanted.service).toBeGreaterThan(few.busy.service * 1.5);
-    const own = run({ services: 3 });
-    expectNear(own.wanted.service, own.busy.service);
-  });
 });
 
 describe('where turns cost something', () => {

@@ -38,8 +38,6 @@ export interface Forecast {
   readonly turns: Readonly<Record<Part, number>>;
   /** Share of the time in which a thread of this part is at work, from 0 to 1. */
   readonly busy: Readonly<Record<Part, number>>;
-  /** The same, and in which it waits for a core. */
-  readonly wanted: Readonly<Record<Part, number>>;
 }
 
 /** A thread that does one thing at a time: in each turn all that has come until the turn begins. */
@@ -47,10 +45,8 @@ interface Thread {
   readonly part: Part;
   waiting: Step[];
   state: 'idle' | 'ready' | 'running';
-  readyAt: number;
   turns: number;
   busyMs: number;
-  wantedMs: number;
 }
 
 /** What one request, or one commit, has a thread do. */
@@ -84,7 +80,7 @@ const settlingShare = 0.2;
 export function simulate({ costs, services, callers, cores, envoyThreads, seconds }: Farm): Forecast {
   const all: Thread[] = [];
   const thread = (part: Part): Thread => {
-    const made: Thread = { part, waiting: [], state: 'idle', readyAt: 0, turns: 0, busyMs: 0, wantedMs: 0 };
+    const made: Thread = { part, waiting: [], state: 'idle', turns: 0, busyMs: 0 };
     all.push(made);
     return made;
   };
@@ -114,7 +110,6 @@ export function simulate({ costs, services, callers, cores, envoyThreads, second
   };
   const becomeReady = (one: Thread): void => {
     one.state = 'ready';
-    one.readyAt = now;
     ready.push(one);
   };
   const dispatch = (): void => {
@@ -131,25 +126,20 @@ export function simulate({ costs, services, callers, cores, envoyThreads, second
     one.waiting = [];
     one.state = 'running';
     running += 1;
-    const { readyAt } = one;
     const beganAt = now;
     let until = now + slowness * costs[one.part].turn;
     for (const [index, { ms, done }] of steps.entries()) {
       until += slowness * ms;
       // What one step leads to goes on while the turn does the next ones.
       if (index < steps.length - 1) events.add(until, done);
-      else events.add(until, () => end(one, { beganAt, readyAt, done }));
+      else events.add(until, () => end(one, { beganAt, done }));
     }
   };
-  const end = (
-    one: Thread,
-    turn: { readonly beganAt: number; readonly readyAt: number; readonly done: () => void },
-  ) => {
+  const end = (one: Thread, turn: { readonly beganAt: number; readonly done: () => void }) => {
     running -= 1;
     if (turn.beganAt >= fromMs) {
       one.turns += 1;
       one.busyMs += now - turn.beganAt;
-      one.wantedMs += now - turn.readyAt;
     }
     one.state = 'idle';
     if (one.waiting.length > 0) becomeReady(one);
@@ -241,6 +231,5 @@ export function simulate({ costs, services, callers, cores, envoyThreads, second
     cost: ofParts((same) => sum(same, ({ busyMs }) => busyMs) / slowness / answered),
     turns: ofParts((same) => sum(same, ({ turns }) => turns) / answered),
     busy: ofParts((same) => sum(same, ({ busyMs }) => busyMs) / tookMs / same.length),
-    wanted: ofParts((same) => sum(same, ({ wantedMs }) => wantedMs) / tookMs / same.length),
   };
 }

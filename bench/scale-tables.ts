@@ -1,16 +1,7 @@
-import { createNeededServices } from '../src/local/needed-services.ts';
 import type { CostSample } from './part-costs.ts';
 import { gatewayOf, median, middle, type PartTimes, type ScaleSample } from './scale-sample.ts';
 import { type Costs, type Forecast, parts, simulate } from './scale-simulation.ts';
 import { alignTable } from './table.ts';
-
-/** Which services Envoy gives requests to: all, or as many as the supervisor finds that there are cores for. */
-export type Spread = 'all' | 'needed';
-
-export interface Group {
-  readonly services: number;
-  readonly spread: Spread;
-}
 
 interface Farming {
   readonly costs: Costs;
@@ -19,40 +10,17 @@ interface Farming {
 }
 
 const simulatedSeconds = 4;
-/** After so many looks the supervisor has found its number. */
-const looks = 30;
 const micros = (ms: number): string => `${(ms * 1_000).toFixed(0)} µs`;
 
-/** What the services do with these cores. The supervisor's own rule says how many of them get requests. */
-function forecastOf(
-  { services, spread }: Group,
-  { cores, ...farming }: Farming & { readonly cores: number },
-): Forecast & { readonly serving: number } {
-  const needed = createNeededServices(services);
-  let serving = services;
-  let forecast = simulate({ ...farming, cores, services: serving, seconds: simulatedSeconds });
-  for (let look = 0; look < looks && spread === 'needed'; look += 1) {
-    const use = { ran: forecast.busy.service * coreShare(cores), wanted: forecast.wanted.service, filled: 0 };
-    const next = needed(Array.from({ length: serving }, () => use));
-    if (next === serving) continue;
-    serving = next;
-    forecast = simulate({ ...farming, cores, services: serving, seconds: simulatedSeconds });
-  }
-  return { ...forecast, serving };
-}
-
-/** The simulation has whole cores that are slower; a thread that runs on one has so much of a core. */
-const coreShare = (cores: number): number => cores / Math.ceil(cores);
-
-/** What groups of services need for the same load, beside the first group; with costs, also what the simulation says. */
+/** What numbers of services need for the same load, beside the first number; with costs, also what the simulation says. */
 export function requestTable(
-  groups: readonly (Group & { readonly samples: readonly ScaleSample[] })[],
+  groups: readonly { readonly services: number; readonly samples: readonly ScaleSample[] }[],
   farming?: Farming,
 ): string {
   const alone = groups[0]?.samples ?? [];
   return alignTable([
     [
-      ...['services', 'with requests', 'requests/s', 'of one'],
+      ...['services', 'requests/s', 'of one'],
       ...(farming === undefined ? [] : ['simulated', 'off by', 'simulated cost', 'off by']),
       ...['cost', 'of one', 'envoy', 'loop', 'threads', 'postgres', 'valkey'],
     ],
@@ -63,13 +31,15 @@ export function requestTable(
         median(group.samples.map((sample, at) => read(sample) / read(alone[at] ?? sample))).toFixed(2);
       return [
         String(group.services),
-        group.spread,
         requestsPerSecond.toFixed(0),
         ratioOf((sample) => sample.requestsPerSecond),
         // Of this run only the cores that the machine had left are taken: what a turn and a request cost is that of one service.
         ...(farming === undefined
           ? []
-          : simulated(forecastOf(group, { ...farming, cores }), { requestsPerSecond, cost })),
+          : simulated(simulate({ ...farming, cores, services: group.services, seconds: simulatedSeconds }), {
+              requestsPerSecond,
+              cost,
+            })),
         micros(gatewayOf(cost)),
         ratioOf((sample) => gatewayOf(sample.cost)),
         ...[cost.envoy, cost.service, cost.threads, cost.postgres, cost.valkey].map(micros),

@@ -18,7 +18,7 @@ import { cpuMs, processTree } from './process-usage.ts';
 import { costsOf } from './part-costs.ts';
 import { middle, type ScaleSample, takeScaleSample, totalOf } from './scale-sample.ts';
 import { admissions, settlements } from './scale-stores.ts';
-import { costTable, type Group, growthTable, requestTable, type Spread } from './scale-tables.ts';
+import { costTable, growthTable, requestTable } from './scale-tables.ts';
 import { quickPlan, type Scenario, shapes } from './scenarios.ts';
 import { alignTable } from './table.ts';
 import { processesOf, type Target } from './target.ts';
@@ -37,23 +37,13 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 await needPrograms('PostgreSQL', 'Valkey');
-/** Services, and whether all of them get requests or only as many as there are cores for. */
-const groups: readonly Group[] = [
-  { services: 1, spread: 'all' },
-  { services: 2, spread: 'needed' },
-  { services: 3, spread: 'needed' },
-  { services: 2, spread: 'all' },
-  { services: 3, spread: 'all' },
-];
-/** Without a watchdog nobody asks the services how busy they are, and Envoy is told of all. */
-const environmentOf = (spread: Spread): Readonly<Record<string, string>> =>
-  spread === 'all' ? { WEIR_WATCHDOG_SECONDS: '0' } : {};
+/** Services behind one Envoy. */
+const counts = [1, 2, 3] as const;
 /** Who never pause; with fewer, each of several services would have too few requests to commit their rows together. */
 const callers = 64;
 /** Loads of one service, from which the costs of a turn and of a request in it are told apart. */
 const lighterLoads = [8, 16, 32] as const;
-/** The supervisor takes five looks, a second apart, to find that cores are short, after the load is there and before Envoy follows. */
-const leadSeconds = 9;
+const leadSeconds = 2;
 const steadyPerSecond = 120;
 const heldStreams = 500;
 const idleSeconds = 5;
@@ -65,7 +55,7 @@ const report = (line: string): void => console.error(line);
 const print = (text: string): void => console.log(`${text}\n`);
 
 interface Gateway {
-  readonly group: Group;
+  readonly services: number;
   readonly target: Target;
 }
 
@@ -78,19 +68,19 @@ async function startGateways(folder: string): Promise<readonly Gateway[]> {
   const manifests = join(folder, 'manifests');
   await writeManifests(manifests, engines.port, shapes);
   const gateways: Gateway[] = [];
-  for (const [index, group] of groups.entries()) {
+  for (const [index, services] of counts.entries()) {
     const valkey = await startValkey();
     closers.push(valkey.close);
     const stores = { WEIR_DATABASE_URL: await postgres.database(`gateway_${index}`), WEIR_VALKEY_URL: valkey.url };
-    report(`starting ${group.services} service(s)`);
+    report(`starting ${services} service(s)`);
     const weir = await startWeir({
       ...{ root: join(import.meta.dirname, '..'), envoy, manifests, data: join(folder, `data-${index}`) },
-      ...{ replicas: { count: group.services, stores }, env: environmentOf(group.spread) },
+      replicas: { count: services, stores },
     });
     closers.push(weir.stop);
     const path = weir.baseUrl.pathname.replace(/\/$/, '');
     gateways.push({
-      group,
+      services,
       target: {
         name: 'weir',
         address: { host: weir.baseUrl.hostname, port: Number(weir.baseUrl.port) },
@@ -133,14 +123,14 @@ async function takeRounds(runs: readonly Run[], pool: LoadPool): Promise<void> {
   const take = async ({ gateway, scenario }: Run): Promise<ScaleSample> => {
     const sample = await takeScaleSample(gateway.target, { pool, scenario });
     for (const [reason, count] of Object.entries(sample.failures)) {
-      throw new Error(`${count} answers were wrong or missing with ${gateway.group.services} service(s): ${reason}`);
+      throw new Error(`${count} answers were wrong or missing with ${gateway.services} service(s): ${reason}`);
     }
     return sample;
   };
   report('warm-up');
   const heaviest = new Map(runs.map((run) => [run.gateway, run]));
   for (const run of heaviest.values()) {
-    for (let answers = 0; answers < warmUpRequests * run.gateway.group.services;) {
+    for (let answers = 0; answers < warmUpRequests * run.gateway.services;) {
       answers += (await take(run)).requestsPerSecond * (seconds + leadSeconds);
     }
   }
@@ -150,10 +140,10 @@ async function takeRounds(runs: readonly Run[], pool: LoadPool): Promise<void> {
       if (values.patient) await untilQuiet();
       const sample = await take(run);
       run.samples.push(sample);
-      const { services, spread } = run.gateway.group;
+      const { services } = run.gateway;
       const load = run.scenario.arrival.kind === 'closed' ? `${run.scenario.arrival.connections} callers` : 'steady';
       report(
-        `  ${services} service(s), ${spread}, ${load}: ${sample.requestsPerSecond.toFixed(0)}/s, ${totalOf(sample.cost).toFixed(3)} ms, ${sample.cores.toFixed(2)} cores`,
+        `  ${services} service(s), ${load}: ${sample.requestsPerSecond.toFixed(0)}/s, ${totalOf(sample.cost).toFixed(3)} ms, ${sample.cores.toFixed(2)} cores`,
       );
     }
   }
@@ -216,7 +206,7 @@ async function scale(): Promise<void> {
   report('idle gateways');
   const idle: string[] = [];
   for (const gateway of gateways.slice(0, 3))
-    idle.push(`${gateway.group.services}: ${(await idleMs(gateway)).toFixed(0)} ms`);
+    idle.push(`${gateway.services}: ${(await idleMs(gateway)).toFixed(0)} ms`);
   print(`processor time of idle services, in all, a second, by their number: ${idle.join(', ')}`);
   report('memory of open streams');
   const memory = await measureMemory(first.target, heldStreams);
@@ -235,7 +225,7 @@ async function scale(): Promise<void> {
     await takeRounds([...lighter, ...busy], pool);
     // The same for each service, however many there are: what sharing an Envoy and the servers costs.
     const steady = gateways.map((gateway) =>
-      runOf(gateway, { kind: 'open', perSecond: steadyPerSecond * gateway.group.services }),
+      runOf(gateway, { kind: 'open', perSecond: steadyPerSecond * gateway.services }),
     );
     await takeRounds(steady, pool);
     const alone = middle(busy[0]?.samples ?? []);
@@ -245,7 +235,8 @@ async function scale(): Promise<void> {
       ...{ callers: loads[index] ?? callers, ...middle(samples) },
     }));
     const costs = costsOf(light, envoyThreads);
-    const ofGroups = (runs: readonly Run[]) => runs.map(({ gateway, samples }) => ({ ...gateway.group, samples }));
+    const ofGroups = (runs: readonly Run[]) =>
+      runs.map(({ gateway, samples }) => ({ services: gateway.services, samples }));
     print(`${title}, of one service by callers, and what the simulation makes of it\n${costTable(light, costs)}`);
     print(`${title}, ${callers} callers\n${requestTable(ofGroups(busy), { costs, callers, envoyThreads })}`);
     print(`${title}, ${steadyPerSecond} a second for each service\n${requestTable(ofGroups(steady))}`);

@@ -33,7 +33,7 @@ function standIn(command, args, env) {
   const child = spawn(command, args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   // In a terminal Ctrl-C reaches the child as well, but `kill` reaches only us. Two signals within a second count as
   // one to the commands that run long.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2']) process.on(signal, () => child.kill(signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   // npm's shell may take a signal for itself and leave us behind.
   const parent = process.ppid;
   if (process.env.npm_lifecycle_event !== undefined) {

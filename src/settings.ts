@@ -61,11 +61,6 @@ export const settingsSchema = z.object({
     .describe(
       'Replicas that run, for the share of the limits that each keeps to until Valkey reports how many there are.',
     ),
-  WEIR_SERVICE_NUMBER: wholeNumber(1, 64)
-    .optional()
-    .describe(
-      'Which one of several services behind one Envoy this is, from 1 on, as `weir start --replicas` runs them; default: it has its Envoy for itself.',
-    ),
   WEIR_KUBERNETES_NAMESPACE: z
     .string()
     .regex(namespaceText, 'expected the name of a namespace: lowercase letters, digits and "-"')

@@ -120,7 +120,7 @@ async function startReplicas(folder: string, envoy: string, ports: readonly numb
   const weir = await startWeir({
     ...{ root: join(import.meta.dirname, '..', '..'), envoy, manifests, data: join(folder, 'data') },
     // With a watchdog, a machine of two cores gets its requests served by one replica.
-    ...{ replicas: { count: 2, stores }, env: { WEIR_WATCHDOG_SECONDS: '0' } },
+    replicas: { count: 2, stores },
   });
   closers.push(weir.stop);
   return { url: weir.baseUrl.href.replace(/\/$/, ''), model: 'bench/tiny', key: weir.key };

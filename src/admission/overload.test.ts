@@ -8,7 +8,6 @@ import {
   checkLoad,
   checkQueue,
   createShedWatch,
-  filledShare,
   nextAdmitRatio,
   admitStepMs,
   overloadLimits,
@@ -141,18 +140,6 @@ describe('the share that is shed', () => {
     [{}, 100, 1],
   ])('with %j and %d requests open is %d', (given, open, expected) => {
     expect(shedShare(open, { limits, current: () => ({ ...idle, ...given }) })).toBeCloseTo(expected);
-  });
-});
-
-describe('the share that is filled', () => {
-  it.each([
-    [{ memoryShare: 0.4 }, 9, 0.5],
-    [{ filesShare: 0.4 }, 9, 0.5],
-    [{ memoryShare: 0.1 }, 45, 0.5],
-    [{ memoryShare: 0.9 }, 1, 1],
-    [{ memoryShare: 0.1 }, 100, 1],
-  ])('with %j and %d requests open is %d', (given, open, expected) => {
-    expect(filledShare(open, { limits, current: () => ({ ...idle, ...given }) })).toBeCloseTo(expected);
   });
 });
 

@@ -192,19 +192,6 @@ export function shedShare(openRequests: number, { limits, current }: Pick<LoadGu
   return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
 }
 
-/** The fill level that decides about refusals, from 0 to 1: memory, open files or open requests, whichever is highest. */
-export function filledShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
-  const { memoryShare, filesShare } = current();
-  return Math.min(
-    1,
-    Math.max(
-      memoryShare / limits.memoryShare.from,
-      filesShare / limits.filesShare.from,
-      openRequests / limits.openRequests.from,
-    ),
-  );
-}
-
 /**
  * The median wait to aim at. 900 callers without pauses cause each other this wait; fewer callers cause less. It is
  * short compared with the answer times of engines.

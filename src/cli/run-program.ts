@@ -24,11 +24,6 @@ export interface ProgramSurroundings {
 }
 
 export interface RunningProgram {
-  /**
-   * Figures for the supervisor, sent with each answer that the event loop of this process still runs. Absent: no
-   * figures are sent.
-   */
-  readonly look?: () => object;
   /** Whether the program answers no request at this moment. Absent: it is always idle. */
   readonly isIdle?: () => boolean;
   /** Finishes what is open. */
@@ -66,9 +61,9 @@ export async function runProgram<Settings extends LogSettings>(
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
     // Without its supervisor nothing would ever stop this process.
     process.once('disconnect', () => stop.resolve(0));
-    // The supervisor asks whether the event loop of this process still runs, and how busy it is.
+    // The supervisor asks whether the event loop of this process still runs.
     process.on('message', (message) => {
-      if (message === 'ping') announce({ type: 'alive', ...running?.look?.() });
+      if (message === 'ping') announce({ type: 'alive' });
     });
     programLog = await openProgramLog(given, { onLevel: (level) => announce({ type: 'log-level', level }) });
     const log = limitRepeats(programLog.log, backgroundClock);

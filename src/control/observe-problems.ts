@@ -36,6 +36,8 @@ interface ObservedParts {
 }
 
 interface ProblemParts extends ObservedParts {
+  /** Which one of several services it is. */
+  readonly number: number | undefined;
   /** When the snapshot that is served was taken. */
   readonly servedAt: () => number;
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
@@ -44,8 +46,8 @@ interface ProblemParts extends ObservedParts {
 
 /** Begins to look for the problems of a service. The supervisor gets the list whenever it changes. */
 export function openProblems(
-  { WEIR_DATA: data, WEIR_SERVICE_NUMBER: number = 1 }: Settings,
-  { servedAt, announce, log, ...parts }: ProblemParts,
+  { WEIR_DATA: data }: Settings,
+  { number = 1, servedAt, announce, log, ...parts }: ProblemParts,
 ): Promise<ProblemWatch> {
   return watchProblems({
     clock: parts.clock,

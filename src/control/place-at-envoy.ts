@@ -1,16 +1,14 @@
 import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
-import { discoverySocketOf, extprocSocketOf, type RunFolder, tracesSocketOf } from '../envoy/config/run-folder.ts';
+import { type RunFolder, type ServiceSockets, socketsOf } from '../envoy/config/run-folder.ts';
 import type { SharedClusters } from '../envoy/runtime/clusters-file.ts';
 import { type LoadShedderOptions, shedAtEnvoy } from '../envoy/runtime/load-shedder.ts';
 import { takeLock } from '../process/lock.ts';
 
 /** The differences between a service that has its Envoy for itself and one of several services behind one Envoy. */
 interface PlaceAtEnvoy {
-  readonly extprocSocket: string;
+  readonly sockets: ServiceSockets;
   /** Undefined: several services have no port for another Envoy. */
   readonly strangersSocket: string | undefined;
-  readonly discoverySocket: string;
-  readonly tracesSocket: string;
   readonly sharedClusters: SharedClusters | undefined;
   readonly shed: LoadShedderOptions['shed'];
 }
@@ -21,23 +19,15 @@ interface Surroundings {
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
 }
 
-/** The place of the service with this number (WEIR_SERVICE_NUMBER). Undefined: the service has its Envoy for itself. */
+/** The place of the service with this number. Undefined: the service has its Envoy for itself. */
 export function placeAtEnvoy(number: number | undefined, { paths, admin, announce }: Surroundings): PlaceAtEnvoy {
+  const sockets = socketsOf(paths, number);
   if (number === undefined) {
-    return {
-      extprocSocket: paths.extprocSocket,
-      strangersSocket: paths.strangersSocket,
-      discoverySocket: paths.discoverySocket,
-      tracesSocket: paths.tracesSocket,
-      sharedClusters: undefined,
-      shed: shedAtEnvoy(admin),
-    };
+    return { sockets, strangersSocket: paths.strangersSocket, sharedClusters: undefined, shed: shedAtEnvoy(admin) };
   }
   return {
-    extprocSocket: extprocSocketOf(paths, number),
+    sockets,
     strangersSocket: undefined,
-    discoverySocket: discoverySocketOf(paths, number),
-    tracesSocket: tracesSocketOf(paths, number),
     sharedClusters: {
       partsFolder: paths.clusterPartsFolder,
       name: String(number),

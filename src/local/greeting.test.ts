@@ -7,7 +7,6 @@ const usual: Greeting = {
   baseUrl: 'http://127.0.0.1:65535/v1',
   opsUrls: ['http://127.0.0.1:9190/metrics'],
   portal: `http://127.0.0.1:65535/#token=${'t'.repeat(32)}`,
-  replace: 'kill -USR2 4194304',
   key: `sk-weir-${'k'.repeat(49)}`,
   models: ['demo/chat', 'demo/mini'],
   answering: 'demo/chat',

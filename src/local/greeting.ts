@@ -13,8 +13,6 @@ interface Greeting {
   readonly opsUrls: readonly string[];
   /** The address that signs the operator in to the portal; undefined without a portal. */
   readonly portal: string | undefined;
-  /** The command that replaces the services one by one; undefined if there is a single service. */
-  readonly replace: string | undefined;
   readonly key: string | undefined;
   readonly models: readonly string[];
   /** A model for the example; undefined: no engine of any model answers. */
@@ -34,7 +32,7 @@ const labelColumns = 11;
 
 /** The lines for the operator. The last line is `ready <base url>`, and no other line begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
-  const { baseUrl, opsUrls, portal, replace, key, models, answering, dataFlag, catalog, others } = greeting;
+  const { baseUrl, opsUrls, portal, key, models, answering, dataFlag, catalog, others } = greeting;
   const [first] = models;
   return [
     '',
@@ -45,7 +43,6 @@ export function greetingLines(greeting: Greeting): readonly string[] {
     ...opsUrls.flatMap((url) => labelled('ops:', url)),
     ...(catalog.kind === 'folder' ? labelled('manifests:', catalog.folder) : labelled('namespace:', catalog.namespace)),
     ...labelled('logs:', greeting.logs),
-    ...(replace === undefined ? [] : labelled('replace:', replace)),
     '',
     ...(key === undefined
       ? [

@@ -39,7 +39,7 @@ export async function startPortal(context: StartContext, place: PortalPlace, own
   let logLevel: LogLevel = settings.WEIR_LOG_LEVEL;
   const supervised = supervisePart(context, names, (logPath) => {
     const { promise: isUp, resolve } = Promise.withResolvers<void>();
-    const { child, ask } = launchProgram({
+    const { child, isAnswering } = launchProgram({
       ...{ command, held: place.held },
       // A restarted portal keeps the port that was printed, and the level that its log was set to.
       args: [...placeArgs(context), `--port=${port}`],
@@ -60,7 +60,7 @@ export async function startPortal(context: StartContext, place: PortalPlace, own
         resolve();
       },
     });
-    return { child, isUp, isAnswering: () => ask().then(() => true) };
+    return { child, isUp, isAnswering };
   });
   own(supervised);
   await waitUntilUp(supervised, stop);

@@ -10,8 +10,8 @@ const programMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('fatal'), message: z.string() }),
   /** The log level of the program was changed. */
   z.object({ type: z.literal('log-level'), level: logLevelSchema }),
-  /** The answer to `ping`, with the program's own figures. */
-  z.looseObject({ type: z.literal('alive') }),
+  /** The answer to `ping`. */
+  z.object({ type: z.literal('alive') }),
 ]);
 
 interface Program {
@@ -43,8 +43,8 @@ export interface HeldProgram {
 
 interface LaunchedProgram {
   readonly child: Child;
-  /** Asks the program for its state. Resolves when its event loop answers, and never if it does not. */
-  readonly ask: () => Promise<object>;
+  /** Asks the program whether it responds. Resolves when its event loop answers, and never if it does not. */
+  readonly isAnswering: () => Promise<true>;
 }
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
@@ -94,7 +94,7 @@ export function holdProgram(program: Program): HeldProgram {
 /** Starts one of our own programs as a child, or lets it begin if it is held. */
 export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
   const { args, env, held, onLogLevel, onMessage } = launch;
-  let asking: ((alive: object) => void)[] = [];
+  let asking: ((answer: true) => void)[] = [];
   let gaveUp: string | undefined;
   const take = (raw: unknown): void => {
     const message = programMessage.safeParse(raw).data;
@@ -108,7 +108,7 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
         onLogLevel(message.level);
         return;
       case 'alive':
-        for (const answer of asking) answer(message);
+        for (const answer of asking) answer(true);
         asking = [];
         return;
       case undefined:
@@ -125,8 +125,8 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
       lastLines: () => (gaveUp === undefined ? child.lastLines() : []),
     },
     // Over the channel, which exists from the start: the answer comes from the event loop that serves.
-    ask: () => {
-      const { promise, resolve } = Promise.withResolvers<object>();
+    isAnswering: () => {
+      const { promise, resolve } = Promise.withResolvers<true>();
       asking.push(resolve);
       child.send('ping');
       return promise;

@@ -6,7 +6,6 @@ import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import { machineMemoryBytes } from '../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type HeldProgram, holdProgram, launchProgram, secretsOfStart } from './launch-program.ts';
-import type { ServiceUse } from './needed-services.ts';
 import type { Launched } from './supervise.ts';
 import { readSome, type Environment } from '../read-settings.ts';
 import { type Settings, settingsSchema } from '../settings.ts';
@@ -24,14 +23,6 @@ const serviceMessage = z.discriminatedUnion('type', [
   /** The service's list of problems has changed. */
   z.object({ type: z.literal('problems'), report: problemReportSchema }),
 ]);
-
-/** The figures in a service's answer to a ping; absent while it starts. */
-const serviceFigures = z.object({
-  open: z.int().optional(),
-  isOverloaded: z.boolean().default(false),
-  loop: z.object({ ran: z.number(), wanted: z.number() }).optional(),
-  filled: z.number().optional(),
-});
 
 /** The name of this gateway among the replicas of its namespace. Several gateways may run on one machine. */
 function replicaName(data: string): string {
@@ -66,22 +57,9 @@ export interface ServicePlace {
   readonly of: number;
 }
 
-/** The state that a service reports when it is asked. */
-interface ServiceLook {
-  /** Open streams of Envoy; undefined while the service starts. */
-  readonly open: number | undefined;
-  /** Whether it refuses half of the new requests, or more. */
-  readonly isOverloaded: boolean;
-  /** How busy it is; undefined while the service starts. */
-  readonly use: ServiceUse | undefined;
-}
-
-export interface LaunchedService extends Launched {
+interface LaunchedService extends Launched {
   /** Resolves when Envoy can ask the service for endpoints. Never resolves if the service ends before. */
   readonly isListening: Promise<void>;
-  readonly isAnswering: () => Promise<boolean>;
-  /** Asks the service. Never resolves when the service does not answer. */
-  readonly look: () => Promise<ServiceLook>;
 }
 
 interface ServiceLaunch {
@@ -118,10 +96,9 @@ function catalogSettings({ catalog, data, place }: ServiceLaunch): Environment {
 
 /** The limits are shared by at least as many replicas as there are services here. */
 function placeSettings(place: ServicePlace | undefined): Environment {
-  if (place === undefined) return { WEIR_SERVICE_NUMBER: undefined };
+  if (place === undefined) return {};
   const { WEIR_REPLICAS: elsewhere } = readSome(process.env, settingsSchema.pick({ WEIR_REPLICAS: true }));
-  const replicas = Math.max(place.of, elsewhere);
-  return { WEIR_SERVICE_NUMBER: String(place.number), WEIR_REPLICAS: String(replicas) };
+  return { WEIR_REPLICAS: String(Math.max(place.of, elsewhere)) };
 }
 
 function logSettings({ logLevel }: ServiceLaunch): Environment {
@@ -139,7 +116,7 @@ const programOf = ({ data, run, place }: Pick<ServiceLaunch, 'data' | 'run' | 'p
   ({
     command: 'serve',
     nodeFlags: [...nodeFlags, ...heapFlags(place)],
-    args: [`--data=${data}`, `--run=${run}`],
+    args: [`--data=${data}`, `--run=${run}`, ...(place === undefined ? [] : [`--service=${place.number}`])],
   }) as const;
 
 /** Starts the program of a service, which waits for `launchService`. */
@@ -152,7 +129,7 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
   const program = programOf(launch);
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
   const listening = Promise.withResolvers<void>();
-  const { child, ask } = launchProgram({
+  const { child, isAnswering } = launchProgram({
     ...program,
     held: launch.held,
     args: [
@@ -189,9 +166,5 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       }
     },
   });
-  const look = async (): Promise<ServiceLook> => {
-    const { open, isOverloaded, loop, filled } = serviceFigures.parse(await ask());
-    return { open, isOverloaded, use: loop === undefined || filled === undefined ? undefined : { ...loop, filled } };
-  };
-  return { child, isUp, isListening: listening.promise, look, isAnswering: () => look().then(() => true) };
+  return { child, isUp, isListening: listening.promise, isAnswering };
 }

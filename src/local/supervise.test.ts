@@ -131,55 +131,6 @@ describe('the supervisor', () => {
     await supervised.stop(0);
   });
 
-  it('replaces a child without a word, and at once however often', async () => {
-    const { supervised, lives, lines, life, pass } = setUp();
-    life().comeUp();
-    for (let round = 1; round <= 3; round += 1) {
-      await pass(100);
-      const replaced = supervised.replace(0);
-      await settle();
-      expect(lives).toHaveLength(round + 1);
-      life().comeUp();
-      expect(await replaced).toBeUndefined();
-    }
-    expect(lines).toEqual([]);
-    await supervised.stop(0);
-  });
-
-  it('reports why the next child did not start, and tries again', async () => {
-    const { supervised, lives, lines, life, pass, crash } = setUp();
-    life().comeUp();
-    await pass(5_000);
-    const replaced = supervised.replace(0);
-    await settle();
-    life().end('ended with code 1');
-    expect(await replaced).toBe('The service ended with code 1.');
-    await pass(0);
-    expect(lives).toHaveLength(3);
-    await crash(5_000);
-    expect(lines[0]).toBe('The service ended with code 1; starting it again.');
-    await supervised.stop(0);
-  });
-
-  it('replaces a child that is waiting to be started again, and reports its next end', async () => {
-    const { supervised, lives, lines, life, pass, crash } = setUp();
-    await crash(500);
-    life().comeUp();
-    await pass(0);
-    life().end('was killed by SIGKILL');
-    await settle();
-    const replaced = supervised.replace(0);
-    await pass(200);
-    expect(lives).toHaveLength(3);
-    life().comeUp();
-    expect(await replaced).toBeUndefined();
-    const before = lines.length;
-    life().end('was killed by SIGKILL');
-    await settle();
-    expect(lines).toHaveLength(before + 1);
-    await supervised.stop(0);
-  });
-
   it('does not watch a child that it is ending, and leaves no timer behind', async () => {
     const { supervised, clock, life, pass } = setUp();
     life().comeUp();

@@ -5,11 +5,6 @@ import type { Child } from './child.ts';
 export interface Supervised {
   /** Resolves to undefined when the child is up for the first time, or else to the reason why it never was. */
   readonly up: Promise<string | undefined>;
-  /**
-   * Ends this run in order and starts the next one at once. Resolves to undefined when the next run is up, or else to
-   * the reason why it is not.
-   */
-  readonly replace: (graceMs: number) => Promise<string | undefined>;
   readonly stop: (graceMs: number) => Promise<void>;
 }
 
@@ -51,9 +46,6 @@ export function supervise(options: SuperviseOptions): Supervised {
   const up = new Promise<string | undefined>((resolve) => {
     settleUp = resolve;
   });
-  /** Whether the end of the current run was requested. */
-  let isEndWanted = false;
-  let settleReplaced = (_reason: string | undefined): void => undefined;
 
   /** Runs the child once. Resolves when the run is over, to how it ended and for how long the child had been up. */
   const runOnce = async (
@@ -62,14 +54,12 @@ export function supervise(options: SuperviseOptions): Supervised {
     const over = new AbortController();
     const { child, isUp, isAnswering } = launch(over.signal);
     current = child;
-    isEndWanted = false;
     onPid(child.pid);
     let upAt: number | undefined;
     void isUp.then(() => {
       if (over.signal.aborted) return;
       upAt = clock.elapsed();
       settleUp(undefined);
-      settleReplaced(undefined);
       if (diedAt !== undefined) report(`${name} is back after ${seconds(upAt - diedAt)} s.`);
     });
     if (isAnswering !== undefined && silenceMs > 0) {
@@ -94,17 +84,12 @@ export function supervise(options: SuperviseOptions): Supervised {
       if (stopping.signal.aborted) return;
       const wasUp = upMs !== undefined;
       wasEverUp ||= wasUp;
-      if (isEndWanted) {
-        diedAt = undefined;
-        continue;
-      }
       const why =
         current
           ?.lastLines()
           .map((line) => `    ${line}`)
           .join('\n') ?? '';
       const lines = why === '' ? '' : ` Its last lines:\n${why}`;
-      settleReplaced(`${name} ${ending}.${lines}`);
       if (!wasEverUp) {
         settleUp(`${name} ${ending}.${lines}`);
         return;
@@ -121,17 +106,8 @@ export function supervise(options: SuperviseOptions): Supervised {
 
   return {
     up,
-    replace: async (graceMs) => {
-      const { promise, resolve } = Promise.withResolvers<string | undefined>();
-      settleReplaced = resolve;
-      isEndWanted = true;
-      stopWatching();
-      await current?.stop(graceMs);
-      return promise;
-    },
     stop: async (graceMs) => {
       stopping.abort();
-      settleReplaced('it was stopped');
       // A child that is ending has closed its channel and does not answer any more.
       stopWatching();
       settleUp('it was stopped');

@@ -1,6 +1,6 @@
 // @suite apart
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createLoopMeter, createProcessLoad, type LoadSources, type ProcessLoad } from './load.ts';
+import { createProcessLoad, type LoadSources, type ProcessLoad } from './load.ts';
 
 let now: number;
 let memory: number;
@@ -234,46 +234,4 @@ it('measures this very process', async () => {
   expect(eventLoopDelayMs).toBeGreaterThan(50);
   expect(memoryShare).toBeGreaterThan(0);
   expect(memoryShare).toBeLessThan(0.01);
-});
-
-describe('the event loop', () => {
-  /** A loop that has run and had work for so many milliseconds at each of these moments. */
-  function looks(...moments: readonly { readonly at: number; readonly ran: number; readonly active: number }[]) {
-    let current = { at: 0, ran: 0, active: 0 };
-    const take = createLoopMeter({
-      elapsed: () => current.at,
-      ranMs: () => current.ran,
-      activeMs: () => current.active,
-    });
-    return moments.map((moment) => {
-      current = moment;
-      return take();
-    });
-  }
-
-  it('ran for what its thread had of a core, and wanted what it had work for, since the last look', () => {
-    expect(looks({ at: 1_000, ran: 200, active: 500 }, { at: 3_000, ran: 1_200, active: 1_600 })).toEqual([
-      { ran: 0.2, wanted: 0.5 },
-      { ran: 0.5, wanted: 0.55 },
-    ]);
-  });
-
-  it('wanted no less than it ran: the time in which the system works for a loop that waits is none of the loop', () => {
-    expect(looks({ at: 1_000, ran: 120, active: 100 })).toEqual([{ ran: 0.12, wanted: 0.12 }]);
-  });
-
-  it('is reported again for the last stretch while a new one is too short', () => {
-    const last = { ran: 0.2, wanted: 0.5 };
-    expect(looks({ at: 1_000, ran: 200, active: 500 }, { at: 1_100, ran: 300, active: 600 })).toEqual([last, last]);
-  });
-
-  it('of this process is measured in shares of the time', () => {
-    const take = createLoopMeter();
-    const until = performance.now() + 300;
-    while (performance.now() < until);
-    const { ran, wanted } = take();
-    expect(ran).toBeGreaterThan(0);
-    expect(wanted).toBeGreaterThanOrEqual(ran);
-    expect(wanted).toBeLessThanOrEqual(1);
-  });
 });

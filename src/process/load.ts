@@ -4,17 +4,7 @@ import { openFilesShare } from './open-files.ts';
 import { keepLast } from './shortages.ts';
 
 export interface ProcessLoad extends LoadMeter {
-  /** Returns what the event loop did since the last call. */
-  readonly takeLoopUse: () => LoopUse;
   readonly close: () => void;
-}
-
-/** How the event loop of this process spent a period, in shares from 0 to 1. */
-export interface LoopUse {
-  /** Processor time that the loop's thread had. */
-  readonly ran: number;
-  /** Time in which the loop had work. For the part of it that is not in `ran`, the loop waited for a processor. */
-  readonly wanted: number;
 }
 
 /** Parts of the machine that a test replaces. */
@@ -57,7 +47,10 @@ const longestQueueMs = 4_000;
 
 const processSources: LoadSources = {
   elapsed: () => performance.now(),
-  ranMs: threadRanMs,
+  ranMs: () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1_000;
+  },
   every: (intervalMs, run) => {
     const timer = setInterval(run, intervalMs).unref();
     return () => clearInterval(timer);
@@ -71,12 +64,6 @@ const processSources: LoadSources = {
   filesShare: openFilesShare,
   collectGarbage: createCollector(),
 };
-
-/** Processor time of this thread so far, milliseconds. */
-function threadRanMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
 
 /** Looks for the collector when it is first needed. */
 function createCollector(): () => void {
@@ -161,41 +148,7 @@ export function createProcessLoad(options: {
     arrived: (waitedMs) => {
       if (waits.length < mostWaits) waits.push(waitedMs);
     },
-    takeLoopUse: createLoopMeter(),
     close: stop,
-  };
-}
-
-/** Shorter periods have too few steps of the system's accounting. For them, the result of the last longer period is returned. */
-const shortestStretchMs = 250;
-
-/** Returns what the event loop did since the last call. To be called by the thread of the loop. */
-export function createLoopMeter(
-  sources: {
-    readonly elapsed: () => number;
-    /** Processor time of this thread so far, milliseconds. */
-    readonly ranMs: () => number;
-    /** Time so far in which the loop did not wait for events, milliseconds. */
-    readonly activeMs: () => number;
-  } = {
-    elapsed: () => performance.now(),
-    ranMs: threadRanMs,
-    activeMs: () => performance.eventLoopUtilization().active,
-  },
-): () => LoopUse {
-  const ranMs = keepLast(sources.ranMs, 0);
-  const read = () => ({ at: sources.elapsed(), ranMs: ranMs(), activeMs: sources.activeMs() });
-  let last = read();
-  let use: LoopUse = { ran: 0, wanted: 0 };
-  return () => {
-    const now = read();
-    const tookMs = now.at - last.at;
-    if (tookMs < shortestStretchMs) return use;
-    const ran = Math.min(1, (now.ranMs - last.ranMs) / tookMs);
-    // While the loop waits for events, the system works for it. That work is in `ran`, but not in `activeMs`.
-    use = { ran, wanted: Math.min(1, Math.max(ran, (now.activeMs - last.activeMs) / tookMs)) };
-    last = now;
-    return use;
   };
 }
 

@@ -14,23 +14,28 @@ import { systemClock } from '../../process/clock.ts';
 import { createTurnEnd } from '../../process/turns.ts';
 import type { Settings } from '../../settings.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
-import type { ProgramSurroundings } from '../run-program.ts';
+import type { ServiceSurroundings } from './service-figures.ts';
 
 /** Opens everything through which the service speaks with its Envoy, except for the requests of callers. Envoy may still be starting. */
 export async function openEnvoyParts(
   settings: Settings,
-  { load, announce, log }: Pick<ProgramSurroundings, 'announce'> & { readonly load: LoadMeter; readonly log: PartLog },
+  {
+    load,
+    announce,
+    number,
+    log,
+  }: Pick<ServiceSurroundings, 'announce' | 'number'> & { readonly load: LoadMeter; readonly log: PartLog },
 ) {
   const paths = runFolder(settings.WEIR_RUN);
   const admin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
-  const place = placeAtEnvoy(settings.WEIR_SERVICE_NUMBER, { paths, admin, announce });
+  const place = placeAtEnvoy(number, { paths, admin, announce });
   const clusters = createClusterPublisher({
     ...{ admin, runFolder: paths, clock: systemClock },
     shared: place.sharedClusters,
   });
   await clusters.prepare();
   const discovery = await serveEndpoints({
-    socketPath: place.discoverySocket,
+    socketPath: place.sockets.discoverySocket,
     onRefused: (reason) => log.error({ reason }, 'Envoy refused endpoints'),
   });
   // If Envoy starts before this message, it logs a warning for each attempt to reach the service.

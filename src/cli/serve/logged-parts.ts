@@ -33,10 +33,16 @@ export function checkFile(file: string, log: PartLog): FileCheck {
 /** Starts to trace requests. The modules for that are loaded only here. */
 export async function startTracing(
   tracing: TracingSettings,
-  { socketPath, log, settings }: { readonly socketPath: string; readonly log: PartLog; readonly settings: Settings },
+  options: {
+    readonly socketPath: string;
+    readonly log: PartLog;
+    readonly settings: Settings;
+    readonly number: number | undefined;
+  },
 ): Promise<Tracing> {
   const { openTracing } = await import('../../telemetry/otlp/open-tracing.ts');
-  const { WEIR_SERVICE_NUMBER: number, WEIR_POD_NAME: pod = hostname() } = settings;
+  const { socketPath, log, number } = options;
+  const { WEIR_POD_NAME: pod = hostname() } = options.settings;
   const resource = {
     'service.name': 'weir',
     'service.version': manifest.version,

@@ -8,6 +8,7 @@ import { settingsHelp } from '../../settings-help.ts';
 import { startStoreThread } from '../../store/open-store.ts';
 import { readFlags, withFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
+import type { ServiceSurroundings } from './service-figures.ts';
 import { print } from '../print.ts';
 
 /**
@@ -30,11 +31,13 @@ export function run(argv: readonly string[]): Promise<number> {
   return runProgram(
     'serve',
     async () => settingsFrom(await argumentsOf(argv)),
-    async (settings, surroundings) => {
+    async ({ number, ...settings }, surroundings) => {
       makeDataFolder(settings.WEIR_DATA);
       const [{ openAlerts }, { startService }] = await loading;
       const alerts = await openAlerts(settings, surroundings.programLog);
-      const service = await startService(settings, { ...surroundings, storeThread, webhooks: alerts.deliveries });
+      const service = await startService(settings, {
+        ...{ ...surroundings, number, storeThread, webhooks: alerts.deliveries },
+      });
       for (const flag of flagsOfService) setFlagsFromString(flag);
       const close = async (): Promise<void> => {
         await Promise.all([alerts.close(), service.close()]);
@@ -60,19 +63,21 @@ const help = (): string =>
  * The settings of `weir serve`; flags override the environment. Undefined after it printed the help. Throws like
  * `readSettings`.
  */
-function settingsFrom(argv: readonly string[]): Settings | undefined {
+function settingsFrom(argv: readonly string[]): (Settings & Pick<ServiceSurroundings, 'number'>) | undefined {
   const values = readFlags('serve', argv, {
     data: { type: 'string' },
     run: { type: 'string' },
     manifests: { type: 'string' },
     'ops-port': { type: 'string' },
+    // From `weir start --replicas`.
+    service: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   });
   if (values.help === true) {
     print(help());
     return undefined;
   }
-  return readSettings(
+  const settings = readSettings(
     withFlags({
       WEIR_DATA: values.data,
       WEIR_RUN: values.run,
@@ -80,4 +85,5 @@ function settingsFrom(argv: readonly string[]): Settings | undefined {
       WEIR_OPS_PORT: values['ops-port'],
     }),
   );
+  return { ...settings, number: values.service === undefined ? undefined : Number(values.service) };
 }

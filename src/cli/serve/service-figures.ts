@@ -19,7 +19,11 @@ import manifest from '../../../package.json' with { type: 'json' };
 
 /** A service's surroundings, the thread for its store, and the deliveries of webhooks beside it. */
 export type ServiceSurroundings = ProgramSurroundings &
-  Pick<ServiceFigures, 'webhooks'> & { readonly storeThread: Worker };
+  Pick<ServiceFigures, 'webhooks'> & {
+    readonly storeThread: Worker;
+    /** Which one of several services behind one Envoy it is, from 1 on. Undefined: it has its Envoy for itself. */
+    readonly number: number | undefined;
+  };
 
 /** The parts of a service from which its metrics are read. */
 interface MeasuredParts {

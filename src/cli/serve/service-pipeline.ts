@@ -1,4 +1,4 @@
-import { filledShare, overloadLimits, shedShare } from '../../admission/overload.ts';
+import { overloadLimits, shedShare } from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
 import type { ServedCatalog } from '../../control/catalog.ts';
 import { servedSurfaces } from '../../core/api-paths.ts';
@@ -70,6 +70,5 @@ export function openServicePipeline(settings: Settings, parts: PipelineParts) {
     /** Share of new requests that are refused now. */
     refusedShare: (): number => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard)),
     close: uploads.close,
-    filledShare: (): number => filledShare(pipeline.inFlight(), guard),
   };
 }

@@ -8,7 +8,7 @@ import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import { type OpsOptions, type OpsServer, startOps } from '../../telemetry/ops/server.ts';
 import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
-import { createProcessLoad, type LoopUse } from '../../process/load.ts';
+import { createProcessLoad } from '../../process/load.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { memoryLimitBytes, openFilesLimit } from '../../process/machine.ts';
 import { watchThreads } from '../../process/threads.ts';
@@ -41,23 +41,13 @@ import { readTracingSettings } from '../../tracing-settings.ts';
 const lastSpansMs = 3_000;
 
 interface RunningService extends RunningProgram {
-  /** The state of the service, for a supervisor that decides whether it gets requests. */
-  readonly look: () => {
-    /** Envoy's streams that are open. */
-    readonly open: number;
-    /** Whether it refuses half of the new requests, or more. Then other services should be tried first. */
-    readonly isOverloaded: boolean;
-    readonly loop: LoopUse;
-    /** The result of `filledShare`. */
-    readonly filled: number;
-  };
   /** Finishes what is open, and stops everything. */
   readonly close: () => Promise<void>;
 }
 
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(settings: Settings, surroundings: ServiceSurroundings): Promise<RunningService> {
-  const { programLog, stopped, fatal, announce, storeThread: thread, webhooks } = surroundings;
+  const { programLog, stopped, fatal, announce, storeThread: thread, webhooks, number } = surroundings;
   const { log, output, level: logLevel } = programLog;
   const tracingSettings = readTracingSettings(process.env);
   const instance = randomUUID();
@@ -71,7 +61,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     onCommit: (commit) => metrics.committed(commit),
     onChanged: () => lookForProblems(),
   });
-  const envoy = await openEnvoyParts(settings, { load, announce, log: partsLog });
+  const envoy = await openEnvoyParts(settings, { load, announce, number, log: partsLog });
   const { sealing, found, search } = await openWebSearch(settings, envoy.egress);
   const readers = startReaders(settings, { sealing, search, log });
   const gates = await openGates(settings, partsLog);
@@ -86,7 +76,12 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
 
   const tracing =
     tracingSettings &&
-    (await startTracing(tracingSettings, { socketPath: envoy.place.tracesSocket, log: partsLog, settings }));
+    (await startTracing(tracingSettings, {
+      socketPath: envoy.place.sockets.tracesSocket,
+      log: partsLog,
+      settings,
+      number,
+    }));
   const stories = createStories({ process: instance, tellSpans: tracing?.tellSpans });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints: envoy.endpoints, capabilitiesOf };
   const phase = { isReady: false };
@@ -108,7 +103,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const extproc = await listenForEnvoy(envoy, requests.pipeline);
   const shedWatch = createShedWatch({ clock: systemClock, shedShare: requests.refusedShare });
   const problems = await openProblems(settings, {
-    ...{ figures, store, catalog, errors, refusedShare: requests.refusedShare, announce },
+    ...{ number, figures, store, catalog, errors, refusedShare: requests.refusedShare, announce },
     ...{ clock: systemClock, admin: envoy.admin, servedAt, log: partsLog },
   });
   lookForProblems = problems.lookNow;
@@ -121,7 +116,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   });
   announce({ type: 'ops', port: ops.port });
   phase.isReady = await canServe({ catalog, admin: envoy.admin, stopped });
-  const takeBackAddress = phase.isReady ? leaveAddress(settings, ops) : undefined;
+  const takeBackAddress = phase.isReady ? leaveAddress(settings, { number, port: ops.port }) : undefined;
   if (phase.isReady) {
     announce({ type: 'ready' });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
@@ -148,11 +143,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     await store.close();
     threads.close();
   };
-  const look: RunningService['look'] = () => ({
-    ...{ open: extproc.open(), isOverloaded: requests.refusedShare() >= 0.5 },
-    ...{ loop: load.takeLoopUse(), filled: requests.filledShare() },
-  });
-  return { look, isIdle: () => extproc.open() === 0, lingers: () => lingers, close };
+  return { isIdle: () => extproc.open() === 0, lingers: () => lingers, close };
 }
 
 /** Opens the catalog, whose snapshots the parts of the service follow. */
@@ -230,7 +221,10 @@ function startServiceOps(
 }
 
 /** Leaves the address of the ops port for commands on this machine. Returns a function that takes it back. */
-function leaveAddress({ WEIR_DATA: data, WEIR_SERVICE_NUMBER: number = 1 }: Settings, { port }: OpsServer): () => void {
+function leaveAddress(
+  { WEIR_DATA: data }: Settings,
+  { number = 1, port }: Partial<Pick<ServiceSurroundings, 'number'>> & Pick<OpsServer, 'port'>,
+): () => void {
   return leaveOpsAddress(data, { program: `service-${number}`, origin: `http://127.0.0.1:${port}` });
 }
 
@@ -239,7 +233,7 @@ function listenForEnvoy({ place, buffers, atTurnEnd }: EnvoyParts, { handle }: P
   const { strangersSocket } = place;
   const bounds = boundsWithin(portBounds.otherEnvoys, openFilesLimit());
   return listenExtProc({
-    socketPath: place.extprocSocket,
+    socketPath: place.sockets.extprocSocket,
     strangers: strangersSocket === undefined ? undefined : { socketPath: strangersSocket, bounds },
     ...{ handle, atTurnEnd, clock: systemClock },
     openDelivery: buffers.open,

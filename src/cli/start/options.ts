@@ -61,9 +61,7 @@ Settings from the environment; a flag wins over its setting:
 ${settingsHelp(ownSettings)}
 
 All settings of \`weir serve --help\` and \`weir portal --help\` apply, too. WEIR_DATA is --data, WEIR_MANIFESTS --manifests and
-WEIR_KUBERNETES_NAMESPACE --kubernetes with --namespace. \`weir start\` sets WEIR_RUN and WEIR_SERVICE_NUMBER itself.
-
-SIGUSR2 replaces the services of --replicas one by one; no request is lost.`;
+WEIR_KUBERNETES_NAMESPACE --kubernetes with --namespace. \`weir start\` sets WEIR_RUN itself.`;
 
 const flags = {
   manifests: { type: 'string' },

@@ -20,7 +20,7 @@ import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from '../../local/own-folders.ts';
 import { buildPages, holdPortal, startPortal } from '../../local/launch-portal.ts';
 import { SettingRefusal, StartRefusal } from '../../local/refusal.ts';
-import { holdServices, type Services, startServices } from '../../local/services.ts';
+import { holdServices, startServices } from '../../local/services.ts';
 import type { StartSettings } from '../../settings.ts';
 import { print, printError } from '../print.ts';
 
@@ -97,8 +97,13 @@ async function runUntilStopped(
     found ?? demoCatalog(context, (engine) => stack.defer(() => engine.stop(shortGraceMs))),
     options.demo ? demoKey(options) : undefined,
   ]);
-  const { replicas } = options;
-  const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, edge, services: replicas, env: process.env });
+  const envoy = writeEnvoyFiles({
+    run: folders.run,
+    port: port.port,
+    edge,
+    services: options.replicas,
+    env: process.env,
+  });
   const admin = createEnvoyAdmin(envoy.files);
   stack.defer(admin.close);
   const command = await tieToThisProcess({ command: binary, args: envoy.args });
@@ -111,11 +116,11 @@ async function runUntilStopped(
   const opsPorts = Promise.withResolvers<readonly number[]>();
   const stopped = untilAborted(stop);
   const ops = Promise.race([opsPorts.promise, stopped]).then((ports) => opsOrigins(ports ?? [], settings));
-  const [services, portal] = await Promise.all([
+  const [, portal] = await Promise.all([
     startServices(
       context,
       {
-        ...{ catalog, count: replicas, held: heldServices, files: envoy.files, admin },
+        ...{ catalog, count: options.replicas, held: heldServices, admin },
         ...{ onListening: listening.resolve, onOps: opsPorts.resolve },
       },
       (all) => stack.defer(() => all.stop(graceOf(serviceGraceMs))),
@@ -143,10 +148,8 @@ async function runUntilStopped(
   const answering = exampleModel(models, declared, stop);
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
   const { dataFlag } = options;
-  const replace = replicas === 1 ? undefined : `kill -USR2 ${process.pid}`;
-  stack.defer(replaceOnSignal(services, replicas));
   const opsUrls = (await ops).map((url) => `${url}/metrics`);
-  const greeting = { baseUrl, opsUrls, portal, replace, key, models, catalog, logs: folders.logs, dataFlag };
+  const greeting = { baseUrl, opsUrls, portal, key, models, catalog, logs: folders.logs, dataFlag };
   const others = source.kind === 'demo' ? serveCommands(search.found(), { argv, env: process.env, baseUrl }) : [];
   search.end();
   const lines = greetingLines({ ...greeting, others, answering: await answering });
@@ -187,26 +190,6 @@ async function demoCatalog(context: StartContext, own: Own): Promise<FoundCatalo
 
 const opsOrigins = (ports: readonly number[], { WEIR_OPS_HOST: host }: StartSettings): readonly string[] =>
   ports.map((port) => `http://${localAddressOf(host)}:${port}`);
-
-/**
- * Replaces the services one by one at each SIGUSR2, until the returned function is called. SIGHUP, the signal of a
- * closed terminal, ends the gateway.
- */
-function replaceOnSignal({ replaceAll }: Services, replicas: number): () => void {
-  let isReplacing = false;
-  const onSignal = (): void => {
-    if (replicas === 1) report('A single service is not replaced while it serves: start with --replicas 2 or more.');
-    else if (isReplacing) report('The services are being replaced already.');
-    else {
-      isReplacing = true;
-      void replaceAll().finally(() => {
-        isReplacing = false;
-      });
-    }
-  };
-  process.on('SIGUSR2', onSignal);
-  return () => void process.off('SIGUSR2', onSignal);
-}
 
 async function takePort(wanted: number, host: string): Promise<PortClaim> {
   const claim = await claimPort(wanted, host);

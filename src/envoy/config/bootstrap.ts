@@ -1,7 +1,7 @@
 import { edgeListener, type EdgeOptions } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
-import { discoverySocketsOf, runFolder, tracesSocketsOf } from './run-folder.ts';
+import { runFolder, socketsOfAll } from './run-folder.ts';
 import { discoveryCluster, endpointDiscovery } from './endpoints.ts';
 import { servicesCluster, strangersCluster, strangersSocketCluster } from './service-cluster.ts';
 import { tracingCluster, tracingRuntime } from './tracing.ts';
@@ -33,6 +33,7 @@ const grpcClientIdle = '86400s';
 export function renderBootstrap(options: BootstrapOptions): ConfigObject {
   const files = runFolder(options.runFolder);
   const isTraced = options.tracing !== undefined;
+  const services = socketsOfAll(files, options.services);
   return {
     node: { id: 'weir', cluster: 'weir' },
     admin: {
@@ -71,10 +72,10 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
         ...(options.extProc === undefined ? [] : [extProcListener(options.extProc)]),
       ],
       clusters: [
-        servicesCluster(files, options.services),
+        servicesCluster(services.map(({ extprocSocket }) => extprocSocket)),
         ...(options.extProc === undefined ? [] : [strangersSocketCluster(files)]),
-        discoveryCluster(discoverySocketsOf(files, options.services)),
-        ...(isTraced ? [tracingCluster(tracesSocketsOf(files, options.services))] : []),
+        discoveryCluster(services.map(({ discoverySocket }) => discoverySocket)),
+        ...(isTraced ? [tracingCluster(services.map(({ tracesSocket }) => tracesSocket))] : []),
         ...(options.ops === undefined ? [] : [adminAsCluster(files.adminSocket)]),
       ],
     },

@@ -19,9 +19,6 @@ export interface RunFolder {
   readonly clusterPartsFolder: string;
   /** The lock of the service that writes the clusters file, if there are several services. */
   readonly clustersLock: string;
-  /** Envoy watches this folder, too. It has the file with the states of several services (service-cluster.ts). */
-  readonly servicesFolder: string;
-  readonly servicesFile: string;
   readonly bootstrapFile: string;
   /** The WebAssembly module that limits connections (connection-limits.ts). */
   readonly connectionsModule: string;
@@ -55,38 +52,27 @@ export function runFolder(folder: string): RunFolder {
     clustersFile: `${base}/clusters/clusters.json`,
     clusterPartsFolder: `${base}/cluster-parts`,
     clustersLock: `${base}/clusters.lock`,
-    servicesFolder: `${base}/services`,
-    servicesFile: `${base}/services/services.json`,
     bootstrapFile: `${base}/bootstrap.json`,
     connectionsModule: `${base}/connections.wasm`,
     edgeCertificateFile: `${base}/edge-certificate.json`,
   };
 }
 
-/** The socket of one of several services behind one Envoy, by the service's number, from 1 on. */
-const numbered = (socket: string, service: number): string => socket.replace(/\.sock$/, `-${service}.sock`);
+/** The sockets that each of several services behind one Envoy has for itself. */
+export type ServiceSockets = Pick<RunFolder, 'extprocSocket' | 'discoverySocket' | 'tracesSocket'>;
 
-/** The sockets of all services behind one Envoy. */
-function ofAll(socket: string, services: number | undefined): readonly string[] {
-  if (services === undefined || services < 2) return [socket];
-  return Array.from({ length: services }, (_, index) => numbered(socket, index + 1));
+/** The sockets of the service with this number, from 1 on. Undefined: the service has its Envoy for itself. */
+export function socketsOf(files: ServiceSockets, number: number | undefined): ServiceSockets {
+  const own = (socket: string): string =>
+    number === undefined ? socket : socket.replace(/\.sock$/, `-${number}.sock`);
+  return {
+    extprocSocket: own(files.extprocSocket),
+    discoverySocket: own(files.discoverySocket),
+    tracesSocket: own(files.tracesSocket),
+  };
 }
 
-/** The socket on which one of several services behind one Envoy receives ext_proc streams, by the service's number, from 1 on. */
-export const extprocSocketOf = ({ extprocSocket }: RunFolder, service: number): string =>
-  numbered(extprocSocket, service);
-
-/** Like `extprocSocketOf`, for Envoy's endpoint discovery. */
-export const discoverySocketOf = ({ discoverySocket }: Pick<RunFolder, 'discoverySocket'>, service: number): string =>
-  numbered(discoverySocket, service);
-
-/** Like `extprocSocketOf`, for Envoy's spans. */
-export const tracesSocketOf = ({ tracesSocket }: RunFolder, service: number): string => numbered(tracesSocket, service);
-
-/** The socket on which each of the services behind one Envoy publishes endpoints. */
-export const discoverySocketsOf = ({ discoverySocket }: RunFolder, services: number | undefined): readonly string[] =>
-  ofAll(discoverySocket, services);
-
-/** The socket on which each of the services behind one Envoy receives Envoy's spans. */
-export const tracesSocketsOf = ({ tracesSocket }: RunFolder, services: number | undefined): readonly string[] =>
-  ofAll(tracesSocket, services);
+/** The sockets of all services behind one Envoy. */
+export function socketsOfAll(files: ServiceSockets, services = 1): readonly ServiceSockets[] {
+  return Array.from({ length: services }, (_, index) => socketsOf(files, services === 1 ? undefined : index + 1));
+}

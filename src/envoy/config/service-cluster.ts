@@ -1,4 +1,4 @@
-import { extprocSocketOf, type RunFolder } from './run-folder.ts';
+import type { RunFolder } from './run-folder.ts';
 import { unlimited } from './clusters.ts';
 import { extension, type ConfigObject, typed } from './typed.ts';
 
@@ -13,16 +13,12 @@ export function strangersSocketCluster({ strangersSocket }: RunFolder): ConfigOb
     name: strangersCluster,
     connect_timeout: '1s',
     per_connection_buffer_limit_bytes: 256 * 1024,
-    ...atSocket(strangersCluster, strangersSocket),
+    ...atSockets(strangersCluster, [strangersSocket]),
   };
 }
 
-/**
- * The ext_proc services behind their Unix sockets. A single service always has the same socket. Several services come
- * from a file that states for each whether it gets requests (`renderServices`). A request goes to the service with the
- * fewest open requests.
- */
-export function servicesCluster(files: RunFolder, services: number | undefined): ConfigObject {
+/** The ext_proc services behind their Unix sockets. */
+export function servicesCluster(sockets: readonly string[]): ConfigObject {
   return {
     name: serviceCluster,
     connect_timeout: '1s',
@@ -33,7 +29,7 @@ export function servicesCluster(files: RunFolder, services: number | undefined):
           max_connections: unlimited,
           max_pending_requests: unlimited,
           max_requests: unlimited,
-          max_retries: isSeveral(services) ? unlimited : 0,
+          max_retries: sockets.length > 1 ? unlimited : 0,
         },
       ],
     },
@@ -50,97 +46,57 @@ export function servicesCluster(files: RunFolder, services: number | undefined):
         },
       ),
     },
-    ...(isSeveral(services) ? fromFile(files) : atSocket(serviceCluster, files.extprocSocket)),
+    ...atSockets(serviceCluster, sockets),
+    ...(sockets.length > 1 ? choice : {}),
   };
 }
 
-const isSeveral = (services: number | undefined): boolean => services !== undefined && services > 1;
-
-function atSocket(name: string, socket: string): ConfigObject {
-  return {
-    type: 'STATIC',
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: at(socket) }] }] },
-  };
+function atSockets(cluster: string, sockets: readonly string[]): ConfigObject {
+  const endpoints = sockets.map((path) => ({ endpoint: { address: { pipe: { path } } } }));
+  return { type: 'STATIC', load_assignment: { cluster_name: cluster, endpoints: [{ lb_endpoints: endpoints }] } };
 }
 
-const at = (socket: string): ConfigObject => ({ address: { pipe: { path: socket } } });
-
-function fromFile(files: RunFolder): ConfigObject {
-  return {
-    type: 'EDS',
-    eds_cluster_config: {
-      eds_config: {
-        resource_api_version: 'V3',
-        path_config_source: { path: files.servicesFile, watched_directory: { path: files.servicesFolder } },
+/** Which of several services get requests: those that listen, and of these the one with the fewest open requests. */
+const choice: ConfigObject = {
+  // The check only connects: it fails at once where no process listens, and a busy service passes it.
+  health_checks: [
+    {
+      tcp_health_check: {},
+      timeout: '1s',
+      interval: '0.2s',
+      no_traffic_interval: '0.2s',
+      healthy_threshold: 1,
+      unhealthy_threshold: 1,
+    },
+  ],
+  // Compares all services. Envoy's default compares two random ones, and both may be busy.
+  load_balancing_policy: {
+    policies: [
+      {
+        typed_extension_config: extension(
+          'envoy.load_balancing_policies.least_request',
+          'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest',
+          { selection_method: 'FULL_SCAN' },
+        ),
       },
-    },
-    // Compares all services. Envoy's default compares two random ones, and both may be busy.
-    load_balancing_policy: {
-      policies: [
-        {
-          typed_extension_config: extension(
-            'envoy.load_balancing_policies.least_request',
-            'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest',
-            { selection_method: 'FULL_SCAN' },
-          ),
-        },
-      ],
-    },
-    // No panic mode: a service that is down or about to end gets no request, whatever the state of the others.
-    common_lb_config: { healthy_panic_threshold: { value: 0 } },
-  };
-}
+    ],
+  },
+  // No panic mode: a service that is down gets no request, whatever the state of the others.
+  common_lb_config: { healthy_panic_threshold: { value: 0 } },
+};
 
 /**
- * Retries of an ext_proc stream that could not be opened, for the milliseconds until Envoy knows that a service has ended:
- * that service has no open request, so Envoy would choose it first. Nothing was sent, so nothing is done twice. Envoy keeps 64 KiB
- * of a request for the retry; a larger body that has begun to arrive gets 503.
+ * Retries of an ext_proc stream that could not be opened, for longer than Envoy takes to notice that a service has ended: that
+ * service has no open request, so Envoy chooses it first until then. Nothing was sent, so nothing is done twice. Envoy keeps
+ * 64 KiB of a request for the retry; a larger body that has begun to arrive gets 503.
  */
-export function openingRetries(services: number | undefined): ConfigObject {
-  if (!isSeveral(services)) return {};
+export function openingRetries(services = 1): ConfigObject {
+  if (services === 1) return {};
   return {
     retry_policy: {
       retry_on: 'connect-failure,refused-stream,reset-before-request',
-      num_retries: 6,
+      num_retries: 10,
       retry_back_off: { base_interval: '0.010s', max_interval: '0.200s' },
     },
-  };
-}
-
-/**
- * How Envoy uses a service. `serving`: it gets requests. `spare` (not needed) and `strained` (too many requests): they get requests only
- * while no service is serving. `away`: it gets none, and its open requests go on.
- */
-export type ServiceState = 'serving' | 'spare' | 'strained' | 'away';
-
-const health: Readonly<Record<ServiceState, string>> = {
-  serving: 'HEALTHY',
-  spare: 'DEGRADED',
-  strained: 'DEGRADED',
-  away: 'UNHEALTHY',
-};
-
-/** The services of an Envoy that has several, in the order of their numbers: the content of the file that Envoy watches. */
-export function renderServices(
-  files: RunFolder,
-  { states, version }: { readonly states: readonly ServiceState[]; readonly version: string },
-): ConfigObject {
-  return {
-    version_info: version,
-    resources: [
-      typed('envoy.config.endpoint.v3.ClusterLoadAssignment', {
-        cluster_name: serviceCluster,
-        endpoints: [
-          {
-            lb_endpoints: states.map((state, index) => ({
-              health_status: health[state],
-              endpoint: at(extprocSocketOf(files, index + 1)),
-            })),
-          },
-        ],
-        // One healthy service is enough: Envoy's default of 140 percent would send some requests to the strained ones, too.
-        policy: { overprovisioning_factor: 10_000 },
-      }),
-    ],
   };
 }
