@@ -140,7 +140,7 @@ export async function placeLedger(
   { from, rows, days, report }: Omit<Filling, 'end'> & { readonly from: string | undefined },
 ): Promise<void> {
   if (from !== undefined) {
-    for (const suffix of ['', '-wal', '-mark']) {
+    for (const suffix of ['', '-wal']) {
       if (existsSync(`${from}${suffix}`)) cpSync(`${from}${suffix}`, `${file}${suffix}`);
     }
     return;

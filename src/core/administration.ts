@@ -47,6 +47,7 @@ export const auditActions = [
   ...ofKeys.map((action) => `key.${action}` as const),
   ...ofMembers.map((action) => `member.${action}` as const),
   ...(['service-account.create', 'service-account.revoke'] as const),
+  // Recorded by earlier code, and nothing records it any more (docs/decisions/0111-sqlites-commits-are-counted-by-nobody.md).
   'ledger.accept-loss',
   'model.price',
 ] as const;

@@ -1,13 +1,9 @@
 import type { DatabaseLocation, OpenOptions } from './databases/database.ts';
 import { openDatabase } from './databases/open-database.ts';
-import { basename } from 'node:path';
-import { type Authorship, Refusal } from '../core/administration.ts';
+import { Refusal } from '../core/administration.ts';
 import { changes, declared, operations } from './account-operations.ts';
-import { recordChange } from './accounts/audit.ts';
 import { exportRequests } from './ledger/export-requests.ts';
 import { operationsOf } from './operation-names.ts';
-import type { AcceptedLoss } from './databases/sqlite/lost-commits.ts';
-import { messageOf } from '../core/failure.ts';
 
 const postgresBackup =
   'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: ' +
@@ -60,35 +56,4 @@ export async function backUp(location: DatabaseLocation, path: string): Promise<
   } finally {
     await close();
   }
-}
-
-/**
- * Makes an SQLite ledger usable again after it lost commits, and records that in its audit trail. Undefined: nothing
- * was lost. Rejects if the ledger cannot be opened although the files were set aside.
- */
-export async function acceptLossOf(location: DatabaseLocation, by: Authorship): Promise<AcceptedLoss | undefined> {
-  if (location.kind === 'postgres') return undefined;
-  const { acceptLoss } = await import('./databases/sqlite/lost-commits.ts');
-  const accepted = acceptLoss(location.file, new Date(by.now));
-  if (accepted === undefined) return undefined;
-  const { loss, setAside } = accepted;
-  const after = { lost: loss.what, set_aside: setAside.map((path) => basename(path)) };
-  const object = { objectId: basename(location.file), workspaceId: undefined, before: undefined, after };
-  try {
-    const { queries, close } = await openDatabase(location, { missing: 'create', user: 'operator' });
-    try {
-      const change = { action: 'ledger.accept-loss', ...object } as const;
-      await queries.transaction().execute((transaction) => recordChange(transaction, change, by));
-    } finally {
-      await close();
-    }
-  } catch (cause) {
-    throw new Error(
-      `${setAside.join(', ')} were set aside, but the audit trail could not record it: ${messageOf(cause)}`,
-      {
-        cause,
-      },
-    );
-  }
-  return accepted;
 }

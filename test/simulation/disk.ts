@@ -138,7 +138,6 @@ export function createDisk(): Disk {
 
   const files = {
     chmodSync: () => undefined,
-    fchownSync: () => undefined,
     existsSync: (path: string) => names.has(path) || folders.has(path),
     mkdirSync: (path: string) => {
       for (let at = path; at !== '/'; at = dirname(at)) folders.add(at);

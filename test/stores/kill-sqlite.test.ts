@@ -48,7 +48,7 @@ async function rowsOf(folder: string): Promise<ReadonlySet<string>> {
   }
 }
 
-it('a process that is killed at any moment leaves a ledger that is never taken for one that lost commits', async () => {
+it('a process that is killed at any moment leaves a ledger that opens with what was told to be durable', async () => {
   const root = temporaryFolder();
   const chance = chanceFrom(20_261_122);
   let acknowledged = 0;

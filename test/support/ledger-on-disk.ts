@@ -14,7 +14,7 @@ export const openIn = (folder: string) =>
 type Open = Awaited<ReturnType<typeof openIn>>;
 
 /** Settles rows with the one key of an open database, each in a commit of its own. */
-export async function settlerFor(database: Open): Promise<(count: number, prefix?: string) => Promise<void>> {
+async function settlerFor(database: Open): Promise<(count: number, prefix?: string) => Promise<void>> {
   const row = await database.queries.selectFrom('keys').select(['id', 'workspace_id']).executeTakeFirstOrThrow();
   const ids = { keyId: row.id, workspaceId: row.workspace_id };
   return async (count, prefix = 'r') => {

@@ -1,9 +1,8 @@
 // @suite long
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, vi } from 'vitest';
-import { asIfKilled } from '../../../test/support/ledger-on-disk.ts';
 import { runCommand } from '../../../test/support/run-command.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
@@ -127,34 +126,5 @@ describe('weir ledger', () => {
     expect(after).toBeLessThanOrEqual(before);
     await settle('b');
     expect(await json('ledger', 'verify', '--data', data)).toMatchObject({ ok: true, requests: { hours: 1 } });
-  });
-
-  it('accept-loss is what a refusal names, and lets a ledger be used that lost its WAL', async () => {
-    const { data, settle } = await runningService();
-    await settle('a');
-    const killed = asIfKilled(data);
-    rmSync(join(killed, 'weir.db-wal'));
-    const refused = await runCommand(['workspace', 'list', '--data', killed]);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('lost, cut or replaced') as string });
-    const [, command = ''] = /run `weir (.*?)`/.exec(refused.stderr) ?? [];
-    expect(command).toBe(`ledger accept-loss --data ${killed}`);
-
-    const accepted = await json<{ lost: boolean; set_aside: string[] }>(...command.split(' '));
-    expect(accepted).toMatchObject({ lost: true, set_aside: [expect.stringContaining('weir.db-mark.set-aside-')] });
-    expect(await json('ledger', 'verify', '--data', killed)).toMatchObject({ ok: true });
-    expect(await json(...command.split(' '))).toEqual({ lost: false, set_aside: [] });
-    const told = { action: 'ledger.accept-loss', object: 'weir.db', workspace: null, before: null };
-    const after = { set_aside: [expect.stringMatching(/^weir.db-mark.set-aside-/)] };
-    expect(await json('audit', '--limit', '1', '--data', killed)).toMatchObject([{ ...told, after }]);
-  });
-
-  it('accept-loss changes nothing of a ledger that has lost nothing', async () => {
-    const { data, settle } = await runningService();
-    await settle('a');
-    const copy = join(temporaryFolder(), 'data');
-    mkdirSync(copy);
-    for (const name of readdirSync(data)) copyFileSync(join(data, name), join(copy, name));
-    expect(await json('ledger', 'accept-loss', '--data', copy)).toEqual({ lost: false, set_aside: [] });
-    expect(await json('usage', '--requests', '--data', copy)).toMatchObject([{ id: 'a' }]);
   });
 });

@@ -4,7 +4,7 @@ import type { Books, DayDifference, SpendingDifference, WorkspaceBooks } from '.
 import type { RowDifference } from '../../store/ledger/verify-rows.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { TagDifference } from '../../store/ledger/verify-tags.ts';
-import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
+import { accountsCommand, databaseCommand } from './accounts-command.ts';
 import { exportCommand } from './ledger-export.ts';
 import { textTable } from './tables.ts';
 
@@ -82,24 +82,6 @@ export function ledgerCommand(program: Command): void {
     async (accounts) => {
       const { before, after } = accounts.shrink();
       return { json: { before, after }, text: `The file has ${after} bytes; it had ${before}.` };
-    },
-  );
-  databaseCommand(
-    group
-      .command('accept-loss')
-      .description(
-        'let an SQLite ledger be used again that lost commits: sets aside, never deletes, the files that record it',
-      ),
-    async (location) => {
-      const { acceptLossOf } = await import('../../store/open-accounts.ts');
-      const accepted = await acceptLossOf(location, byOperator());
-      if (accepted === undefined)
-        return { json: { lost: false, set_aside: [] }, text: 'No commit is known to be lost.' };
-      const { loss, setAside } = accepted;
-      return {
-        json: { lost: true, what: loss.what, set_aside: setAside },
-        text: [`Accepted: ${loss.what}.`, 'Set aside:', ...setAside].join('\n'),
-      };
     },
   );
 }

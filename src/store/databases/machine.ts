@@ -37,7 +37,6 @@ export type Files = Pick<
   | 'chmodSync'
   | 'closeSync'
   | 'existsSync'
-  | 'fchownSync'
   | 'fdatasyncSync'
   | 'fsyncSync'
   | 'ftruncateSync'

@@ -1,8 +1,18 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { openIn, rowsIn, withAccount } from '../../../../test/support/ledger-on-disk.ts';
+import { asIfKilled, openIn, rowsIn, withAccount } from '../../../../test/support/ledger-on-disk.ts';
 import { temporaryFolder } from '../../../../test/support/sample-database.ts';
 import { startFileCheck } from './file-check.ts';
 import { verifyLedger } from '../../ledger/verify-ledger.ts';
@@ -30,6 +40,54 @@ async function foundIn(file: string): Promise<readonly string[]> {
   return found;
 }
 
+/** What a killed service leaves, its rows in the WAL, and a backup of the time before it wrote them. */
+async function killedService(): Promise<{ readonly folder: string; readonly copy: string }> {
+  const running = temporaryFolder();
+  const database = await openIn(running);
+  onTestFinished(() => database.close());
+  const copy = join(temporaryFolder(), 'copy.db');
+  await database.file?.copyTo(copy);
+  await (await withAccount(database)).settle(5);
+  const folder = asIfKilled(running);
+  expect(await rowsIn(asIfKilled(folder))).toBe(5);
+  return { folder, copy };
+}
+
+/** The rows that SQLite alone finds. */
+function believed(folder: string): unknown {
+  const database = new DatabaseSync(join(folder, 'weir.db'));
+  onTestFinished(() => database.close());
+  const table = database.prepare("select 1 from sqlite_master where name = 'requests'").get();
+  return table && database.prepare('select count(*) as rows from requests').get()?.['rows'];
+}
+
+describe('a WAL that is not of the file beside it', () => {
+  it.each([
+    ['a file that was emptied', (file: string) => truncateSync(file), 'is missing or empty', undefined],
+    ['a file that was removed', (file: string) => rmSync(file), 'is missing or empty', undefined],
+    ['a backup', (file: string, copy: string) => copyFileSync(copy, file), 'is a copy that was put here', 5],
+  ])('beside %s is refused, and stays', async (_, harm, words, harmed) => {
+    const { folder, copy } = await killedService();
+    const wal = readFileSync(join(folder, 'weir.db-wal'));
+    harm(join(folder, 'weir.db'), copy);
+    expect(await rowsIn(folder)).toContain(words);
+    expect(readFileSync(join(folder, 'weir.db-wal'))).toEqual(wal);
+    // SQLite deletes it, or writes it over the backup.
+    expect(believed(asIfKilled(folder))).toBe(harmed);
+    rmSync(join(folder, 'weir.db-wal'));
+    expect(await rowsIn(folder)).toBe(0);
+  });
+
+  it('is none where a backup takes the place of a ledger whose three files were moved away', async () => {
+    const { folder, copy } = await killedService();
+    for (const _ of [1, 2]) {
+      for (const end of ['', '-wal', '-shm']) rmSync(join(folder, `weir.db${end}`), { force: true });
+      copyFileSync(copy, join(folder, 'weir.db'));
+      expect(await rowsIn(folder)).toBe(0);
+    }
+  });
+});
+
 describe('a damaged file', () => {
   it('is refused when it is opened, or is found by a check, whichever page is hit', async () => {
     const { folder, file } = await closedLedger();
@@ -43,7 +101,6 @@ describe('a damaged file', () => {
       // The header of the page: what kind it is, and where things are. The first page begins with the header of the file.
       for (let at = 0; at < 8; at += 1) bytes[page * pageBytes + at] = 0xff ^ (bytes[page * pageBytes + at] ?? 0);
       writeFileSync(file, bytes);
-      rmSync(`${file}-mark`, { force: true });
       const opened = await openIn(folder).catch((error: unknown) => refused.push(String(error)));
       if (typeof opened === 'number') continue;
       expect(opened.file?.findDamage().length, `page ${page}`).toBeGreaterThan(0);
@@ -60,8 +117,6 @@ describe('a damaged file', () => {
       writeFileSync(file, whole.subarray(0, bytes));
       expect(await rowsIn(folder), `${bytes} bytes`).toMatch(/malformed|not a database/);
     }
-    truncateSync(file);
-    expect(await rowsIn(folder)).toContain('is missing or empty');
   });
 
   it('is found in the background, beside those who write', async () => {

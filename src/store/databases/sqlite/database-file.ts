@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import type { Files, Machine, SqliteConnection, SqliteDriver } from '../machine.ts';
 import type { DatabaseFile } from '../database.ts';
 
@@ -44,7 +44,7 @@ function shrink(database: SqliteConnection, files: Files): ReturnType<DatabaseFi
 }
 
 /**
- * Takes the copy out of WAL mode: it is then one file, and `beginCount` recognizes it as a copy. Returns the number of
+ * Takes the copy out of WAL mode: it is then one file, and `findForeignWal` recognizes it as a copy. Returns the number of
  * rows in its ledger.
  */
 function finishCopy(path: string, sqlite: SqliteDriver): number {
@@ -60,13 +60,47 @@ function finishCopy(path: string, sqlite: SqliteDriver): number {
 }
 
 /** Makes a file durable, or a folder's list of names: a new name is durable only when its folder has been synced. */
-export function syncPath(path: string, files: Pick<Files, 'openSync' | 'fsyncSync' | 'closeSync'>): void {
+function syncPath(path: string, files: Pick<Files, 'openSync' | 'fsyncSync' | 'closeSync'>): void {
   const handle = files.openSync(path, 'r');
   try {
     files.fsyncSync(handle);
   } finally {
     files.closeSync(handle);
   }
+}
+
+/** A WAL that is no larger than its header has no commit. */
+const walHeaderBytes = 32;
+
+/**
+ * Why the WAL beside a database file cannot be its own; undefined if it can, or if there is none. Another process may be
+ * creating the database at this moment: it writes the file before the WAL, so they are read in the reverse order.
+ */
+export function findForeignWal(file: string, files: Files): string | undefined {
+  const bytesOf = (path: string): number => files.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytesOf(`${file}-wal`) <= walHeaderBytes) return undefined;
+  const name = basename(file);
+  if (bytesOf(file) === 0)
+    return `${name} is missing or empty, and ${name}-wal beside it holds commits that SQLite would delete`;
+  return isCopy(file, files)
+    ? `${name} is a copy that was put here, and ${name}-wal beside it belongs to another database`
+    : undefined;
+}
+
+/**
+ * Whether a database file was never open in Weir, by bytes 18 and 19 of its header
+ * (https://sqlite.org/fileformat.html#file_format_version_numbers): Weir uses WAL mode (2), and a copy that `weir backup`
+ * made is not in it (1).
+ */
+function isCopy(file: string, files: Files): boolean {
+  const header = Buffer.alloc(20);
+  const handle = files.openSync(file, 'r');
+  try {
+    files.readSync(handle, header, 0, header.length, 0);
+  } finally {
+    files.closeSync(handle);
+  }
+  return header[18] === 1 && header[19] === 1;
 }
 
 /** How many findings are returned: the first ones show where the damage is. */

@@ -11,7 +11,6 @@ import {
 } from 'kysely';
 import { CommitInDoubt } from '../database.ts';
 import type { SqliteConnection, SqliteStatement } from '../machine.ts';
-import type { CommitCounter } from './commit-mark.ts';
 
 /** How many compiled statements are kept. There is a limit because batches of different sizes are different statements. */
 const keptStatements = 200;
@@ -21,12 +20,10 @@ interface Prepared {
   readonly returnsRows: boolean;
 }
 
-/**
- * Kysely over one open `node:sqlite` database. Kysely's `destroy` closes the database and the counter of its commits.
- */
-export function sqliteDialect(database: SqliteConnection, counter?: CommitCounter): Dialect {
+/** Kysely over one open `node:sqlite` database. Kysely's `destroy` closes the database. */
+export function sqliteDialect(database: SqliteConnection): Dialect {
   return {
-    createDriver: () => sqliteDriver(database, counter),
+    createDriver: () => sqliteDriver(database),
     createAdapter: () => new TransactionalSqliteAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (kysely) => new SqliteIntrospector(kysely),
@@ -40,21 +37,17 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
   }
 }
 
-function sqliteDriver(database: SqliteConnection, counter: CommitCounter | undefined): Driver {
+function sqliteDriver(database: SqliteConnection): Driver {
   const connection = sqliteConnection(database);
-  let writes = false;
   return {
     init: async () => {},
     acquireConnection: async () => connection,
     releaseConnection: async () => {},
     // A writer waits for the write lock at the beginning. A transaction that reads first and writes later cannot wait:
     // when another process wrote in between, it fails at once (https://sqlite.org/isolation.html).
-    beginTransaction: async (_, settings) => {
-      writes = settings.accessMode !== 'read only';
-      database.exec(writes ? 'begin immediate' : 'begin deferred');
-    },
+    beginTransaction: async (_, { accessMode }) =>
+      database.exec(accessMode === 'read only' ? 'begin deferred' : 'begin immediate'),
     commitTransaction: async () => {
-      if (writes) counter?.count();
       try {
         database.exec('commit');
       } catch (error) {
@@ -62,16 +55,12 @@ function sqliteDriver(database: SqliteConnection, counter: CommitCounter | undef
         // fails, it counts again after a crash.
         throw database.isTransaction ? error : new CommitInDoubt(error);
       }
-      if (writes) counter?.committed();
     },
     rollbackTransaction: async () => {
       // A full disk makes SQLite roll back by itself; a second rollback would hide the reason.
       if (database.isTransaction) database.exec('rollback');
     },
-    destroy: async () => {
-      counter?.close();
-      database.close();
-    },
+    destroy: async () => database.close(),
   };
 }
 

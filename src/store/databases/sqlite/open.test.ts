@@ -8,8 +8,6 @@ import { sqliteFile } from '../../../../test/support/sample-store.ts';
 import { hashKey } from '../../accounts/key-text.ts';
 import type { OpenOptions } from '../database.ts';
 import { openDatabase } from '../open-database.ts';
-import { thisMachine } from '../machine.ts';
-import { type CommitCount, readMark } from './commit-mark.ts';
 
 const at = ({ file, ...options }: Omit<OpenOptions, 'user'> & { readonly file: string }) =>
   openDatabase({ kind: 'sqlite', file }, { ...options, user: 'operator' });
@@ -103,15 +101,11 @@ describe('an SQLite database', () => {
     await sql`pragma query_only = 1`.execute(queries);
     await expect(probe()).rejects.toThrow('readonly database');
     await sql`pragma query_only = 0`.execute(queries);
+    const walBytes = (): number => statSync(`${file}-wal`).size;
+    const before = walBytes();
     await probe();
-    const mark = readMark(file, thisMachine.files);
-    expect(mark).toMatchObject({ commits: expect.any(BigInt) as unknown });
-    await probe();
-    // A probe counts as a commit, so that a database that lost it is recognised.
-    expect(mark).toEqual({
-      ...(readMark(file, thisMachine.files) as CommitCount),
-      commits: (readMark(file, thisMachine.files) as CommitCount).commits - 1n,
-    });
+    // Only a write proves that the disk takes one.
+    expect(walBytes()).toBeGreaterThan(before);
   });
 
   it('has no key as text on the disk', async () => {

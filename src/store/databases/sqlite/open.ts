@@ -10,9 +10,7 @@ import {
   type OpenOptions,
 } from '../database.ts';
 import { type Files, type Machine, type SqliteConnection, thisMachine } from '../machine.ts';
-import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
-import { databaseFile, isDamage, primaryCode } from './database-file.ts';
-import { describeLoss, findLoss } from './lost-commits.ts';
+import { databaseFile, findForeignWal, isDamage, primaryCode } from './database-file.ts';
 import { createLedgerNames } from '../../ledger/ledger-names.ts';
 import { migrate } from '../migrations.ts';
 import type { Schema } from '../schema.ts';
@@ -36,8 +34,8 @@ const busy = 5;
 const refusals = new Set([19, 20, 18, 25]);
 
 /**
- * Opens the file. Rejects with `CannotOpen`, or with an error if there is no file. If the file is damaged, has lost
- * durable commits or is missing, the message says what to do.
+ * Opens the file. Rejects with `CannotOpen`, or with an error if there is no file. If the file is damaged or missing,
+ * or beside the WAL of another one, the message says what to do.
  */
 export async function openSqlite(
   location: SqliteLocation,
@@ -46,7 +44,7 @@ export async function openSqlite(
 ): Promise<OpenSqlite> {
   const { file } = location;
   const { files } = machine;
-  refuseLoss(location, machine);
+  refuseForeignWal(location, files);
   if (options.missing === 'refuse' && !files.existsSync(file)) {
     throw new Error(
       `There is no database at ${file}. \`weir workspace create NAME\` makes one; --data names its folder.`,
@@ -60,16 +58,13 @@ export async function openSqlite(
   }
 }
 
-/** Rejects a database that has lost commits, before anything opens it: SQLite deletes a WAL that it finds beside an empty file. */
-function refuseLoss(location: SqliteLocation, machine: Machine): void {
-  const { file } = location;
-  let loss: ReturnType<typeof findLoss>;
-  try {
-    loss = findLoss(file, machine);
-  } catch (cause) {
-    throw new CannotOpen(location, advised(cause), 'refused');
-  }
-  if (loss !== undefined) throw new CannotOpen(location, new Error(describeLoss(file, loss)), 'refused');
+/** Rejects a database beside the WAL of another one before anything opens it: SQLite deletes a WAL that it finds beside an empty file. */
+function refuseForeignWal(location: SqliteLocation, files: Files): void {
+  const problem = findForeignWal(location.file, files);
+  if (problem === undefined) return;
+  const advice =
+    'Nothing was changed. Put the files that belong together back, or move the WAL away (docs/accounts.md, "Backup and restore")';
+  throw new CannotOpen(location, new Error(`${problem}. ${advice}`), 'refused');
 }
 
 /** Adds advice to an error that reports damage. */
@@ -81,17 +76,14 @@ function advised(cause: unknown): unknown {
 }
 
 async function open(file: string, waitMs: number, machine: Machine): Promise<OpenSqlite> {
-  const { files, time } = machine;
+  const { time } = machine;
   const database = machine.sqlite.open(file, { timeout: lockWaitMs.operator, enableForeignKeyConstraints: true });
-  let counter: CommitCounter | undefined;
   try {
     // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec('pragma synchronous = full');
     letShrink(database);
-    beginCount(database);
     await beginWal(database, time);
-    counter = keepMark(file, database, files);
-    const queries = new Kysely<Schema>({ dialect: sqliteDialect(database, counter) });
+    const queries = new Kysely<Schema>({ dialect: sqliteDialect(database) });
     await migrate(queries);
     // Another process may change the tables for longer than a statement of a service waits.
     const wait = (ms: number) => database.exec(`pragma busy_timeout = ${ms}`);
@@ -111,7 +103,7 @@ async function open(file: string, waitMs: number, machine: Machine): Promise<Ope
       probe: async () => {
         wait(0);
         try {
-          commitOnce(database, counter);
+          commitOnce(database);
         } finally {
           wait(waitMs);
         }
@@ -122,7 +114,6 @@ async function open(file: string, waitMs: number, machine: Machine): Promise<Ope
       close: () => queries.destroy(),
     };
   } catch (error) {
-    counter?.close();
     database.close();
     throw error;
   }
@@ -132,16 +123,15 @@ async function open(file: string, waitMs: number, machine: Machine): Promise<Ope
  * Commits a transaction to prove that the file can be written. A lock alone proves nothing, because a read-only disk
  * still grants it.
  */
-function commitOnce(database: SqliteConnection, counter: CommitCounter | undefined): void {
+function commitOnce(database: SqliteConnection): void {
   database.exec('begin immediate');
   try {
-    counter?.count();
-    database.exec('commit');
+    // Nothing reads this field of the header. SQLite writes it although it does not change.
+    database.exec('pragma user_version = 0; commit');
   } catch (error) {
     if (database.isTransaction) database.exec('rollback');
     throw error;
   }
-  counter?.committed();
 }
 
 /** Lets a new file give free pages back to the file system, in steps (`upkeep.ts`). A file that has tables would have to be rewritten. */
