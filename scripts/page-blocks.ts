@@ -85,13 +85,12 @@ function portalSettingsTable(): string {
 
 function portBoundsTable(): string {
   const seconds = (ms: number): string => String(ms / 1_000);
-  const { ops, portal, picker, pickerHealth, otherEnvoys, scaler } = portBounds;
+  const { ops, portal, picker, pickerHealth, otherEnvoys } = portBounds;
   const ports = {
     ops,
     portal,
     picker,
     'health of the picker': pickerHealth,
-    scaler,
     'ext_proc for another Envoy': otherEnvoys,
   };
   return markdownTable(

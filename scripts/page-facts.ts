@@ -14,7 +14,6 @@ import { defaultRates } from '../src/envoy/config/edge-listener.ts';
 import { pickerSettingsSchema } from '../src/picker-settings.ts';
 import { listingDelays } from '../src/problems/kinds.ts';
 import { thresholds } from '../src/problems/service-problems.ts';
-import { scalerSettingsSchema } from '../src/scaler-settings.ts';
 import { envoySettingsSchema, portalSettingsSchema, settingsSchema, startSettingsSchema } from '../src/settings.ts';
 import { settingsOf } from '../src/settings-help.ts';
 import { histogramBounds } from '../src/store/ledger/usage-rollup.ts';
@@ -221,7 +220,10 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'picker.message': from('extproc/picker-server.ts', 'maxMessageBytes', mebi),
   'picker.senders': from('picker/senders.ts', 'maxSenders'),
   'picker.answer': from('picker/read-answer.ts', 'maxJsonBytes', kibi),
-  'scaler.objective': from('routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
+  'demand.min-active': from('core/backend-scale.ts', 'minActive'),
+  'demand.active': from('core/backend-demand.ts', 'activeMs', second),
+  'demand.report-fresh': from('rate-limits/valkey-scripts.ts', 'demandFreshMs', second),
+  'demand.objective': from('routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
 
   'bench.json-bar': barOf('JSON answers'),
   'bench.streams-bar': barOf('streams of 100 chunks'),
@@ -233,7 +235,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
 const ofStartAlone = startSettingsSchema.pick({ WEIR_WATCHDOG_SECONDS: true });
 
 const settings = new Map(
-  [ofStartAlone, portalSettingsSchema, envoySettingsSchema, pickerSettingsSchema, scalerSettingsSchema, settingsSchema]
+  [ofStartAlone, portalSettingsSchema, envoySettingsSchema, pickerSettingsSchema, settingsSchema]
     .flatMap((schema) => settingsOf(schema))
     // A port is a name, and has no commas.
     .map(({ name, initial }) => [name, name.endsWith('_PORT') ? String(initial) : initial]),

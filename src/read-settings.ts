@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import { fieldPath } from './core/failure.ts';
 import { didYouMean } from './core/near-name.ts';
 import { type PickerSettings, pickerSettingsSchema } from './picker-settings.ts';
-import { type ScalerSettings, scalerSettingsSchema } from './scaler-settings.ts';
 import {
   type PortalSettings,
   portalSettingsSchema,
@@ -18,7 +17,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const knownNames = Object.keys({
   ...startSettingsSchema.shape,
   ...pickerSettingsSchema.shape,
-  ...scalerSettingsSchema.shape,
 });
 
 /** Reads the settings of `weir serve`. Throws an Error that names every bad setting. An empty variable counts as unset. */
@@ -34,11 +32,6 @@ export function readPortalSettings(environment: Environment): PortalSettings {
 /** Reads the settings of `weir picker` in the same way. */
 export function readPickerSettings(environment: Environment): PickerSettings {
   return read(environment, pickerSettingsSchema);
-}
-
-/** Reads the settings of `weir scaler` in the same way. */
-export function readScalerSettings(environment: Environment): ScalerSettings {
-  return read(environment, scalerSettingsSchema);
 }
 
 /** Reads the settings of `weir start` in the same way. */

@@ -1,16 +1,12 @@
-/** What KEDA and the autoscaler of Kubernetes do with the answers of an external scaler. */
+/** What KEDA and the autoscaler of Kubernetes do with the values that a trigger of the type metrics-api reads. */
 export interface Autoscaler {
   /** The replicas that the deployment should have from now on. */
-  readonly look: (now: number, answer: ScalerAnswer) => number;
-}
-
-export interface ScalerAnswer {
-  readonly isActive: boolean;
-  readonly value: number;
-  readonly target: number;
+  readonly look: (now: number, value: number) => number;
 }
 
 export interface AutoscalerOptions {
+  /** `targetValue` of the trigger: the value for each replica. */
+  readonly target: number;
   readonly mostReplicas: number;
   /** KEDA's `cooldownPeriod`: so long after the last activity the last replica ends. */
   readonly cooldownMs: number;
@@ -27,6 +23,7 @@ const addedAtOnce = 4;
 
 /** The algorithm of an HorizontalPodAutoscaler with one external metric of the type AverageValue, from zero on by KEDA. */
 export function createAutoscaler({
+  target,
   mostReplicas,
   cooldownMs,
   stabilizationMs,
@@ -36,7 +33,9 @@ export function createAutoscaler({
   let activeAt = -Infinity;
   let wanted: readonly { readonly at: number; readonly replicas: number }[] = [];
   return {
-    look: (now, { isActive, value, target }) => {
+    look: (now, value) => {
+      // KEDA's `activationTargetValue` is zero by default.
+      const isActive = value > 0;
       if (isActive) activeAt = now;
       if (replicas === 0) {
         wanted = [];

@@ -1,11 +1,11 @@
 import { checkFirstToken } from '../../src/admission/overload.ts';
 import type { Model } from '../../src/core/catalog.ts';
 import type { Endpoint } from '../../src/core/endpoint.ts';
+import { scaleOf } from '../../src/core/backend-scale.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { createBackendDemands } from '../../src/routing/pool/backend-demands.ts';
 import type { PoolAttempt } from '../../src/routing/pool/endpoint-knowledge.ts';
 import { createPools } from '../../src/routing/pool/pools.ts';
-import { percentOf, readTrigger, stateOf } from '../../src/scaler/trigger.ts';
 import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import { endpointOf, modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import { createEventQueue } from '../event-queue.ts';
@@ -27,7 +27,6 @@ export interface ScalingOptions extends AutoscalerOptions {
   readonly startMs: number;
   /** KEDA and the autoscaler look so often. */
   readonly lookMs: number;
-  readonly targetPercent: number;
   /** `serviceLevel.firstTokenSeconds`. Undefined: no request is refused for its wait. */
   readonly objectiveMs: number | undefined;
   readonly phases: readonly Phase[];
@@ -66,12 +65,10 @@ const blockTokens = 256;
 /** Callers try again after one second, then two, up to this, and give up after so many times. */
 const mostPauseMs = 15_000;
 const mostTries = 30;
-/** A stream of KEDA notices activity so soon. */
-const pushMs = 1000;
 
 /**
- * A Backend whose pods are started and ended by an autoscaler, which is asked by nothing but the answers of the scaler. The same seed
- * gives the same result.
+ * A Backend whose pods are started and ended by an autoscaler, which reads nothing but what `GET /scale/BACKEND` answers. The same
+ * seed gives the same result.
  */
 export function runScaling(options: ScalingOptions, seed: number): ScalingResult {
   const chance = chanceFrom(seed);
@@ -89,9 +86,6 @@ export function runScaling(options: ScalingOptions, seed: number): ScalingResult
     ...{ pools, endpoints: { of: () => endpoints }, clock: { elapsed: () => now } },
   });
   demands.follow(snapshotOf([model]));
-  const read = readTrigger({ backend: 'scaled', targetPercent: String(options.targetPercent) });
-  if (!('said' in read)) throw new Error(read.unanswered.message);
-  const trigger = read.said;
   const autoscaler = createAutoscaler(options);
   const requests: { -readonly [Field in keyof ScaledRequest]: ScaledRequest[Field] }[] = [];
   const attempts = new Map<number, PoolAttempt>();
@@ -143,16 +137,10 @@ export function runScaling(options: ScalingOptions, seed: number): ScalingResult
   }
 
   function look(): void {
-    const state = stateOf(trigger, { asked: 1, reports: [demands.read()] });
-    if (!('said' in state)) throw new Error(state.unanswered.message);
-    const { isActive, needed } = state.said;
-    scale(autoscaler.look(now, { isActive, value: percentOf(needed), target: trigger.targetPercent }));
-  }
-
-  /** A stream only says that there is activity. What is needed, the autoscaler asks in its own interval. */
-  function push(): void {
-    if (wanted === 0) look();
-    queue.add(now + pushMs, push);
+    const scaled = scaleOf('scaled', { demands: demands.read(), replicas: 1, reporting: 1, isWhole: true });
+    if (scaled === 'incomplete') throw new Error('the only replica reports');
+    scale(autoscaler.look(now, scaled.needed_endpoints));
+    queue.add(now + options.lookMs, look);
   }
 
   function nextStep(pod: Pod): void {
@@ -197,12 +185,7 @@ export function runScaling(options: ScalingOptions, seed: number): ScalingResult
     requests.push({ arrivedAt: at, sentAt: undefined, firstAt: undefined, refusals: 0 });
     queue.add(at, () => send(request));
   }
-  const everyLook = (): void => {
-    look();
-    queue.add(now + options.lookMs, everyLook);
-  };
-  queue.add(0, everyLook);
-  queue.add(pushMs / 2, push);
+  queue.add(0, look);
   for (let event = queue.next(); event !== undefined && event.at <= options.untilMs; event = queue.next()) {
     now = event.at;
     event.run();

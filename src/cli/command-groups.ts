@@ -34,11 +34,6 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'program', run: async () => (await import('./picker/picker.ts')).run },
   },
   {
-    name: 'scaler',
-    summary: 'tell KEDA how many endpoints each Backend needs',
-    load: { kind: 'program', run: async () => (await import('./scaler/scaler.ts')).run },
-  },
-  {
     name: 'workspace',
     summary: 'make workspaces, fill and suspend them',
     load: { kind: 'commands', register: async () => (await import('./commands/workspace.ts')).workspaceCommand },

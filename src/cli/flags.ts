@@ -9,7 +9,7 @@ type Flags = NonNullable<ParseArgsConfig['options']>;
  * understood, and points to `--help`.
  */
 export function readFlags<const Known extends Flags>(
-  program: 'start' | 'serve' | 'portal' | 'picker' | 'scaler',
+  program: 'start' | 'serve' | 'portal' | 'picker',
   argv: readonly string[],
   known: Known,
 ): ReturnType<typeof parseArgs<{ args: string[]; options: Known; strict: true; allowPositionals: false }>>['values'] {

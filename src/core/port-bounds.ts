@@ -31,7 +31,7 @@ const ofPrograms = {
 
 /** The bounds of each port. */
 export const portBounds = {
-  /** Probes, Prometheus, the portal, and the scaler. */
+  /** Probes, Prometheus, the portal, and autoscalers. */
   ops: ofPrograms,
   /** A browser opens six connections. Many people may share an address. Events have a heartbeat every 15 s. */
   portal: { ...ofPrograms, maxConnections: 5_000, maxPerAddress: 500, maxIdleMs: 120_000 },
@@ -40,8 +40,6 @@ export const portBounds = {
   pickerHealth: ofPrograms,
   /** Each thread of another Envoy has a connection, with a stream for each of its requests. All come through the own Envoy. */
   otherEnvoys: { ...ofPrograms, maxConnections: 1_024, maxPerAddress: 1_024, maxIdleMs: 300_000, maxCalls: 20_000 },
-  /** KEDA has one connection for each trigger. */
-  scaler: { ...ofPrograms, maxConnections: 1_024, maxPerAddress: 512, maxIdleMs: 300_000 },
 } as const satisfies Readonly<Record<string, PortBounds>>;
 
 /** Share of the files of a program that the connections of one port may take. */

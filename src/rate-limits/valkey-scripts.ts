@@ -10,6 +10,9 @@ export interface Script {
 /** How many reports on pools are kept, about, and for how long after the last one. */
 const poolReportsKept = { withPrompts: 2048, workAlone: 256, silentMs: 900_000 } as const;
 
+/** A replica's report on the demand counts for so long. */
+export const demandFreshMs = 3_000;
+
 const script = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
 
 /**
@@ -281,6 +284,25 @@ end
 return found
 `);
 
+/**
+ * Replaces a replica's report on the demand for Backends, and returns those of the others. Deletes the reports of dead replicas.
+ *
+ * KEYS: the reports by replica. ARGV: replica, report.
+ */
+export const demandScript = script(`${clock}
+local now = time('')
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ${demandFreshMs})
+local fields, others = redis.call('HGETALL', KEYS[1]), {}
+for i = 1, #fields, 2 do
+  local at, report = string.match(fields[i + 1], '^(%d+) (.*)$')
+  if not at or math.abs(now - at) >= ${demandFreshMs} then redis.call('HDEL', KEYS[1], fields[i])
+  elseif fields[i] ~= ARGV[1] then others[#others + 1] = report end
+end
+return others
+`);
+
 export const scripts: readonly Script[] = [
   ...[admitScript, reserveScript, reportScript, heartbeatScript, leaveScript, failureScript, blockedScript, poolScript],
+  demandScript,
 ];

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, test } from 'vitest';
-import { readTrigger } from '../../src/scaler/trigger.ts';
+import { type BackendScale, scalePath } from '../../src/core/backend-scale.ts';
 import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.ts';
 import { objectsIn, type Rendered, template } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';
@@ -34,6 +34,8 @@ const only = (kind: string, from: readonly Rendered[] = objects): Rendered => {
 
 const triggerMetadata = (): Labels => (only('ScaledObject').spec as ScaledObject).triggers[0]?.metadata ?? {};
 
+const triggerUrl = (): URL => new URL(`${triggerMetadata()['url']}`);
+
 beforeAll(() => installCrds(kubernetes, foreignCrdFolder, ['scaledobjects.yaml']));
 
 test('the API server takes the whole folder at once', async () => {
@@ -50,11 +52,11 @@ test('the API server refuses the ScaledObject with a field that its kind does no
   expect(stderr).toContain('unknown field "spec.notAField"');
 });
 
-test('the scaler takes the metadata of the trigger, and the Backend has the pods that are scaled', () => {
-  const read = readTrigger(triggerMetadata());
-  expect(read).toMatchObject({ said: { targetPercent: 70 } });
+test('the trigger reads a figure of the Backend, which has the pods that are scaled', () => {
+  const figure: keyof BackendScale = 'needed_endpoints';
+  expect(triggerMetadata()).toMatchObject({ valueLocation: figure, targetValue: '0.7' });
   const backend = only('Backend');
-  expect(read).toMatchObject({ said: { backend: backend.metadata.name } });
+  expect(triggerUrl().pathname).toBe(`${scalePath}${backend.metadata.name}`);
   const { service } = backend.spec as { readonly service: { readonly name: string } };
   expect(service.name).toBe(only('Service').metadata.name);
   const deployment = only('Deployment');
@@ -85,13 +87,12 @@ test('the Model has an objective, and the engine the name, the window and the ca
   );
 });
 
-test('the address of the scaler is that of the chart, as the README installs it', async () => {
-  const values = { scaler: { enabled: true } };
-  const chart = objectsIn(await template(values, { name: 'weir', namespace: 'models' }));
-  const address = `${triggerMetadata()['scalerAddress']}`;
-  const [, service, port] = /^([^.]+)\.models:(\d+)$/.exec(address) ?? expect.fail(address);
+test('the address of the trigger is that of the chart, as the README installs it', async () => {
+  const chart = objectsIn(await template({}, { name: 'weir', namespace: 'models' }));
+  const [service, namespace] = triggerUrl().hostname.split('.');
+  expect(namespace).toBe('models');
   const { spec } =
     chart.find(({ kind, metadata }) => kind === 'Service' && metadata.name === service) ?? expect.fail('a Service');
-  const ports = (spec as { readonly ports: readonly { readonly port: number }[] }).ports;
-  expect(ports.map((one) => one.port)).toContain(Number(port));
+  const ports = (spec as { readonly ports: readonly { readonly name: string; readonly port: number }[] }).ports;
+  expect(ports.find(({ name }) => name === 'ops')?.port).toBe(Number(triggerUrl().port));
 });

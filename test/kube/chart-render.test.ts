@@ -195,15 +195,6 @@ const matrix: Readonly<Record<string, object>> = {
     ...{ serviceAccount: { create: false, name: 'mine' }, rbac: { create: false } },
     picker: { enabled: true, pool: 'qwen3-8b' },
   },
-  'a scaler': { scaler: { enabled: true } },
-  'several scalers with TLS, watched and fenced': {
-    scaler: {
-      ...{ enabled: true, replicas: 2, tls: { secretName: 'scaler-tls' } },
-      service: { port: 443, annotations: { 'example.com/a': 'b' } },
-      from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'keda' } } }],
-    },
-    metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } } },
-  },
   'the demo': { demo: { enabled: true } },
   'part of another chart': { global: { imageRegistry: 'ignored' } },
 };

@@ -25,7 +25,7 @@ const names = new Set([
   // Envoy's, of the module that counts connections.
   ...['weir_connections_refused', 'weir_connections_closed_idle'],
   // Those of the other programs.
-  ...['telemetry/ops/picker-metrics', 'telemetry/ops/scaler-metrics', 'portal/metrics'].flatMap((file) =>
+  ...['telemetry/ops/picker-metrics', 'portal/metrics'].flatMap((file) =>
     [...readFileSync(`src/${file}.ts`, 'utf8').matchAll(/'(weir_\w+)'/g)].map(([, name = '']) => name),
   ),
 ]);

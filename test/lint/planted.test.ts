@@ -88,7 +88,6 @@ const violations: readonly Planted[] = [
       ],
       ['the objects of the admin API import a package', 'src/portal/api/a.ts', "import 'fastify';"],
       ['the objects of the admin API import the server', 'src/portal/api/b.ts', "import '../server.ts';"],
-      ['the scaler imports another of its kind', 'src/scaler/a.ts', "import '../portal/services.ts';"],
       ['what does I/O imports a stage', 'src/egress/b.ts', "import '../routing/plan.ts';"],
       ['what runs Envoy imports another of its kind', 'src/envoy/runtime/b.ts', "import '../../egress/pool.ts';"],
       ['what does I/O imports serve.ts', 'src/envoy/runtime/a.ts', "import '../../cli/serve/serve.ts';"],

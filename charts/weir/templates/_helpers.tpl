@@ -36,12 +36,6 @@ app.kubernetes.io/component: {{ ternary "portal" "gateway" (ne (include "weir.po
 {{- .Values.portal.tokenSecret.name | default (printf "%s-portal" (include "weir.name" .)) -}}
 {{- end -}}
 
-{{- define "weir.scalerSelector" -}}
-app.kubernetes.io/name: weir
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: scaler
-{{- end -}}
-
 {{- define "weir.pickerSelector" -}}
 app.kubernetes.io/name: weir
 app.kubernetes.io/instance: {{ .Release.Name }}

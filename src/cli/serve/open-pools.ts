@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { followEngineLoads } from '../../control/follow-engine-loads.ts';
 import type { Snapshot } from '../../core/catalog.ts';
+import { type BackendScale, type NoScale, scaleOf } from '../../core/backend-scale.ts';
 import type { Endpoints } from '../../core/endpoint.ts';
 import { createMetricsReader } from '../../egress/read-metrics.ts';
 import { systemClock } from '../../process/clock.ts';
+import { shareDemand } from '../../rate-limits/shared-demand.ts';
 import { sharePools } from '../../rate-limits/shared-pools.ts';
 import type { PoolsOfReplica } from '../../routing/health/health.ts';
 import { type BackendDemands, createBackendDemands } from '../../routing/pool/backend-demands.ts';
@@ -15,6 +17,8 @@ export interface OpenPools extends PoolsOfReplica {
   /** Asks the engines of a snapshot for their load, and follows the demand for its Backends. */
   readonly follow: (snapshot: Snapshot) => void;
   readonly demands: Pick<BackendDemands, 'unavailable' | 'read'>;
+  /** How many endpoints a Backend needs, by the requests of all replicas. */
+  readonly scale: (backend: string) => BackendScale | NoScale;
   readonly close: () => void;
 }
 
@@ -37,9 +41,21 @@ export function openPools(
     reader: createMetricsReader(systemClock),
   });
   const demands = createBackendDemands({ pools, endpoints, clock: systemClock });
+  const sharedDemand =
+    common && shareDemand({ link: common, clock: systemClock, newId: randomUUID, read: demands.read });
   return {
     pools,
     isApart,
+    scale: (backend) => {
+      const own = demands.of(backend);
+      if (typeof own === 'string') return own;
+      const others = sharedDemand?.of(backend);
+      const reporting = 1 + (others?.reporting ?? 0);
+      const all = Math.max(reporting, sharing?.replicas() ?? replicas);
+      // While Valkey does not answer, there may be replicas that this one does not know.
+      const isWhole = reporting === all && (others !== undefined || sharedDemand === undefined);
+      return scaleOf(backend, { demands: [own, ...(others?.demands ?? [])], replicas: all, reporting, isWhole });
+    },
     demands,
     follow: (snapshot) => {
       loads.follow([...snapshot.models.values()].flatMap(({ routes }) => routes));
@@ -48,6 +64,7 @@ export function openPools(
     close: () => {
       loads.close();
       shared?.close();
+      sharedDemand?.close();
     },
   };
 }

@@ -206,12 +206,12 @@ function startServiceOps(
   }: Required<Pick<OpsOptions, 'internal'>> &
     Pick<ShedWatch, 'isSheddingAll'> & {
       readonly metrics: Pick<Metrics, 'render'>;
-      readonly pools: Pick<OpenPools, 'demands'>;
+      readonly pools: Pick<OpenPools, 'scale'>;
       readonly isReady: () => boolean;
     },
 ): Promise<OpsServer> {
   return startOps({
-    ...{ host, port, internal, clock: systemClock, metrics: metrics.render, demands: pools.demands.read },
+    ...{ host, port, internal, clock: systemClock, metrics: metrics.render, scale: pools.scale },
     bounds: boundsWithin(portBounds.ops, openFilesLimit()),
     unready: () => {
       if (!isReady()) return 'starting, or about to end';

@@ -17,8 +17,8 @@ function begin(...models: readonly Model[]) {
   const demands = createBackendDemands({ pools, endpoints: endpointsOf(counts), clock });
   demands.follow(snapshotOf(models));
   const of = (backend: string): BackendDemand => {
-    const found = demands.read().find((demand) => demand.backend === backend);
-    return found ?? expect.fail(`no demand of ${backend}`);
+    const found = demands.of(backend);
+    return typeof found === 'object' ? found : expect.fail(`no demand of ${backend}`);
   };
   const send = (backend: string, tokens: number, endpoint = 1) =>
     pools.of(`cluster-${backend}`).begin(clock.elapsed(), {
@@ -140,5 +140,14 @@ describe('the demand for a Backend', () => {
     const provider: Route = { ...plain, backend: { ...plain.backend, engine: 'fireworks' } };
     const { demands } = begin(modelOf([routeOf('a'), provider]));
     expect(demands.read().map(({ backend }) => backend)).toEqual(['a']);
+    expect(demands.of('provider')).toBe('no-backend');
+  });
+
+  it('is unknown until there is a catalog', () => {
+    const pools = createPools({ isReported: false });
+    const demands = createBackendDemands({ pools, endpoints: endpointsOf({}), clock: createFakeClock() });
+    expect(demands.of('a')).toBe('no-catalog');
+    demands.follow(snapshotOf([]));
+    expect(demands.of('a')).toBe('no-backend');
   });
 });

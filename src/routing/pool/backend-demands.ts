@@ -10,6 +10,8 @@ export interface BackendDemands {
   /** No route of a model had room for a request. */
   readonly unavailable: (modelId: string) => void;
   readonly read: () => readonly BackendDemand[];
+  /** Of one Backend. */
+  readonly of: (backend: string) => BackendDemand | 'no-catalog' | 'no-backend';
 }
 
 /** In which time first tokens should come if `serviceLevel.firstTokenSeconds` of no Model with the Backend says it. */
@@ -18,7 +20,7 @@ const defaultObjectiveMs = 2000;
 interface FollowedBackend {
   readonly name: string;
   readonly cluster: string;
-  /** The shortest of its models. */
+  /** The shortest of its models. Infinity: none of them has one. */
   readonly objectiveMs: number;
   readonly attemptsEach: number | undefined;
 }
@@ -38,8 +40,29 @@ export function createBackendDemands({
   readonly endpoints: Endpoints;
   readonly clock: Pick<Clock, 'elapsed'>;
 }): BackendDemands {
-  let backends: readonly FollowedBackend[] = [];
+  /** By name. Undefined until there is a catalog. */
+  let backends: ReadonlyMap<string, FollowedBackend> | undefined;
   let shares: ReadonlyMap<string, readonly ModelShare[]> = new Map();
+
+  function demandFor({ name, cluster, objectiveMs, attemptsEach }: FollowedBackend): BackendDemand {
+    const names = endpoints.of(cluster).map((endpoint) => endpoint.name);
+    const demand = pools.of(cluster).demand(clock.elapsed(), {
+      ...{ objectiveMs: objectiveMs === Infinity ? defaultObjectiveMs : objectiveMs, names },
+    });
+    return {
+      backend: name,
+      endpoints: names.length,
+      work_tokens: demand.workTokens,
+      refused_tokens: demand.refusedTokens,
+      endpoint_tokens: demand.endpointTokens,
+      filled_endpoints: attemptsEach === undefined ? 0 : demand.underWay / attemptsEach,
+      under_way: demand.underWay,
+      refused_requests: demand.refused,
+      quiet_ms: demand.quietMs ?? null,
+      first_token_ms: demand.firstMs ?? null,
+    };
+  }
+
   return {
     follow: ({ models }) => {
       backends = backendsOf([...models.values()]);
@@ -48,43 +71,31 @@ export function createBackendDemands({
     unavailable: (modelId) => {
       for (const { cluster, share } of shares.get(modelId) ?? []) pools.of(cluster).refused(clock.elapsed(), share);
     },
-    read: () =>
-      backends.map(({ name, cluster, objectiveMs, attemptsEach }) => {
-        const names = endpoints.of(cluster).map((endpoint) => endpoint.name);
-        const demand = pools.of(cluster).demand(clock.elapsed(), { objectiveMs, names });
-        return {
-          backend: name,
-          endpoints: names.length,
-          work_tokens: demand.workTokens,
-          refused_tokens: demand.refusedTokens,
-          endpoint_tokens: demand.endpointTokens,
-          filled_endpoints: attemptsEach === undefined ? 0 : demand.underWay / attemptsEach,
-          under_way: demand.underWay,
-          refused_requests: demand.refused,
-          quiet_ms: demand.quietMs ?? null,
-          first_token_ms: demand.firstMs ?? null,
-        };
-      }),
+    read: () => [...(backends?.values() ?? [])].map(demandFor),
+    of: (backend) => {
+      if (backends === undefined) return 'no-catalog';
+      const followed = backends.get(backend);
+      return followed === undefined ? 'no-backend' : demandFor(followed);
+    },
   };
 }
 
 const scaled = ({ routes }: Pick<Model, 'routes'>): readonly Route[] =>
   routes.filter(({ backend }) => !isProvider(backend));
 
-function backendsOf(models: readonly Model[]): readonly FollowedBackend[] {
+function backendsOf(models: readonly Model[]): ReadonlyMap<string, FollowedBackend> {
   const found = new Map<string, FollowedBackend>();
   for (const model of models) {
     for (const { backend } of scaled(model)) {
       const { name, cluster, maxConcurrentRequestsPerEndpoint: attemptsEach } = backend;
-      const objectiveMs = model.serviceLevel?.firstTokenMs;
-      const others = found.get(name);
-      const least = Math.min(objectiveMs ?? Infinity, others?.objectiveMs ?? Infinity);
-      found.set(name, { name, cluster: cluster.name, objectiveMs: least, attemptsEach });
+      const objectiveMs = Math.min(
+        model.serviceLevel?.firstTokenMs ?? Infinity,
+        found.get(name)?.objectiveMs ?? Infinity,
+      );
+      found.set(name, { name, cluster: cluster.name, objectiveMs, attemptsEach });
     }
   }
-  return [...found.values()].map((one) =>
-    one.objectiveMs === Infinity ? { ...one, objectiveMs: defaultObjectiveMs } : one,
-  );
+  return found;
 }
 
 /** By weight. All routes of a model had no room, the standbys, too; but only its other routes would have got the request. */

@@ -4,8 +4,6 @@ import { internalToken } from '../../core/internal-token.ts';
 import type { LogLevel } from '../../core/log-level.ts';
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
 import { numberedStory, sampleStory } from '../../../test/support/sample-story.ts';
-import { sampleDemand } from '../../../test/support/sample-demand.ts';
-import { demandReportSchema } from '../../core/backend-demand.ts';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { holdConnections } from '../../../test/support/held-connections.ts';
 import { portBounds } from '../../core/port-bounds.ts';
@@ -49,12 +47,30 @@ async function get(
 }
 
 describe('the ops server', () => {
-  it('serves the demand for the Backends without a token', async () => {
-    const demand = sampleDemand({ backend: 'vllm-a', work_tokens: 12.5 });
-    const ops = await startOps({ ...options, demands: () => [demand] });
-    const { text, ...answer } = await get(ops.port, '/demand');
-    expect(answer).toEqual({ status: 200, type: 'application/json' });
-    expect(demandReportSchema.parse(JSON.parse(text))).toEqual({ backends: [demand] });
+  it('serves the number of endpoints that a Backend needs, without a token, and an error rather than zero', async () => {
+    const scale = { needed_endpoints: 1.5, active: true, replicas: 2, reporting_replicas: 2 };
+    const ops = await startOps({
+      ...options,
+      scale: (backend) => {
+        if (backend === 'vllm-a') return { backend, ...scale };
+        return backend === 'late' ? 'incomplete' : backend === '' ? 'no-catalog' : 'no-backend';
+      },
+    });
+    const read = async (path: string) => {
+      const { status, text, type } = await get(ops.port, path);
+      return [status, type, JSON.parse(text)];
+    };
+    const found = [200, 'application/json', { backend: 'vllm-a', ...scale }];
+    expect(await read('/scale/vllm-a')).toEqual(found);
+    expect(await read('/scale/vllm-a?key=x')).toEqual(found);
+    const error = (containing: string) => ({ error: expect.stringContaining(containing) });
+    expect(await read('/scale/vllm-b')).toEqual([404, 'application/json', error('"vllm-b"')]);
+    expect(await read('/scale/late')).toEqual([503, 'application/json', error('"late"')]);
+    expect(await read('/scale/')).toEqual([503, 'application/json', error('catalog')]);
+    // A long name does not come back whole, and a poll leaves no connection behind.
+    const long = await fetch(`http://127.0.0.1:${ops.port}/scale/${'x'.repeat(10_000)}`);
+    expect([long.status, long.headers.get('connection')]).toEqual([404, 'close']);
+    expect((await long.text()).length).toBeLessThan(300);
     await ops.close();
   });
 
@@ -71,7 +87,7 @@ describe('the ops server', () => {
     expect(await get(ops.port, '/metrics', 'application/openmetrics-text;version=1.0.0')).toEqual({
       ...{ status: 200, text: 'openmetrics 1\n', type: 'application/openmetrics-text; version=1.0.0; charset=utf-8' },
     });
-    expect(await get(ops.port, '/demand')).toMatchObject({ status: 404 });
+    expect(await get(ops.port, '/scale/vllm-a')).toMatchObject({ status: 404 });
     expect(await get(ops.port, '/')).toMatchObject({ status: 404 });
     await ops.close();
   });
@@ -104,31 +120,24 @@ describe('the ops server', () => {
     await ops.close();
   });
 
-  it.each(['/metrics', '/demand'])(
-    'renders %s once for all who ask meanwhile, and again after a pause',
-    async (path) => {
-      const clock = createFakeClock();
-      let renderings = 0;
-      const render = (): number => {
-        clock.advance(10);
-        return (renderings += 1);
-      };
-      const ops = await startOps({
-        ...{ ...options, clock, metrics: async () => `${render()}` },
-        demands: () => [sampleDemand({ backend: `of rendering ${render()}` })],
-      });
-      await get(ops.port, path);
-      const inPause = Array.from({ length: 30 }, () => get(ops.port, path));
-      await expect.poll(clock.armed).toBe(1);
-      expect(renderings).toBe(1);
-      clock.advance(90);
-      const texts = (await Promise.all(inPause)).map(({ text }) => text);
-      expect(new Set(texts).size).toBe(1);
-      expect(texts[0]).toContain('2');
-      expect(renderings).toBe(2);
-      await ops.close();
-    },
-  );
+  it('renders the metrics once for all who ask meanwhile, and again after a pause', async () => {
+    const clock = createFakeClock();
+    let renderings = 0;
+    const metrics = async (): Promise<string> => {
+      clock.advance(10);
+      return `rendering ${(renderings += 1)}`;
+    };
+    const ops = await startOps({ ...options, clock, metrics });
+    await get(ops.port, '/metrics');
+    const inPause = Array.from({ length: 30 }, () => get(ops.port, '/metrics'));
+    await expect.poll(clock.armed).toBe(1);
+    expect(renderings).toBe(1);
+    clock.advance(90);
+    const texts = (await Promise.all(inPause)).map(({ text }) => text);
+    expect(new Set(texts)).toEqual(new Set(['rendering 2']));
+    expect(renderings).toBe(2);
+    await ops.close();
+  });
 
   it('listens where it is told to, and nowhere else', async () => {
     const ops = await startOps({ ...options, host: '127.0.0.2' });

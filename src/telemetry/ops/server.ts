@@ -1,7 +1,8 @@
 import type { Server, ServerResponse } from 'node:http';
 import { listenOrElsewhere } from '../../core/address.ts';
-import { type BackendDemand, demandPath } from '../../core/backend-demand.ts';
+import { type BackendScale, type NoScale, scalePath } from '../../core/backend-scale.ts';
 import type { Clock } from '../../core/clock.ts';
+import { quoted } from '../../core/one-line.ts';
 import { boundHttpConnections, httpOptions, portBounds, type PortBounds } from '../../core/port-bounds.ts';
 import { shareWork } from '../../core/share-work.ts';
 import { contentTypes, type ExpositionFormat, formatFor } from './exposition.ts';
@@ -25,7 +26,7 @@ export interface OpsOptions {
   /** Why requests cannot be served now; undefined when they can. */
   readonly unready: () => string | undefined;
   /** Absent: the program has no Backends. */
-  readonly demands?: () => readonly BackendDemand[];
+  readonly scale?: (backend: string) => BackendScale | NoScale;
   /** Absent: there is nothing below /internal. */
   readonly internal?: Internal;
   readonly clock: Pick<Clock, 'after' | 'elapsed'>;
@@ -46,19 +47,39 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
   response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-/** Serves /metrics, /livez and /readyz, perhaps /demand, and perhaps /internal with the token of the database. Rejects if it cannot listen on the host. */
+/** Answers an autoscaler that reads how many endpoints a Backend needs. Returns false for other paths. */
+function answerScale(url: string, response: ServerResponse, scale: NonNullable<OpsOptions['scale']>): boolean {
+  if (!url.startsWith(scalePath)) return false;
+  const backend = url.slice(scalePath.length).replace(/\?.*$/s, '');
+  const found = scale(backend);
+  // The next poll connects anew, to any of the replicas, and autoscalers with many triggers hold no connections.
+  response.setHeader('connection', 'close');
+  const [status, body] = typeof found === 'object' ? [200, found] : noScale[found](quoted(backend));
+  send(response, status, `${JSON.stringify(body)}\n`, 'application/json');
+  return true;
+}
+
+const noScale: Readonly<Record<NoScale, (backend: string) => readonly [number, { readonly error: string }]>> = {
+  'no-backend': (backend) => [
+    404,
+    { error: `no Model has a route to a Backend ${backend} with endpoints of its own; check its name` },
+  ],
+  'no-catalog': () => [503, { error: 'the catalog is not loaded yet; try again' }],
+  incomplete: (backend) => [
+    503,
+    { error: `the requests to ${backend} are not known: not all replicas report theirs; check Valkey` },
+  ],
+};
+
+/** Serves /metrics, /livez and /readyz, perhaps /scale/BACKEND, and perhaps /internal with the token of the database. Rejects if it cannot listen on the host. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
   const { host = '127.0.0.1', bounds = portBounds.ops } = options;
   const internal = options.internal && {
     ...options.internal,
     streams: createEventStreams(options.internal, options.clock),
   };
-  // Strangers may read both, as often as they like.
+  // Strangers may read them as often as they like.
   const renderMetrics = shareWork(options.metrics, options.clock);
-  const renderDemands = shareWork(
-    async (demands: () => readonly BackendDemand[]) => JSON.stringify({ backends: demands() }),
-    options.clock,
-  );
   const server = createServer(httpOptions(bounds), (request, response) => {
     switch (request.url ?? '') {
       case '/livez':
@@ -78,15 +99,8 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
         );
         return;
       }
-      case demandPath:
-        if (options.demands === undefined) send(response, 404, 'not found\n');
-        else
-          renderDemands(options.demands).then(
-            (text) => send(response, 200, text, 'application/json'),
-            () => send(response, 503, 'demand failed\n'),
-          );
-        return;
       default:
+        if (options.scale !== undefined && answerScale(request.url ?? '', response, options.scale)) return;
         if (internal === undefined || !answerInternal(request, response, internal)) {
           send(response, 404, 'not found\n');
         }

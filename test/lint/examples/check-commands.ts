@@ -5,7 +5,6 @@ import { commandGroups } from '../../../src/cli/command-groups.ts';
 import { readStartOptions, startHelp } from '../../../src/cli/start/options.ts';
 import { messageOf } from '../../../src/core/failure.ts';
 import { pickerSettingsSchema } from '../../../src/picker-settings.ts';
-import { scalerSettingsSchema } from '../../../src/scaler-settings.ts';
 import { envoySettingsSchema, portalSettingsSchema, settingsSchema } from '../../../src/settings.ts';
 import type { CallChecks } from './check-calls.ts';
 import type { FormChecks } from './check-forms.ts';
@@ -66,7 +65,6 @@ const settings: Readonly<Record<string, { readonly safeParse: (value: unknown) =
   ...envoySettingsSchema.shape,
   ...portalSettingsSchema.shape,
   ...pickerSettingsSchema.shape,
-  ...scalerSettingsSchema.shape,
 };
 
 /** Settings that a text names and that there are not. */
