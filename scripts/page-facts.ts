@@ -122,7 +122,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'reservation.of-cap': from('metering/expected-output.ts', 'mostOfCap'),
   'reservation.update': from('metering/settle.ts', 'accrueEveryMs'),
   'usage.template-tokens': from('metering/prompt-bound.ts', 'maxTemplateTokens'),
-  'usage.longest-token': from('core/count-tokens.ts', 'maxTokenBytes'),
+  'usage.longest-token': from('core/count-tokens.ts', 'usualMaxTokenBytes'),
   'usage.unseen-tokens': from('metering/check-usage.ts', 'unseenTokens'),
   'journal.size': from('store/open-store.ts', 'usualJournalBytes', mebi),
   'valkey.late-answers': from('rate-limits/valkey-link.ts', 'tolerated'),

@@ -34,7 +34,7 @@ async function helpOf(
 const programs = commandGroups.filter(({ load }) => load.kind === 'program').map(({ name }) => name);
 
 it('knows the programs that keep running', () => {
-  expect(programs).toEqual(['start', 'serve', 'portal', 'picker', 'scaler']);
+  expect(programs).toEqual(['start', 'serve', 'portal', 'picker']);
 });
 
 it.each(programs)('weir %s survives a shortage that no code handles, and reports it', async (name) => {
