@@ -10,7 +10,7 @@ test('a package that a stage calls allocates for that stage', () => {
       selfSize: 0,
       children: [
         {
-          callFrame: frame('relay', 'file:///app/src/request/relay.ts'),
+          callFrame: frame('relay', 'file:///app/src/gateway/request/relay.ts'),
           selfSize: 100,
           children: [
             {
@@ -27,11 +27,11 @@ test('a package that a stage calls allocates for that stage', () => {
   expect(summary).toEqual({
     bytes: 180,
     lines: [
-      { name: 'relay', place: 'src/request/relay.ts:1', bytes: 100 },
+      { name: 'relay', place: 'src/gateway/request/relay.ts:1', bytes: 100 },
       { name: 'write', place: 'undici lib/client.js:1', bytes: 80 },
     ],
     stages: [
-      { stage: 'src/request', bytes: 150 },
+      { stage: 'src/gateway/request', bytes: 150 },
       { stage: 'undici', bytes: 30 },
     ],
   });

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { endpointName } from '../src/core/endpoint.ts';
 import type { Exchange } from '../src/core/exchange.ts';
-import { createEgress } from '../src/egress/egress.ts';
-import { listenExtProc } from '../src/extproc/server.ts';
-import { readEdgeSettings, writeEnvoyFiles } from '../src/local/envoy-files.ts';
+import { createEgress } from '../src/gateway/egress/egress.ts';
+import { listenExtProc } from '../src/gateway/extproc/server.ts';
+import { readEdgeSettings, writeEnvoyFiles } from '../src/programs/local/envoy-files.ts';
 import { systemClock } from '../src/process/clock.ts';
 import { openFilesLimit } from '../src/process/machine.ts';
 import { createTurnEnd } from '../src/process/turns.ts';

@@ -1,4 +1,4 @@
-import { nodeFlags } from '../src/local/launch-service.ts';
+import { nodeFlags } from '../src/programs/local/launch-service.ts';
 import { type PortProcess, startPortProcess } from './port-process.ts';
 
 interface BarePathOptions {

@@ -28,7 +28,7 @@ export interface Window {
 /** Time spent in one function itself, callees excluded. */
 export interface ProfileLine {
   readonly name: string;
-  /** `src/egress/egress.ts:41`, `undici lib/dispatcher/client-h1.js:620`, `node:internal/http2/core:3100`. */
+  /** `src/gateway/egress/egress.ts:41`, `undici lib/dispatcher/client-h1.js:620`, `node:internal/http2/core:3100`. */
   readonly place: string;
   /** Of the time the thread was busy. */
   readonly share: number;

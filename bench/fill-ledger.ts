@@ -2,15 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync } from 'node:fs';
 import { sql } from 'kysely';
-import { databaseLocation } from '../src/store/databases/database-location.ts';
-import { createKey } from '../src/store/accounts/keys.ts';
+import { databaseLocation } from '../src/books/databases/database-location.ts';
+import { createKey } from '../src/books/accounts/keys.ts';
 import type { SettledRequest } from '../src/core/settled-request.ts';
-import { openDatabase } from '../src/store/databases/open-database.ts';
-import { firstIdAt } from '../src/core/packed-id.ts';
-import { settleBatch } from '../src/store/ledger/settle-batch.ts';
-import { requestColumnNames } from '../src/store/ledger/stored-request.ts';
-import { usageKeyColumns, usageMeasures } from '../src/store/ledger/usage-rollup.ts';
-import { createWorkspace } from '../src/store/accounts/workspaces.ts';
+import { openDatabase } from '../src/books/databases/open-database.ts';
+import { firstIdAt } from '../src/books/core/packed-id.ts';
+import { settleBatch } from '../src/books/ledger/settle-batch.ts';
+import { requestColumnNames } from '../src/books/ledger/stored-request.ts';
+import { usageKeyColumns, usageMeasures } from '../src/books/ledger/usage-rollup.ts';
+import { createWorkspace } from '../src/books/accounts/workspaces.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

@@ -7,9 +7,9 @@ import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { sql } from 'kysely';
-import { settleBatch } from '../src/store/ledger/settle-batch.ts';
-import { usageReport } from '../src/store/ledger/usage-report.ts';
-import { verifyLedger } from '../src/store/ledger/verify-ledger.ts';
+import { settleBatch } from '../src/books/ledger/settle-batch.ts';
+import { usageReport } from '../src/books/ledger/usage-report.ts';
+import { verifyLedger } from '../src/books/ledger/verify-ledger.ts';
 import { fillLedger, type Ledger, openLedger, requests } from './fill-ledger.ts';
 
 const { values, positionals } = parseArgs({

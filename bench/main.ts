@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { findEnvoy } from '../src/local/find-envoy.ts';
+import { findEnvoy } from '../src/programs/local/find-envoy.ts';
 import { type AnswerShape, shapePath } from './answers.ts';
 import { attacks } from './attacks.ts';
 import { startBarePath } from './bare-path.ts';

@@ -11,7 +11,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { findEnvoy } from '../src/local/find-envoy.ts';
+import { findEnvoy } from '../src/programs/local/find-envoy.ts';
 import type { AnswerShape } from './answers.ts';
 import { chatRequest, expectedOf } from './chat-request.ts';
 import { startEngines } from './engine-processes.ts';

@@ -66,7 +66,7 @@ interface Service {
   committedAt: number;
 }
 
-/** Least time between two commits of a service, as `src/store/open-store.ts` has it. */
+/** Least time between two commits of a service, as `src/books/store/open-store.ts` has it. */
 const commitEveryMs = 2;
 /** Until then the callers, who all begin at once, are one crowd. */
 const settlingShare = 0.2;

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { databaseLocation } from '../src/store/databases/database-location.ts';
+import { databaseLocation } from '../src/books/databases/database-location.ts';
 import { systemClock } from '../src/process/clock.ts';
 import { tryLock } from '../src/process/lock.ts';
 import { startWorker } from '../src/process/start-worker.ts';
-import { createValkeyLimits } from '../src/rate-limits/valkey.ts';
-import { findCredentials } from '../src/store/accounts/find-credentials.ts';
-import { createKey } from '../src/store/accounts/keys.ts';
-import { hashKey } from '../src/store/accounts/key-text.ts';
-import { openDatabase } from '../src/store/databases/open-database.ts';
-import { openStore, startStoreThread } from '../src/store/open-store.ts';
-import { createWorkspace } from '../src/store/accounts/workspaces.ts';
+import { createValkeyLimits } from '../src/gateway/rate-limits/valkey.ts';
+import { findCredentials } from '../src/books/accounts/find-credentials.ts';
+import { createKey } from '../src/books/accounts/keys.ts';
+import { hashKey } from '../src/books/accounts/key-text.ts';
+import { openDatabase } from '../src/books/databases/open-database.ts';
+import { openStore, startStoreThread } from '../src/books/store/open-store.ts';
+import { createWorkspace } from '../src/books/accounts/workspaces.ts';
 import { sampleOutcome } from '../test/support/sample-outcome.ts';
 import { cpuMs } from './process-usage.ts';
 

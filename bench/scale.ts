@@ -5,7 +5,7 @@ import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { findEnvoy } from '../src/local/find-envoy.ts';
+import { findEnvoy } from '../src/programs/local/find-envoy.ts';
 import { needPrograms } from '../test/support/needed-programs.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { startValkey } from '../test/support/valkey.ts';

@@ -4,12 +4,12 @@ import type { LoopStall } from './loop-watch.ts';
 import { explainStalls, groupStalls } from './stalls.ts';
 
 const frame = (functionName: string, url = '') => ({ functionName, url, lineNumber: 0 });
-/** `sweep` of src/metering runs from 1,000 to 1,010 ms, `write` of src/store from 1,010 to 1,020 ms. */
+/** `sweep` of src/gateway/metering runs from 1,000 to 1,010 ms, `write` of src/books from 1,010 to 1,020 ms. */
 const profile: CpuProfile = {
   nodes: [
     { id: 1, callFrame: frame('(root)') },
-    { id: 2, callFrame: frame('sweep', 'file:///somewhere/src/metering/sweep.ts') },
-    { id: 3, callFrame: frame('write', 'file:///somewhere/src/store/write.ts') },
+    { id: 2, callFrame: frame('sweep', 'file:///somewhere/src/gateway/metering/sweep.ts') },
+    { id: 3, callFrame: frame('write', 'file:///somewhere/src/books/store/write.ts') },
     { id: 4, callFrame: frame('(idle)') },
   ],
   startTime: 1_000_000,
@@ -25,9 +25,13 @@ function explain(stall: LoopStall, around: Partial<Parameters<typeof explainStal
 test('a stall has the folder and the function that the profile has at its time', () => {
   expect(explain({ fromMs: 1_000, toMs: 1_010, ranMs: 10 })).toMatchObject({
     ...{ second: 0.5, ms: 10, withoutProcessorMs: 0, collectionMs: 0, collections: [], beside: [] },
-    ...{ stage: 'src/metering', heaviest: 'sweep src/metering/sweep.ts:1', cause: 'src/metering' },
+    ...{
+      stage: 'src/gateway/metering',
+      heaviest: 'sweep src/gateway/metering/sweep.ts:1',
+      cause: 'src/gateway/metering',
+    },
   });
-  expect(explain({ fromMs: 1_010, toMs: 1_020, ranMs: 10 })).toMatchObject({ cause: 'src/store' });
+  expect(explain({ fromMs: 1_010, toMs: 1_020, ranMs: 10 })).toMatchObject({ cause: 'src/books/store' });
 });
 
 test('a collection causes a stall of which it is half', () => {
@@ -35,7 +39,7 @@ test('a collection causes a stall of which it is half', () => {
   const half = explain(stall, { collections: [{ kind: 'major', fromMs: 990, toMs: 1_005 }] });
   expect(half).toMatchObject({ collectionMs: 5, collections: ['major'], cause: 'garbage collection, major' });
   const less = explain(stall, { collections: [{ kind: 'minor', fromMs: 1_001, toMs: 1_005 }] });
-  expect(less).toMatchObject({ collectionMs: 4, collections: ['minor'], cause: 'src/metering' });
+  expect(less).toMatchObject({ collectionMs: 4, collections: ['minor'], cause: 'src/gateway/metering' });
   const before = explain(stall, { collections: [{ kind: 'minor', fromMs: 990, toMs: 1_000 }] });
   expect(before).toMatchObject({ collectionMs: 0, collections: [] });
 });
@@ -69,7 +73,7 @@ test('stalls are grouped by cause, the one with the longest stall first', () => 
     { startMs: 0, profile, collections: [], work: [] },
   );
   expect(groupStalls(stalls)).toEqual([
-    { cause: 'src/store', count: 1, longestMs: 10, totalMs: 10 },
-    { cause: 'src/metering', count: 2, longestMs: 7, totalMs: 13 },
+    { cause: 'src/books/store', count: 1, longestMs: 10, totalMs: 10 },
+    { cause: 'src/gateway/metering', count: 2, longestMs: 7, totalMs: 13 },
   ]);
 });

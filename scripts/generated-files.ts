@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { customResourceDefinition, customResources } from '../src/catalog/custom-resources.ts';
-import { renderBootstrap } from '../src/envoy/config/bootstrap.ts';
+import { customResourceDefinition, customResources } from '../src/control/catalog/custom-resources.ts';
+import { renderBootstrap } from '../src/control/envoy/config/bootstrap.ts';
 import { chartSchema } from './chart-schema.ts';
 import { connectionsModule } from './connections-module.ts';
 import { customResourcesPage } from './custom-resources-page.ts';
@@ -54,10 +54,10 @@ export const generatedFiles: readonly GeneratedFile[] = [
         maxConnections: 10_000,
         heapBytes: 1024 ** 3,
       });
-      return `${heading}# Envoy's static configuration as a container of the default size gets it; src/envoy/config says why.\n${yaml(bootstrap)}`;
+      return `${heading}# Envoy's static configuration as a container of the default size gets it; src/control/envoy/config says why.\n${yaml(bootstrap)}`;
     },
   },
-  { path: 'src/envoy/config/connections.wasm', render: connectionsModule },
+  { path: 'src/control/envoy/config/connections.wasm', render: connectionsModule },
   ...customResources.map((resource) => ({
     // Not in the chart's crds/, which Helm reads at the first installation only: templates/crds.yaml takes them from here.
     path: `charts/weir/files/crds/${resource.plural}.yaml`,

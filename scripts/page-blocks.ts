@@ -1,11 +1,11 @@
-import { customResources } from '../src/catalog/custom-resources.ts';
-import { noticeFinalizer } from '../src/catalog/notice.ts';
-import { accountsFinalizer } from '../src/control/account-controller.ts';
-import { accountKinds } from '../src/core/declared-account.ts';
+import { customResources } from '../src/control/catalog/custom-resources.ts';
+import { noticeFinalizer } from '../src/control/catalog/notice.ts';
+import { accountsFinalizer } from '../src/control/reconcilers/account-controller.ts';
+import { accountKinds } from '../src/books/core/declared-account.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
-import { type RequestField, requestFields } from '../src/core/request-fields.ts';
-import { portalSettingsSchema } from '../src/settings.ts';
-import { settingsOf } from '../src/settings-help.ts';
+import { type RequestField, requestFields } from '../src/books/core/request-fields.ts';
+import { portalSettingsSchema } from '../src/process/settings/settings.ts';
+import { settingsOf } from '../src/process/settings/settings-help.ts';
 import { chartRightsTable } from './chart-rights.ts';
 import { chartValuesTable } from './chart-values-table.ts';
 import { markdownTable } from './markdown-table.ts';

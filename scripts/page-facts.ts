@@ -2,21 +2,26 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { measures } from '../bench/figures.ts';
-import { auditActions, usageDimensions } from '../src/core/administration.ts';
+import { auditActions, usageDimensions } from '../src/books/core/administration.ts';
 import { defaultThresholds } from '../src/core/alert.ts';
 import { providerEngines } from '../src/core/engine-name.ts';
 import { faultKinds } from '../src/core/event.ts';
 import { defaultLimits, listBounds } from '../src/core/limits.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
-import { scopes } from '../src/core/rights.ts';
+import { scopes } from '../src/books/core/rights.ts';
 import { outcomeKinds } from '../src/core/settled-request.ts';
-import { defaultRates } from '../src/envoy/config/edge-listener.ts';
-import { pickerSettingsSchema } from '../src/picker-settings.ts';
-import { listingDelays } from '../src/problems/kinds.ts';
-import { thresholds } from '../src/problems/service-problems.ts';
-import { envoySettingsSchema, portalSettingsSchema, settingsSchema, startSettingsSchema } from '../src/settings.ts';
-import { settingsOf } from '../src/settings-help.ts';
-import { histogramBounds } from '../src/store/ledger/usage-rollup.ts';
+import { defaultRates } from '../src/control/envoy/config/edge-listener.ts';
+import { pickerSettingsSchema } from '../src/process/settings/picker-settings.ts';
+import { listingDelays } from '../src/control/problems/kinds.ts';
+import { thresholds } from '../src/control/problems/service-problems.ts';
+import {
+  envoySettingsSchema,
+  portalSettingsSchema,
+  settingsSchema,
+  startSettingsSchema,
+} from '../src/process/settings/settings.ts';
+import { settingsOf } from '../src/process/settings/settings-help.ts';
+import { histogramBounds } from '../src/books/ledger/usage-rollup.ts';
 import { alerts } from './monitoring/alerts.ts';
 
 /** A figure, the text of one, or names and figures of a list. */
@@ -57,19 +62,19 @@ const thresholdOf = (name: string): number | undefined => alerts.find((alert) =>
 
 /** Every one stands on a page: test/lint/pages.test.ts. */
 export const pageFacts: Readonly<Record<string, Fact>> = {
-  'failed-keys.tolerated': from('admission/address-gate.ts', 'tolerated'),
-  'failed-keys.window': from('admission/address-gate.ts', 'windowMs', second),
-  'failed-keys.block': from('admission/address-gate.ts', 'blockMs', second),
-  'failed-keys.networks': from('admission/address-gate.ts', 'maxFailing'),
-  'failed-keys.blocked-networks': from('admission/address-gate.ts', 'maxBlocked'),
+  'failed-keys.tolerated': from('gateway/admission/address-gate.ts', 'tolerated'),
+  'failed-keys.window': from('gateway/admission/address-gate.ts', 'windowMs', second),
+  'failed-keys.block': from('gateway/admission/address-gate.ts', 'blockMs', second),
+  'failed-keys.networks': from('gateway/admission/address-gate.ts', 'maxFailing'),
+  'failed-keys.blocked-networks': from('gateway/admission/address-gate.ts', 'maxBlocked'),
 
   'key.rate': defaultLimits.rate,
   'key.burst': defaultLimits.burst,
-  'key.name-length': from('store/accounts/keys.ts', 'longestName'),
+  'key.name-length': from('books/accounts/keys.ts', 'longestName'),
   'key.models': listBounds.maxKeyModels,
-  'key.grace-without-database': from('store/connect-store.ts', 'awayForMs', minute),
+  'key.grace-without-database': from('books/store/connect-store.ts', 'awayForMs', minute),
   'workspace.in-flight': defaultLimits.maxInFlight,
-  'credit.note-length': from('store/accounts/credits.ts', 'longestNote'),
+  'credit.note-length': from('books/accounts/credits.ts', 'longestNote'),
   'tags.of-request': listBounds.maxRequestTags,
   'tags.names': listBounds.maxTagNames,
   'tags.values': listBounds.maxTagValues,
@@ -89,67 +94,67 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'duration.buckets': histogramBounds.duration,
 
   'start.ops-port': String(settingsOf(startSettingsSchema.pick({ WEIR_OPS_PORT: true }))[0]?.initial),
-  'edge.connections': from('local/envoy-files.ts', 'mostConnections'),
-  'edge.connections-per-address': from('local/envoy-files.ts', 'connectionsPerAddress'),
+  'edge.connections': from('programs/local/envoy-files.ts', 'mostConnections'),
+  'edge.connections-per-address': from('programs/local/envoy-files.ts', 'connectionsPerAddress'),
   'edge.flood-rate': defaultRates.flood.perSecond,
   'edge.flood-burst': defaultRates.flood.burst,
   'edge.catalog-rate': defaultRates.models.perMinute,
   'edge.catalog-burst': defaultRates.models.burst,
-  'edge.idle': from('envoy/config/edge-listener.ts', 'idle_timeout'),
-  'edge.head': from('envoy/config/edge-listener.ts', 'request_headers_timeout'),
-  'edge.handshake': from('envoy/config/edge-listener.ts', 'transport_socket_connect_timeout'),
-  'edge.unread': from('envoy/config/edge-listener.ts', 'stream_flush_timeout'),
+  'edge.idle': from('control/envoy/config/edge-listener.ts', 'idle_timeout'),
+  'edge.head': from('control/envoy/config/edge-listener.ts', 'request_headers_timeout'),
+  'edge.handshake': from('control/envoy/config/edge-listener.ts', 'transport_socket_connect_timeout'),
+  'edge.unread': from('control/envoy/config/edge-listener.ts', 'stream_flush_timeout'),
 
-  'body.size': from('admission/uploads.ts', 'maxBodyBytes', mebi),
-  'body.values': from('request/prepare.ts', 'maxDepth: Infinity, maxValues'),
-  'body.silence': from('admission/uploads.ts', 'stalledTicks'),
-  'body.pace': from('admission/uploads.ts', 'leastBytes', kibi),
-  'body.pace-window': from('admission/uploads.ts', 'paceTicks'),
+  'body.size': from('gateway/admission/uploads.ts', 'maxBodyBytes', mebi),
+  'body.values': from('gateway/request/prepare.ts', 'maxDepth: Infinity, maxValues'),
+  'body.silence': from('gateway/admission/uploads.ts', 'stalledTicks'),
+  'body.pace': from('gateway/admission/uploads.ts', 'leastBytes', kibi),
+  'body.pace-window': from('gateway/admission/uploads.ts', 'paceTicks'),
   'body.step': from('core/exchange.ts', 'uploadStepBytes', kibi),
 
-  'answer.event': from('dialects/sse.ts', 'maxEventLength'),
-  'answer.size': from('dialects/engine/read-response.ts', 'maxAnswerBytes', mebi),
-  'answer.size-with-logprobs': from('dialects/engine/read-response.ts', 'maxAnswerBytesWithLogprobs', mebi),
-  'answer.malformed': from('dialects/engine/read-response.ts', 'maxMalformed'),
-  'attempts.failed': from('dispatch/tried.ts', 'mostFailures'),
-  'attempts.of-route': from('dispatch/tried.ts', 'mostAttempts'),
-  'silence.whole-answer-factor': from('request/call-model.ts', 'wholeAnswerIdleFactor'),
-  'overload.crowded': from('admission/workspace-shares.ts', 'crowdedShare', percent),
-  'overload.open-requests': from('admission/overload.ts', 'mostOpenRequests'),
-  'reservation.least': from('metering/expected-output.ts', 'leastExpected'),
-  'reservation.without-cap': from('metering/expected-output.ts', 'plain'),
-  'reservation.reasoning': from('metering/expected-output.ts', 'reasoning'),
-  'reservation.of-cap': from('metering/expected-output.ts', 'mostOfCap'),
-  'reservation.update': from('metering/settle.ts', 'accrueEveryMs'),
-  'usage.template-tokens': from('metering/prompt-bound.ts', 'maxTemplateTokens'),
-  'usage.longest-token': from('core/count-tokens.ts', 'usualMaxTokenBytes'),
-  'usage.unseen-tokens': from('metering/check-usage.ts', 'unseenTokens'),
-  'journal.size': from('store/open-store.ts', 'usualJournalBytes', mebi),
-  'valkey.late-answers': from('rate-limits/valkey-link.ts', 'tolerated'),
-  'valkey.lease': from('rate-limits/valkey-link.ts', 'leaseMs', second),
+  'answer.event': from('gateway/dialects/sse.ts', 'maxEventLength'),
+  'answer.size': from('gateway/dialects/engine/read-response.ts', 'maxAnswerBytes', mebi),
+  'answer.size-with-logprobs': from('gateway/dialects/engine/read-response.ts', 'maxAnswerBytesWithLogprobs', mebi),
+  'answer.malformed': from('gateway/dialects/engine/read-response.ts', 'maxMalformed'),
+  'attempts.failed': from('gateway/dispatch/tried.ts', 'mostFailures'),
+  'attempts.of-route': from('gateway/dispatch/tried.ts', 'mostAttempts'),
+  'silence.whole-answer-factor': from('gateway/request/call-model.ts', 'wholeAnswerIdleFactor'),
+  'overload.crowded': from('gateway/admission/workspace-shares.ts', 'crowdedShare', percent),
+  'overload.open-requests': from('gateway/admission/overload.ts', 'mostOpenRequests'),
+  'reservation.least': from('gateway/metering/expected-output.ts', 'leastExpected'),
+  'reservation.without-cap': from('gateway/metering/expected-output.ts', 'plain'),
+  'reservation.reasoning': from('gateway/metering/expected-output.ts', 'reasoning'),
+  'reservation.of-cap': from('gateway/metering/expected-output.ts', 'mostOfCap'),
+  'reservation.update': from('gateway/metering/settle.ts', 'accrueEveryMs'),
+  'usage.template-tokens': from('gateway/metering/prompt-bound.ts', 'maxTemplateTokens'),
+  'usage.longest-token': from('gateway/core/count-tokens.ts', 'usualMaxTokenBytes'),
+  'usage.unseen-tokens': from('gateway/metering/check-usage.ts', 'unseenTokens'),
+  'journal.size': from('books/store/open-store.ts', 'usualJournalBytes', mebi),
+  'valkey.late-answers': from('gateway/rate-limits/valkey-link.ts', 'tolerated'),
+  'valkey.lease': from('gateway/rate-limits/valkey-link.ts', 'leaseMs', second),
 
   'alert.thresholds': defaultThresholds,
   'alert.most-thresholds': listBounds.maxThresholds,
-  'webhook.timeout': from('egress/send-webhook.ts', 'webhookTimeoutMs', second),
+  'webhook.timeout': from('gateway/egress/send-webhook.ts', 'webhookTimeoutMs', second),
   'webhook.first-pause': from('core/alert.ts', 'firstPauseMs', second),
 
-  'stories.dispatched': from('telemetry/stories.ts', 'mostDispatched'),
-  'stories.refused': from('telemetry/stories.ts', 'mostRefused'),
+  'stories.dispatched': from('telemetry/stories/stories.ts', 'mostDispatched'),
+  'stories.refused': from('telemetry/stories/stories.ts', 'mostRefused'),
 
-  'notice.days': from('catalog/notice.ts', 'noticeMs', day),
-  'hosts.refresh': from('resolver/follow-hosts.ts', 'refreshMs', second),
-  'replica.lease': from('kubernetes/replica-leases.ts', 'durationSeconds'),
-  'replica.renewal': from('kubernetes/replica-leases.ts', 'renewMs', second),
-  'catalog.first-reading': from('control/kube-catalog.ts', 'firstReadingTimeoutMs', second),
+  'notice.days': from('control/catalog/notice.ts', 'noticeMs', day),
+  'hosts.refresh': from('control/resolver/follow-hosts.ts', 'refreshMs', second),
+  'replica.lease': from('control/kubernetes/replica-leases.ts', 'durationSeconds'),
+  'replica.renewal': from('control/kubernetes/replica-leases.ts', 'renewMs', second),
+  'catalog.first-reading': from('control/reconcilers/kube-catalog.ts', 'firstReadingTimeoutMs', second),
   'backend.failures-in-row': from('core/observed-catalog.ts', 'failuresInARow'),
 
   'manifest.file': from('process/bounded-file.ts', 'maxConfigurationBytes', mebi),
-  'manifest.documents': from('manifests/parse.ts', 'maxDocuments'),
-  'manifest.characters': from('manifests/parse.ts', 'maxDocumentCharacters', kibi),
-  'manifest.words': from('manifests/parse.ts', 'maxLexemes'),
-  'manifest.values': from('manifests/parse.ts', 'maxValues'),
-  'manifest.nesting': from('manifests/parse.ts', 'maxDepth'),
-  'manifest.problems': from('catalog/read-object.ts', 'mostProblems'),
+  'manifest.documents': from('control/manifests/parse.ts', 'maxDocuments'),
+  'manifest.characters': from('control/manifests/parse.ts', 'maxDocumentCharacters', kibi),
+  'manifest.words': from('control/manifests/parse.ts', 'maxLexemes'),
+  'manifest.values': from('control/manifests/parse.ts', 'maxValues'),
+  'manifest.nesting': from('control/manifests/parse.ts', 'maxDepth'),
+  'manifest.problems': from('control/catalog/read-object.ts', 'mostProblems'),
   'log.file': from('process/log-file.ts', 'rotateBytes', mebi),
   'log.repeats': from('telemetry/ops/repeat-limit.ts', 'mostInPeriod'),
 
@@ -179,19 +184,19 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'portal.events-of-page': from('telemetry/ops/event-streams.ts', 'mostOfPage'),
   'portal.events-gathered': from('telemetry/ops/event-streams.ts', 'gatherMs'),
   'portal.scopes': code(scopes),
-  'service-account.days': from('cli/commands/service-account.ts', 'usualMs', day),
+  'service-account.days': from('programs/commands/service-account.ts', 'usualMs', day),
 
   'share.pause-factor': from('core/share-work.ts', 'pauseFactor'),
   'share.max-pause': from('core/share-work.ts', 'maxPauseMs', second),
 
-  'problems.listed': from('problems/track-problems.ts', 'mostListed'),
+  'problems.listed': from('control/problems/track-problems.ts', 'mostListed'),
   'problems.of-metric': from('telemetry/ops/gauges.ts', 'mostNamed'),
   'problems.flickering-after': listingDelays['backend-down'].afterMs / second,
   'problems.flickering-clear': listingDelays['backend-down'].clearMs / second,
   'problems.lag-after': listingDelays['replica-behind'].afterMs / second,
-  'problems.share-begin': from('problems/error-rates.ts', 'begin', percent),
-  'problems.share-end': from('problems/error-rates.ts', 'end', percent),
-  'problems.failures': from('problems/error-rates.ts', 'enoughFailures'),
+  'problems.share-begin': from('control/problems/error-rates.ts', 'begin', percent),
+  'problems.share-end': from('control/problems/error-rates.ts', 'end', percent),
+  'problems.failures': from('control/problems/error-rates.ts', 'enoughFailures'),
   'burn.fast': (thresholdOf('WeirErrorBudgetBurnFast') ?? 0) / percent,
   'burn.slow': (thresholdOf('WeirErrorBudgetBurnSlow') ?? 0) / percent,
   'budget.nearly-spent': (thresholdOf('WeirBudgetNearlySpent') ?? 0) / percent,
@@ -203,27 +208,27 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'files.filling-end': Math.round(openFiles.end / percent),
   'certificate.days': certificateDays,
 
-  'web-search.searches': from('web-search/next-step.ts', 'maxSearches'),
-  'web-search.pages': from('web-search/fit-sources.ts', 'maxPages'),
+  'web-search.searches': from('gateway/web-search/next-step.ts', 'maxSearches'),
+  'web-search.pages': from('gateway/web-search/fit-sources.ts', 'maxPages'),
   'web-search.cited': from('core/web-search.ts', 'maxCitedText'),
-  'web-search.query': from('web-search/next-step.ts', 'maxQuery'),
-  'web-search.timeout': from('web-search/providers/create-provider.ts', 'timeoutMs', second),
-  'pool.blocks': from('routing/pool/held-blocks.ts', 'mostBlocks'),
-  'pool.report-blocks': from('routing/pool/pools.ts', 'mostBlocks'),
-  'pool.report-prompts': from('routing/pool/pools.ts', 'mostPrompts'),
-  'pool.passed-over': from('routing/pool/pool.ts', 'least'),
-  'pool.passed-over-each': from('routing/pool/pool.ts', 'forEach'),
-  'picker.body': from('extproc/picked-exchange.ts', 'maxBodyBytes', mebi),
-  'picker.body-here': from('picker/read-prompt.ts', 'largestBodyHere', kibi),
-  'picker.waiting': from('extproc/picker-server.ts', 'maxHeldBytes', mebi),
-  'picker.buffered': from('extproc/picker-server.ts', 'maxBufferedBytes', mebi),
-  'picker.message': from('extproc/picker-server.ts', 'maxMessageBytes', mebi),
-  'picker.senders': from('picker/senders.ts', 'maxSenders'),
-  'picker.answer': from('picker/read-answer.ts', 'maxJsonBytes', kibi),
-  'demand.min-active': from('core/backend-scale.ts', 'minActive'),
-  'demand.active': from('core/backend-demand.ts', 'activeMs', second),
-  'demand.report-fresh': from('rate-limits/valkey-scripts.ts', 'demandFreshMs', second),
-  'demand.objective': from('routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
+  'web-search.query': from('gateway/web-search/next-step.ts', 'maxQuery'),
+  'web-search.timeout': from('gateway/web-search/providers/create-provider.ts', 'timeoutMs', second),
+  'pool.blocks': from('gateway/routing/pool/held-blocks.ts', 'mostBlocks'),
+  'pool.report-blocks': from('gateway/routing/pool/pools.ts', 'mostBlocks'),
+  'pool.report-prompts': from('gateway/routing/pool/pools.ts', 'mostPrompts'),
+  'pool.passed-over': from('gateway/routing/pool/pool.ts', 'least'),
+  'pool.passed-over-each': from('gateway/routing/pool/pool.ts', 'forEach'),
+  'picker.body': from('tools/picker/picked-exchange.ts', 'maxBodyBytes', mebi),
+  'picker.body-here': from('tools/picker/read-prompt.ts', 'largestBodyHere', kibi),
+  'picker.waiting': from('tools/picker/picker-server.ts', 'maxHeldBytes', mebi),
+  'picker.buffered': from('tools/picker/picker-server.ts', 'maxBufferedBytes', mebi),
+  'picker.message': from('tools/picker/picker-server.ts', 'maxMessageBytes', mebi),
+  'picker.senders': from('tools/picker/senders.ts', 'maxSenders'),
+  'picker.answer': from('tools/picker/read-answer.ts', 'maxJsonBytes', kibi),
+  'demand.min-active': from('gateway/core/backend-scale.ts', 'minActive'),
+  'demand.active': from('gateway/core/backend-demand.ts', 'activeMs', second),
+  'demand.report-fresh': from('gateway/rate-limits/valkey-scripts.ts', 'demandFreshMs', second),
+  'demand.objective': from('gateway/routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
 
   'bench.json-bar': barOf('JSON answers'),
   'bench.streams-bar': barOf('streams of 100 chunks'),

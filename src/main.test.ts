@@ -7,8 +7,8 @@ import { runWeir } from '../test/support/run-weir.ts';
 import { temporaryFolder } from '../test/support/sample-database.ts';
 import { sampleOutcome } from '../test/support/sample-outcome.ts';
 import { storeAt } from '../test/support/sample-store.ts';
-import { hashKey, looksLikeKey } from './store/accounts/key-text.ts';
-import { openDatabase } from './store/databases/open-database.ts';
+import { hashKey, looksLikeKey } from './books/accounts/key-text.ts';
+import { openDatabase } from './books/databases/open-database.ts';
 
 /** What the tests read of an answer's object; the rest is compared as a whole. */
 interface Row {

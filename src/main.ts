@@ -1,3 +1,3 @@
-import { runCommandLine } from './cli/command-line.ts';
+import { runCommandLine } from './programs/command-line/command-line.ts';
 
 await runCommandLine(process.argv.slice(2));

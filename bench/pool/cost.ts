@@ -1,7 +1,7 @@
 import { chanceFrom } from '../../test/support/chance.ts';
 import type { PoolPrompt } from '../../src/core/pool-prompt.ts';
-import { createEndpointPool } from '../../src/routing/pool/pool.ts';
-import { poolPromptOf, promptBlocks } from '../../src/routing/pool/prompt-blocks.ts';
+import { createEndpointPool } from '../../src/gateway/routing/pool/pool.ts';
+import { poolPromptOf, promptBlocks } from '../../src/gateway/routing/pool/prompt-blocks.ts';
 import { alignTable } from '../table.ts';
 import { quantile } from './run.ts';
 

@@ -1,7 +1,7 @@
-import { pull } from '../../src/routing/affinity.ts';
-import { createPools } from '../../src/routing/pool/pools.ts';
-import type { PoolAttempt } from '../../src/routing/pool/endpoint-knowledge.ts';
-import { pick } from '../../src/routing/pool/pick.ts';
+import { pull } from '../../src/gateway/routing/affinity.ts';
+import { createPools } from '../../src/gateway/routing/pool/pools.ts';
+import type { PoolAttempt } from '../../src/gateway/routing/pool/endpoint-knowledge.ts';
+import { pick } from '../../src/gateway/routing/pool/pick.ts';
 import type { EngineSpeed } from './engine.ts';
 import type { CreatePolicy } from './run.ts';
 

@@ -1,9 +1,9 @@
 import { chanceFrom } from '../../test/support/chance.ts';
 import { endpointOf, endpointsOf, routeOf } from '../../test/support/route-of.ts';
-import type { AttemptRecord } from '../../src/core/health.ts';
+import type { AttemptRecord } from '../../src/gateway/core/health.ts';
 import type { Route } from '../../src/core/catalog.ts';
-import { createHealth } from '../../src/routing/health/health.ts';
-import { order } from '../../src/routing/score.ts';
+import { createHealth } from '../../src/gateway/routing/health/health.ts';
+import { order } from '../../src/gateway/routing/score.ts';
 import type { CreatePolicy } from './run.ts';
 
 /** How the first route is chosen: by the conversation and the score alone, or among equal ones by their endpoints. */

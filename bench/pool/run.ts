@@ -2,7 +2,7 @@ import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import { createEventQueue } from '../event-queue.ts';
 import { createBalance, lookMs } from './balance.ts';
 import { createEngine, type Engine, type EngineSpeed, type EngineState } from './engine.ts';
-import type { PoolReport } from '../../src/core/pool-report.ts';
+import type { PoolReport } from '../../src/gateway/core/pool-report.ts';
 import type { Load, PoolRequest } from './request.ts';
 
 /** What a policy is given to decide with. It must not look at the truth, unless it is the oracle. */

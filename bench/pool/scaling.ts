@@ -1,11 +1,11 @@
-import { checkFirstToken } from '../../src/admission/overload.ts';
+import { checkFirstToken } from '../../src/gateway/admission/overload.ts';
 import type { Model } from '../../src/core/catalog.ts';
 import type { Endpoint } from '../../src/core/endpoint.ts';
-import { scaleOf } from '../../src/core/backend-scale.ts';
+import { scaleOf } from '../../src/gateway/core/backend-scale.ts';
 import { Failure } from '../../src/core/failure.ts';
-import { createBackendDemands } from '../../src/routing/pool/backend-demands.ts';
-import type { PoolAttempt } from '../../src/routing/pool/endpoint-knowledge.ts';
-import { createPools } from '../../src/routing/pool/pools.ts';
+import { createBackendDemands } from '../../src/gateway/routing/pool/backend-demands.ts';
+import type { PoolAttempt } from '../../src/gateway/routing/pool/endpoint-knowledge.ts';
+import { createPools } from '../../src/gateway/routing/pool/pools.ts';
 import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import { endpointOf, modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import { createEventQueue } from '../event-queue.ts';

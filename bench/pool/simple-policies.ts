@@ -1,7 +1,7 @@
 import { chanceFrom } from '../../test/support/chance.ts';
 import { endpointOf, endpointsOf, routeOf } from '../../test/support/route-of.ts';
-import type { AttemptRecord } from '../../src/core/health.ts';
-import { createHealth } from '../../src/routing/health/health.ts';
+import type { AttemptRecord } from '../../src/gateway/core/health.ts';
+import { createHealth } from '../../src/gateway/routing/health/health.ts';
 import type { CreatePolicy } from './run.ts';
 
 export const roundRobin: CreatePolicy = ({ chance }) => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { findEnvoy } from '../../src/local/find-envoy.ts';
+import { findEnvoy } from '../../src/programs/local/find-envoy.ts';
 import { installRequirements } from '../../test/clients/install.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { startLlama } from '../../test/support/llama.ts';

@@ -1,5 +1,5 @@
 // Runs inside Envoy as a Wasm module (proxy-wasm ABI 0.2.1) and is written in AssemblyScript; `npm run generate` compiles it
-// to src/envoy/config/connections.wasm. docs/decisions/0025-connections-are-counted-inside-envoy.md says why it exists.
+// to src/control/envoy/config/connections.wasm. docs/decisions/0025-connections-are-counted-inside-envoy.md says why it exists.
 //
 // Each worker thread of Envoy has an instance of its own: a connection lives and dies on one of them. Only the counts per
 // address are common to all workers, in Envoy's shared data.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { thresholds } from '../../src/problems/service-problems.ts';
+import { thresholds } from '../../src/control/problems/service-problems.ts';
 import { failedOutcomes } from './queries.ts';
 
 export interface Alert {

@@ -63,7 +63,7 @@ export interface Credential {
   readonly workspace: Workspace;
   /**
    * The amount settled with the key in the current period of its budget (`periodStart` of
-   * src/store/accounts/budget-period.ts), for requests that started in that period. Settlements of other replicas can
+   * src/books/accounts/budget-period.ts), for requests that started in that period. Settlements of other replicas can
    * be up to a second late. 0 when a period begins, and for a key without a budget.
    */
   readonly spent: Money;

@@ -38,7 +38,7 @@ type FieldSpec = {
 );
 
 // Where the table `requests` keeps a field. `packed`: in a column that several fields share, or as the number of a name;
-// `src/store/ledger/stored-request.ts` packs and unpacks it.
+// `src/books/ledger/stored-request.ts` packs and unpacks it.
 
 /** In bits of the column `traits`, 15 in all: the position of a name, a flag, or a count. A larger count is the largest that fits; 0 stands for absent. */
 interface Bits {
@@ -46,7 +46,7 @@ interface Bits {
   readonly bits: number;
 }
 
-/** In a column of its own, −1 where it is absent. `src/store/databases/migrations.ts` adds the column. */
+/** In a column of its own, −1 where it is absent. `src/books/databases/migrations.ts` adds the column. */
 interface IntegerColumn {
   readonly column: 'smallint' | 'integer';
 }
@@ -174,7 +174,7 @@ interface FieldOf<Kind extends FieldSpec['kind'], Stored, Value> {
   readonly read: (request: SettledRequest) => Value;
 }
 
-/** A field that `src/store/ledger/stored-request.ts` packs. */
+/** A field that `src/books/ledger/stored-request.ts` packs. */
 export type PackedKey = {
   [Key in keyof SettledTable]: SettledTable[Key]['stored'] extends 'packed' ? Key : never;
 }[keyof SettledTable];

@@ -1,7 +1,7 @@
-import type { AccessRight } from '../core/rights.ts';
+import type { AccessRight } from '../books/core/rights.ts';
 
 /**
- * Which callers may use a route. A right: callers who have it (`src/core/rights.ts`). The route then checks the right in
+ * Which callers may use a route. A right: callers who have it (`src/books/core/rights.ts`). The route then checks the right in
  * the workspace that it is about.
  */
 type Access =

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import type { MoneyFigures } from '../core/money-figures.ts';
+import type { MoneyFigures } from '../books/core/money-figures.ts';
 import { addAccountMetrics } from './account-metrics.ts';
 
 const usd = 1_000_000_000_000n;

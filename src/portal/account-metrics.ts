@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../core/clock.ts';
 import type { Money } from '../core/money.ts';
-import type { MoneyFigures } from '../core/money-figures.ts';
+import type { MoneyFigures } from '../books/core/money-figures.ts';
 import { rememberAnswer } from './services.ts';
 
 /** The ledger is read for a scrape at most this often. */

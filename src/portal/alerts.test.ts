@@ -4,7 +4,7 @@ import { sampleNow } from '../../test/support/sample-database.ts';
 import { call, samplePortal } from '../../test/support/sample-portal.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { parseUsd } from '../core/money.ts';
-import { recordReached } from '../store/accounts/alerts.ts';
+import { recordReached } from '../books/accounts/alerts.ts';
 
 const acme = '/api/v1/workspaces/acme';
 

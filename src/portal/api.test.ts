@@ -12,7 +12,7 @@ import {
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { sampleStory } from '../../test/support/sample-story.ts';
-import type { Story } from '../core/story.ts';
+import type { Story } from '../telemetry/core/story.ts';
 
 const api = '/api/v1';
 const hour = 3_600_000;

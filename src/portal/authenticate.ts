@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameSecret } from '../core/internal-token.ts';
-import { type AccessRight, allowsSomewhere, refusalText } from '../core/rights.ts';
-import { type ServiceAccount, stateOfAccount, tokenPrefix } from '../core/service-account.ts';
+import { type AccessRight, allowsSomewhere, refusalText } from '../books/core/rights.ts';
+import { type ServiceAccount, stateOfAccount, tokenPrefix } from '../books/core/service-account.ts';
 import { accessTo } from './access.ts';
 import {
   type Caller,
@@ -15,7 +15,7 @@ import { rightsOfBody } from './field-rights.ts';
 import type { Portal } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 import { digestOf, newToken } from './secrets.ts';
-import type { NewSession, Session } from '../core/administration.ts';
+import type { NewSession, Session } from '../books/core/administration.ts';
 
 /** How long a session lasts. */
 const sessionMs = 12 * 3_600_000;

@@ -1,6 +1,6 @@
-import type { Actor, Authorship, Session } from '../core/administration.ts';
-import type { Grant, AccessRight } from '../core/rights.ts';
-import type { ServiceAccount } from '../core/service-account.ts';
+import type { Actor, Authorship, Session } from '../books/core/administration.ts';
+import type { Grant, AccessRight } from '../books/core/rights.ts';
+import type { ServiceAccount } from '../books/core/service-account.ts';
 
 /** A caller, whatever it does. */
 export interface Identity {

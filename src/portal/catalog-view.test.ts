@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
-import type { LiveCatalog, LiveModel, LiveRoute } from '../core/live-catalog.ts';
+import type { LiveCatalog, LiveModel, LiveRoute } from '../control/core/live-catalog.ts';
 import type { ModelObject, ModelListObject } from './api/catalog.ts';
 import { modelsOf } from './catalog-view.ts';
 import type { Answers } from './services.ts';

@@ -1,4 +1,4 @@
-import type { LiveBackend, LiveCatalog, LiveModel } from '../core/live-catalog.ts';
+import type { LiveBackend, LiveCatalog, LiveModel } from '../control/core/live-catalog.ts';
 import type * as api from './api/catalog.ts';
 import type { Answers, ServiceAnswer } from './services.ts';
 

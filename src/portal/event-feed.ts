@@ -1,8 +1,8 @@
 import { every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
-import { cutProblems } from '../core/problem.ts';
-import type { EndedStory } from '../core/story.ts';
+import { cutProblems } from '../control/core/problem.ts';
+import type { EndedStory } from '../telemetry/core/story.ts';
 import { currentSessions } from './authenticate.ts';
 import type { PublishedEvent } from './event-hub.ts';
 import type { EventFeed, Portal } from './portal.ts';

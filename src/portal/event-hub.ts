@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Session } from '../core/administration.ts';
+import type { Session } from '../books/core/administration.ts';
 import { type Clock, every } from '../core/clock.ts';
 import type { EndedKind, PortalEvent } from './api/events.ts';
 

@@ -6,7 +6,7 @@ import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { adminToken, asBrowser, memberOf, samplePortal, signIn, withToken } from '../../test/support/sample-portal.ts';
 import { sampleStory } from '../../test/support/sample-story.ts';
-import { shownRequest } from '../core/request-fields.ts';
+import { shownRequest } from '../books/core/request-fields.ts';
 import type { PortalEvent } from './api/events.ts';
 import { createEventHub, type Reader } from './event-hub.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { call, samplePortal } from '../../test/support/sample-portal.ts';
-import type { Scope } from '../core/rights.ts';
+import type { Scope } from '../books/core/rights.ts';
 import { checkFieldRights } from './field-rights.ts';
 
 type Sample = Awaited<ReturnType<typeof samplePortal>>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AccessRight } from '../core/rights.ts';
+import type { AccessRight } from '../books/core/rights.ts';
 import { accessTo, type accessTable } from './access.ts';
 
 const ofKey = 'own-keys:change';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
-import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
+import { type LiveCatalog, liveCatalogSchema } from '../control/core/live-catalog.ts';
 import type { ModelHistoryObject } from './api/model-history.ts';
 import { followPrices } from './follow-prices.ts';
 import type { Answers } from './services.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readPortalSettings } from '../read-settings.ts';
+import { readPortalSettings } from '../process/settings/read-settings.ts';
 import { personOf } from './oidc.ts';
 
 const { WEIR_OIDC_ADMINS: admins } = readPortalSettings({

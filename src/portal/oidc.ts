@@ -1,7 +1,7 @@
 import * as client from 'openid-client';
 import { isLoopback } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
-import { memberAddress } from '../core/membership.ts';
+import { memberAddress } from '../books/core/membership.ts';
 import { toOneLine } from '../core/one-line.ts';
 
 /** The path to which the provider sends the browser back. */

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { provenPortalSession } from '../core/portal-session.ts';
-import { hashKey } from '../store/accounts/key-text.ts';
+import { provenPortalSession } from '../gateway/core/portal-session.ts';
+import { hashKey } from '../books/accounts/key-text.ts';
 import { asBrowser, call, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
 
 /** A gateway that notes what it gets and answers as it is told. */

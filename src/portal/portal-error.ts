@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { DatabaseAway, Refusal } from '../core/administration.ts';
+import { DatabaseAway, Refusal } from '../books/core/administration.ts';
 import { fieldPath, messageOf } from '../core/failure.ts';
-import { faultsOf } from '../core/schema-faults.ts';
+import { faultsOf } from '../control/core/schema-faults.ts';
 import type { ErrorObject } from './api/values.ts';
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 500 | 502 | 503;

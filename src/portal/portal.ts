@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import type { LiveCatalog } from '../core/live-catalog.ts';
+import type { LiveCatalog } from '../control/core/live-catalog.ts';
 import type { LogLevelControl } from '../core/log-level.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { OidcSignIn } from './oidc.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
 import { sampleProblem, sampleReport } from '../../test/support/sample-problem.ts';
-import type { ProblemReport } from '../core/problem.ts';
+import type { ProblemReport } from '../control/core/problem.ts';
 import { createProblemList } from './problem-list.ts';
 import type { Answers } from './services.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { byUrgency, mergeProblems, type Problem, problemId } from '../core/problem.ts';
+import { byUrgency, mergeProblems, type Problem, problemId } from '../control/core/problem.ts';
 import { rememberAnswer, type ServiceAnswer, type LiveServices } from './services.ts';
 
 /** The current problems of all services as one list, the most urgent first, and whether each service answered. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleStory } from '../../test/support/sample-story.ts';
-import type { Story } from '../core/story.ts';
+import type { Story } from '../telemetry/core/story.ts';
 import { createRecentFailures } from './recent-failures.ts';
 import type { Answers, StoriesPlace } from './services.ts';
 

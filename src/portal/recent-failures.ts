@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
-import { reasonOf } from '../core/request-reason.ts';
-import type { Story } from '../core/story.ts';
+import { reasonOf } from '../telemetry/core/request-reason.ts';
+import type { Story } from '../telemetry/core/story.ts';
 import { type LiveServices, rememberAnswer } from './services.ts';
 
 /**

@@ -4,9 +4,9 @@ import { asBrowser, call, memberOf, samplePortal, withToken } from '../../test/s
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { sampleStory } from '../../test/support/sample-story.ts';
-import { firstIdAt, unpackId } from '../core/packed-id.ts';
+import { firstIdAt, unpackId } from '../books/core/packed-id.ts';
 import type { OutcomeKind } from '../core/settled-request.ts';
-import type { Story } from '../core/story.ts';
+import type { Story } from '../telemetry/core/story.ts';
 
 const url = '/api/v1/requests';
 const minute = 60_000;

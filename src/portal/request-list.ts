@@ -1,8 +1,8 @@
-import type { LedgerFilter, Page, PageRequest } from '../core/administration.ts';
+import type { LedgerFilter, Page, PageRequest } from '../books/core/administration.ts';
 import { formatUsd } from '../core/money.ts';
-import { packId } from '../core/packed-id.ts';
-import { shownRequest } from '../core/request-fields.ts';
-import { reasonOfRow } from '../core/request-reason.ts';
+import { packId } from '../books/core/packed-id.ts';
+import { shownRequest } from '../books/core/request-fields.ts';
+import { reasonOfRow } from '../telemetry/core/request-reason.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
 import type { ListedRequestObject } from './api/requests.ts';
 import type { Caller } from './callers.ts';

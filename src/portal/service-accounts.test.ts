@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { portalRequests } from '../../test/support/portal-requests.ts';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { asBrowser, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
-import { type Scope, scopes } from '../core/rights.ts';
+import { type Scope, scopes } from '../books/core/rights.ts';
 import type { accessTable } from './access.ts';
 import type { AuditEntryObject } from './api/audit.ts';
 import type { ServiceAccountObject } from './api/service-accounts.ts';

@@ -2,8 +2,8 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { createBackOff } from '../core/back-off.ts';
 import { parseAnswer, reasonOf, withTimeout } from '../core/call-service.ts';
 import type { Clock } from '../core/clock.ts';
-import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
-import { type EndedStory, numberedStorySchema, storyPageSchema } from '../core/story.ts';
+import { type ProblemReport, problemReportSchema } from '../control/core/problem.ts';
+import { type EndedStory, numberedStorySchema, storyPageSchema } from '../telemetry/core/story.ts';
 import { type ServiceReply, mostBytes, type ServiceCalls } from './service-calls.ts';
 
 /** Receives the events of the services. */

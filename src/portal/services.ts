@@ -2,10 +2,10 @@ import type { LookUp } from '../core/address.ts';
 import { reasonOf, serviceOrigins } from '../core/call-service.ts';
 import { type Clock, every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
-import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
+import { type LiveCatalog, liveCatalogSchema } from '../control/core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
-import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
-import { foundStoriesSchema, numberedStorySchema, type Story, storyPageSchema } from '../core/story.ts';
+import { type ProblemReport, problemReportSchema } from '../control/core/problem.ts';
+import { foundStoriesSchema, numberedStorySchema, type Story, storyPageSchema } from '../telemetry/core/story.ts';
 import { type ServiceReply, createServiceCalls, type ServiceCallOptions } from './service-calls.ts';
 import { fromBeginning, openServiceStream, type ServiceStream, type ServicesListener } from './service-stream.ts';
 

@@ -1,4 +1,4 @@
-import type { LedgerFilter, UsageDimension, UsageLine } from '../core/administration.ts';
+import type { LedgerFilter, UsageDimension, UsageLine } from '../books/core/administration.ts';
 import type { Clock } from '../core/clock.ts';
 import type { PortalStore } from './store-port.ts';
 

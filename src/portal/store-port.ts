@@ -1,4 +1,4 @@
-import type { AccountOperations, PeoplesName } from '../store/account-operations.ts';
+import type { AccountOperations, PeoplesName } from '../books/store/account-operations.ts';
 
 /**
  * The accounts and the ledger for the portal: the operations of people. Each rejects with a `Refusal` when it

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { sampleAuthor, sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { call, samplePortal, withToken } from '../../test/support/sample-portal.ts';
-import { createKey } from '../store/accounts/keys.ts';
-import { usageKeyColumns, usageMeasures } from '../store/ledger/usage-rollup.ts';
+import { createKey } from '../books/accounts/keys.ts';
+import { usageKeyColumns, usageMeasures } from '../books/ledger/usage-rollup.ts';
 
 const usage = '/api/v1/usage';
 const [keys, models, days] = [300, 20, 90];

@@ -1,6 +1,6 @@
 import type { Workspace } from '../core/account.ts';
-import type { KeyRecord } from '../core/administration.ts';
-import { allowsIn, refusalText, seenBy, sees } from '../core/rights.ts';
+import type { KeyRecord } from '../books/core/administration.ts';
+import { allowsIn, refusalText, seenBy, sees } from '../books/core/rights.ts';
 import { type Caller, type Identity, subjectOf } from './callers.ts';
 import { PortalError } from './portal-error.ts';
 import type { PortalStore } from './store-port.ts';

@@ -1,5 +1,5 @@
 import type { Workspace } from '../core/account.ts';
-import { shownDeclaration, shownWorkspace } from '../core/shown.ts';
+import { shownDeclaration, shownWorkspace } from '../books/core/shown.ts';
 import type { WorkspaceObject } from './api/workspaces.ts';
 import type { PortalStore } from './store-port.ts';
 

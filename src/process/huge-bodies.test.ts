@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hugeBodies } from '../../test/support/fuzz/huge-bodies.ts';
 import { longestHold, longestHoldMs, mostTries } from '../../test/support/loop-delay.ts';
 import { targetOf } from '../../test/support/route-of.ts';
-import { type PrepareWorker, startPrepareWorker } from './prepare-in-worker.ts';
+import { type PrepareWorker, startPrepareWorker } from '../gateway/prepare/prepare-in-worker.ts';
 
 let worker: PrepareWorker;
 
 beforeAll(() => {
   worker = startPrepareWorker({
-    script: new URL('../prepare-worker.ts', import.meta.url),
+    script: new URL('../gateway/prepare/prepare-worker.ts', import.meta.url),
     imageHosts: 'any',
     keepsBillingLines: false,
     tokenizerRoot: fileURLToPath(new URL('../../test/golden/tokens', import.meta.url)),

@@ -87,7 +87,7 @@ let at = pool.length;
 
 /**
  * An id of 22 characters, 16 bytes in base64url: the time in milliseconds, then 80 random bits. The ledger keeps these bytes, and
- * finds a request by its time (`src/core/packed-id.ts`). Random bytes are drawn for 256 ids at once.
+ * finds a request by its time (`src/books/core/packed-id.ts`). Random bytes are drawn for 256 ids at once.
  */
 export function newRequestId(): string {
   if (at === pool.length) {

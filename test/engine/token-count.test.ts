@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startThread } from '../../src/process/worker-thread.ts';
-import { startTokenizers } from '../../src/tokenizer/start-tokenizers.ts';
+import { startTokenizers } from '../../src/gateway/tokenizer/start-tokenizers.ts';
 import type { Tokenizers } from '../../src/core/prompt.ts';
 import { type Llama, startLlama } from '../support/llama.ts';
 import { startWeir } from '../support/weir.ts';

@@ -12,7 +12,7 @@ import { openLoadPool, type LoadPool } from '../../bench/load-pool.ts';
 import { type Arrival, type LoadResult, percentileMs } from '../../bench/load.ts';
 import { startPlainEnvoy, type PlainEnvoy } from '../../bench/plain-envoy.ts';
 import { cpuMs } from '../../bench/process-usage.ts';
-import { findEnvoy } from '../../src/local/find-envoy.ts';
+import { findEnvoy } from '../../src/programs/local/find-envoy.ts';
 import { untilHolds } from '../support/until-holds.ts';
 
 const burst: AnswerShape = { chunks: 100, pace: { kind: 'burst', writes: 4 }, reasoningChunks: 10 };

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ExtProcServer } from '../../src/extproc/server.ts';
-import type { BootstrapOptions } from '../../src/envoy/config/bootstrap.ts';
+import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
+import type { BootstrapOptions } from '../../src/control/envoy/config/bootstrap.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { answerExtProc } from './support/extproc.ts';
 import { type RawAnswer, sendRaw } from './support/raw-http.ts';

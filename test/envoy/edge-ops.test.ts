@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExtProcServer } from '../../src/extproc/server.ts';
+import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { answerExtProc } from './support/extproc.ts';

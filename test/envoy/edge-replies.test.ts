@@ -1,6 +1,6 @@
 import { connect as connectHttp2 } from 'node:http2';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ExtProcServer } from '../../src/extproc/server.ts';
+import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { answerExtProc } from './support/extproc.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ExtProcServer } from '../../src/extproc/server.ts';
+import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { answerExtProc } from './support/extproc.ts';

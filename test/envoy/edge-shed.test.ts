@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { createLoadShedder, type LoadShedder, shedAtEnvoy } from '../../src/envoy/runtime/load-shedder.ts';
-import type { ExtProcServer } from '../../src/extproc/server.ts';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/control/envoy/runtime/admin.ts';
+import { createLoadShedder, type LoadShedder, shedAtEnvoy } from '../../src/control/envoy/runtime/load-shedder.ts';
+import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
 import { systemClock } from '../../src/process/clock.ts';
-import { waitedMs } from '../../src/admission/overload.ts';
+import { waitedMs } from '../../src/gateway/admission/overload.ts';
 import type { RequestHead } from '../../src/core/exchange.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { answerExtProc } from './support/extproc.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Exchange } from '../../src/core/exchange.ts';
-import type { ExtProcServer } from '../../src/extproc/server.ts';
+import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { answerExtProc, unbounded } from './support/extproc.ts';
 

@@ -1,7 +1,7 @@
 // @suite long
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import type { Story } from '../../src/core/story.ts';
+import type { Story } from '../../src/telemetry/core/story.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 import { backendManifest, modelManifest } from '../support/weir.ts';
@@ -245,8 +245,8 @@ test('the live catalog tells the routes of every model, and the backends with th
   const ops = new URL(weir.opsUrl).origin;
   expect((await fetch(`${ops}/internal/catalog`)).status).toBe(401);
   const { internalToken } = await import('../../src/core/internal-token.ts');
-  const { openAccounts } = await import('../../src/store/open-accounts.ts');
-  const { liveCatalogSchema } = await import('../../src/core/live-catalog.ts');
+  const { openAccounts } = await import('../../src/books/store/open-accounts.ts');
+  const { liveCatalogSchema } = await import('../../src/control/core/live-catalog.ts');
   const accounts = await openAccounts(
     { kind: 'sqlite', file: `${weir.data}/weir.db` },
     { missing: 'refuse', user: 'operator' },

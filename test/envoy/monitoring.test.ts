@@ -11,7 +11,7 @@ import { stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { alerts, exprOf, recordings, ruleGroups } from '../../scripts/monitoring/alerts.ts';
 import { dashboards } from '../../scripts/monitoring/dashboards.ts';
-import type { Problem } from '../../src/core/problem.ts';
+import type { Problem } from '../../src/control/core/problem.ts';
 import { addAccountMetrics } from '../../src/portal/account-metrics.ts';
 import { createSlices } from '../../src/process/turns.ts';
 import { createMetrics } from '../../src/telemetry/ops/metrics.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type PlainEnvoy, startPlainEnvoy } from '../../bench/plain-envoy.ts';
-import { findEnvoy } from '../../src/local/find-envoy.ts';
+import { findEnvoy } from '../../src/programs/local/find-envoy.ts';
 import { selfSigned } from '../support/self-signed.ts';
 import { type PortalProcess, startPortalProcess } from './support/hostile-portal/portal-process.ts';
 

@@ -10,7 +10,7 @@ import { type FailingDisk, mountFailingDisk } from './support/failing-disk.ts';
 import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 
 // A real file system that becomes read-only while Weir runs, as ext4 does after an error of its disk, where this user may mount one.
-// src/store/outage.test.ts does it without one.
+// src/books/store/outage.test.ts does it without one.
 
 let disk: FailingDisk | undefined;
 let engine: SpawnedEngine | undefined;

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findEnvoy } from '../../src/local/find-envoy.ts';
+import { findEnvoy } from '../../src/programs/local/find-envoy.ts';
 
 let folder = '';
 beforeEach(() => {

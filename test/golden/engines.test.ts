@@ -6,7 +6,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { chatErrors } from '../../src/dialects/engine/read-error.ts';
+import { chatErrors } from '../../src/gateway/dialects/engine/read-error.ts';
 import { cutPlaces } from '../support/sweep.ts';
 import { askOf, bytesOf, type Capture, capturesRoot, readCaptures } from './captures.ts';
 import { type Kind, printReading, read, type Reading, readerOf, write } from './read-answers.ts';

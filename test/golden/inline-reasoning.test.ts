@@ -5,7 +5,7 @@ import { type ProgrammableEngine, startProgrammableEngine } from '../programmabl
 import type { AnswerEvent } from '../../src/core/event.ts';
 import { type InlineReasoning, tagSets } from '../../src/core/capability.ts';
 import { sample } from '../support/sweep.ts';
-import { readResponseAs } from '../../src/dialects/engine/read-response.ts';
+import { readResponseAs } from '../../src/gateway/dialects/engine/read-response.ts';
 
 let engine: ProgrammableEngine;
 beforeAll(async () => {

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { AskedAnswer } from '../../src/core/dialect.ts';
-import { dialects } from '../../src/dialects/dialects.ts';
+import { dialects } from '../../src/gateway/dialects/dialects.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { answerReader, answersOfOneChoice as cases, type Json, writeAnswer } from './surface-answers.ts';
 

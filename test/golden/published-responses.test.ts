@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { errorBody, Failure } from '../../src/core/failure.ts';
 import type { Request } from '../../src/core/request.ts';
-import { dialects } from '../../src/dialects/dialects.ts';
+import { dialects } from '../../src/gateway/dialects/dialects.ts';
 import { fieldsOf, fileOf, literalsOf, type Row, rowsOf, typesOf, unionOf } from './read-published.ts';
 
 type Json = Readonly<Record<string, unknown>>;

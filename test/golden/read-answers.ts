@@ -2,8 +2,8 @@ import type { AnswerEvent, Logprobs, ReadStep, ResponseReader } from '../../src/
 import { Failure } from '../../src/core/failure.ts';
 import { type TagSetName, tagSets } from '../../src/core/capability.ts';
 import { costOf, type Usage } from '../../src/core/money.ts';
-import { createJsonReader, createStreamReader } from '../../src/dialects/engine/read-response.ts';
-import { createJsonWriter, createStreamWriter } from '../../src/dialects/chat/write-response.ts';
+import { createJsonReader, createStreamReader } from '../../src/gateway/dialects/engine/read-response.ts';
+import { createJsonWriter, createStreamWriter } from '../../src/gateway/dialects/chat/write-response.ts';
 import { tinyPrices } from '../support/route-of.ts';
 
 /** How an answer comes, and in which form a caller gets it. */

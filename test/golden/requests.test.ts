@@ -6,11 +6,11 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
 import { errorBody, Failure } from '../../src/core/failure.ts';
-import { readRequest } from '../../src/dialects/chat/read-request.ts';
-import { fieldName } from '../../src/dialects/chat/write-response.ts';
-import { writeRequest } from '../../src/dialects/engine/write-request.ts';
-import { capabilitiesOf } from '../../src/engines/engines.ts';
-import { eligibleRoutes } from '../../src/routing/eligible.ts';
+import { readRequest } from '../../src/gateway/dialects/chat/read-request.ts';
+import { fieldName } from '../../src/gateway/dialects/chat/write-response.ts';
+import { writeRequest } from '../../src/gateway/dialects/engine/write-request.ts';
+import { capabilitiesOf } from '../../src/gateway/engines/engines.ts';
+import { eligibleRoutes } from '../../src/gateway/routing/eligible.ts';
 import { modelOf, routeOf } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';
 

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { AskedAnswer } from '../../src/core/dialect.ts';
-import { dialects } from '../../src/dialects/dialects.ts';
+import { dialects } from '../../src/gateway/dialects/dialects.ts';
 import { checkResponsesStream } from '../support/responses-stream-checker.ts';
 import type { Kind } from './read-answers.ts';
 import { answerReader, answersOfOneChoice as files, type Json, writeAnswer } from './surface-answers.ts';

@@ -4,7 +4,7 @@ import type { AskedAnswer } from '../../src/core/dialect.ts';
 import type { AnswerEvent, ReadStep } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { costOf, type Usage } from '../../src/core/money.ts';
-import { dialects } from '../../src/dialects/dialects.ts';
+import { dialects } from '../../src/gateway/dialects/dialects.ts';
 import { tinyPrices } from '../support/route-of.ts';
 import { cutPlaces } from '../support/sweep.ts';
 import { openGoldenFolder } from './golden-files.ts';

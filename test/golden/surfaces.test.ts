@@ -12,11 +12,11 @@ import { Failure } from '../../src/core/failure.ts';
 import type { PreparedRequest } from '../../src/core/prompt.ts';
 import type { Request } from '../../src/core/request.ts';
 import type { SearchSeal, TraceSeal } from '../../src/core/web-search.ts';
-import { dialects } from '../../src/dialects/dialects.ts';
-import { createJsonReader } from '../../src/dialects/engine/read-response.ts';
-import { capabilitiesOf } from '../../src/engines/engines.ts';
-import { prepareHere } from '../../src/request/prepare.ts';
-import { makePlan } from '../../src/routing/plan.ts';
+import { dialects } from '../../src/gateway/dialects/dialects.ts';
+import { createJsonReader } from '../../src/gateway/dialects/engine/read-response.ts';
+import { capabilitiesOf } from '../../src/gateway/engines/engines.ts';
+import { prepareHere } from '../../src/gateway/request/prepare.ts';
+import { makePlan } from '../../src/gateway/routing/plan.ts';
 import { modelOf, routeOf, snapshotOf } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';
 

@@ -2,9 +2,9 @@
 /** What objects that declare accounts report as Events when their account changes or its budget is spent. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { systemClock } from '../../src/process/clock.ts';
-import { databaseLocation } from '../../src/store/databases/database-location.ts';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
-import { settleBatch } from '../../src/store/ledger/settle-batch.ts';
+import { databaseLocation } from '../../src/books/databases/database-location.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
+import { settleBatch } from '../../src/books/ledger/settle-batch.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { type DeclaredAccounts, startDeclaredAccounts } from './support/declared-accounts.ts';
 

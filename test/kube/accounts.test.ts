@@ -1,7 +1,7 @@
 // @suite long
 /** Accounts that objects declare: what the ledger, the Secret and `kubectl` show of them. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { keyText } from '../../src/store/accounts/key-text.ts';
+import { keyText } from '../../src/books/accounts/key-text.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { type DeclaredAccounts, startDeclaredAccounts } from './support/declared-accounts.ts';
 import { kubectl } from './support/kubectl.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, test } from 'vitest';
-import { type BackendScale, scalePath } from '../../src/core/backend-scale.ts';
+import { type BackendScale, scalePath } from '../../src/gateway/core/backend-scale.ts';
 import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.ts';
 import { objectsIn, type Rendered, template } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';

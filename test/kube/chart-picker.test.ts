@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest';
-import { readPickerSettings } from '../../src/read-settings.ts';
+import { readPickerSettings } from '../../src/process/settings/read-settings.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { objectsIn, type Rendered, template } from './support/helm.ts';
 import type { PodTemplate } from './support/pod-shape.ts';

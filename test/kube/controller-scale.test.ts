@@ -1,8 +1,8 @@
 /** 2,000 Models on 500 Backends: read within five seconds, a change served within one. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createKubeClient, type KubeClient, mergePatch } from '../../src/kubernetes/client.ts';
-import { findAccess } from '../../src/kubernetes/access.ts';
-import { placeOf } from '../../src/kubernetes/objects.ts';
+import { createKubeClient, type KubeClient, mergePatch } from '../../src/control/kubernetes/client.ts';
+import { findAccess } from '../../src/control/kubernetes/access.ts';
+import { placeOf } from '../../src/control/kubernetes/objects.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { collectGarbage, keptHeap } from '../support/kept-heap.ts';
 import { makeNamespace } from './support/cluster.ts';

@@ -1,5 +1,9 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest';
-import { customResourceDefinition, customResources, openApiSchema } from '../../src/catalog/custom-resources.ts';
+import {
+  customResourceDefinition,
+  customResources,
+  openApiSchema,
+} from '../../src/control/catalog/custom-resources.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { makeNamespace } from './support/cluster.ts';
 import {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { checkObject } from '../../src/catalog/read-object.ts';
+import { checkObject } from '../../src/control/catalog/read-object.ts';
 import { isObject } from '../../src/core/json.ts';
 import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.ts';
 import { kubectl } from './support/kubectl.ts';

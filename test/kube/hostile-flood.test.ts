@@ -1,9 +1,9 @@
 // @suite long
 /** Thousands of objects of one tenant, and the single changes of its neighbours. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { findAccess } from '../../src/kubernetes/access.ts';
-import { AnswerTooLarge, createKubeClient, type KubeClient } from '../../src/kubernetes/client.ts';
-import { placeOf } from '../../src/kubernetes/objects.ts';
+import { findAccess } from '../../src/control/kubernetes/access.ts';
+import { AnswerTooLarge, createKubeClient, type KubeClient } from '../../src/control/kubernetes/client.ts';
+import { placeOf } from '../../src/control/kubernetes/objects.ts';
 import { openTestLedger } from '../support/test-ledger.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { objectsIn } from './support/objects.ts';

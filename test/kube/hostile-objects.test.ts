@@ -1,7 +1,7 @@
 // @suite long
 /** Objects of a tenant who means harm: their names, their Secrets and the status that strangers write. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { keyText } from '../../src/store/accounts/key-text.ts';
+import { keyText } from '../../src/books/accounts/key-text.ts';
 import { type DeclaredAccounts, startDeclaredAccounts } from './support/declared-accounts.ts';
 import { kubeRequest } from './support/request.ts';
 

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { checkObject } from '../../src/catalog/read-object.ts';
-import { customResources, openApiSchema, type OpenApiSchema } from '../../src/catalog/custom-resources.ts';
+import { checkObject } from '../../src/control/catalog/read-object.ts';
+import { customResources, openApiSchema, type OpenApiSchema } from '../../src/control/catalog/custom-resources.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { kubectl } from './support/kubectl.ts';
 

@@ -3,10 +3,10 @@ import { Agent } from 'node:https';
 import fc from 'fast-check';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import type * as z from 'zod';
-import { checkObject, readObject } from '../../src/catalog/read-object.ts';
-import { openApiSchema } from '../../src/catalog/custom-resources.ts';
-import { backendSpec } from '../../src/catalog/resources/backend.ts';
-import { modelSpec } from '../../src/catalog/resources/model.ts';
+import { checkObject, readObject } from '../../src/control/catalog/read-object.ts';
+import { openApiSchema } from '../../src/control/catalog/custom-resources.ts';
+import { backendSpec } from '../../src/control/catalog/resources/backend.ts';
+import { modelSpec } from '../../src/control/catalog/resources/model.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import {
   fullBackendSpec,

@@ -9,7 +9,7 @@ import { fillPage, namesOn, readPage, withoutMarks, writtenPages } from '../../s
 import { failures } from '../../src/core/failure.ts';
 import { accessTable } from '../../src/portal/access.ts';
 import { roleByGroups } from '../../src/portal/routes/oidc.ts';
-import { settingsSchema } from '../../src/settings.ts';
+import { settingsSchema } from '../../src/process/settings/settings.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Of decisions only the day counts on which they were made. */

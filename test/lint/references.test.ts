@@ -10,7 +10,9 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 describe('what the repository refers to', () => {
   it('is there: documents, their sections and rules, decisions, links', () => {
     const files = writtenFiles(root);
-    expect(files).toEqual(expect.arrayContaining(['README.md', 'src/request/pipeline.ts', 'docs/reference/api.md']));
+    expect(files).toEqual(
+      expect.arrayContaining(['README.md', 'src/gateway/request/pipeline.ts', 'docs/reference/api.md']),
+    );
     expect(files.flatMap((path) => danglingReferences(path, root).map((what) => `${path}: ${what}`))).toEqual([]);
   });
 
@@ -67,7 +69,7 @@ describe.each([
 
 it('the walk of a request enters no folder twice but the pipeline', () => {
   const folders = walk('### 2.1 A streamed chat answer').map(({ place }) => place.replace(/\/[^/]*\.ts$/, ''));
-  const entered = folders.filter((folder, at) => folder !== folders[at - 1] && folder !== 'src/request');
+  const entered = folders.filter((folder, at) => folder !== folders[at - 1] && folder !== 'src/gateway/request');
   expect(entered).toEqual([...new Set(entered)]);
 });
 

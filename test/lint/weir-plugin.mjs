@@ -120,7 +120,10 @@ const noRawOutput = {
       CallExpression(node) {
         const { callee } = node;
         if (callee.type !== 'MemberExpression' || callee.property.name !== 'write' || !isOutput(callee.object)) return;
-        context.report({ node, message: 'Use src/cli/print.ts: it escapes the controls of a terminal.' });
+        context.report({
+          node,
+          message: 'Use src/programs/command-line/print.ts: it escapes the controls of a terminal.',
+        });
       },
     };
   },

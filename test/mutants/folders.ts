@@ -11,29 +11,37 @@ const below = (folder: string) => ({
 });
 
 export const mutatedFolders: readonly MutatedFolder[] = [
-  { name: 'metering', ...below('src/metering') },
+  { name: 'metering', ...below('src/gateway/metering') },
   {
     name: 'reservations',
-    sources: ['src/core/limits.ts', 'src/admission/limits.ts', 'src/rate-limits/memory.ts'],
-    tests: ['src/admission/limits.test.ts', 'src/rate-limits/memory.test.ts', 'src/rate-limits/reservations.test.ts'],
+    sources: ['src/core/limits.ts', 'src/gateway/admission/limits.ts', 'src/gateway/rate-limits/memory.ts'],
+    tests: [
+      'src/gateway/admission/limits.test.ts',
+      'src/gateway/rate-limits/memory.test.ts',
+      'src/gateway/rate-limits/reservations.test.ts',
+    ],
   },
   {
     name: 'settlement',
     sources: [
-      ...['src/store/settle-queue.ts', 'src/core/packed-id.ts'],
+      ...['src/books/store/settle-queue.ts', 'src/books/core/packed-id.ts'],
       ...['settle-batch', 'usage-rollup', 'stored-request', 'ledger-names', 'kept-since'].map(
-        (file) => `src/store/ledger/${file}.ts`,
+        (file) => `src/books/ledger/${file}.ts`,
       ),
     ],
     tests: [
-      ...['src/store/ledger/*.test.ts', 'src/store/databases/migrations.test.ts'],
-      ...['src/store/settle-queue.test.ts', 'src/store/worker-loop.test.ts', 'src/core/packed-id.test.ts'],
+      ...['src/books/ledger/*.test.ts', 'src/books/databases/migrations.test.ts'],
+      ...[
+        'src/books/store/settle-queue.test.ts',
+        'src/books/store/worker-loop.test.ts',
+        'src/books/core/packed-id.test.ts',
+      ],
     ],
   },
   {
     name: 'accounts',
-    sources: below('src/store/accounts').sources,
+    sources: below('src/books/accounts').sources,
     // Without those that measure time, and those that start threads: these run the code as it is, and take seconds.
-    tests: ['src/store/accounts/!(key-timing|shared-secret|reported-reservations).test.ts'],
+    tests: ['src/books/accounts/!(key-timing|shared-secret|reported-reservations).test.ts'],
   },
 ];

@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { creditWorkspace } from '../../src/store/accounts/credits.ts';
-import { hashKey } from '../../src/store/accounts/key-text.ts';
-import { createKey } from '../../src/store/accounts/keys.ts';
-import { reservedFor } from '../../src/store/accounts/reservations.ts';
-import { createWorkspace, findWorkspace } from '../../src/store/accounts/workspaces.ts';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
-import { keptSince } from '../../src/store/ledger/kept-since.ts';
-import { listRequests } from '../../src/store/ledger/list-requests.ts';
-import { verifyLedger } from '../../src/store/ledger/verify-ledger.ts';
-import { Refusal } from '../../src/core/administration.ts';
+import { creditWorkspace } from '../../src/books/accounts/credits.ts';
+import { hashKey } from '../../src/books/accounts/key-text.ts';
+import { createKey } from '../../src/books/accounts/keys.ts';
+import { reservedFor } from '../../src/books/accounts/reservations.ts';
+import { createWorkspace, findWorkspace } from '../../src/books/accounts/workspaces.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
+import { keptSince } from '../../src/books/ledger/kept-since.ts';
+import { listRequests } from '../../src/books/ledger/list-requests.ts';
+import { verifyLedger } from '../../src/books/ledger/verify-ledger.ts';
+import { Refusal } from '../../src/books/core/administration.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import {
   type Action,

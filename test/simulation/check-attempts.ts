@@ -1,4 +1,4 @@
-import type { AttemptStart } from '../../src/core/telemetry.ts';
+import type { AttemptStart } from '../../src/gateway/core/telemetry.ts';
 
 /** An attempt of a request. */
 export interface SeenAttempt {

@@ -4,7 +4,7 @@ import type { RequestEvent } from './events.ts';
 /** What is read of a request: when it came, and what it tells which engines. */
 export type AskedRequest = Pick<RequestEvent, 'at' | 'directive'>;
 
-/** An endpoint that says several times that it is full is left alone for so long (src/routing/health/cooling.ts). */
+/** An endpoint that says several times that it is full is left alone for so long (src/gateway/routing/health/cooling.ts). */
 const mostCoolMs = 10_000;
 
 /**

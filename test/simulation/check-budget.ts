@@ -1,5 +1,5 @@
 import type { Money } from '../../src/core/money.ts';
-import { dayStart } from '../../src/store/accounts/budget-period.ts';
+import { dayStart } from '../../src/books/accounts/budget-period.ts';
 import type { SettledRequest } from '../../src/core/settled-request.ts';
 
 /** A row, as far as it counts against the budget of its key. */

@@ -1,4 +1,4 @@
-import type { UpstreamListener } from '../../src/core/upstream.ts';
+import type { UpstreamListener } from '../../src/gateway/core/upstream.ts';
 
 /** A call of a service, as the program sees it that answers. */
 export interface Connection {

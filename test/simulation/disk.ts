@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { Chance } from '../programmable-engine/chance.ts';
-import type { Files } from '../../src/store/databases/machine.ts';
+import type { Files } from '../../src/books/databases/machine.ts';
 
 /** A write that is not synced yet. `size`: the file was cut to it. */
 type Unsynced = { readonly at: number; readonly bytes: Buffer } | { readonly size: number };

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Upstream, UpstreamCall } from '../../src/core/upstream.ts';
+import type { Upstream, UpstreamCall } from '../../src/gateway/core/upstream.ts';
 import type { Behaviour, BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { answerChat, type ChatEndpoint } from '../programmable-engine/chat-endpoint.ts';
 import type { ChatMessage } from '../programmable-engine/chat-message.ts';

@@ -1,7 +1,7 @@
 import { parseUsd } from '../../src/core/money.ts';
 import type { SettledRequest } from '../../src/core/settled-request.ts';
-import { listRequests } from '../../src/store/ledger/list-requests.ts';
-import { verifyLedger } from '../../src/store/ledger/verify-ledger.ts';
+import { listRequests } from '../../src/books/ledger/list-requests.ts';
+import { verifyLedger } from '../../src/books/ledger/verify-ledger.ts';
 import type { Call } from './caller.ts';
 import { billFaults } from './check-bill.ts';
 import { differenceOf } from './check-answer.ts';

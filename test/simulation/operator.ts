@@ -1,10 +1,10 @@
-import type { Authorship } from '../../src/core/administration.ts';
-import { creditWorkspace } from '../../src/store/accounts/credits.ts';
-import { setKeyBudget, setKeyStatus } from '../../src/store/accounts/change-keys.ts';
-import { createKey } from '../../src/store/accounts/keys.ts';
-import { createWorkspace, setWorkspaceStatus } from '../../src/store/accounts/workspaces.ts';
-import type { OpenDatabase } from '../../src/store/databases/database.ts';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
+import type { Authorship } from '../../src/books/core/administration.ts';
+import { creditWorkspace } from '../../src/books/accounts/credits.ts';
+import { setKeyBudget, setKeyStatus } from '../../src/books/accounts/change-keys.ts';
+import { createKey } from '../../src/books/accounts/keys.ts';
+import { createWorkspace, setWorkspaceStatus } from '../../src/books/accounts/workspaces.ts';
+import type { OpenDatabase } from '../../src/books/databases/database.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
 import type { Disk } from './disk.ts';
 import type { AccountEvent, WorldPlan } from './events.ts';
 import { createProgram, type Program } from './program.ts';

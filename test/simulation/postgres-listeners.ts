@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { ListeningClient } from '../../src/store/databases/postgres/connections.ts';
+import type { ListeningClient } from '../../src/books/databases/postgres/connections.ts';
 import { connectionError, type Way } from './postgres-way.ts';
 import type { Program } from './program.ts';
 

@@ -1,7 +1,7 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
-import { thisMachine } from '../../src/store/databases/machine.ts';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
-import { postgresConnections, type PostgresConnections } from '../../src/store/databases/postgres/connections.ts';
+import { thisMachine } from '../../src/books/databases/machine.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
+import { postgresConnections, type PostgresConnections } from '../../src/books/databases/postgres/connections.ts';
 import { runSql, schemaLocation } from '../support/postgres-schema.ts';
 import { createListeners, type Listener, type Listeners } from './postgres-listeners.ts';
 import { createTurns, type Turn, type Turns } from './postgres-turns.ts';

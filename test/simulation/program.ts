@@ -1,4 +1,4 @@
-import type { StoreTime } from '../../src/store/databases/machine.ts';
+import type { StoreTime } from '../../src/books/databases/machine.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /**

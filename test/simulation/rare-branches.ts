@@ -1,4 +1,4 @@
-import type { RareBranch } from '../../src/store/databases/machine.ts';
+import type { RareBranch } from '../../src/books/databases/machine.ts';
 import { seededChance } from '../programmable-engine/chance.ts';
 import { isFault, type WorldPlan } from './events.ts';
 import type { Scheduler } from './scheduler.ts';

@@ -1,4 +1,4 @@
-import type { UpstreamCall } from '../../src/core/upstream.ts';
+import type { UpstreamCall } from '../../src/gateway/core/upstream.ts';
 import type { Connection } from './connection.ts';
 import type { SearchOutcome, SearchTrouble } from './events.ts';
 import type { Scheduler } from './scheduler.ts';

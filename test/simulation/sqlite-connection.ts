@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { SQLInputValue } from 'node:sqlite';
-import type { SqliteConnection, SqliteStatement } from '../../src/store/databases/machine.ts';
+import type { SqliteConnection, SqliteStatement } from '../../src/books/databases/machine.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the C API of the module has no types that its structs can be used with.
 export type Api = any;

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import sqlite3InitModule, { type Sqlite3Static } from '@sqlite.org/sqlite-wasm';
-import type { SqliteDriver } from '../../src/store/databases/machine.ts';
+import type { SqliteDriver } from '../../src/books/databases/machine.ts';
 import type { Disk, SimulatedFile } from './disk.ts';
 import { type Api, openConnection } from './sqlite-connection.ts';
 

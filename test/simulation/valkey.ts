@@ -1,4 +1,4 @@
-import type { Subscription, ValkeyClient } from '../../src/rate-limits/valkey-client.ts';
+import type { Subscription, ValkeyClient } from '../../src/gateway/rate-limits/valkey-client.ts';
 import {
   admitScript,
   blockedScript,
@@ -8,7 +8,7 @@ import {
   reportScript,
   reserveScript,
   type Script,
-} from '../../src/rate-limits/valkey-scripts.ts';
+} from '../../src/gateway/rate-limits/valkey-scripts.ts';
 import type { Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
 

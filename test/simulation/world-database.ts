@@ -1,5 +1,5 @@
-import type { DatabaseLocation, OpenDatabase } from '../../src/store/databases/database.ts';
-import type { Machine } from '../../src/store/databases/machine.ts';
+import type { DatabaseLocation, OpenDatabase } from '../../src/books/databases/database.ts';
+import type { Machine } from '../../src/books/databases/machine.ts';
 import type { Chance } from '../programmable-engine/chance.ts';
 import type { Disk } from './disk.ts';
 import type { Program } from './program.ts';

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../src/core/account.ts';
-import type { OpenDatabase } from '../../src/store/databases/database.ts';
+import type { OpenDatabase } from '../../src/books/databases/database.ts';
 import type { Call } from './caller.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';

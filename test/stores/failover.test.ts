@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { createKey } from '../../src/store/accounts/keys.ts';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
-import { settleBatch } from '../../src/store/ledger/settle-batch.ts';
-import { createWorkspace, findWorkspace } from '../../src/store/accounts/workspaces.ts';
+import { createKey } from '../../src/books/accounts/keys.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
+import { settleBatch } from '../../src/books/ledger/settle-batch.ts';
+import { createWorkspace, findWorkspace } from '../../src/books/accounts/workspaces.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { sampleAuthor } from '../support/sample-database.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
 import { chanceFrom } from '../support/chance.ts';
 import { temporaryFolder } from '../support/sample-database.ts';
 

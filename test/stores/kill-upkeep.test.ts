@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { DatabaseLocation } from '../../src/store/databases/database.ts';
+import type { DatabaseLocation } from '../../src/books/databases/database.ts';
 import { chanceFrom } from '../support/chance.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { newLocation, sampleDatabase, temporaryFolder } from '../support/sample-database.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { startPortal } from '../../src/cli/portal/running-portal.ts';
-import { readPortalSettings } from '../../src/read-settings.ts';
+import { startPortal } from '../../src/programs/portal/running-portal.ts';
+import { readPortalSettings } from '../../src/process/settings/read-settings.ts';
 import { notedProgramLog } from '../support/noted-log.ts';
 import { temporaryFolder } from '../support/sample-database.ts';
 import { startPostgres } from '../support/postgres.ts';

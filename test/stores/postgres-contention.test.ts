@@ -1,16 +1,16 @@
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Authorship } from '../../src/core/administration.ts';
-import { setKeyBudget, setKeyStatus } from '../../src/store/accounts/change-keys.ts';
-import { addCredit } from '../../src/store/accounts/credits.ts';
-import { createKey } from '../../src/store/accounts/keys.ts';
-import { inviteMember } from '../../src/store/accounts/members.ts';
-import { rotateKey } from '../../src/store/accounts/rotate-key.ts';
-import { setTagBudget } from '../../src/store/accounts/tag-budgets.ts';
-import { changeWorkspace, createWorkspace, findWorkspace } from '../../src/store/accounts/workspaces.ts';
-import type { OpenDatabase } from '../../src/store/databases/database.ts';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
-import { settleOrExplain } from '../../src/store/ledger/settle-batch.ts';
+import type { Authorship } from '../../src/books/core/administration.ts';
+import { setKeyBudget, setKeyStatus } from '../../src/books/accounts/change-keys.ts';
+import { addCredit } from '../../src/books/accounts/credits.ts';
+import { createKey } from '../../src/books/accounts/keys.ts';
+import { inviteMember } from '../../src/books/accounts/members.ts';
+import { rotateKey } from '../../src/books/accounts/rotate-key.ts';
+import { setTagBudget } from '../../src/books/accounts/tag-budgets.ts';
+import { changeWorkspace, createWorkspace, findWorkspace } from '../../src/books/accounts/workspaces.ts';
+import type { OpenDatabase } from '../../src/books/databases/database.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
+import { settleOrExplain } from '../../src/books/ledger/settle-batch.ts';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 

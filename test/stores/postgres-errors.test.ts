@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { OpenStore } from '../../src/store/connect-store.ts';
-import { settleOrExplain } from '../../src/store/ledger/settle-batch.ts';
-import type { StoreStatus } from '../../src/store/worker-message.ts';
+import type { OpenStore } from '../../src/books/store/connect-store.ts';
+import { settleOrExplain } from '../../src/books/ledger/settle-batch.ts';
+import type { StoreStatus } from '../../src/books/store/worker-message.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { sampleDatabase } from '../support/sample-database.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { shareBlocks } from '../../src/rate-limits/shared-blocks.ts';
+import { shareBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import {
   blockMs,
@@ -7,7 +7,7 @@ import {
   type OpenAddressGate,
   tolerated,
   windowMs,
-} from '../../src/admission/address-gate.ts';
+} from '../../src/gateway/admission/address-gate.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 

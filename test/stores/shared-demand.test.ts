@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { BackendDemand } from '../../src/core/backend-demand.ts';
+import type { BackendDemand } from '../../src/gateway/core/backend-demand.ts';
 import { systemClock } from '../../src/process/clock.ts';
-import { type SharedDemand, shareDemand } from '../../src/rate-limits/shared-demand.ts';
+import { type SharedDemand, shareDemand } from '../../src/gateway/rate-limits/shared-demand.ts';
 import { sampleDemand } from '../support/sample-demand.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { type Replica, startReplica } from './support/replica.ts';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { PoolPrompt } from '../../src/core/pool-prompt.ts';
 import { systemClock } from '../../src/process/clock.ts';
-import { type SharedPools, sharePools } from '../../src/rate-limits/shared-pools.ts';
-import { createPools, type Pools } from '../../src/routing/pool/pools.ts';
+import { type SharedPools, sharePools } from '../../src/gateway/rate-limits/shared-pools.ts';
+import { createPools, type Pools } from '../../src/gateway/routing/pool/pools.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { LimitsAsk } from '../../src/core/limits.ts';
-import { shareBlocks } from '../../src/rate-limits/shared-blocks.ts';
-import { clusterTags, tagNumber } from '../../src/rate-limits/valkey.ts';
+import { shareBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
+import { clusterTags, tagNumber } from '../../src/gateway/rate-limits/valkey.ts';
 import { rateAsk } from '../support/bucket-law.ts';
 import { startValkeyCluster, type TestCluster } from '../support/valkey-cluster.ts';
 import { type Replica, startReplica } from './support/replica.ts';

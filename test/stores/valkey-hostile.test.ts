@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { rateAsk } from '../support/bucket-law.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { type Replica, startReplica } from './support/replica.ts';
-import { shareBlocks } from '../../src/rate-limits/shared-blocks.ts';
+import { shareBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
 
 let valkey: TestValkey;
 let replicas: Replica[] = [];

@@ -9,7 +9,7 @@ import {
   reportScript,
   reserveScript,
   type Script,
-} from '../../src/rate-limits/valkey-scripts.ts';
+} from '../../src/gateway/rate-limits/valkey-scripts.ts';
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import { createScheduler } from '../simulation/scheduler.ts';
 import { createValkey } from '../simulation/valkey.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium, type LaunchOptions } from 'playwright-core';
 import manifest from '../../package.json' with { type: 'json' };
-import { programCache } from '../../src/local/program-cache.ts';
+import { programCache } from '../../src/programs/local/program-cache.ts';
 import { takeLock } from '../../src/process/lock.ts';
 import { findProgram } from './find-program.ts';
 

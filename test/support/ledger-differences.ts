@@ -1,5 +1,5 @@
-import type { OpenDatabase } from '../../src/store/databases/database.ts';
-import { verifyLedger } from '../../src/store/ledger/verify-ledger.ts';
+import type { OpenDatabase } from '../../src/books/databases/database.ts';
+import { verifyLedger } from '../../src/books/ledger/verify-ledger.ts';
 
 /** Differences of all kinds that `weir ledger verify` would find. */
 export async function differencesIn({ queries }: Pick<OpenDatabase, 'queries'>): Promise<readonly unknown[]> {

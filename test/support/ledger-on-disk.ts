@@ -1,9 +1,9 @@
 import { copyFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
-import { settleBatch } from '../../src/store/ledger/settle-batch.ts';
-import { createKey } from '../../src/store/accounts/keys.ts';
-import { createWorkspace } from '../../src/store/accounts/workspaces.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
+import { settleBatch } from '../../src/books/ledger/settle-batch.ts';
+import { createKey } from '../../src/books/accounts/keys.ts';
+import { createWorkspace } from '../../src/books/accounts/workspaces.ts';
 import { sampleAuthor, temporaryFolder } from './sample-database.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 

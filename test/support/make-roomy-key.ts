@@ -1,9 +1,9 @@
 // `node make-roomy-key.ts DATA`: makes a workspace and a key that no limit of rate or concurrency stops, and prints the key. One process,
 // where `weir workspace create` and `weir key create` are two: a quarter of all test files with a gateway need such a key.
-import { byOperator } from '../../src/cli/commands/accounts-command.ts';
+import { byOperator } from '../../src/programs/commands/accounts-command.ts';
 import { parseSpendable } from '../../src/core/money.ts';
-import { databaseLocation } from '../../src/store/databases/database-location.ts';
-import { openAccounts } from '../../src/store/open-accounts.ts';
+import { databaseLocation } from '../../src/books/databases/database-location.ts';
+import { openAccounts } from '../../src/books/store/open-accounts.ts';
 
 const [, , data = ''] = process.argv;
 const most = 100_000;

@@ -2,14 +2,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { type DatabaseConnection, type Driver, Kysely } from 'kysely';
 import { onTestFinished } from 'vitest';
 import type { Outcome } from '../../src/core/account.ts';
-import { CommitInDoubt, type OpenDatabase } from '../../src/store/databases/database.ts';
-import { AppendInDoubt, type Journal, type JournalSegment } from '../../src/store/databases/journal/journal.ts';
-import { migrate } from '../../src/store/databases/migrations.ts';
-import type { Schema } from '../../src/store/databases/schema.ts';
-import { sqliteDialect } from '../../src/store/databases/sqlite/dialect.ts';
-import { sqliteWrites } from '../../src/store/databases/sqlite/writes.ts';
-import { createLedgerNames } from '../../src/store/ledger/ledger-names.ts';
-import { entriesOf } from '../../src/store/ledger/stored-request.ts';
+import { CommitInDoubt, type OpenDatabase } from '../../src/books/databases/database.ts';
+import { AppendInDoubt, type Journal, type JournalSegment } from '../../src/books/databases/journal/journal.ts';
+import { migrate } from '../../src/books/databases/migrations.ts';
+import type { Schema } from '../../src/books/databases/schema.ts';
+import { sqliteDialect } from '../../src/books/databases/sqlite/dialect.ts';
+import { sqliteWrites } from '../../src/books/databases/sqlite/writes.ts';
+import { createLedgerNames } from '../../src/books/ledger/ledger-names.ts';
+import { entriesOf } from '../../src/books/ledger/stored-request.ts';
 
 /**
  * An SQLite database in memory that fails as a server does while it is down: `fault` is the reason, or undefined. With

@@ -1,4 +1,4 @@
-import { createLog, type ProgramLog } from '../../src/cli/program-log.ts';
+import { createLog, type ProgramLog } from '../../src/programs/command-line/program-log.ts';
 
 /** The log of a program, as JSON, kept for the test. */
 export function notedProgramLog(): { readonly programLog: Omit<ProgramLog, 'output'>; readonly text: () => string } {

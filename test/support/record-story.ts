@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/core/clock.ts';
-import { type RequestRecorder, recordRequest } from '../../src/core/request-record.ts';
-import type { BegunRequest } from '../../src/core/telemetry.ts';
-import type { Stories } from '../../src/telemetry/stories.ts';
+import { type RequestRecorder, recordRequest } from '../../src/telemetry/core/request-record.ts';
+import type { BegunRequest } from '../../src/gateway/core/telemetry.ts';
+import type { Stories } from '../../src/telemetry/stories/stories.ts';
 
 /** Begins a request and records it for its story, as the service does. */
 export function recordStory(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dialects } from '../../src/dialects/dialects.ts';
+import { dialects } from '../../src/gateway/dialects/dialects.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { checkResponsesStream } from './responses-stream-checker.ts';
 

@@ -1,7 +1,7 @@
 import type { RequestTarget } from '../../src/core/capability.ts';
 import type { Model, Route, Snapshot } from '../../src/core/catalog.ts';
 import type { Endpoint, Endpoints } from '../../src/core/endpoint.ts';
-import type { Plan, PlannedRoute } from '../../src/core/plan.ts';
+import type { Plan, PlannedRoute } from '../../src/gateway/core/plan.ts';
 
 /** A route that says nothing but who it is. */
 export function routeOf(backend: string, fields: Partial<Route> = {}): Route {

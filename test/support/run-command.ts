@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { runCommandLine } from '../../src/cli/command-line.ts';
+import { runCommandLine } from '../../src/programs/command-line/command-line.ts';
 import { inheritedEnvironment } from './program-environment.ts';
 import type { Ended, RunOptions } from './run-weir.ts';
 

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
-import { createKey } from '../../src/store/accounts/keys.ts';
-import { createWorkspace } from '../../src/store/accounts/workspaces.ts';
-import type { JournalSegment } from '../../src/store/databases/journal/journal.ts';
-import { createWorkerLoop } from '../../src/store/worker-loop.ts';
-import type { StoreReply } from '../../src/store/worker-message.ts';
-import type { WorkerLoopOptions } from '../../src/store/worker-state.ts';
+import { createKey } from '../../src/books/accounts/keys.ts';
+import { createWorkspace } from '../../src/books/accounts/workspaces.ts';
+import type { JournalSegment } from '../../src/books/databases/journal/journal.ts';
+import { createWorkerLoop } from '../../src/books/store/worker-loop.ts';
+import type { StoreReply } from '../../src/books/store/worker-message.ts';
+import type { WorkerLoopOptions } from '../../src/books/store/worker-state.ts';
 import { createFakeClock } from './fake-clock.ts';
 import { memoryDatabase, memoryJournal } from './memory-store.ts';
 import { sampleAuthor } from './sample-database.ts';

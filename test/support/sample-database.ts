@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, onTestFinished } from 'vitest';
 import { runSql, schemaLocation } from './postgres-schema.ts';
-import type { DatabaseLocation } from '../../src/store/databases/database.ts';
-import { openDatabase } from '../../src/store/databases/open-database.ts';
-import type { Authorship, KeyRecord } from '../../src/core/administration.ts';
-import { createKey } from '../../src/store/accounts/keys.ts';
-import { settleBatch } from '../../src/store/ledger/settle-batch.ts';
-import { createWorkspace } from '../../src/store/accounts/workspaces.ts';
+import type { DatabaseLocation } from '../../src/books/databases/database.ts';
+import { openDatabase } from '../../src/books/databases/open-database.ts';
+import type { Authorship, KeyRecord } from '../../src/books/core/administration.ts';
+import { createKey } from '../../src/books/accounts/keys.ts';
+import { settleBatch } from '../../src/books/ledger/settle-batch.ts';
+import { createWorkspace } from '../../src/books/accounts/workspaces.ts';
 import type { Outcome, Workspace } from '../../src/core/account.ts';
 import { parseUsd } from '../../src/core/money.ts';
 

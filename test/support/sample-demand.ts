@@ -1,4 +1,4 @@
-import type { BackendDemand } from '../../src/core/backend-demand.ts';
+import type { BackendDemand } from '../../src/gateway/core/backend-demand.ts';
 
 /** The demand for a Backend with one endpoint and nothing to do; changed as a test needs it. */
 export function sampleDemand(changes: Partial<BackendDemand> = {}): BackendDemand {

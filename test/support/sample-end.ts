@@ -1,4 +1,4 @@
-import type { RequestEnd } from '../../src/core/request-end.ts';
+import type { RequestEnd } from '../../src/telemetry/core/request-end.ts';
 
 /** The end of a request that was refused, changed as a test needs it. */
 export function sampleEnd(changes: Partial<RequestEnd> = {}): RequestEnd {

@@ -1,4 +1,4 @@
-import { type Problem, type ProblemReport, problemId } from '../../src/core/problem.ts';
+import { type Problem, type ProblemReport, problemId } from '../../src/control/core/problem.ts';
 
 /** A problem of a Backend that has been down since noon; changed as a test needs it. */
 export function sampleProblem(changes: Partial<Problem> = {}): Problem {

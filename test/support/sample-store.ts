@@ -4,9 +4,9 @@ import { Client } from 'pg';
 import { onTestFinished } from 'vitest';
 import { tryLock } from '../../src/process/lock.ts';
 import { startWorker } from '../../src/process/start-worker.ts';
-import type { DatabaseLocation } from '../../src/store/databases/database.ts';
-import type { OpenStore } from '../../src/store/connect-store.ts';
-import { openStore, startStoreThread, type StoreOptions } from '../../src/store/open-store.ts';
+import type { DatabaseLocation } from '../../src/books/databases/database.ts';
+import type { OpenStore } from '../../src/books/store/connect-store.ts';
+import { openStore, startStoreThread, type StoreOptions } from '../../src/books/store/open-store.ts';
 import { temporaryFolder } from './sample-database.ts';
 
 /** A store on a database, with a journal in a folder of its own. Closed when the test is over, if the test has not. */

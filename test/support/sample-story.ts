@@ -1,5 +1,5 @@
-import { shownRequest } from '../../src/core/request-fields.ts';
-import type { NumberedStory, Story } from '../../src/core/story.ts';
+import { shownRequest } from '../../src/books/core/request-fields.ts';
+import type { NumberedStory, Story } from '../../src/telemetry/core/story.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 
 /** A request that was answered at once, by one attempt. */

@@ -1,8 +1,8 @@
 // A process for the tests that kill: settles without end and prints each request id once the row is durable.
 import { tryLock } from '../../src/process/lock.ts';
 import { startWorker } from '../../src/process/start-worker.ts';
-import { openStore, startStoreThread } from '../../src/store/open-store.ts';
-import { databaseLocation } from '../../src/store/databases/database-location.ts';
+import { openStore, startStoreThread } from '../../src/books/store/open-store.ts';
+import { databaseLocation } from '../../src/books/databases/database-location.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 
 const [url = '', journal = '', workspaceId = '', keyId = '', name = ''] = process.argv.slice(2);

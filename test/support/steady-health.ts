@@ -1,4 +1,4 @@
-import type { AttemptRecord, Health } from '../../src/core/health.ts';
+import type { AttemptRecord, Health } from '../../src/gateway/core/health.ts';
 import { endpointOf } from './route-of.ts';
 
 /** Begins an attempt on the one endpoint that a route has. */

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/process/clock.ts';
-import { databaseLocation } from '../../src/store/databases/database-location.ts';
-import { type Accounts, openAccounts } from '../../src/store/open-accounts.ts';
+import { databaseLocation } from '../../src/books/databases/database-location.ts';
+import { type Accounts, openAccounts } from '../../src/books/store/open-accounts.ts';
 
 /** The ledger beside a test replica, opened as a command opens it. */
 export interface TestLedger {

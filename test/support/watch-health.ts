@@ -1,7 +1,7 @@
 import type { Route } from '../../src/core/catalog.ts';
 import type { Fault } from '../../src/core/event.ts';
-import type { AttemptEnd, AttemptPlace, AttemptRecord } from '../../src/core/health.ts';
-import { createHealth } from '../../src/routing/health/health.ts';
+import type { AttemptEnd, AttemptPlace, AttemptRecord } from '../../src/gateway/core/health.ts';
+import { createHealth } from '../../src/gateway/routing/health/health.ts';
 import { createFakeClock } from './fake-clock.ts';
 import { endpointOf, endpointsOf, routeOf } from './route-of.ts';
 

@@ -10,7 +10,7 @@ import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
-import { engines } from '../../src/engines/engines.ts';
+import { engines } from '../../src/gateway/engines/engines.ts';
 import { capture, type Capture, captureFile, readCaptures } from '../golden/captures.ts';
 import { needPrograms } from '../support/needed-programs.ts';
 import { endings, startVllm } from '../support/vllm.ts';

@@ -195,7 +195,7 @@ spec:
     - name: service
       image: {{ $image }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
-      # Why these: src/local/launch-service.ts.
+      # Why these: src/programs/local/launch-service.ts.
       command: [node, --min-semi-space-size=16, --no-memory-reducer, --v8-pool-size=2, /app/src/main.ts]
       args: [serve]
       env:

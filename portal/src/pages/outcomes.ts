@@ -1,4 +1,4 @@
-import type { errorKinds } from '../../../src/core/error-kinds.ts';
+import type { errorKinds } from '../../../src/books/core/error-kinds.ts';
 import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
 import type { Tone } from '../parts/states.tsx';
 

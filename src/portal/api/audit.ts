@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actorKinds, auditActions } from '../../core/administration.ts';
+import { actorKinds, auditActions } from '../../books/core/administration.ts';
 import { givenMoment, moment, numberCursor, pageOf, pageQuery } from './values.ts';
 
 /** `GET /audit`. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { liveBackendSchema, liveModelSchema, liveRouteSchema } from '../../core/live-catalog.ts';
+import { liveBackendSchema, liveModelSchema, liveRouteSchema } from '../../control/core/live-catalog.ts';
 import { modelId, usd } from './values.ts';
 
 const service = z.string().meta({ description: 'The service that reports it.', example: 'http://127.0.0.1:9090' });

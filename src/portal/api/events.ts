@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { problemSchema } from '../../core/problem.ts';
+import { problemSchema } from '../../control/core/problem.ts';
 import { listedRequest } from './requests.ts';
 import { moment, usd, workspaceId } from './values.ts';
 

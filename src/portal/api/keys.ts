@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { accountStatuses, budgetPeriods, keyStatuses } from '../../core/account.ts';
 import { defaultLimits } from '../../core/limits.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
-import { actorKinds } from '../../core/administration.ts';
+import { actorKinds } from '../../books/core/administration.ts';
 import { budgetThresholds, givenThresholds } from './alerts.ts';
 import {
   declaredBy,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { actorKinds } from '../../core/administration.ts';
-import { memberSources } from '../../core/membership.ts';
-import { workspaceRoles } from '../../core/rights.ts';
+import { actorKinds } from '../../books/core/administration.ts';
+import { memberSources } from '../../books/core/membership.ts';
+import { workspaceRoles } from '../../books/core/rights.ts';
 import { moment, pageOf } from './values.ts';
 
 const roleInWorkspace = z.enum(workspaceRoles).meta({

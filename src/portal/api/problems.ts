@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { problemSchema } from '../../core/problem.ts';
+import { problemSchema } from '../../control/core/problem.ts';
 import { servicesAsked } from './catalog.ts';
 
 export const problemList = z

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { errorKinds } from '../../core/error-kinds.ts';
-import { shownRequestSchema } from '../../core/request-fields.ts';
+import { errorKinds } from '../../books/core/error-kinds.ts';
+import { shownRequestSchema } from '../../books/core/request-fields.ts';
 import { outcomeKinds } from '../../core/settled-request.ts';
-import { storySchema } from '../../core/story.ts';
+import { storySchema } from '../../telemetry/core/story.ts';
 import { givenMoment, keyId, modelId, pageOf, pageQuery } from './values.ts';
 
 /** How a request of the list ended. `refused`: before anything was settled, so only the services know it. */

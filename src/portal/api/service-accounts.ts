@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { scopes } from '../../core/rights.ts';
-import { serviceAccountStates } from '../../core/service-account.ts';
+import { scopes } from '../../books/core/rights.ts';
+import { serviceAccountStates } from '../../books/core/service-account.ts';
 import { moment, pageOf, workspaceId } from './values.ts';
 
 /** `GET /service-accounts`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { sessionRoles } from '../../core/administration.ts';
-import { accessRights, workspaceRoles } from '../../core/rights.ts';
+import { sessionRoles } from '../../books/core/administration.ts';
+import { accessRights, workspaceRoles } from '../../books/core/rights.ts';
 import { keyId, moment, workspaceId } from './values.ts';
 
 /** The kind of a caller. `admin`: all rights. `member`: by its role in each workspace. `key`: an API key, which sees itself. `service-account`: by its scopes. */

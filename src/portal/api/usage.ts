@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { usageDimensions } from '../../core/administration.ts';
+import { usageDimensions } from '../../books/core/administration.ts';
 import { surfaces } from '../../core/dialect.ts';
 import { tagNameOf } from '../../core/tags.ts';
 import { givenMoment, keyId, modelId, moment, numberCursor, usd } from './values.ts';

@@ -1,5 +1,5 @@
-import { type AuditEntry, type AuditFilter, cutPage } from '../../core/administration.ts';
-import { shownAuditEntry } from '../../core/shown.ts';
+import { type AuditEntry, type AuditFilter, cutPage } from '../../books/core/administration.ts';
+import { shownAuditEntry } from '../../books/core/shown.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/audit.ts';
 import { callerOf } from '../authenticate.ts';

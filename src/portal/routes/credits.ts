@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shownCredit } from '../../core/shown.ts';
+import { shownCredit } from '../../books/core/shown.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import { pageQuery } from '../api/values.ts';
 import * as api from '../api/workspaces.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { type Problem, problemId } from '../../core/problem.ts';
-import { sees } from '../../core/rights.ts';
+import { type Problem, problemId } from '../../control/core/problem.ts';
+import { sees } from '../../books/core/rights.ts';
 import { errors } from '../answers.ts';
 import { type PortalEvent, portalEvents } from '../api/events.ts';
 import { callerOf } from '../authenticate.ts';

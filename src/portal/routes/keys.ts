@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { KeyChange, KeyRecord } from '../../core/administration.ts';
+import type { KeyChange, KeyRecord } from '../../books/core/administration.ts';
 import { defaultThresholds } from '../../core/alert.ts';
 import { formatUsd } from '../../core/money.ts';
-import { shownDeclaration, shownKey } from '../../core/shown.ts';
+import { shownDeclaration, shownKey } from '../../books/core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/keys.ts';
 import { callerOf } from '../authenticate.ts';

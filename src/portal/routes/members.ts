@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { MemberRecord } from '../../core/membership.ts';
+import type { MemberRecord } from '../../books/core/membership.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/members.ts';
 import type { App } from '../app.ts';

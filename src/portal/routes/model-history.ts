@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuditEntry } from '../../core/administration.ts';
+import type { AuditEntry } from '../../books/core/administration.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/model-history.ts';
 import { callerOf } from '../authenticate.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { type WorkspaceRole, workspaceRoles } from '../../core/rights.ts';
+import { type WorkspaceRole, workspaceRoles } from '../../books/core/rights.ts';
 import { beginSession, isOverTls } from '../authenticate.ts';
 import {
   callbackPath,

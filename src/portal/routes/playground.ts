@@ -3,7 +3,7 @@ import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod
 import { z } from 'zod';
 import { messageOf } from '../../core/failure.ts';
 import { parseUsd } from '../../core/money.ts';
-import { portalSessionHeader, portalSessionName, portalSessionValue } from '../../core/portal-session.ts';
+import { portalSessionHeader, portalSessionName, portalSessionValue } from '../../gateway/core/portal-session.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/playground.ts';
 import { callerOf } from '../authenticate.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { shownRequest as publicForm } from '../../core/request-fields.ts';
-import { faultText, reasonOf } from '../../core/request-reason.ts';
+import { shownRequest as publicForm } from '../../books/core/request-fields.ts';
+import { faultText, reasonOf } from '../../telemetry/core/request-reason.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import type { Story } from '../../core/story.ts';
+import type { Story } from '../../telemetry/core/story.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/requests.ts';
-import { sees } from '../../core/rights.ts';
+import { sees } from '../../books/core/rights.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
 import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';

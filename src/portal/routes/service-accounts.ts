@@ -1,5 +1,5 @@
-import { sees } from '../../core/rights.ts';
-import { shownServiceAccount } from '../../core/shown.ts';
+import { sees } from '../../books/core/rights.ts';
+import { shownServiceAccount } from '../../books/core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/service-accounts.ts';
 import type { App } from '../app.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Session } from '../../core/administration.ts';
+import type { Session } from '../../books/core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
 import { isSameSecret } from '../../core/internal-token.ts';
-import { allowsIn, accessRights, type RoleInWorkspace, seenBy } from '../../core/rights.ts';
+import { allowsIn, accessRights, type RoleInWorkspace, seenBy } from '../../books/core/rights.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/session.ts';
 import { beginSession, callerOf, failedSignIn, leaveSession } from '../authenticate.ts';

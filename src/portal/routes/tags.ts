@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shownTagBudget } from '../../core/shown.ts';
+import { shownTagBudget } from '../../books/core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/tags.ts';
 import type { App } from '../app.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { KeyLabel, LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
+import type { KeyLabel, LedgerFilter, UsageDimension, UsageLine } from '../../books/core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
-import { shownUsage } from '../../core/shown.ts';
+import { shownUsage } from '../../books/core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/usage.ts';
 import { callerOf } from '../authenticate.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { seenBy } from '../../core/rights.ts';
+import { seenBy } from '../../books/core/rights.ts';
 import { errors } from '../answers.ts';
 import { pageQuery } from '../api/values.ts';
 import * as api from '../api/workspaces.ts';

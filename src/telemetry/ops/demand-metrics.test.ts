@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { sampleDemand } from '../../../test/support/sample-demand.ts';
-import type { BackendDemand } from '../../core/backend-demand.ts';
+import type { BackendDemand } from '../../gateway/core/backend-demand.ts';
 import { addDemandMetrics } from './demand-metrics.ts';
 
 describe('the metrics of the demand', () => {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { type BackendDemand, neededEndpoints } from '../../core/backend-demand.ts';
+import { type BackendDemand, neededEndpoints } from '../../gateway/core/backend-demand.ts';
 
 /** Adds what requests ask of each Backend. Each service counts its own requests, so that the sum over services is that of all. */
 export function addDemandMetrics(registry: Registry, read: () => readonly BackendDemand[]): void {

@@ -5,9 +5,9 @@ import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { recordStory } from '../../../test/support/record-story.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
-import type { Problem } from '../../core/problem.ts';
-import type { StoryPage } from '../../core/story.ts';
-import { createStories } from '../stories.ts';
+import type { Problem } from '../../control/core/problem.ts';
+import type { StoryPage } from '../core/story.ts';
+import { createStories } from '../stories/stories.ts';
 import { createEventStreams } from './event-streams.ts';
 
 function setUp() {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
-import type { ProblemReport } from '../../core/problem.ts';
-import type { StoryPage } from '../../core/story.ts';
+import type { ProblemReport } from '../../control/core/problem.ts';
+import type { StoryPage } from '../core/story.ts';
 
 /** The data that the streams report. */
 export interface EventSources {

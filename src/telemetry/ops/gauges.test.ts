@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { idleFigures } from '../../../test/support/idle-figures.ts';
 import { metricIn } from '../../../test/support/metric-in.ts';
 import { sampleProblem } from '../../../test/support/sample-problem.ts';
-import { problemKinds } from '../../core/problem.ts';
+import { problemKinds } from '../../control/core/problem.ts';
 import { createSlices } from '../../process/turns.ts';
 import { createMetrics } from './metrics.ts';
 

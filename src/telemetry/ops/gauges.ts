@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { BackendDemand } from '../../core/backend-demand.ts';
+import type { BackendDemand } from '../../gateway/core/backend-demand.ts';
 import type { Load } from '../../core/load.ts';
-import { type Problem, problemKinds } from '../../core/problem.ts';
+import { type Problem, problemKinds } from '../../control/core/problem.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts';
 import { addTotal, gaugesOf } from './declare.ts';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { hasInternalToken } from '../../core/internal-token.ts';
 import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.ts';
-import type { Story } from '../../core/story.ts';
+import type { Story } from '../core/story.ts';
 import type { EventSources, EventStreams } from './event-streams.ts';
 
 /** The state of a service for the portal, `weir explain`, `weir problems` and `weir log-level`, and the log level, which they change. */

@@ -2,9 +2,9 @@ import { Registry } from 'prom-client';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import { formatUsd } from '../../core/money.ts';
-import type { RequestEnd } from '../../core/request-end.ts';
+import type { RequestEnd } from '../core/request-end.ts';
 import type { PickReason } from '../../core/pool-prompt.ts';
-import type { AttemptReason, AttemptStep } from '../../core/telemetry.ts';
+import type { AttemptReason, AttemptStep } from '../../gateway/core/telemetry.ts';
 import { countersOf, type Exemplar, exemplarHistogramsOf, histogramsOf } from './declare.ts';
 import { createExemplarRegistry, type ExemplarRegistry } from './exposition.ts';
 

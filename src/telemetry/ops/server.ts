@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import { listenOrElsewhere } from '../../core/address.ts';
-import { type BackendScale, type NoScale, scalePath } from '../../core/backend-scale.ts';
+import { type BackendScale, type NoScale, scalePath } from '../../gateway/core/backend-scale.ts';
 import type { Clock } from '../../core/clock.ts';
 import { quoted } from '../../core/one-line.ts';
 import { boundHttpConnections, httpOptions, portBounds, type PortBounds } from '../../core/port-bounds.ts';

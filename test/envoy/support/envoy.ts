@@ -4,12 +4,12 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findEnvoy } from '../../../src/local/find-envoy.ts';
-import { type BootstrapOptions, envoyArguments, renderBootstrap } from '../../../src/envoy/config/bootstrap.ts';
-import { connectionsModule } from '../../../src/envoy/config/connection-limits.ts';
-import { renderClusters } from '../../../src/envoy/config/clusters.ts';
-import { renderEdgeCertificate } from '../../../src/envoy/config/edge-listener.ts';
-import { type RunFolder, runFolder } from '../../../src/envoy/config/run-folder.ts';
+import { findEnvoy } from '../../../src/programs/local/find-envoy.ts';
+import { type BootstrapOptions, envoyArguments, renderBootstrap } from '../../../src/control/envoy/config/bootstrap.ts';
+import { connectionsModule } from '../../../src/control/envoy/config/connection-limits.ts';
+import { renderClusters } from '../../../src/control/envoy/config/clusters.ts';
+import { renderEdgeCertificate } from '../../../src/control/envoy/config/edge-listener.ts';
+import { type RunFolder, runFolder } from '../../../src/control/envoy/config/run-folder.ts';
 import { stuckAfterMs } from '../../support/stuck-after.ts';
 
 export interface TestEnvoy {

@@ -1,4 +1,4 @@
-import { type ExtProcServer, listenExtProc } from '../../../src/extproc/server.ts';
+import { type ExtProcServer, listenExtProc } from '../../../src/gateway/extproc/server.ts';
 import { systemClock } from '../../../src/process/clock.ts';
 import type { Delivery, Exchange } from '../../../src/core/exchange.ts';
 

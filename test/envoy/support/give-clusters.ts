@@ -1,13 +1,13 @@
-import { createEndpointTable, type EndpointTable } from '../../../src/control/follow-endpoints.ts';
+import { createEndpointTable, type EndpointTable } from '../../../src/control/reconcilers/follow-endpoints.ts';
 import type { Cluster } from '../../../src/core/catalog.ts';
 import type { FollowEndpoints } from '../../../src/core/endpoint.ts';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../../src/envoy/runtime/admin.ts';
-import { type ClusterPublisher, createClusterPublisher } from '../../../src/envoy/runtime/cluster-publisher.ts';
-import { type EndpointDiscovery, serveEndpoints } from '../../../src/envoy/runtime/endpoint-discovery.ts';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../../src/control/envoy/runtime/admin.ts';
+import { type ClusterPublisher, createClusterPublisher } from '../../../src/control/envoy/runtime/cluster-publisher.ts';
+import { type EndpointDiscovery, serveEndpoints } from '../../../src/control/envoy/runtime/endpoint-discovery.ts';
 import { systemClock } from '../../../src/process/clock.ts';
 import type { LookUp } from '../../../src/core/address.ts';
-import { createHostFollower } from '../../../src/resolver/follow-hosts.ts';
-import { systemLookUp } from '../../../src/resolver/system-look-up.ts';
+import { createHostFollower } from '../../../src/control/resolver/follow-hosts.ts';
+import { systemLookUp } from '../../../src/control/resolver/system-look-up.ts';
 import type { TestEnvoy } from './envoy.ts';
 
 /** What the service has for the clusters of its Envoy, put together in the same way. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { internalToken } from '../../../src/core/internal-token.ts';
-import { type LiveCatalog, liveCatalogSchema } from '../../../src/core/live-catalog.ts';
-import { openAccounts } from '../../../src/store/open-accounts.ts';
+import { type LiveCatalog, liveCatalogSchema } from '../../../src/control/core/live-catalog.ts';
+import { openAccounts } from '../../../src/books/store/open-accounts.ts';
 import type { Weir } from '../../support/weir.ts';
 
 /** The catalog as the service of a gateway lives with it, which the portal shows. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEnvoyProcess } from '../../../bench/plain-envoy.ts';
-import { findEnvoy } from '../../../src/local/find-envoy.ts';
+import { findEnvoy } from '../../../src/programs/local/find-envoy.ts';
 
 export interface PickingEnvoyOptions {
   /** Where the picker listens on 127.0.0.1. */

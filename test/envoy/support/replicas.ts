@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runFolder } from '../../../src/envoy/config/run-folder.ts';
+import { runFolder } from '../../../src/control/envoy/config/run-folder.ts';
 import { startEnvoy } from './envoy.ts';
 import { metricIn } from '../../support/metric-in.ts';
 import { gatewayEnvironment } from '../../support/program-environment.ts';

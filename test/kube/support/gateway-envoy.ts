@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findEnvoy } from '../../../src/local/find-envoy.ts';
-import { extension, typed } from '../../../src/envoy/config/typed.ts';
+import { findEnvoy } from '../../../src/programs/local/find-envoy.ts';
+import { extension, typed } from '../../../src/control/envoy/config/typed.ts';
 import { freePort } from '../../support/free-port.ts';
 
 /** The fields of an EnvoyExtensionPolicy that Envoy Gateway turns into the filter. */

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findEnvoy } from '../../../src/local/find-envoy.ts';
+import { findEnvoy } from '../../../src/programs/local/find-envoy.ts';
 import { freePort } from '../../support/free-port.ts';
 import { giveTo, unprivilegedUser } from '../../support/unprivileged-user.ts';
 import type { KubeConnection } from './api-server.ts';

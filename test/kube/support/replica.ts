@@ -3,15 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { EnvoyEndpoints, EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
+import type { EnvoyEndpoints, EnvoyClusters } from '../../../src/control/envoy/runtime/cluster-publisher.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
-import { openCatalog } from '../../../src/control/catalog.ts';
-import { openDeclaredAccounts } from '../../../src/cli/serve/declared-accounts.ts';
-import { databaseLocation } from '../../../src/store/databases/database-location.ts';
-import { createEndpointTable } from '../../../src/control/follow-endpoints.ts';
+import { openCatalog } from '../../../src/control/reconcilers/catalog.ts';
+import { openDeclaredAccounts } from '../../../src/programs/serve/declared-accounts.ts';
+import { databaseLocation } from '../../../src/books/databases/database-location.ts';
+import { createEndpointTable } from '../../../src/control/reconcilers/follow-endpoints.ts';
 import { systemClock } from '../../../src/process/clock.ts';
-import { readSettings } from '../../../src/read-settings.ts';
+import { readSettings } from '../../../src/process/settings/read-settings.ts';
 
 /** Stands in for Envoy where a test wants it to refuse, to lag or to find an engine ill. */
 export interface StandInEnvoy {

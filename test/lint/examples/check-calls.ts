@@ -4,7 +4,7 @@ import { messageOf } from '../../../src/core/failure.ts';
 import { isObject } from '../../../src/core/json.ts';
 import { answerPaths } from '../../../src/core/api-paths.ts';
 import { surfaces } from '../../../src/core/dialect.ts';
-import { dialects } from '../../../src/dialects/dialects.ts';
+import { dialects } from '../../../src/gateway/dialects/dialects.ts';
 
 /** What is wrong with calls of the gateway and of the admin API, a sentence each. */
 export interface CallChecks {

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Command, CommanderError, type Option } from 'commander';
-import { commandGroups } from '../../../src/cli/command-groups.ts';
-import { readStartOptions, startHelp } from '../../../src/cli/start/options.ts';
+import { commandGroups } from '../../../src/programs/command-line/command-groups.ts';
+import { readStartOptions, startHelp } from '../../../src/programs/start/options.ts';
 import { messageOf } from '../../../src/core/failure.ts';
-import { pickerSettingsSchema } from '../../../src/picker-settings.ts';
-import { envoySettingsSchema, portalSettingsSchema, settingsSchema } from '../../../src/settings.ts';
+import { pickerSettingsSchema } from '../../../src/process/settings/picker-settings.ts';
+import { envoySettingsSchema, portalSettingsSchema, settingsSchema } from '../../../src/process/settings/settings.ts';
 import type { CallChecks } from './check-calls.ts';
 import type { FormChecks } from './check-forms.ts';
 import { type ShellCommand, shellCommands } from './shell-commands.ts';
@@ -133,7 +133,7 @@ function takePlaceholders(option: Option): void {
   option.argParser((value: string, previous: unknown) => (isPlaceholder(value) ? value : parseArg(value, previous)));
 }
 
-const start = 'src/cli/start/options.ts';
+const start = 'src/programs/start/options.ts';
 
 async function weirProblems(
   args: readonly string[],
@@ -145,7 +145,7 @@ async function weirProblems(
   const group = commandGroups.find((one) => one.name === name);
   if (group?.load.kind === 'program') {
     if (name === 'start' && strictness === 'whole') return startProblems(given.slice(1), env);
-    const file = name === 'start' ? start : `src/cli/${name}/${name}.ts`;
+    const file = name === 'start' ? start : `src/programs/${name}/${name}.ts`;
     return flagProblems(given.slice(1), file, root);
   }
   const program = await weirProgram();

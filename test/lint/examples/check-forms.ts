@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
-import { compile } from '../../../src/catalog/compile.ts';
-import { customResources, openApiSchema, type OpenApiSchema } from '../../../src/catalog/custom-resources.ts';
+import { compile } from '../../../src/control/catalog/compile.ts';
+import { customResources, openApiSchema, type OpenApiSchema } from '../../../src/control/catalog/custom-resources.ts';
 import type { CatalogObject } from '../../../src/core/catalog.ts';
 import { isObject } from '../../../src/core/json.ts';
-import { problemLine } from '../../../src/control/check-manifests.ts';
-import { referredSecrets } from '../../../src/catalog/secrets.ts';
+import { problemLine } from '../../../src/control/reconcilers/check-manifests.ts';
+import { referredSecrets } from '../../../src/control/catalog/secrets.ts';
 import { goodBackendSpec, goodModelSpec, secret } from '../../support/catalog-objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

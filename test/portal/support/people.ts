@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { BrowserContext } from 'playwright-core';
 import { inject } from 'vitest';
-import type { WorkspaceRole } from '../../../src/core/rights.ts';
+import type { WorkspaceRole } from '../../../src/books/core/rights.ts';
 import { digestOf, newToken } from '../../../src/portal/secrets.ts';
-import { openAccounts } from '../../../src/store/open-accounts.ts';
+import { openAccounts } from '../../../src/books/store/open-accounts.ts';
 
 interface Person {
   /** A verified address, by which invitations go. */

@@ -1,8 +1,8 @@
 // A process for the test that kills: takes steps of upkeep and settles a request after each, without end, and prints the request's id
 // once it is durable, and `dropped` once nothing is left to drop.
-import { openDatabase } from '../../../src/store/databases/open-database.ts';
-import { settleBatch } from '../../../src/store/ledger/settle-batch.ts';
-import { databaseLocation } from '../../../src/store/databases/database-location.ts';
+import { openDatabase } from '../../../src/books/databases/open-database.ts';
+import { settleBatch } from '../../../src/books/ledger/settle-batch.ts';
+import { databaseLocation } from '../../../src/books/databases/database-location.ts';
 import { sampleOutcome } from '../../support/sample-outcome.ts';
 
 const [url = '', workspaceId = '', keyId = '', name = '', now = ''] = process.argv.slice(2);

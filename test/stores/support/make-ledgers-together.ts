@@ -1,7 +1,7 @@
 // A process for the test that makes ledgers from several processes at once: opens a new ledger at the beginning of each of so
 // many moments, which the clock gives all of them alike, and prints what went wrong.
 import { join } from 'node:path';
-import { openDatabase } from '../../../src/store/databases/open-database.ts';
+import { openDatabase } from '../../../src/books/databases/open-database.ts';
 
 const [root = '', rounds = ''] = process.argv.slice(2);
 /** Milliseconds from one moment to the next. */

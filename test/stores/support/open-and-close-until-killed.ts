@@ -2,10 +2,10 @@
 // row is durable and the folder's name once its ledger is closed.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase } from '../../../src/store/databases/open-database.ts';
-import { settleBatch } from '../../../src/store/ledger/settle-batch.ts';
-import { createKey } from '../../../src/store/accounts/keys.ts';
-import { createWorkspace } from '../../../src/store/accounts/workspaces.ts';
+import { openDatabase } from '../../../src/books/databases/open-database.ts';
+import { settleBatch } from '../../../src/books/ledger/settle-batch.ts';
+import { createKey } from '../../../src/books/accounts/keys.ts';
+import { createWorkspace } from '../../../src/books/accounts/workspaces.ts';
 import { sampleOutcome } from '../../support/sample-outcome.ts';
 
 const [root = '', name = ''] = process.argv.slice(2);

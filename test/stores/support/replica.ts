@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { createValkeyLimits, type ValkeyLimits, type ValkeyLimitsOptions } from '../../../src/rate-limits/valkey.ts';
+import {
+  createValkeyLimits,
+  type ValkeyLimits,
+  type ValkeyLimitsOptions,
+} from '../../../src/gateway/rate-limits/valkey.ts';
 import { systemClock } from '../../../src/process/clock.ts';
 import { readValkeyAddress, type ValkeyAddress, valkeyAddressForms } from '../../../src/core/valkey-address.ts';
 import type { LimitsAsk, Slot, AdmitResult } from '../../../src/core/limits.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { digestOf, newToken } from '../../../../src/portal/secrets.ts';
-import { openAccounts } from '../../../../src/store/open-accounts.ts';
+import { openAccounts } from '../../../../src/books/store/open-accounts.ts';
 import { compileCache, inheritedEnvironment } from '../../../support/program-environment.ts';
 import type { PortalTarget, SignedIn } from './portal-target.ts';
 

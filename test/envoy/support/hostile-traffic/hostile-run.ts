@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { openAccounts } from '../../../../src/store/open-accounts.ts';
+import { openAccounts } from '../../../../src/books/store/open-accounts.ts';
 import { metricIn } from '../../../support/metric-in.ts';
 import { figuresOf } from '../process-figures.ts';
 import { quantile } from '../../../support/quantile.ts';

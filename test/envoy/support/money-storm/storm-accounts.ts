@@ -1,6 +1,6 @@
-import { databaseLocation } from '../../../../src/store/databases/database-location.ts';
-import { openDatabase } from '../../../../src/store/databases/open-database.ts';
-import { settleBatch } from '../../../../src/store/ledger/settle-batch.ts';
+import { databaseLocation } from '../../../../src/books/databases/database-location.ts';
+import { openDatabase } from '../../../../src/books/databases/open-database.ts';
+import { settleBatch } from '../../../../src/books/ledger/settle-batch.ts';
 import { sampleOutcome } from '../../../support/sample-outcome.ts';
 import { picoUsd } from '../cost.ts';
 import { runWeir } from '../../../support/run-weir.ts';

@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { databaseLocation } from '../../../../src/store/databases/database-location.ts';
-import { listRequests } from '../../../../src/store/ledger/list-requests.ts';
-import type { OpenDatabase } from '../../../../src/store/databases/database.ts';
-import { openDatabase } from '../../../../src/store/databases/open-database.ts';
-import { usageReport } from '../../../../src/store/ledger/usage-report.ts';
+import { databaseLocation } from '../../../../src/books/databases/database-location.ts';
+import { listRequests } from '../../../../src/books/ledger/list-requests.ts';
+import type { OpenDatabase } from '../../../../src/books/databases/database.ts';
+import { openDatabase } from '../../../../src/books/databases/open-database.ts';
+import { usageReport } from '../../../../src/books/ledger/usage-report.ts';
 import { runWeir } from '../../../support/run-weir.ts';
 import { picoUsd } from '../cost.ts';
 

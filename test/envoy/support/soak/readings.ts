@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { runFolder } from '../../../../src/envoy/config/run-folder.ts';
+import { runFolder } from '../../../../src/control/envoy/config/run-folder.ts';
 import { memoryOf } from '../../../../bench/process-usage.ts';
 import { metricIn } from '../../../support/metric-in.ts';
 import { askAdmin } from '../../../support/weir.ts';

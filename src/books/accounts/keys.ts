@@ -1,0 +1,286 @@
+import { type Kysely, type RawBuilder, type Selectable, sql, type SqlBool, type Transaction } from 'kysely';
+import type { Key, Workspace } from '../../core/account.ts';
+import {
+  type Actor,
+  type AuditAction,
+  type Authorship,
+  type Budget,
+  type KeyDetails,
+  type KeyLabel,
+  type KeyRecord,
+  type NewKey,
+  type Page,
+  type PageRequest,
+  Refusal,
+  cutPage,
+} from '../core/administration.ts';
+import type { DeclaredKey } from '../core/declared-account.ts';
+import { listBounds } from '../../core/limits.ts';
+import { shownKeySettings } from '../core/shown.ts';
+import { byIds } from '../databases/by-ids.ts';
+import { recordChange } from './audit.ts';
+import { hashKey, keptPrefix, newKey } from './key-text.ts';
+import { refuseBeyond } from './list-bounds.ts';
+import { afterCursor, cursorOf } from '../databases/page-cursor.ts';
+import type { Schema } from '../databases/schema.ts';
+import { findWorkspace, newId, oneLine } from './workspaces.ts';
+
+/**
+ * Makes a key. Its text is only in the result and stored nowhere. Throws a `Refusal` when there is no such workspace, for a name of
+ * several lines, for an expiry that has passed, and if the workspace has as many keys as it may have.
+ */
+export async function createKey(
+  queries: Kysely<Schema>,
+  wanted: NewKey,
+  by: Authorship,
+): Promise<{ readonly key: KeyRecord; readonly text: string }> {
+  const text = newKey();
+  const columns = keyColumns({ ...wanted, text, id: newId('key'), playgroundOf: null }, by);
+  return queries.transaction().execute(async (transaction) => {
+    const workspace = await findWorkspace(transaction, wanted.workspace);
+    await refuseMoreKeys(transaction, workspace.id, by);
+    const row = { ...columns, workspace_id: workspace.id };
+    await transaction.insertInto('keys').values(row).execute();
+    const key = recordOf({ ...row, workspace_name: workspace.name, last_used_at: null });
+    await recordKey(transaction, { action: 'key.create', before: undefined, after: key }, by);
+    return { key, text };
+  });
+}
+
+/** A key of which only the hash and the first characters are known, in a transaction. Throws a `Refusal` like `createKey`. */
+export async function insertKey(
+  transaction: Transaction<Schema>,
+  { hash, prefix, workspaceId, status, ...wanted }: DeclaredKey,
+  by: Authorship,
+): Promise<KeyRecord> {
+  await refuseMoreKeys(transaction, workspaceId, by);
+  const id = newId('key');
+  const row = {
+    ...{ id, hash, prefix, status, workspace_id: workspaceId, playground_of: null, maker: null },
+    created_at: BigInt(by.now),
+    ...budgetColumns(wanted.budget),
+    ...{ rate: BigInt(wanted.rate), burst: BigInt(wanted.burst) },
+    ...detailColumns(wanted, by),
+  };
+  await transaction.insertInto('keys').values(row).execute();
+  const after = await findKey(transaction, id);
+  await recordKey(transaction, { action: 'key.create', before: undefined, after }, by);
+  return after;
+}
+
+/** Keys that are made at the same moment can pass the bound together. Throws a `Refusal` at the bound. */
+export async function refuseMoreKeys(
+  transaction: Transaction<Schema>,
+  workspaceId: string,
+  { now }: Authorship,
+): Promise<void> {
+  const { size } = await transaction
+    .selectFrom('keys')
+    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
+    .where('workspace_id', '=', workspaceId)
+    .where('status', '<>', 'revoked')
+    .where('playground_of', 'is', null)
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', BigInt(now))]))
+    .executeTakeFirstOrThrow();
+  const entries = 'keys that are neither revoked nor expired';
+  refuseBeyond(size, listBounds.maxKeys, { list: 'A workspace', entries, field: 'workspace' });
+}
+
+type WithText = Omit<NewKey, 'workspace'> & {
+  readonly id: string;
+  readonly text: string;
+  readonly playgroundOf: string | null;
+};
+
+/** The row of a new key, without its workspace. Throws a `Refusal` like `createKey`. */
+export function keyColumns(key: WithText, by: Authorship): Omit<Schema['keys'], 'workspace_id'> {
+  return {
+    id: key.id,
+    hash: hashKey(key.text),
+    prefix: keptPrefix(key.text),
+    status: 'active',
+    ...budgetColumns(key.budget),
+    rate: BigInt(key.rate),
+    burst: BigInt(key.burst),
+    created_at: BigInt(by.now),
+    ...detailColumns(key, by),
+    playground_of: key.playgroundOf,
+    maker: key.maker ?? null,
+  };
+}
+
+/** All keys, or those of one workspace, oldest first, with the keys of the portal's playground. */
+export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): Promise<readonly KeyRecord[]> {
+  let query = records(queries).orderBy('keys.created_at').orderBy('keys.id');
+  if (workspace) query = query.where('keys.workspace_id', '=', workspace.id);
+  return (await query.execute()).map(recordOf);
+}
+
+/**
+ * The keys of one workspace, newest first, without those of the portal's playground: no member has their texts.
+ * `search`: only keys whose name, id or first characters contain this text, in any case.
+ */
+export async function pageOfKeys(
+  queries: Kysely<Schema>,
+  workspaceId: string,
+  { limit, cursor, search }: PageRequest & { readonly search?: string | undefined },
+): Promise<Page<KeyRecord>> {
+  const rows = await records(queries)
+    .where('keys.workspace_id', '=', workspaceId)
+    .where('keys.playground_of', 'is', null)
+    .where(search === undefined ? sql<SqlBool>`1 = 1` : containing(search))
+    .where(afterCursor('keys', cursor))
+    .orderBy('keys.created_at', 'desc')
+    .orderBy('keys.id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  return cutPage(rows.map(recordOf), limit, cursorOf);
+}
+
+function containing(search: string): RawBuilder<SqlBool> {
+  const pattern = `%${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
+  const texts = ['keys.name', 'keys.id', 'keys.prefix'].map(
+    (column) => sql<SqlBool>`lower(coalesce(${sql.ref(column)}, '')) like ${pattern} escape '\\'`,
+  );
+  return sql`(${sql.join(texts, sql` or `)})`;
+}
+
+/** Who made keys, by the ids of the keys. Keys of the commands of older versions may be missing. */
+export async function keyMakers(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, Actor>> {
+  if (ids.length === 0) return new Map();
+  const rows = await queries
+    .selectFrom('audit')
+    .select(['object_id', 'actor_kind', 'actor_name'])
+    .where('object_id', 'in', ids)
+    .where('action', '=', 'key.create')
+    .execute();
+  return new Map(rows.map((row) => [row.object_id, { kind: row.actor_kind, name: row.actor_name }]));
+}
+
+/** Names of keys by their ids; keys without a name are missing. */
+export async function keyNames(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await byIds(ids, (some) =>
+    queries.selectFrom('keys').select(['id', 'name']).where('id', 'in', some).execute(),
+  );
+  return new Map(rows.flatMap(({ id, name }) => (name === null ? [] : [[id, name]])));
+}
+
+/** Names and workspaces of keys by their ids. */
+export async function keyLabels(
+  queries: Kysely<Schema>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, KeyLabel>> {
+  const rows = await byIds(ids, (some) =>
+    queries
+      .selectFrom('keys')
+      .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
+      .select(['keys.id', 'keys.name', 'workspaces.name as workspace'])
+      .where('keys.id', 'in', some)
+      .execute(),
+  );
+  return new Map(rows.map(({ id, name, workspace }) => [id, { name: name ?? undefined, workspace }]));
+}
+
+/** Finds a key by its id. Throws a `Refusal` when there is none. */
+export async function findKey(queries: Kysely<Schema>, id: string): Promise<KeyRecord> {
+  const row = await records(queries).where('keys.id', '=', id).executeTakeFirst();
+  if (!row) {
+    const hint = '`weir key list` shows them all.';
+    throw new Refusal(`There is no key with the id "${id}".`, { kind: 'not-found', hint });
+  }
+  return recordOf(row);
+}
+
+function records(queries: Kysely<Schema>) {
+  return queries
+    .selectFrom('keys')
+    .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
+    .selectAll('keys')
+    .select('workspaces.name as workspace_name')
+    .select((row) =>
+      row
+        .selectFrom('spending')
+        .whereRef('spending.key_id', '=', 'keys.id')
+        // The row of the last day has the moment of the last use. So one row of the index is read, however long the key
+        // has been in use.
+        .orderBy('spending.day', 'desc')
+        .limit(1)
+        .select('spending.last_used_at')
+        .as('last_used_at'),
+    );
+}
+
+export async function recordKey(
+  transaction: Transaction<Schema>,
+  changed: { readonly action: AuditAction; readonly before: KeyRecord | undefined; readonly after: KeyRecord },
+  by: Authorship,
+): Promise<void> {
+  const { action, before, after } = changed;
+  const { id: objectId, workspaceId } = after;
+  const entry = {
+    action,
+    objectId,
+    workspaceId,
+    before: before && shownKeySettings(before),
+    after: shownKeySettings(after),
+  };
+  await recordChange(transaction, entry, by);
+}
+
+/** Reads a key from its row. */
+export function keyOf(row: Selectable<Schema['keys']>): Key {
+  const { id, status, budget_limit: limit, budget_period: period } = row;
+  return {
+    id,
+    workspaceId: row.workspace_id,
+    status,
+    rate: Number(row.rate),
+    burst: Number(row.burst),
+    budget: limit === null || period === null ? undefined : { limit, period },
+    expiresAt: row.expires_at === null ? undefined : Number(row.expires_at),
+    models: row.models === null ? undefined : row.models.split(','),
+  };
+}
+
+function recordOf(
+  row: Selectable<Schema['keys']> & { readonly workspace_name: string; readonly last_used_at: bigint | null },
+): KeyRecord {
+  const { workspace_name: workspaceName, last_used_at: lastUsedAt } = row;
+  return {
+    ...keyOf(row),
+    workspaceName,
+    name: row.name ?? undefined,
+    prefix: row.prefix ?? undefined,
+    isOfPlayground: row.playground_of !== null,
+    maker: row.maker ?? undefined,
+    createdAt: Number(row.created_at),
+    lastUsedAt: lastUsedAt === null ? undefined : Number(lastUsedAt),
+  };
+}
+
+export function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget_limit' | 'budget_period'> {
+  return { budget_limit: budget?.limit ?? null, budget_period: budget?.period ?? null };
+}
+
+const longestName = 100;
+
+export function detailColumns(
+  { name = '', expiresAt, models }: KeyDetails,
+  { actor, now }: Authorship,
+): Pick<Schema['keys'], 'name' | 'expires_at' | 'models'> {
+  // An object declares a state, and it goes on declaring it when the moment has passed.
+  if (expiresAt !== undefined && expiresAt <= now && actor.kind !== 'controller') {
+    throw new Refusal(`A key cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`, {
+      field: 'expires_at',
+    });
+  }
+  return {
+    name: oneLine(name, { what: 'The name of a key', most: longestName, field: 'name' }) ?? null,
+    expires_at: columnOf(expiresAt),
+    models: models?.join(',') ?? null,
+  };
+}
+
+export function columnOf(moment: number | undefined): bigint | null {
+  return moment === undefined ? null : BigInt(moment);
+}

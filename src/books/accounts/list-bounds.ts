@@ -1,0 +1,11 @@
+import { Refusal } from '../core/administration.ts';
+
+/** Throws a `Refusal` if a list has as many entries as it may have, before another one is added. */
+export function refuseBeyond(
+  size: number | bigint,
+  max: number,
+  { list, entries, field }: { readonly list: string; readonly entries: string; readonly field: string },
+): void {
+  if (size < max) return;
+  throw new Refusal(`${list} has at most ${max} ${entries}. Remove one first.`, { kind: 'conflict', field });
+}

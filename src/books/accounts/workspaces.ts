@@ -1,0 +1,334 @@
+import type { Kysely, Selectable, Transaction, Updateable } from 'kysely';
+import type { AccountStatus, Workspace } from '../../core/account.ts';
+import {
+  type AuditAction,
+  type AuditedObject,
+  type Authorship,
+  type CreditRecord,
+  type NewCredit,
+  type NewWorkspace,
+  type Page,
+  type PageRequest,
+  Refusal,
+  cutPage,
+} from '../core/administration.ts';
+import { formatUsd, maxBalance, type Money } from '../../core/money.ts';
+import { isOneLine } from '../../core/one-line.ts';
+import { recordChange } from './audit.ts';
+import { refuseDeclared } from './declarations.ts';
+import type { Schema } from '../databases/schema.ts';
+import { randomBytes } from 'node:crypto';
+
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const idPattern = /^ws_[0-9a-f]{20}$/;
+
+/** Makes a workspace with its first credit. Throws a `Refusal` for a malformed or existing name, and for a credit past the cap. */
+export async function createWorkspace(
+  queries: Kysely<Schema>,
+  wanted: NewWorkspace,
+  by: Authorship,
+): Promise<Workspace> {
+  const { name, credit } = wanted;
+  if (!namePattern.test(name) || idPattern.test(name)) {
+    throw new Refusal(
+      `"${name}" cannot be the name of a workspace: it takes 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or a digit.`,
+      { field: 'name' },
+    );
+  }
+  if (credit > maxBalance) throw pastCap(name, credit);
+  return queries.transaction().execute((transaction) => insertWorkspace(transaction, wanted, by));
+}
+
+/**
+ * Like `createWorkspace`, in a transaction, without a check of the form of the name. A name with the form of an id, such as
+ * that of an object in the namespace `ws`, is refused: a workspace with it could not be found by its name.
+ */
+export async function insertWorkspace(
+  transaction: Transaction<Schema>,
+  { name, credit, maxInFlight, creditLimit = 0n }: NewWorkspace,
+  by: Authorship,
+): Promise<Workspace> {
+  if (idPattern.test(name)) throw new Refusal(`"${name}" has the form of an id.`, { kind: 'conflict', field: 'name' });
+  const row = {
+    id: newId('ws'),
+    name,
+    status: 'active',
+    balance: credit,
+    max_in_flight: BigInt(maxInFlight),
+    created_at: BigInt(by.now),
+    credit_limit: creditLimit,
+    labels: null,
+    ...{ alert_base: credit, alert_period: 1n },
+  } as const;
+  const { numInsertedOrUpdatedRows: inserted } = await transaction
+    .insertInto('workspaces')
+    .values(row)
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .executeTakeFirst();
+  if (inserted !== 1n) {
+    throw new Refusal(`There is already a workspace named "${name}".`, { kind: 'conflict', field: 'name' });
+  }
+  if (credit > 0n) {
+    await insertCredit(transaction, { workspaceId: row.id, amount: credit, note: undefined, now: by.now });
+  }
+  const made = workspaceOf(row);
+  await recordWorkspace(transaction, { action: 'workspace.create', before: undefined, after: made }, by);
+  return made;
+}
+
+export async function listWorkspaces(queries: Kysely<Schema>): Promise<readonly Workspace[]> {
+  const rows = await queries.selectFrom('workspaces').selectAll().orderBy('name').execute();
+  return rows.map(workspaceOf);
+}
+
+/** Returns a function from the id of a workspace to its name. It returns the id where there is no such workspace. */
+export async function workspaceNames(queries: Kysely<Schema>): Promise<(id: string) => string> {
+  const names = new Map((await listWorkspaces(queries)).map(({ id, name }) => [id, name]));
+  return (id) => names.get(id) ?? id;
+}
+
+/** A page of workspaces in the order of their names: of all, or of those with the given ids. */
+export async function pageOfWorkspaces(
+  queries: Kysely<Schema>,
+  { limit, cursor }: PageRequest,
+  ids?: readonly string[],
+): Promise<Page<Workspace>> {
+  if (ids?.length === 0) return { items: [], next: undefined };
+  let query = queries
+    .selectFrom('workspaces')
+    .selectAll()
+    .orderBy('name')
+    .limit(limit + 1);
+  if (cursor !== undefined) query = query.where('name', '>', cursor);
+  if (ids !== undefined) query = query.where('id', 'in', ids);
+  const rows = await query.execute();
+  return cutPage(rows.map(workspaceOf), limit, ({ name }) => name);
+}
+
+/** Finds a workspace by its name or its id. Throws a `Refusal` when there is none. */
+export async function findWorkspace(queries: Kysely<Schema>, nameOrId: string): Promise<Workspace> {
+  const column = nameColumn(nameOrId);
+  const row = await queries.selectFrom('workspaces').selectAll().where(column, '=', nameOrId).executeTakeFirst();
+  if (!row) throw noWorkspace(nameOrId);
+  return workspaceOf(row);
+}
+
+/**
+ * Finds and locks a workspace that is about to be changed. No other process changes it until the transaction ends, so
+ * the audit trail has its state right before the change.
+ */
+export async function lockWorkspace(transaction: Transaction<Schema>, nameOrId: string): Promise<Workspace> {
+  const row = await transaction
+    .updateTable('workspaces')
+    .set((columns) => ({ status: columns.ref('status') }))
+    .where(nameColumn(nameOrId), '=', nameOrId)
+    .returningAll()
+    .executeTakeFirst();
+  if (!row) throw noWorkspace(nameOrId);
+  return workspaceOf(row);
+}
+
+function nameColumn(nameOrId: string): 'id' | 'name' {
+  return idPattern.test(nameOrId) ? 'id' : 'name';
+}
+
+function noWorkspace(nameOrId: string): Refusal {
+  const named = nameColumn(nameOrId) === 'id' ? 'with the id' : 'named';
+  const hint = '`weir workspace list` shows them all.';
+  return new Refusal(`There is no workspace ${named} "${nameOrId}".`, { kind: 'not-found', hint });
+}
+
+/** Suspends a workspace or ends its suspension. Repeating it changes nothing. */
+export async function setWorkspaceStatus(
+  queries: Kysely<Schema>,
+  nameOrId: string,
+  status: AccountStatus,
+  by: Authorship,
+): Promise<Workspace> {
+  return changeWorkspace(queries, nameOrId, { status }, by);
+}
+
+/**
+ * Changes how many requests of a workspace may be under way at once, and how far it may owe. Requests that are under
+ * way go on.
+ */
+export async function setWorkspaceLimits(
+  queries: Kysely<Schema>,
+  nameOrId: string,
+  { maxInFlight, creditLimit }: Pick<WorkspaceSettings, 'maxInFlight' | 'creditLimit'>,
+  by: Authorship,
+): Promise<Workspace> {
+  return changeWorkspace(queries, nameOrId, { maxInFlight, creditLimit }, by);
+}
+
+/** Changes the given settings of a workspace in one transaction: all of them or none. */
+export async function changeWorkspace(
+  queries: Kysely<Schema>,
+  nameOrId: string,
+  settings: WorkspaceSettings,
+  by: Authorship,
+): Promise<Workspace> {
+  return queries.transaction().execute(async (transaction) => {
+    const workspace = await lockWorkspace(transaction, nameOrId);
+    await refuseDeclared(transaction, workspace.id, by);
+    return changeLocked(transaction, workspace, { settings, by });
+  });
+}
+
+/** What can be changed of a workspace. Absent fields stay as they are. */
+export interface WorkspaceSettings {
+  readonly status?: AccountStatus | undefined;
+  readonly maxInFlight?: number | undefined;
+  readonly creditLimit?: Money | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+}
+
+interface WorkspaceChange {
+  readonly action: AuditAction;
+  readonly columns: Updateable<Schema['workspaces']>;
+}
+
+function changesOf({ status, maxInFlight, creditLimit, labels }: WorkspaceSettings): readonly WorkspaceChange[] {
+  const limits = {
+    ...(maxInFlight !== undefined && { max_in_flight: BigInt(maxInFlight) }),
+    ...(creditLimit !== undefined && { credit_limit: creditLimit }),
+  };
+  return [
+    ...(status === undefined ? [] : [statusChange(status)]),
+    ...(Object.keys(limits).length === 0 ? [] : [{ action: 'workspace.limits', columns: limits } as const]),
+    ...(labels === undefined ? [] : [{ action: 'workspace.labels', columns: { labels: labelsText(labels) } } as const]),
+  ];
+}
+
+function statusChange(status: AccountStatus): WorkspaceChange {
+  return { action: status === 'active' ? 'workspace.resume' : 'workspace.suspend', columns: { status } };
+}
+
+/** In the order of the names, so that equal labels are equal texts. */
+function labelsText(labels: Readonly<Record<string, string>>): string | null {
+  const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries));
+}
+
+/** Changes a workspace that is locked. Each kind of change has its entry in the audit trail, if anything differs. */
+export async function changeLocked(
+  transaction: Transaction<Schema>,
+  before: Workspace,
+  { settings, by }: { readonly settings: WorkspaceSettings; readonly by: Authorship },
+): Promise<Workspace> {
+  let workspace = before;
+  for (const change of changesOf(settings)) workspace = await writeChange(transaction, workspace, { ...change, by });
+  return workspace;
+}
+
+/** Gives a locked workspace another name. Its ledger goes by its id. */
+export async function renameLocked(
+  transaction: Transaction<Schema>,
+  before: Workspace,
+  { name, by }: { readonly name: string; readonly by: Authorship },
+): Promise<Workspace> {
+  return writeChange(transaction, before, { action: 'workspace.erase-name', columns: { name }, by });
+}
+
+async function writeChange(
+  transaction: Transaction<Schema>,
+  before: Workspace,
+  { action, columns, by }: WorkspaceChange & { readonly by: Authorship },
+): Promise<Workspace> {
+  const row = await transaction
+    .updateTable('workspaces')
+    .set(columns)
+    .where('id', '=', before.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const after = workspaceOf(row);
+  await recordWorkspace(transaction, { action, before, after }, by);
+  return after;
+}
+
+export async function recordWorkspace(
+  transaction: Transaction<Schema>,
+  changed: {
+    readonly action: AuditAction;
+    readonly before: Workspace | undefined;
+    readonly after: Workspace;
+    /** Further facts for the audit trail. */
+    readonly about?: AuditedObject;
+  },
+  by: Authorship,
+): Promise<void> {
+  const { action, before, after, about } = changed;
+  const entry = {
+    action,
+    objectId: after.id,
+    workspaceId: after.id,
+    before: before && auditedWorkspace(before),
+    after: { ...auditedWorkspace(after), ...about },
+  };
+  await recordChange(transaction, entry, by);
+}
+
+function auditedWorkspace({ name, status, balance, maxInFlight, creditLimit = 0n, labels }: Workspace): AuditedObject {
+  return {
+    ...{ name, status, balance: formatUsd(balance), max_in_flight: maxInFlight },
+    ...(creditLimit > 0n && { credit_limit: formatUsd(creditLimit) }),
+    ...(labels && { labels }),
+  };
+}
+
+export function workspaceOf(row: Selectable<Schema['workspaces']>): Workspace {
+  const { id, name, status, balance, labels } = row;
+  return {
+    ...{ id, name, status, balance, maxInFlight: Number(row.max_in_flight) },
+    ...(row.credit_limit > 0n && { creditLimit: row.credit_limit }),
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- `labelsText` alone writes this column.
+    ...(labels !== null && { labels: JSON.parse(labels) as Readonly<Record<string, string>> }),
+  };
+}
+
+/** Adds a row to the credits. */
+export async function insertCredit(
+  transaction: Transaction<Schema>,
+  { amount, note, idempotencyKey, ...where }: NewCredit & { readonly workspaceId: string; readonly now: number },
+): Promise<CreditRecord> {
+  const made = { id: newId('credit'), amount, note, createdAt: where.now };
+  await transaction
+    .insertInto('credits')
+    .values({
+      id: made.id,
+      workspace_id: where.workspaceId,
+      amount,
+      created_at: BigInt(where.now),
+      note: note ?? null,
+      idempotency_key: idempotencyKey ?? null,
+    })
+    .execute();
+  return made;
+}
+
+export function pastCap(name: string, balance: Money): Refusal {
+  return new Refusal(
+    `The balance of "${name}" would be $${formatUsd(balance)}; a workspace holds at most $${formatUsd(maxBalance)}.`,
+    { field: 'amount' },
+  );
+}
+
+/**
+ * A name or a note from an operator, without blanks around it. Undefined: nothing is left. Throws a `Refusal` if it is
+ * too long or has several lines.
+ */
+export function oneLine(
+  text: string,
+  { what, most, field }: { readonly what: string; readonly most: number; readonly field: string },
+): string | undefined {
+  const trimmed = text.trim();
+  if (trimmed.length > most || !isOneLine(trimmed)) {
+    throw new Refusal(`${what} must be one line of at most ${most} characters.`, { field });
+  }
+  return trimmed === '' ? undefined : trimmed;
+}
+
+/** A new id such as `ws_9f86d081884c7d659a2f`: the prefix says what it names, 80 random bits make it unique. */
+export function newId(prefix: 'ws' | 'key' | 'credit' | 'member' | 'sa'): string {
+  return `${prefix}_${randomBytes(10).toString('hex')}`;
+}

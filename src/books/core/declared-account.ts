@@ -1,0 +1,149 @@
+import type { AccountStatus, Workspace } from '../../core/account.ts';
+import type { Authorship, Budget, CreditRecord } from './administration.ts';
+import type { Thresholds } from '../../core/alert.ts';
+import type { KubeObject } from '../../core/catalog.ts';
+import type { ModelPatterns } from '../../core/model-patterns.ts';
+import type { Money } from '../../core/money.ts';
+
+// Accounts that objects declare: `Workspace`, `ApiKey` and `Credit` of Kubernetes or of a manifest folder.
+
+export const accountKinds = ['Workspace', 'ApiKey', 'Credit'] as const;
+export type AccountKind = (typeof accountKinds)[number];
+
+/** A Workspace, an ApiKey or a Credit of a cluster, or of a manifest folder in the form of a cluster's object. */
+export interface AccountObject extends KubeObject<AccountKind> {
+  readonly namespace: string;
+}
+
+/** Identifies an object. Its uid does not count: an object that was restored or made again is the same one. */
+export interface AccountObjectName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Which object declares an account. */
+export interface Declaration extends AccountObjectName {
+  readonly kind: AccountKind;
+  /** Whether only the object can change the account. */
+  readonly isLocked: boolean;
+}
+
+/** An object that declares an account, and whether commands and the admin API may change the account, too. */
+export interface Declarer extends AccountObjectName {
+  /** False (`weir.dev/managed: "false"`): an account that exists stays as it is. */
+  readonly isManaging: boolean;
+}
+
+export interface DeclaredWorkspace {
+  /** Name in the ledger. */
+  readonly ledgerName: string;
+  readonly status: AccountStatus;
+  readonly maxInFlight: number;
+  readonly creditLimit: Money;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of the balance; undefined: the default. */
+  readonly thresholds: Thresholds | undefined;
+}
+
+export interface DeclaredKey {
+  /** SHA-256 of the text of the key, and the first characters of the text. */
+  readonly hash: string;
+  readonly prefix: string;
+  readonly workspaceId: string;
+  /** For people. */
+  readonly name: string;
+  readonly status: AccountStatus;
+  readonly budget: Budget | undefined;
+  /** Of the budget; undefined: the default. */
+  readonly thresholds: Thresholds | undefined;
+  readonly rate: number;
+  readonly burst: number;
+  readonly expiresAt: number | undefined;
+  readonly models: ModelPatterns | undefined;
+}
+
+/** `left`: the object may go. Its workspace is suspended and keeps its ledger. `has-keys`: it may not. */
+export type WorkspaceLeaving = { readonly kind: 'left' } | { readonly kind: 'has-keys'; readonly keys: number };
+
+export type KeyDeclared =
+  | {
+      readonly kind: 'declared';
+      readonly id: string;
+      readonly prefix: string | undefined;
+      /** In the ledger. Others may suspend a key that its object does not manage. */
+      readonly isSuspended: boolean;
+      /** When it got its text. */
+      readonly since: number;
+      /** The key that was in the Secret before, while it still works. */
+      readonly previous: { readonly prefix: string | undefined; readonly expiresAt: number } | undefined;
+      readonly isNew: boolean;
+      /** Whether another key was replaced by this one. */
+      readonly hasReplaced: boolean;
+    }
+  /** A key that was revoked or replaced is never accepted again. */
+  | { readonly kind: 'ended' }
+  /** Another workspace, or another object, has this key. */
+  | { readonly kind: 'taken' };
+
+export type CreditBooked =
+  | { readonly kind: 'booked'; readonly credit: CreditRecord; readonly isNew: boolean }
+  /** The object was booked before with other values, which stay. */
+  | { readonly kind: 'booked-otherwise'; readonly credit: CreditRecord; readonly workspaceName: string }
+  /** An object of another name was booked with the same amount and note. */
+  | { readonly kind: 'booked-as'; readonly name: string; readonly credit: CreditRecord };
+
+/** The figures of a workspace that its object shows. */
+export interface WorkspaceFigures {
+  readonly balance: Money;
+  readonly spentThisMonth: Money;
+  readonly keys: number;
+}
+
+/** The figures of a key that its object shows. */
+export interface KeyFigures {
+  readonly lastUsedAt: number | undefined;
+  /** Spent in the current period of the budget. */
+  readonly spent: Money;
+}
+
+export interface AccountFigures {
+  readonly workspaces: ReadonlyMap<string, WorkspaceFigures>;
+  readonly keys: ReadonlyMap<string, KeyFigures>;
+}
+
+/** The accounts, as the controller of declared accounts uses them. Every call is one transaction. */
+export interface DeclaredAccounts {
+  readonly declareWorkspace: (
+    object: Declarer,
+    wanted: DeclaredWorkspace,
+    by: Authorship,
+  ) => Promise<{ readonly workspace: Workspace; readonly isNew: boolean }>;
+  readonly leaveWorkspace: (
+    object: Declarer,
+    how: { readonly eraseName: boolean },
+    by: Authorship,
+  ) => Promise<WorkspaceLeaving>;
+  /** Undefined: no such object has a workspace in the ledger yet. */
+  readonly declaredWorkspace: (object: AccountObjectName) => Promise<Workspace | undefined>;
+  readonly prepareKey: (object: Declarer, wanted: DeclaredKey, by: Authorship) => Promise<void>;
+  readonly declareKey: (
+    object: Declarer,
+    wanted: DeclaredKey & { readonly overlapMs: number },
+    by: Authorship,
+  ) => Promise<KeyDeclared>;
+  readonly leaveKeys: (object: Declarer, by: Authorship) => Promise<number>;
+  readonly bookCredit: (
+    object: Declarer,
+    wanted: { readonly workspaceId: string; readonly amount: Money; readonly note: string },
+    by: Authorship,
+  ) => Promise<CreditBooked>;
+  readonly leaveCredit: (object: AccountObjectName) => Promise<CreditRecord | undefined>;
+  readonly unlockAbsent: (
+    namespace: string,
+    present: Readonly<Record<AccountKind, readonly string[]>>,
+  ) => Promise<number>;
+  readonly accountFigures: (
+    ids: { readonly workspaceIds: readonly string[]; readonly keyIds: readonly string[] },
+    now: number,
+  ) => Promise<AccountFigures>;
+}

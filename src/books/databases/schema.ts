@@ -1,0 +1,317 @@
+import type { AccountStatus, BudgetPeriod, KeyStatus } from '../../core/account.ts';
+import type { DeliveryState } from '../../core/alert.ts';
+import type { AccountKind } from '../core/declared-account.ts';
+import type { MemberRecord } from '../core/membership.ts';
+import type { Money } from '../../core/money.ts';
+import type { WorkspaceRole } from '../core/rights.ts';
+import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
+import type { Actor, AuditAction, Session } from '../core/administration.ts';
+import type { StoredRequest } from '../ledger/stored-request.ts';
+import type { usageSumColumns } from '../ledger/usage-rollup.ts';
+
+/**
+ * The tables, as the queries see them. Every integer of the accounts is a 64-bit column and is read as a bigint, money and counts
+ * alike, so that SQLite and PostgreSQL answer with the same values; the ledger's smaller integers are a `SmallInteger`. Times are
+ * milliseconds since the Unix epoch.
+ */
+export interface Schema {
+  readonly workspaces: WorkspaceTable;
+  readonly keys: KeyTable;
+  readonly credits: CreditTable;
+  readonly declarations: DeclarationTable;
+  readonly spending: SpendingTable;
+  readonly inherited_spending: InheritedSpendingTable;
+  readonly secrets: SecretTable;
+  readonly audit: AuditTable;
+  readonly thresholds: ThresholdTable;
+  readonly alerts: AlertTable;
+  readonly sessions: SessionTable;
+  readonly members: MemberTable;
+  readonly service_accounts: ServiceAccountTable;
+  readonly reservations: ReservationTable;
+  /** The table `requests`, with only its packed columns. Ids are read and compared with `sql-dialect.ts`. */
+  readonly requests: StoredRequest;
+  readonly usage_hours: UsageRow;
+  readonly usage_days: UsageRow;
+  readonly ledger_keys: LedgerKeyTable;
+  readonly ledger_models: LedgerModelTable;
+  readonly ledger_routes: LedgerRouteTable;
+  readonly ledger_tags: LedgerTagTable;
+  readonly usage_tags: UsageRow & { readonly tag: SmallInteger };
+  readonly tag_budgets: TagBudgetTable;
+  readonly ledger_state: LedgerStateTable;
+}
+
+/** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */
+type SmallInteger = ColumnType<number | bigint, number, never>;
+
+interface WorkspaceTable {
+  readonly id: string;
+  readonly name: string;
+  readonly status: AccountStatus;
+  readonly balance: bigint;
+  readonly max_in_flight: bigint;
+  readonly created_at: bigint;
+  /** How far the balance may be below zero for a new request. */
+  readonly credit_limit: Generated<bigint>;
+  /** A JSON object of texts; null where there are none. */
+  readonly labels: ColumnType<string | null, string | null | undefined, string | null>;
+  /** The balance right after the last credit, less the corrections since. */
+  readonly alert_base: Generated<bigint>;
+  /** Counts the credits. With each of them the thresholds of the balance begin anew. */
+  readonly alert_period: Generated<bigint>;
+}
+
+/**
+ * The object that declares an account. The row stays when the object is gone, so that a later object of the same name
+ * finds the account again: a Credit is never booked twice, and a Workspace keeps its ledger.
+ */
+interface DeclarationTable {
+  /** Id of a workspace, a key or a credit. */
+  readonly account_id: string;
+  readonly kind: AccountKind;
+  readonly namespace: string;
+  readonly name: string;
+  /** 1: only the object can change the account. */
+  readonly is_locked: bigint;
+  /**
+   * `pending`: a key that is about to become the one in the Secret of its ApiKey. `replaced`: a key that was in the Secret.
+   * An object has one account that is `current`.
+   */
+  readonly state: 'current' | 'pending' | 'replaced';
+  /** Of a key: when it got its text. */
+  readonly since: bigint;
+}
+
+interface KeyTable {
+  readonly id: string;
+  /** SHA-256 of the key's text, lowercase hex. */
+  readonly hash: string;
+  readonly workspace_id: string;
+  readonly status: KeyStatus;
+  readonly budget_limit: bigint | null;
+  readonly budget_period: BudgetPeriod | null;
+  readonly rate: bigint;
+  readonly burst: bigint;
+  readonly created_at: bigint;
+  readonly name: string | null;
+  readonly expires_at: bigint | null;
+  /** The patterns of `core/model-patterns.ts` with a comma between them; null when the key may call every model. */
+  readonly models: string | null;
+  /** The first characters of the key's text; null for keys of versions that did not keep them. */
+  readonly prefix: string | null;
+  /** The person for whom the portal calls the gateway with this key. Null: a person has the text of the key. */
+  readonly playground_of: string | null;
+  /** Subject of the person who made the key in the portal; null for other makers. */
+  readonly maker: string | null;
+}
+
+/** Money added to a workspace, or removed by a correction. Credits and the ledger together prove the balance. */
+interface CreditTable {
+  readonly id: string;
+  readonly workspace_id: string;
+  readonly amount: bigint;
+  readonly created_at: bigint;
+  /** Never null for a correction. */
+  readonly note: string | null;
+  /** Unique in a workspace; null where none was given. */
+  readonly idempotency_key: string | null;
+}
+
+/** The thresholds of a workspace, a key or a tag that has some of its own: percentages with a comma between them. */
+interface ThresholdTable {
+  readonly object_id: string;
+  readonly percents: string;
+}
+
+/** A threshold that was reached, and the delivery of its webhook. */
+interface AlertTable {
+  readonly id: string;
+  /** Id of the key or the workspace; `tag_` and the number of a tag. */
+  readonly object_id: string;
+  readonly workspace_id: string;
+  /** `team=search`; null if it is not about the budget of a tag. */
+  readonly tag: string | null;
+  /** `month:1782864000000`: kind and start of a budget's period. `credit:7`: the period of a balance. */
+  readonly period: string;
+  readonly percent: bigint;
+  /** USD. */
+  readonly used: string;
+  readonly allowance: string;
+  readonly at: bigint;
+  /** The body of the webhook. */
+  readonly body: string;
+  readonly state: DeliveryState;
+  readonly tries: bigint;
+  readonly next_try_at: bigint;
+  /** Why the last try failed. */
+  readonly problem: string | null;
+}
+
+/** Who is signed in to the portal: see `Session`. `workspaces` has ids with roles, `ws_1:owner,ws_2:viewer`. */
+interface SessionTable {
+  readonly hash: string;
+  readonly role: Session['role'];
+  readonly name: string;
+  readonly workspaces: string;
+  readonly key_id: string | null;
+  readonly credential: string | null;
+  readonly csrf_token: string;
+  readonly log_out_hint: string | null;
+  readonly address: string | null;
+  readonly created_at: bigint;
+  readonly expires_at: bigint;
+}
+
+/** A role of a person in a workspace: see `MemberRecord`. */
+interface MemberTable {
+  readonly id: string;
+  readonly workspace_id: string;
+  /** Never null for an invitation. */
+  readonly address: string | null;
+  /** Subject of the person at the identity provider. Never null for a group. */
+  readonly subject: string | null;
+  readonly name: string | null;
+  readonly role: WorkspaceRole;
+  readonly source: MemberRecord['source'];
+  readonly created_at: bigint;
+  readonly last_sign_in_at: bigint | null;
+}
+
+/** See `ServiceAccount`. Scopes and ids of workspaces have a comma between them. */
+interface ServiceAccountTable {
+  readonly id: string;
+  readonly name: string;
+  /** SHA-256 of the token, lowercase hex. */
+  readonly hash: string;
+  readonly prefix: string;
+  readonly scopes: string;
+  /** Null: all workspaces. */
+  readonly workspaces: string | null;
+  readonly created_at: bigint;
+  readonly expires_at: bigint;
+  readonly revoked_at: bigint | null;
+  readonly last_used_at: bigint | null;
+}
+
+/** The last report of one replica on its requests under way. */
+interface ReservationTable {
+  readonly replica: string;
+  readonly workspace_id: string;
+  readonly amount: bigint;
+  readonly as_of: bigint;
+}
+
+/** One change of an account. Triggers refuse every update and delete. */
+interface AuditTable {
+  /** Counted by the database, in the order of the changes of an object. */
+  readonly id: Generated<bigint>;
+  readonly at: bigint;
+  readonly actor_kind: Actor['kind'];
+  readonly actor_name: string;
+  readonly action: AuditAction;
+  readonly object_id: string;
+  /** Null where the change is about no workspace. */
+  readonly workspace_id: string | null;
+  /** The object before the change and after it, as JSON; null before it was made. */
+  readonly before: string | null;
+  readonly after: string;
+}
+
+/**
+ * What was spent with a key on one UTC day: the sum of the costs of its requests that started on that day, updated at
+ * each settlement. Weeks and months are sums of days. So a budget that is set or changed later counts what was spent
+ * before.
+ */
+export interface SpendingTable {
+  readonly key_id: string;
+  /** First moment of the day. */
+  readonly day: bigint;
+  readonly amount: bigint;
+  /** When the last request of the day started. */
+  readonly last_used_at: bigint;
+}
+
+/**
+ * Spending of replaced keys that counts against the budget of the key in their place. It is no spending of that key:
+ * the ledger does not know it.
+ */
+interface InheritedSpendingTable {
+  readonly key_id: string;
+  /** First moment of the day. */
+  readonly day: bigint;
+  readonly amount: bigint;
+}
+
+/** The secret of the processes that share this database (`readSharedSecret`). Never to be shown. */
+interface SecretTable {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A rollup (`usage-rollup.ts`), without the buckets of its histograms. */
+type UsageRow = Readonly<Record<'period' | 'key' | 'model' | 'surface' | 'outcome', SmallInteger>> &
+  Readonly<Record<(typeof usageSumColumns)[number], bigint>>;
+
+/** The number of a key in the ledger. It also identifies the workspace. */
+interface LedgerKeyTable {
+  readonly number: Generated<number | bigint>;
+  readonly key_id: string;
+  readonly workspace_id: string;
+}
+
+interface LedgerModelTable {
+  readonly number: Generated<number | bigint>;
+  readonly name: string;
+}
+
+/** A route and its model. The name is empty for requests that no route answered. */
+interface LedgerRouteTable {
+  readonly number: Generated<number | bigint>;
+  readonly model: SmallInteger;
+  readonly name: string;
+}
+
+/** A tag of a workspace that requests had, or that has a budget. */
+interface LedgerTagTable {
+  readonly number: Generated<number | bigint>;
+  readonly workspace_id: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+interface TagBudgetTable {
+  readonly tag: SmallInteger;
+  readonly budget_limit: bigint;
+  readonly budget_period: BudgetPeriod;
+}
+
+interface LedgerStateTable {
+  /** `kept_since`: all requests from this moment on are kept; some or all of the earlier ones were deleted. */
+  readonly name: 'kept_since';
+  readonly value: bigint;
+}
+
+/** Amounts are summed in two parts: the multiples of this number, and the remainders. */
+export const moneyUnit = 1_000_000;
+
+/**
+ * Sums a column of amounts as two columns, `<alias>_high` and `<alias>_low`. The sum of all that a workspace ever spent
+ * may exceed 64 bits: SQLite then fails, and PostgreSQL returns another type. The sums of the two parts stay within 64
+ * bits. Both databases truncate towards zero and give the remainder the sign of the dividend.
+ */
+export function exactSum<Alias extends string>(
+  column: string,
+  alias: Alias,
+): [AliasedRawBuilder<bigint, `${Alias}_high`>, AliasedRawBuilder<bigint, `${Alias}_low`>] {
+  const [amount, by] = [sql.ref(column), sql.lit(moneyUnit)];
+  return [
+    sql<bigint>`cast(coalesce(sum(${amount} / ${by}), 0) as bigint)`.as(`${alias}_high`),
+    sql<bigint>`cast(coalesce(sum(${amount} % ${by}), 0) as bigint)`.as(`${alias}_low`),
+  ];
+}
+
+/** Adds up the two columns of `exactSum`. */
+export function exactTotal(high: bigint, low: bigint): Money {
+  return high * BigInt(moneyUnit) + low;
+}

@@ -1,0 +1,70 @@
+// @suite both-databases
+import { expect, it } from 'vitest';
+import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { fundsOf } from '../../gateway/admission/limits.ts';
+import { countedTagsOf } from '../../core/tags.ts';
+import { findCredential } from '../accounts/find-credentials.ts';
+import { setTagBudget } from '../accounts/tag-budgets.ts';
+import { listBounds } from '../../core/limits.ts';
+
+const budget = { limit: 100n, period: 'month' } as const;
+
+/** A workspace with all names that requests can add, one of which has all values, and with budgets of tags. */
+async function fullWorkspace(budgets: readonly string[]) {
+  const sample = await sampleDatabase();
+  const { queries, workspace, ids, settle, text } = sample;
+  const tags = [
+    ...Array.from({ length: listBounds.maxTagNames - 1 }, (_, index) => ({ name: `n${index}`, value: '1' })),
+    ...Array.from({ length: listBounds.maxTagValues }, (_, index) => ({ name: 'id', value: String(index) })),
+  ];
+  await queries
+    .insertInto('ledger_tags')
+    .values(tags.map((tag) => ({ ...tag, workspace_id: workspace.id })))
+    .execute();
+  for (const tag of budgets) await setTagBudget(queries, 'acme', { tag, budget }, sampleAuthor);
+  let requests = 0;
+  return {
+    credential: () => findCredential(queries, text, sampleNow),
+    spend: (sent: string) => {
+      requests += 1;
+      return settle([
+        sampleOutcome({ ...ids, requestId: `r${requests}`, tags: sent, cost: 60n, startedAt: sampleNow }),
+      ]);
+    },
+  };
+}
+
+it.each([
+  ['a name', 'x=1', 'other=other'],
+  ['two names', 'x=1,y=2', 'other=other'],
+  ['a value', 'id=new', 'id=other'],
+])('%s beyond the bounds counts against the budget of what stands for it, before and after', async (_, sent, tag) => {
+  const { credential, spend } = await fullWorkspace([tag]);
+  const { spendings } = await spend(sent);
+  expect(spendings.filter(({ on }) => 'tag' in on)).toEqual([
+    { on: { workspaceId: expect.any(String), tag, replaced: true }, day: sampleNow, amount: 60n },
+  ]);
+  const known = await credential();
+  if (known === undefined) throw new Error('there is no credential');
+  const counted = countedTagsOf(sent, known.countedTags);
+  expect(counted).toBe(tag);
+  expect(fundsOf(known, counted).tags).toEqual([{ tag, left: 40n }]);
+  // Twin: by the tags that were sent, no budget holds the request.
+  expect(fundsOf(known, sent).tags).toBeUndefined();
+  expect((await spend(tag)).spendings.at(-1)?.on).toEqual({ workspaceId: known.workspace.id, tag });
+});
+
+it('a tag beyond the bounds that has a budget of its own, and each tag that is known, counts as itself', async () => {
+  const { credential } = await fullWorkspace(['id=own', 'id=other', 'x=1', 'other=other']);
+  const known = await credential();
+  const counted = (sent: string) => countedTagsOf(sent, known?.countedTags);
+  expect(['id=own', 'id=7', 'x=1', 'n3=new', 'id=new,x=2'].map(counted)).toEqual([
+    ...['id=own', 'id=7', 'x=1', 'n3=new', 'id=other,x=2'],
+  ]);
+});
+
+it('nothing is read for a workspace that has no budget of "other"', async () => {
+  const { credential } = await fullWorkspace(['id=own']);
+  expect(await credential()).toHaveProperty('countedTags', undefined);
+});

@@ -1,0 +1,90 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type LedgerFilter, Refusal, type UsageDimension } from '../core/administration.ts';
+import { kindCodes, periodMs, type UsageTable } from './usage-rollup.ts';
+
+const hourMs = periodMs.usage_hours;
+const dayMs = periodMs.usage_days;
+
+/** Conditions on the columns `key`, `model` and `outcome` of a rollup. */
+export function usageOfFilter({ workspaceId, keyId, modelId, outcomes }: LedgerFilter): RawBuilder<unknown> {
+  const conditions = [sql`1 = 1`];
+  if (workspaceId !== undefined)
+    conditions.push(sql`key in (select number from ledger_keys where workspace_id = ${workspaceId})`);
+  if (keyId !== undefined) conditions.push(sql`key = (select number from ledger_keys where key_id = ${keyId})`);
+  if (modelId !== undefined) conditions.push(sql`model = (select number from ledger_models where name = ${modelId})`);
+  if (outcomes !== undefined) conditions.push(sql`outcome in (${sql.join(outcomes.map(kindCodes.codeOf))})`);
+  return sql.join(conditions, sql` and `);
+}
+
+/** Periods of one table of rollups. */
+interface Part {
+  readonly table: UsageTable;
+  /** Number of the first period. */
+  readonly from: number;
+  /** Number of the period after the last one. */
+  readonly to: number;
+}
+
+/** Rollups that a report sums. */
+interface Source extends Part {
+  /** The number of the tag. 0: the requests without the tag. */
+  readonly tag: RawBuilder<unknown>;
+  readonly condition: RawBuilder<unknown>;
+  /** -1: the rollups are subtracted. */
+  readonly times: 1 | -1;
+}
+
+/**
+ * The rollups that a report of whole hours reads. With the dimension `tag` those of the tag's values, and, as the requests
+ * without the tag, all rollups of the time less those of the values. Throws a `Refusal` if `tag` is asked for without its name, or
+ * for parts of a day.
+ */
+export function sourcesOf(filter: LedgerFilter, dimensions: readonly UsageDimension[]): readonly Source[] {
+  const isOfFilter = usageOfFilter(filter);
+  if (!dimensions.includes('tag')) {
+    if (filter.tagName !== undefined) throw badTag('A name of a tag groups only by the dimension `tag`.');
+    return partsOf(filter, dimensions.includes('hour')).map((part) => ({
+      ...part,
+      tag: sql`0`,
+      condition: isOfFilter,
+      times: 1,
+    }));
+  }
+  const { tagName, since = 0, until = 0, workspaceId } = filter;
+  if (tagName === undefined) throw badTag('A report by tag groups by the values of one tag: expected its name.');
+  if (dimensions.includes('hour') || since % dayMs !== 0 || until % dayMs !== 0) {
+    throw new Refusal('Tags are counted by days: expected whole UTC days, and no hours.', { field: 'by' });
+  }
+  const ofWorkspace = workspaceId === undefined ? sql`` : sql` and workspace_id = ${workspaceId}`;
+  const isOfName = sql`${isOfFilter} and tag in (select number from ledger_tags where name = ${tagName}${ofWorkspace})`;
+  return partsOf(filter, false).flatMap(({ from, to }) => {
+    const tagged = { table: 'usage_tags', from, to, condition: isOfName } as const;
+    return [
+      { ...tagged, tag: sql`tag`, times: 1 },
+      { table: 'usage_days', from, to, condition: isOfFilter, tag: sql`0`, times: 1 },
+      { ...tagged, tag: sql`0`, times: -1 },
+    ] as const;
+  });
+}
+
+function badTag(message: string): Refusal {
+  return new Refusal(message, { hint: 'Give both `tag` among the dimensions and the name of a tag.', field: 'tag' });
+}
+
+/** Beyond every period that a column of 32 bits can hold. */
+const never = 2 ** 31 - 1;
+
+/** The periods that a report of whole hours has to read: days, and hours if the time does not begin or end with a day. */
+function partsOf({ since = 0, until }: LedgerFilter, byHour: boolean): readonly Part[] {
+  const [firstHour, lastHour] = [since / hourMs, until === undefined ? never : until / hourMs];
+  if (byHour) return [{ table: 'usage_hours', from: firstHour, to: lastHour }];
+  const [firstDay, lastDay] = [Math.ceil(since / dayMs), until === undefined ? never : Math.floor(until / dayMs)];
+  if (firstDay > lastDay) return [{ table: 'usage_hours', from: firstHour, to: lastHour }];
+  const parts: readonly Part[] = [
+    { table: 'usage_hours', from: firstHour, to: firstDay * 24 },
+    { table: 'usage_days', from: firstDay, to: lastDay },
+    { table: 'usage_hours', from: lastDay * 24, to: lastHour },
+  ];
+  const some = parts.filter(({ from, to }) => from < to);
+  return some.length === 0 ? parts.slice(1, 2) : some;
+}

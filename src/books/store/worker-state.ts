@@ -1,0 +1,134 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CancelTimer, Clock } from '../../core/clock.ts';
+import { messageOf } from '../../core/failure.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import type { Reserved } from '../accounts/reservation-report.ts';
+import type { OpenDatabase } from '../databases/database.ts';
+import type { Journal } from '../databases/journal/journal.ts';
+import type { Rarely } from '../databases/machine.ts';
+import type { UpkeepRunner } from '../databases/upkeep-runner.ts';
+import type { StoreReply, StoreStatus } from './worker-message.ts';
+import { addReason, type HeldBatch, type Replay, statusOf } from './worker-rules.ts';
+
+/** Pause between two attempts to reach a database that is down. */
+const retryMs = 250;
+
+export interface WorkerLoopOptions {
+  /** Names this process among those that share the database. */
+  readonly replica: string;
+  readonly open: () => Promise<OpenDatabase>;
+  readonly journal: Journal;
+  /** Above this size of the journal new requests are refused, so that rows of requests under way have room. */
+  readonly fullBytes: number;
+  /** Requests are kept for at least so many days; 0: for good. */
+  readonly retentionDays: number;
+  readonly reply: (message: StoreReply) => void;
+  readonly clock: Clock;
+  /** Resolves when the loop has received the messages that have arrived. */
+  readonly nextTurn: () => Promise<void>;
+  readonly rarely?: Rarely | undefined;
+}
+
+/** The state of the loop. Only the functions of the loop change it. */
+export interface LoopState {
+  phase: 'open' | 'closing';
+  /** Undefined until it was opened for the first time. */
+  database: OpenDatabase | undefined;
+  watching: { readonly stop: () => Promise<void> } | undefined;
+  upkeep: UpkeepRunner | undefined;
+  status: StoreStatus;
+  /** The reasons of the outage that are in the log. */
+  loggedReasons: ReadonlySet<string>;
+  /** Set while a timer will start the next attempt to reach the database. */
+  cancelRetry: CancelTimer | undefined;
+  /** Set while the batch under way is held. The status is not `up` then. */
+  held: HeldBatch | undefined;
+  /** The file of the journal that is being settled. */
+  replay: Replay | undefined;
+  /** Like `WaitingWork`, but the loop changes it. */
+  readonly waiting: {
+    batch: readonly SettledRequest[] | undefined;
+    readonly hashes: Set<string>;
+    reserved: Reserved | undefined;
+    isLookWanted: boolean;
+  };
+  /** Whether the database has reservations of this process. */
+  hasReserved: boolean;
+  /** When this thread last removed reservations of replicas that are gone. */
+  forgotAt: number;
+  hasSentSecret: boolean;
+  /** Set while the loop runs. */
+  working: Promise<void> | undefined;
+}
+
+/** The state, and what the parts of the loop share. */
+export interface LoopContext {
+  readonly options: WorkerLoopOptions;
+  readonly state: LoopState;
+  /** Runs the loop, unless it runs. Resolves when nothing is left to do for now. */
+  readonly work: () => Promise<void>;
+}
+
+export function newState(journal: Journal): LoopState {
+  return {
+    phase: 'open',
+    database: undefined,
+    watching: undefined,
+    upkeep: undefined,
+    status: {
+      database: 'replaying',
+      journalBytes: journal.bytes(),
+      hasRoom: true,
+      journalFault: undefined,
+      reason: undefined,
+    },
+    loggedReasons: new Set(),
+    cancelRetry: undefined,
+    held: undefined,
+    replay: undefined,
+    waiting: { batch: undefined, hashes: new Set(), reserved: undefined, isLookWanted: false },
+    hasReserved: false,
+    forgotAt: 0,
+    hasSentSecret: false,
+    working: undefined,
+  };
+}
+
+/** Reports the status if it has changed, and always with a message. */
+export function setStatus(
+  { state, options: { journal, fullBytes, reply } }: LoopContext,
+  database: StoreStatus['database'],
+  { message, reason = state.status.reason }: { readonly message?: string | undefined; readonly reason?: string } = {},
+): void {
+  const next = statusOf(database, { journal: { bytes: journal.bytes(), fault: journal.fault() }, fullBytes, reason });
+  if (message === undefined && isDeepStrictEqual(state.status, next)) return;
+  state.status = next;
+  reply({ kind: 'status', status: message === undefined ? next : { ...next, message } });
+}
+
+/** Reports that the database is down, and arms the next attempt to reach it. */
+export function goDown(context: LoopContext, reason: string): void {
+  const { state, options, work } = context;
+  const earlier = state.status.database === 'down' ? state.loggedReasons : new Set<string>();
+  const { logged, isNew } = addReason(earlier, reason);
+  state.loggedReasons = logged;
+  setStatus(context, 'down', { message: isNew ? reason : undefined, reason });
+  if (state.phase === 'closing') return;
+  state.cancelRetry ??= options.clock.after(retryMs, () => {
+    state.cancelRetry = undefined;
+    void work();
+  });
+}
+
+/**
+ * The database, if it accepts statements. The balances of a database that is `replaying` do not include the rows of the
+ * journal yet.
+ */
+export function databaseIfUp({ state }: LoopContext): OpenDatabase | undefined {
+  return state.status.database === 'up' ? state.database : undefined;
+}
+
+/** After a statement has failed: reports it if the database is down. */
+export function statementFailed(context: LoopContext, database: OpenDatabase, error: unknown): void {
+  if (database.classify(error) === 'away') goDown(context, messageOf(error));
+}

@@ -1,0 +1,217 @@
+import * as z from 'zod';
+import { backendSpec } from './resources/backend.ts';
+import { intOrStringKey } from './resources/fields.ts';
+import { modelSpec } from './resources/model.ts';
+import { age, condition, type CustomResource, messageOf } from './printer-columns.ts';
+import { accountResources } from './account-resources.ts';
+import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
+import { isObject } from '../../core/json.ts';
+
+export const group = 'weir.dev';
+export const version = 'v1alpha1';
+/** `kubectl get weir` lists the objects of every kind. */
+export const category = 'weir';
+
+const backendConditions: Readonly<Record<BackendConditionType, string>> = {
+  Accepted: 'The object makes sense, and the Secrets it names are there. Where not, the message begins with the field.',
+  Programmed:
+    'The Envoy of every replica has its cluster, by Envoy’s own answer, and the Service or InferencePool that it names is there and can have pods. Where not, the message names the field or the replicas.',
+  Healthy:
+    'It answers: at least one endpoint passes the health check where there is one, and not every request lately has failed. The message names the endpoints that do not.',
+};
+
+const modelConditions: Readonly<Record<ModelConditionType, string>> = {
+  Accepted: 'The object is valid and no other object has its id. A fault in one route costs that route alone.',
+  Servable: 'A route can take a request now, in every replica.',
+  Priced: 'It is charged the prices of its spec.',
+  Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',
+  Retiring: 'It leaves; the message says when and why.',
+};
+
+/**
+ * The path of a Backend's endpoints, which are in one of four fields. The API server shows the first value that a path
+ * finds.
+ */
+const anySource = ".spec['service','inferencePool','endpoint','endpoints']";
+
+const backend: CustomResource = {
+  kind: 'Backend',
+  plural: 'backends',
+  singular: 'backend',
+  shortNames: ['be'],
+  description: 'Serving capacity: one engine deployment behind one Envoy cluster.',
+  spec: backendSpec,
+  status: backendStatus,
+  conditions: backendConditions,
+  columns: [
+    { name: 'Engine', type: 'string', description: 'Kind of the engine.', jsonPath: '.spec.engine' },
+    {
+      name: 'Host',
+      type: 'string',
+      description: 'Host of the engine (of several the first), the Service, or the InferencePool.',
+      jsonPath: `${anySource}..['name','host']`,
+    },
+    {
+      name: 'Port',
+      type: 'string',
+      description: 'Port of the engine; empty for an InferencePool, which has its own.',
+      jsonPath: `${anySource}..port`,
+    },
+    {
+      name: 'Endpoints',
+      type: 'string',
+      description: 'Healthy endpoints, and all endpoints.',
+      jsonPath: '.status.endpoints.summary',
+    },
+    condition('Healthy', 'Whether the engine answers.'),
+    condition('Programmed', 'Whether every Envoy has this version.'),
+    condition('Accepted', 'Whether the object makes sense.', 1),
+    {
+      name: 'TLS',
+      type: 'string',
+      description: 'How the connection is secured.',
+      jsonPath: '.spec.tls.mode',
+      priority: 1,
+    },
+    messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
+    messageOf('Healthy', 'Health', 'Why it does not answer, or which endpoints do not.'),
+    age,
+  ],
+  selectable: ['.spec.engine', '.spec.endpoint.host', '.spec.service.name', '.spec.inferencePool.name'],
+};
+
+const model: CustomResource = {
+  kind: 'Model',
+  plural: 'models',
+  singular: 'model',
+  shortNames: ['mdl'],
+  description:
+    'An entry of the catalog: what callers ask for by its id, what it costs, and the backends that serve it.',
+  spec: modelSpec,
+  status: modelStatus,
+  conditions: modelConditions,
+  columns: [
+    { name: 'Id', type: 'string', description: 'The id that callers pass as model.', jsonPath: '.spec.id' },
+    condition('Listed', 'Whether the catalog shows it.'),
+    {
+      name: 'Routes',
+      type: 'string',
+      description: 'Routes ready, of those named.',
+      jsonPath: '.status.routes.summary',
+    },
+    { name: 'Prompt', type: 'string', description: 'USD per prompt token.', jsonPath: '.spec.pricing.prompt' },
+    { name: 'Completion', type: 'string', description: 'USD per output token.', jsonPath: '.spec.pricing.completion' },
+    { name: 'Context', type: 'integer', description: 'Context window, tokens.', jsonPath: '.spec.contextLength' },
+    condition('Accepted', 'Whether the object makes sense.', 1),
+    condition('Servable', 'Whether a request can be served.', 1),
+    // A text, because `kubectl` shows a date as the time since then, which means nothing for a future date.
+    { name: 'Retires', type: 'string', description: 'When it leaves.', jsonPath: '.status.retireAt', priority: 1 },
+    messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
+    messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
+    age,
+  ],
+  selectable: ['.spec.id', '.spec.ownedBy'],
+};
+
+/** Every custom resource that Weir has. */
+export const customResources: readonly CustomResource[] = [backend, model, ...accountResources];
+
+/** A schema in the OpenAPI 3.0 of a CRD, as zod writes it. */
+export interface OpenApiSchema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, OpenApiSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: OpenApiSchema;
+  readonly anyOf?: readonly OpenApiSchema[];
+  readonly [keyword: string]: unknown;
+}
+
+/**
+ * The OpenAPI schema of a spec or status for authors: it has the defaults, and no field with a default is required. The
+ * schema is structural (in Kubernetes' words: every value has one type) as long as the zod schema has no unions except
+ * `intOrString`.
+ */
+export function openApiSchema(schema: z.ZodType): OpenApiSchema {
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- what zod writes for this target
+  return structural(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }) as OpenApiSchema);
+}
+
+/**
+ * Unknown fields are refused by field validation and pruned, never by `additionalProperties`, which a structural schema
+ * must not have. The default `{}` of a group is written out with the defaults of its fields, because the API server
+ * checks the rules against the default as it is written. The bounds of a whole number and of a text are in one schema:
+ * each applies only to values of its own type.
+ */
+function structural({
+  additionalProperties,
+  propertyNames: _,
+  properties,
+  items,
+  anyOf,
+  ...rest
+}: OpenApiSchema): OpenApiSchema {
+  if (rest[intOrStringKey] === true) {
+    return (anyOf ?? []).reduce<OpenApiSchema>(
+      (merged, { type: _type, ...bounds }) => ({ ...bounds, ...merged }),
+      rest,
+    );
+  }
+  const schema: OpenApiSchema = {
+    ...rest,
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, structural(value)])),
+    }),
+    ...(items && { items: structural(items) }),
+    // A map of texts, such as labels.
+    ...(isObject(additionalProperties) && { additionalProperties }),
+  };
+  return isObject(rest['default']) ? { ...schema, default: filled(schema, rest['default']) } : schema;
+}
+
+/** The value of a group, with defaults for the fields that it leaves out. */
+function filled({ properties = {} }: OpenApiSchema, value: Readonly<Record<string, unknown>>): unknown {
+  const defaults = Object.entries(properties).filter(([, property]) => 'default' in property);
+  return { ...Object.fromEntries(defaults.map(([name, property]) => [name, property['default']])), ...value };
+}
+
+/** The CustomResourceDefinition (apiextensions.k8s.io/v1) of a kind. */
+export function customResourceDefinition(resource: CustomResource): Readonly<Record<string, unknown>> {
+  const { kind, plural, singular, shortNames } = resource;
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}`, labels: { 'app.kubernetes.io/name': 'weir' } },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind, listKind: `${kind}List`, plural, singular, shortNames, categories: [category] },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: objectSchema(resource) },
+          subresources: { status: {} },
+          selectableFields: resource.selectable.map((jsonPath) => ({ jsonPath })),
+          additionalPrinterColumns: resource.columns,
+        },
+      ],
+    },
+  };
+}
+
+function objectSchema({ description, spec, status }: CustomResource): OpenApiSchema {
+  return {
+    type: 'object',
+    description,
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: { ...openApiSchema(spec), description: 'What its author wants.' },
+      status: { ...openApiSchema(status), description: 'What Weir says of it. Only the elected leader writes it.' },
+    },
+  };
+}

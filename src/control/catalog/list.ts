@@ -1,0 +1,101 @@
+import type { Model, Snapshot } from '../../core/catalog.ts';
+import type { Clock } from '../../core/clock.ts';
+import { allowsModel, type ModelPatterns } from '../../core/model-patterns.ts';
+import { formatUsd, type Money } from '../../core/money.ts';
+import type { PerformanceFigure, ModelStatus } from '../../core/observed-catalog.ts';
+
+interface ModelListOptions {
+  readonly clock: Pick<Clock, 'elapsed'>;
+  readonly snapshot: () => Snapshot;
+  readonly statusOf: (model: Model) => ModelStatus;
+  /** The price of a web search; undefined if there is no web search. */
+  readonly searchPrice?: Money | undefined;
+}
+
+/** A constant: strict clients want a date in this field, and it must not change (docs/reference/api.md §2.1). */
+const created = 1_700_000_000;
+
+/** The figures change with every answer. Callers without a key may ask for the list, so it is made at most once a second. */
+const renderIntervalMs = 1000;
+
+/** The part of an entry that stays the same as long as the snapshot does. */
+interface Entry {
+  readonly model: Model;
+  /** As JSON, without performance and without its closing brace. */
+  readonly head: string;
+}
+
+/**
+ * The body of `GET /v1/models` as JSON text: the listed models in the order of their ids, or only those listed models
+ * that a key may call. A model's status decides whether it is listed. Its price does not, because the compiler accepts
+ * no model without prices.
+ *
+ * The text is made on request: at once after a change of the catalog, otherwise at most once a second. The list of a
+ * key is made of the same entries.
+ */
+export function createModelList(options: ModelListOptions): (models: ModelPatterns | undefined) => string {
+  const { clock, snapshot, statusOf, searchPrice } = options;
+  let of: Snapshot | undefined;
+  let entries: readonly Entry[] = [];
+  let renderedAt = 0;
+  let listed: readonly ListedModel[] = [];
+  let text = '';
+  return (models) => {
+    const current = snapshot();
+    const now = clock.elapsed();
+    if (current !== of || now - renderedAt >= renderIntervalMs) {
+      if (current !== of) entries = entriesOf(current, searchPrice);
+      of = current;
+      renderedAt = now;
+      listed = entries.flatMap(({ model, head }) => {
+        const { listed: isListed, figure } = statusOf(model);
+        const performance = figure === undefined ? '' : `,"performance":${performanceText(figure)}`;
+        return isListed ? [{ id: model.id, text: `${head}${performance}}` }] : [];
+      });
+      text = listText(listed);
+    }
+    return models === undefined ? text : listText(listed.filter(({ id }) => allowsModel(models, id)));
+  };
+}
+
+/** A model of the list, its entry as JSON. */
+interface ListedModel {
+  readonly id: string;
+  readonly text: string;
+}
+
+function listText(listed: readonly ListedModel[]): string {
+  return `{"object":"list","data":[${listed.map((model) => model.text).join(',')}]}`;
+}
+
+function entriesOf({ models }: Snapshot, searchPrice: Money | undefined): readonly Entry[] {
+  return [...models.values()]
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .map((model) => ({ model, head: JSON.stringify(fieldsOf(model, searchPrice)).slice(0, -1) }));
+}
+
+function fieldsOf(model: Model, searchPrice: Money | undefined): object {
+  return {
+    id: model.id,
+    object: 'model',
+    owned_by: model.ownedBy,
+    created,
+    added: model.added,
+    context_length: model.contextLength,
+    input_modalities: model.inputModalities,
+    pricing: {
+      prompt: formatUsd(model.prices.prompt),
+      completion: formatUsd(model.prices.completion),
+      input_cache_read: formatUsd(model.prices.inputCacheRead),
+      ...(searchPrice === undefined ? {} : { web_search: formatUsd(searchPrice) }),
+    },
+  };
+}
+
+function performanceText({ tokensPerSecondP50, firstTokenMsP50, asOf }: PerformanceFigure): string {
+  return JSON.stringify({
+    tps_p50: Math.round(tokensPerSecondP50 * 10) / 10,
+    ...(firstTokenMsP50 !== undefined && { ttft_p50_ms: Math.round(firstTokenMsP50) }),
+    as_of: asOf,
+  });
+}

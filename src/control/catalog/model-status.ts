@@ -1,0 +1,250 @@
+import { isProvider, isStandby, type KubeObject, type Model, type Route } from '../../core/catalog.ts';
+import { saltedEngines } from '../../core/engine-name.ts';
+import { formatUsd } from '../../core/money.ts';
+import type { ObservedCatalog } from '../../core/observed-catalog.ts';
+import { hasBackend, unreachableText } from './backend-status.ts';
+import type { ObjectProblem, ObjectResult } from './compile.ts';
+import {
+  faultsText,
+  instantText,
+  replicaNames,
+  type Statement,
+  type StatusFacts,
+  type StatusParts,
+} from './conditions.ts';
+import { type Notice, noticeFor, waiverAnnotation } from './notice.ts';
+import { isObject } from '../../core/json.ts';
+import type { ModelConditionType } from './resources/status.ts';
+
+/**
+ * The status of a Model; undefined when its newest version has not been compiled yet. A Model that has left the catalog is
+ * not compiled any more and still has a status.
+ */
+export function modelStatus(object: KubeObject, { compilation, replicas, now }: StatusFacts): StatusParts | undefined {
+  const result = compilation.results.get(object.declared);
+  const notice = noticeFor(object, now);
+  const hasLeft = notice !== undefined && notice.leavesAt <= now;
+  if (result === undefined && !hasLeft) return undefined;
+  const { id, backends } = specOf(object);
+  const serves = result !== undefined && result.state !== 'refused';
+  const model = serves && id !== undefined ? compilation.snapshot.models.get(id) : undefined;
+  const facts: ModelFacts = { id, result, model, backends, notice, replicas, now };
+  const routes = readyRoutes(facts);
+  const servable = servability(facts, routes);
+  const [ready, total] = [routes.ready.length, backends.length];
+  return {
+    serves,
+    notice,
+    statements: [accepted(facts), servable, priced(facts), listed(facts, servable), retiring(facts)],
+    fields: {
+      routes: { ready, total, summary: `${ready}/${total}` },
+      retireAt: notice === undefined ? null : instantText(notice.leavesAt),
+      announcedAt: notice === undefined ? null : instantText(notice.announcedAt),
+      announcedFor: notice?.announcedFor === undefined ? null : instantText(notice.announcedFor),
+    },
+  };
+}
+
+/** The fields that the status needs of a spec, which may break the rules of its kind. */
+function specOf({ declared }: KubeObject): { readonly id: string | undefined; readonly backends: readonly string[] } {
+  const spec = isObject(declared.value) && isObject(declared.value['spec']) ? declared.value['spec'] : {};
+  const routes: readonly unknown[] = Array.isArray(spec['routes']) ? spec['routes'] : [];
+  return {
+    id: typeof spec['id'] === 'string' ? spec['id'] : undefined,
+    backends: routes.map((route) => (isObject(route) ? String(route['backend']) : '')),
+  };
+}
+
+interface ModelFacts {
+  /** `spec.id`, where it is a text. */
+  readonly id: string | undefined;
+  /** Undefined: the Model has left the catalog and is not compiled any more. */
+  readonly result: ObjectResult | undefined;
+  /** The Model in the snapshot; undefined if the snapshot has no version of it. */
+  readonly model: Model | undefined;
+  /** Names of the backends of `spec.routes`, in its order. */
+  readonly backends: readonly string[];
+  readonly notice: Notice | undefined;
+  readonly replicas: readonly ObservedCatalog[];
+  readonly now: number;
+}
+
+type ModelStatement = Statement<ModelConditionType>;
+
+function accepted({ result, model, backends }: ModelFacts): ModelStatement {
+  const type = 'Accepted';
+  const own = ownProblems(result);
+  if (own.length === 0) {
+    const message = model === undefined ? '' : undividedText(model, backends);
+    return { type, status: 'True', reason: message === '' ? 'Accepted' : 'CacheNotDivided', message };
+  }
+  // Bad routes and taken aliases are left out. The Model is still accepted.
+  if (result?.state === 'accepted') {
+    const isAlias = own.every(({ problem: { field } }) => field.startsWith('spec.aliases'));
+    const reason = isAlias ? 'SomeAliasesRefused' : 'SomeRoutesRefused';
+    return { type, status: 'True', reason, message: faultsText(own) };
+  }
+  const reason = own.some(({ cause }) => cause === 'name-conflict') ? 'IdTaken' : 'Invalid';
+  return { type, status: 'False', reason, message: faultsText(own) };
+}
+
+/** Names the routes whose engines share their prefix cache among all workspaces, although the model forbids it. Empty: none. */
+function undividedText({ cacheSharing, routes }: Model, backends: readonly string[]): string {
+  if (cacheSharing === 'All') return '';
+  const undivided = routes.filter(({ backend }) => !saltedEngines.has(backend.engine) && !isProvider(backend));
+  if (undivided.length === 0) return '';
+  const names = undivided.map(
+    ({ backend: { name, engine } }) => `spec.routes[${backends.indexOf(name)}].backend: "${name}" (${engine})`,
+  );
+  return `${names.join(', ')}: the engine cannot divide its prefix cache among workspaces; spec.cacheSharing: All accepts that`;
+}
+
+/** The problems of the object itself, without the problems of its references. */
+function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[] {
+  return (result?.problems ?? []).filter(({ cause }) => cause !== 'reference');
+}
+
+interface ReadyRoutes {
+  /** Ready in every replica. */
+  readonly ready: readonly Route[];
+  /** Why each other route is not ready, with the field that names its backend. */
+  readonly others: readonly string[];
+  /** Replicas without a ready route, except those in `onTrial`. */
+  readonly without: readonly ObservedCatalog[];
+  /**
+   * Replicas that list the model again after requests have failed on every route: only a request can show whether a
+   * route works.
+   */
+  readonly onTrial: readonly ObservedCatalog[];
+}
+
+function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
+  const checked = (model?.routes ?? []).map((route) => ({
+    route,
+    faults: replicas.map((replica) => routeFault(route, replica)),
+  }));
+  const without = replicas.filter((_, replica) => checked.every(({ faults }) => faults[replica] !== undefined));
+  const onTrial = without.filter((replica) => {
+    const isListed = model !== undefined && !replica.unlisted.has(model.id);
+    return isListed && checked.some(({ faults }) => faults[replicas.indexOf(replica)]?.isOut);
+  });
+  return {
+    ready: checked.filter(({ faults }) => faults.every((fault) => fault === undefined)).map(({ route }) => route),
+    others: checked.flatMap(({ route, faults }) => {
+      const fault = faults.find((found) => found !== undefined);
+      const index = backends.indexOf(route.backend.name);
+      return fault === undefined ? [] : [`spec.routes[${index}].backend: "${route.backend.name}": ${fault.text}`];
+    }),
+    without: without.filter((replica) => !onTrial.includes(replica)),
+    onTrial,
+  };
+}
+
+interface RouteFault {
+  readonly text: string;
+  /** Whether the route is ejected. Requests could reach it. */
+  readonly isOut: boolean;
+}
+
+/** Why a replica would not give a request to this route. */
+function routeFault({ id, backend }: Route, replica: ObservedCatalog): RouteFault | undefined {
+  if (!hasBackend(replica, backend)) return { text: `not in the Envoy of ${replica.name}`, isOut: false };
+  const unreachable = unreachableText(replica, backend);
+  if (unreachable !== undefined) return { text: unreachable, isOut: false };
+  return replica.out.has(id) ? { text: 'requests failed lately', isOut: true } : undefined;
+}
+
+function servability({ result, model, notice, replicas, now }: ModelFacts, routes: ReadyRoutes): ModelStatement {
+  const type = 'Servable';
+  if (notice !== undefined && notice.leavesAt <= now) {
+    return { type, status: 'False', reason: 'Left', message: `left the catalog at ${instantText(notice.leavesAt)}` };
+  }
+  const references = (result?.problems ?? []).filter(({ cause }) => cause === 'reference');
+  if (model === undefined) {
+    if (references.length === 0) {
+      return { type, status: 'False', reason: 'NotAccepted', message: 'nothing of it serves until it is accepted' };
+    }
+    return { type, status: 'False', reason: 'BackendNotUsable', message: faultsText(references) };
+  }
+  const reasons = [...references.map((problem) => faultsText([problem])), ...routes.others].join('; ');
+  if (routes.without.length > 0) {
+    const by = routes.without.length < replicas.length ? ` (in ${replicaNames(routes.without)})` : '';
+    return { type, status: 'False', reason: 'NoRouteReady', message: `${reasons}${by}` };
+  }
+  if (result?.state === 'kept') {
+    const message = `the last version that was good serves; ${faultsText(result.problems)}`;
+    return { type, status: 'True', reason: 'LastGoodServes', message };
+  }
+  if (routes.onTrial.length > 0) {
+    const by = routes.onTrial.length < replicas.length ? ` (in ${replicaNames(routes.onTrial)})` : '';
+    const message = `${reasons}; no request came in the last minute, and the next one finds out${by}`;
+    return { type, status: 'True', reason: 'OnTrial', message };
+  }
+  if (reasons !== '' && routes.ready.length > 0 && routes.ready.every(isStandby)) {
+    return { type, status: 'True', reason: 'StandbyReady', message: `only routes of weight 0 are ready; ${reasons}` };
+  }
+  if (reasons !== '') return { type, status: 'True', reason: 'SomeRoutesReady', message: reasons };
+  return { type, status: 'True', reason: 'RoutesReady', message: '' };
+}
+
+function priced({ result, model }: ModelFacts): ModelStatement {
+  const type = 'Priced';
+  const faults = ownProblems(result).filter(({ problem: { field } }) => /^spec\.pricing\b/.test(field));
+  const charged = model === undefined ? '' : pricesText(model);
+  if (faults.length > 0) {
+    const still = model === undefined ? '' : `; charged as before: ${charged}`;
+    return { type, status: 'False', reason: 'Invalid', message: faultsText(faults) + still };
+  }
+  return { type, status: 'True', reason: 'Priced', message: charged };
+}
+
+function pricesText({ prices }: Model): string {
+  const { prompt, completion, inputCacheRead } = prices;
+  return `USD per token: prompt ${formatUsd(prompt)}, completion ${formatUsd(completion)}, cached ${formatUsd(inputCacheRead)}`;
+}
+
+function listed({ model, replicas }: ModelFacts, servable: ModelStatement): ModelStatement {
+  const type = 'Listed';
+  if (model === undefined || servable.reason === 'Left') {
+    return { type, status: 'False', reason: 'NotInCatalog', message: servable.message };
+  }
+  // Callers get no list from a replica whose Envoy does not answer.
+  const unlisting = replicas.filter(({ hasEnvoy, unlisted }) => !hasEnvoy || unlisted.has(model.id));
+  if (unlisting.length === 0) return { type, status: 'True', reason: 'Listed', message: '' };
+  const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';
+  if (servable.status === 'False') {
+    return { type, status: 'False', reason: 'NotServable', message: `no route takes requests${by}` };
+  }
+  const message = `spec.serviceLevel: fewer requests than it asks for were served lately${by}`;
+  return { type, status: 'False', reason: 'BelowServiceLevel', message };
+}
+
+function retiring({ id, notice, now }: ModelFacts): ModelStatement {
+  const type = 'Retiring';
+  if (notice === undefined) return { type, status: 'False', reason: 'Staying', message: '' };
+  const { leavesAt, announcedAt, announcedFor, cause, isWaived } = notice;
+  if (leavesAt <= now) {
+    return { type, status: 'True', reason: 'Left', message: `left the catalog at ${instantText(leavesAt)}` };
+  }
+  const field = cause === 'deleted' ? 'metadata.deletionTimestamp' : 'spec.retireAt';
+  const dates = `leaves the catalog at ${instantText(leavesAt)}, announced at ${instantText(announcedAt)}`;
+  if (isWaived) {
+    return { type, status: 'True', reason: 'NoticeWaived', message: `${field}: ${dates}, without its notice` };
+  }
+  if (cause === 'deleted') {
+    const message = `${field}: ${dates}. ${deletionAdvice(id)}`;
+    return { type, status: 'True', reason: 'Deleted', message };
+  }
+  const isMoved = cause === 'retireAt' && announcedFor !== undefined && leavesAt > announcedFor;
+  const why = isMoved ? '; honoured no earlier than 14 days after it was first seen' : '';
+  return { type, status: 'True', reason: 'RetireAt', message: `${field}: ${dates}${why}` };
+}
+
+/** Advice about a deletion, which Kubernetes cannot revoke. The operator reads it in the event while `kubectl delete` waits. */
+function deletionAdvice(id: string | undefined): string {
+  return [
+    '`kubectl delete` waits for that; it need not: `--wait=false`.',
+    `To keep the model, create a second Model with the id ${JSON.stringify(id)}: it takes over when this one leaves.`,
+    `To let it leave now, set the annotation ${waiverAnnotation}=true.`,
+  ].join(' ');
+}

@@ -1,0 +1,129 @@
+import * as z from 'zod';
+import {
+  continuationMarks,
+  features,
+  structuredFormats,
+  systemMessagePlaces,
+  tagSetNames,
+  toolChoiceForms,
+} from '../../../core/capability.ts';
+import { parameterNames } from '../../../core/parameters.ts';
+import { reasoningEfforts } from '../../../core/request.ts';
+import { withRules } from './fields.ts';
+
+const inlineReasoning = withRules(
+  z.strictObject({
+    tags: z
+      .array(z.enum(tagSetNames))
+      .max(6)
+      .meta({ description: 'Tags to look for; none turns the table’s entry off.', example: ['think'] }),
+    implicitOpen: z.boolean().default(false).meta({
+      description: 'The prompt itself opens the reasoning, so that only the closing tag comes. Default false.',
+      example: true,
+    }),
+  }),
+  [
+    {
+      field: ['implicitOpen'],
+      reason: 'Invalid',
+      message: 'expected only with tags',
+      holds: ({ tags, implicitOpen }) => !implicitOpen || tags.length > 0,
+      cel: '!self.implicitOpen || size(self.tags) > 0',
+    },
+  ],
+);
+
+const capabilityFields = z.strictObject({
+  tools: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Tool calling works here. Default: the engine’s table.', example: false }),
+  responseFormats: z
+    .array(z.enum(structuredFormats))
+    .max(2)
+    .optional()
+    .meta({ description: 'Response formats that work here. Default: the engine’s table.', example: ['json_object'] }),
+  parameters: z
+    .array(z.enum(parameterNames))
+    .max(parameterNames.length)
+    .optional()
+    .meta({
+      description: 'Optional parameters honoured here. Default: the engine’s table.',
+      example: ['stop', 'seed'],
+    }),
+  toolChoice: z
+    .array(z.enum(toolChoiceForms))
+    .max(4)
+    .optional()
+    .meta({ description: 'Forms of tool_choice honoured here. Default: the engine’s table.', example: ['auto'] }),
+  streamedTools: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Tool calling works on a stream here. Default: as tools.', example: false }),
+  streamedResponseFormats: z
+    .array(z.enum(structuredFormats))
+    .max(2)
+    .optional()
+    .meta({
+      description: 'Response formats that work on a stream here. Default: as responseFormats.',
+      example: ['json_object'],
+    }),
+  conflicts: z
+    .array(z.array(z.enum(features)).min(2).max(4))
+    .max(16)
+    .optional()
+    .meta({
+      description: 'Features refused together here. Default: the engine’s table.',
+      example: [['tools', 'response_format']],
+    }),
+  reasoning: z
+    .strictObject({
+      off: z.boolean().optional().meta({ description: 'Reasoning can be turned off here.', example: true }),
+      efforts: z
+        .array(z.enum(reasoningEfforts))
+        .max(4)
+        .optional()
+        .meta({
+          description: 'Levels that verifiably work here. Empty: reasoning can only be on or off.',
+          example: ['low', 'high'],
+        }),
+      budget: z.boolean().optional().meta({ description: 'A budget in tokens is honoured here.', example: false }),
+    })
+    .optional()
+    .meta({ description: 'Reasoning control that works here. Default: the engine’s table.' }),
+  inlineReasoning: inlineReasoning
+    .optional()
+    .meta({ description: 'Reasoning that is part of the text here. Default: the engine’s table.' }),
+  continuation: z
+    .boolean()
+    .optional()
+    .meta({ description: 'The engine can continue a partial answer. Default: the engine’s table.', example: false }),
+  systemMessages: z.enum(systemMessagePlaces).optional().meta({
+    description:
+      'Where the engine takes system messages. With Leading, the first ones are joined and later ones are sent as marked text of a user. Default: what the chat template of the model’s tokenizer takes, else the engine’s table.',
+    example: 'Anywhere',
+  }),
+  continuationMark: z.enum(continuationMarks).optional().meta({
+    description:
+      'How the engine is asked to continue: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
+    example: 'prefix',
+  }),
+});
+
+/** The facts that an operator knows better than the engine's capability table. Each field replaces the table's entry. */
+export const capabilities = withRules(capabilityFields, [
+  {
+    field: ['streamedTools'],
+    reason: 'Invalid',
+    message: 'expected only where tools is not false',
+    holds: ({ tools, streamedTools }) => tools !== false || streamedTools !== true,
+    cel: '!has(self.tools) || self.tools || !has(self.streamedTools) || !self.streamedTools',
+  },
+  {
+    field: ['continuationMark'],
+    reason: 'Forbidden',
+    message: 'expected only where continuation is not false',
+    holds: ({ continuation, continuationMark }) => continuation !== false || continuationMark === undefined,
+    cel: '!has(self.continuation) || self.continuation || !has(self.continuationMark)',
+  },
+]);

@@ -1,0 +1,124 @@
+import { longestShownPath, nothingAt } from '../../../core/api-paths.ts';
+import type { Surface } from '../../../core/dialect.ts';
+import { type Json, type ConfigObject, typed } from './typed.ts';
+import type { ErrorType } from '../../../core/failure.ts';
+
+interface OwnReply {
+  /** Statuses Envoy would send. */
+  readonly from: readonly number[];
+  /** Status in the API for them (docs/reference/api.md §7.1). */
+  readonly status: number;
+  readonly type: ErrorType;
+  readonly message: string;
+}
+
+const rejected = { status: 400, type: 'invalid_request_error' } as const;
+
+/** Every status that Envoy sends by itself, and what the caller gets instead. 500 and 504 never reach a caller. */
+const repliesFor = (surfaces: readonly Surface[]): readonly OwnReply[] => [
+  {
+    from: [404],
+    status: 404,
+    type: 'invalid_request_error',
+    // The path without its query, which may hold a secret. Envoy escapes the path for JSON.
+    message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${longestShownPath}%`, surfaces),
+  },
+  {
+    from: [429],
+    status: 429,
+    type: 'service_error',
+    message: 'Too many requests from this address. Wait for the time in the Retry-After header.',
+  },
+  { from: [408], ...rejected, message: 'The request was not received in time.' },
+  { from: [426, 505], ...rejected, message: 'HTTP/1.1 or HTTP/2 is required.' },
+  {
+    from: [431],
+    ...rejected,
+    message: 'The request headers or the address are too long, or there are too many of them.',
+  },
+  { from: [501], ...rejected, message: 'The request uses a transfer coding or an upgrade that is not supported.' },
+];
+
+const malformed: OwnReply = { from: [], ...rejected, message: 'The request is not well-formed HTTP.' };
+
+const away: OwnReply = {
+  from: [],
+  status: 503,
+  type: 'service_error',
+  message: 'The service cannot take this request right now. It is safe to retry.',
+};
+
+/** The one error without the API's envelope (docs/reference/api.md §7.1). */
+const tooLarge: ConfigObject = {
+  filter: statusIs('EQ', 413),
+  status_code: 413,
+  body_format_override: {
+    text_format_source: { inline_string: 'The request body is larger than 32 MB.\n' },
+    content_type: 'text/plain; charset=utf-8',
+  },
+};
+
+/** The text that the service writes into an ImmediateResponse's `details`. */
+const serviceDetails = 'weir';
+
+/**
+ * An answer that the service sends as a whole also counts as a local reply in Envoy. It needs no change: this mapper
+ * matches it first and does not modify it.
+ */
+const fromService: ConfigObject = {
+  filter: {
+    extension_filter: {
+      name: 'envoy.access_loggers.extension_filters.cel',
+      typed_config: typed('envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter', {
+        expression: `response.code_details == '${serviceDetails}'`,
+      }),
+    },
+  },
+};
+
+/** Gives every reply that Envoy makes by itself at the edge the envelope of the API. The first mapper that matches wins. */
+export function ownReplies(surfaces: readonly Surface[]): ConfigObject {
+  return {
+    mappers: [
+      fromService,
+      tooLarge,
+      ...repliesFor(surfaces).flatMap((reply) =>
+        reply.from.flatMap((status) => mappers(statusIs('EQ', status), reply)),
+      ),
+      ...mappers(statusIs('GE', 500), away),
+      ...mappers(statusIs('GE', 400), malformed),
+    ],
+  };
+}
+
+/** Clients of the messages surface recognise an error by its `type` field. A request whose path could not be read has no surface. */
+const onMessages: ConfigObject = {
+  header_filter: { header: { name: ':path', string_match: { safe_regex: { regex: '/v1/messages([/?].*)?' } } } },
+};
+
+/** Clients of the messages surface read the id of a request from the header `request-id`. */
+const requestId: ConfigObject = { header: { key: 'request-id', value: '%REQ(X-REQUEST-ID)%' } };
+
+/** One mapper for the messages surface, and one for everything else. */
+function mappers(filter: Json, { status, message, type }: OwnReply): readonly ConfigObject[] {
+  const error = { message, type };
+  const both = { and_filter: { filters: [filter, onMessages] } };
+  return [
+    {
+      filter: both,
+      status_code: status,
+      body_format_override: { json_format: { type: 'error', error } },
+      headers_to_add: [requestId],
+    },
+    { filter, status_code: status, body_format_override: { json_format: { error } } },
+  ];
+}
+
+function statusIs(op: 'EQ' | 'GE', status: number): ConfigObject {
+  // Envoy demands a runtime key. It is never set.
+  return {
+    status_code_filter: {
+      comparison: { op, value: { default_value: status, runtime_key: `weir.own_reply.${op}.${status}` } },
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import { open, rename, stat, utimes } from 'node:fs/promises';
+import * as z from 'zod';
+import type { CatalogObject } from '../../core/catalog.ts';
+import { maxKeptBytes, readBoundedFile } from '../../process/bounded-file.ts';
+import type { EndpointsBySource } from './follow-on-demand.ts';
+
+/** The objects that were served when the API server last answered. */
+interface KeptObjects {
+  readonly objects: readonly CatalogObject[];
+  /** When the objects were last known to be in step with the API server, milliseconds since the epoch. */
+  readonly inStepAt: number;
+}
+
+/**
+ * The last catalog on disk, for a start without an API server. It contains credentials, so only the service's user may
+ * read the file.
+ */
+interface KeptCatalog {
+  /** Undefined when there is no file of this namespace, or the file cannot be read. */
+  readonly load: () => Promise<KeptObjects | undefined>;
+  /** Replaces the whole file. If several calls are under way, the last one wins. Rejects when the file cannot be written. */
+  readonly save: (objects: readonly CatalogObject[]) => Promise<void>;
+  /** Records that the objects were still in step with the API server at this time. */
+  readonly confirm: (inStepAt: number) => Promise<void>;
+}
+
+const catalogBody = z.object({
+  version: z.literal(1),
+  namespace: z.string(),
+  objects: z.array(z.object({ where: z.string(), value: z.unknown() })),
+});
+
+interface KeptIn {
+  readonly file: string;
+  readonly namespace: string;
+}
+
+export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
+  const kept = createKeptFile(file);
+  return {
+    load: async () => {
+      try {
+        const { mtimeMs } = await stat(file);
+        const body = catalogBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
+        return body.namespace === namespace ? { objects: body.objects, inStepAt: mtimeMs } : undefined;
+      } catch {
+        // A file of another version counts as none: the API server has the catalog.
+        return undefined;
+      }
+    },
+    save: (objects) =>
+      kept.save(() => ({ version: 1, namespace, objects: objects.map(({ where, value }) => ({ where, value })) })),
+    confirm: async (inStepAt) => {
+      await kept.idle();
+      await utimes(file, inStepAt / 1000, inStepAt / 1000).catch(() => undefined);
+    },
+  };
+}
+
+/** The endpoints of Services and InferencePools on disk, beside the catalog: without them a start without an API server could reach no pod. */
+interface KeptEndpoints {
+  /** Empty when there is no file of this namespace, or the file cannot be read. */
+  readonly load: () => Promise<EndpointsBySource>;
+  /** Like `KeptCatalog.save`. */
+  readonly save: (endpoints: EndpointsBySource) => Promise<void>;
+}
+
+const endpointsBody = z.object({
+  version: z.literal(1),
+  namespace: z.string(),
+  sources: z.record(
+    z.string(),
+    z.array(
+      z.object({
+        ...{ name: z.string(), address: z.string(), port: z.number(), authority: z.string() },
+        zone: z.string().optional(),
+      }),
+    ),
+  ),
+});
+
+export function createKeptEndpoints({ file, namespace }: KeptIn): KeptEndpoints {
+  const kept = createKeptFile(file);
+  return {
+    load: async () => {
+      try {
+        const body = endpointsBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
+        if (body.namespace !== namespace) return new Map();
+        const sources = Object.entries(body.sources);
+        return new Map(sources.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));
+      } catch {
+        return new Map();
+      }
+    },
+    save: (endpoints) => kept.save(() => ({ version: 1, namespace, sources: Object.fromEntries(endpoints) })),
+  };
+}
+
+interface KeptFile {
+  /** Replaces the whole file. If several calls are under way, the last one wins. */
+  readonly save: (body: () => object) => Promise<void>;
+  /** Resolves when nothing is being written. */
+  readonly idle: () => Promise<void>;
+}
+
+/** A file that only the service's user may read, replaced whole so that no reader ever sees a part of it. */
+function createKeptFile(file: string): KeptFile {
+  let waiting: (() => object) | undefined;
+  let running: Promise<void> | undefined;
+
+  async function write(): Promise<void> {
+    while (waiting !== undefined) {
+      const text = JSON.stringify(waiting());
+      waiting = undefined;
+      // Several services of one data folder may write at the same moment.
+      const draft = `${file}.draft-${process.pid}`;
+      const handle = await open(draft, 'w', 0o600);
+      try {
+        // A draft that a killed process left may be readable by others.
+        await handle.chmod(0o600);
+        await handle.writeFile(text);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(draft, file);
+    }
+  }
+
+  return {
+    save: (body) => {
+      waiting = body;
+      running ??= write().finally(() => {
+        running = undefined;
+      });
+      return running;
+    },
+    idle: async () => running?.catch(() => undefined),
+  };
+}

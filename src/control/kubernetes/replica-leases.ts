@@ -1,0 +1,228 @@
+import type { V1Lease } from '@kubernetes/client-node';
+import * as z from 'zod';
+import { type Clock, waitFor } from '../../core/clock.ts';
+import {
+  endpointFaults,
+  type ObservedBackend,
+  type ObservedCatalog,
+  type ObservedEndpoints,
+  unreachableReasons,
+} from '../../core/observed-catalog.ts';
+import { isRefusal, type KubeClient, mergePatch } from './client.ts';
+import { durationMsOf, microTime, watchRenewals } from './leases.ts';
+
+interface ReplicaLeasesOptions {
+  readonly client: Pick<KubeClient, 'leases'>;
+  readonly namespace: string;
+  /** Name of this replica's pod. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}
+
+/** The replicas of a namespace exchange their observations. Each replica writes its own Lease, and deletes it at its end. */
+interface ReplicaLeases {
+  /** Writes the observations of this replica if they have changed, and regularly to show that it is alive. Never rejects. */
+  readonly publish: (own: ObservedCatalog) => Promise<void>;
+  /** The observations of the other replicas that are alive. Rejects when the API server does not answer. */
+  readonly others: () => Promise<readonly ObservedCatalog[]>;
+  /** Deletes this replica's lease. */
+  readonly close: () => Promise<void>;
+}
+
+const prefix = 'weir-replica-';
+const roleLabel = { 'weir.dev/role': 'replica' };
+const viewAnnotation = 'weir.dev/view';
+const durationSeconds = 15;
+const renewMs = 5_000;
+/** The lease of a replica that has died is deleted after this time. */
+const deleteAfterMs = 10 * 60_000;
+/**
+ * The annotations of an object may have 256 KiB together, so only this many names are written. Facts that are left out
+ * count as good.
+ */
+const mostNames = 1_000;
+/**
+ * Most Backends whose endpoints are written. Only Backends with an endpoint that gets no requests are among them, each
+ * with a few names.
+ */
+const mostBackends = 200;
+const mostEndpoints = 3;
+const closeMs = 2_000;
+
+const writtenCatalog = z.object({
+  hasEnvoy: z.boolean(),
+  clusters: z.array(z.string()),
+  refused: z.record(z.string(), z.string()),
+  unreachable: z.record(z.string(), z.enum(unreachableReasons)),
+  out: z.array(z.string()),
+  failing: z.record(z.string(), z.object({ status: z.number().optional() })).default({}),
+  unlisted: z.array(z.string()),
+  // An older version does not write this field.
+  endpoints: z
+    .record(
+      z.string(),
+      z.object({
+        total: z.number(),
+        healthy: z.number(),
+        // An older version does not write this field.
+        ejected: z.number().optional(),
+        failing: z.array(
+          z.object({
+            endpoint: z.string(),
+            why: z.enum(endpointFaults),
+            answer: z.union([z.object({ status: z.number() }), z.object({ problem: z.string() })]).optional(),
+          }),
+        ),
+        trouble: z.string().optional(),
+      }),
+    )
+    .default({}),
+});
+type WrittenCatalog = z.output<typeof writtenCatalog>;
+
+export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLeases {
+  const { namespace, name, clock, onError } = options;
+  const { leases } = options.client;
+  const own = `${prefix}${name}`;
+  const renewals = watchRenewals(clock);
+  /** The last texts of the other replicas' leases, and what they contain. An unchanged text is not parsed again. */
+  const known = new Map<string, { readonly text: string; readonly observed: ObservedCatalog | undefined }>();
+  let last: { readonly text: string; readonly at: number } | undefined;
+  let lastError = '';
+
+  async function write(text: string): Promise<void> {
+    const body: V1Lease = {
+      metadata: { name: own, labels: roleLabel, annotations: { [viewAnnotation]: text } },
+      spec: { holderIdentity: name, leaseDurationSeconds: durationSeconds, renewTime: microTime(clock.now()) },
+    };
+    try {
+      await leases.patchNamespacedLease({ namespace, name: own, body }, mergePatch);
+    } catch (error) {
+      if (!isRefusal(error, 404)) throw error;
+      await leases.createNamespacedLease({ namespace, body });
+    }
+  }
+
+  function read({ metadata }: V1Lease): ObservedCatalog | undefined {
+    const [leaseName, text] = [metadata?.name ?? '', metadata?.annotations?.[viewAnnotation] ?? ''];
+    const before = known.get(leaseName);
+    if (before?.text === text) return before.observed;
+    const observed = readText(leaseName, text);
+    known.set(leaseName, { text, observed });
+    return observed;
+  }
+
+  const remove = (leaseName: string): Promise<unknown> =>
+    leases.deleteNamespacedLease({ namespace, name: leaseName }).catch(() => undefined);
+
+  return {
+    publish: async (observed) => {
+      const text = textOf(observed);
+      const now = clock.elapsed();
+      if (last?.text === text && now - last.at < renewMs) return;
+      try {
+        await write(text);
+        last = { text, at: now };
+        lastError = '';
+      } catch (error) {
+        const said = String(error);
+        if (said !== lastError) onError(error);
+        lastError = said;
+      }
+    },
+    others: async () => {
+      const asked = clock.elapsed();
+      const { items } = await leases.listNamespacedLease({ namespace, labelSelector: 'weir.dev/role=replica' });
+      const names = new Set(items.map(({ metadata }) => metadata?.name ?? ''));
+      renewals.retain(names);
+      for (const gone of known.keys()) if (!names.has(gone)) known.delete(gone);
+      return items.flatMap((lease) => {
+        const leaseName = lease.metadata?.name ?? '';
+        if (leaseName === own) return [];
+        const silentMs = renewals.silentMs(lease, asked);
+        if (silentMs > deleteAfterMs) void remove(leaseName);
+        const observed = silentMs < durationMsOf(lease) ? read(lease) : undefined;
+        return observed === undefined ? [] : [observed];
+      });
+    },
+    close: async () => {
+      const stop = new AbortController();
+      await Promise.race([remove(own), waitFor(closeMs, { clock, signal: stop.signal })]);
+      stop.abort();
+    },
+  };
+}
+
+function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog): string {
+  /** One fact of all backends that have it, by their names. */
+  const fact = <Value>(most: number, of: (backend: ObservedBackend) => Value | undefined): Record<string, Value> => {
+    const found = [...backends].flatMap(([name, backend]) => {
+      const value = of(backend);
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return Object.fromEntries(found.slice(0, most));
+  };
+  return JSON.stringify({
+    hasEnvoy,
+    clusters: [...clusters],
+    refused: fact(50, ({ refused }) => refused),
+    unreachable: fact(mostNames, ({ unreachable }) => unreachable),
+    out: [...out].slice(0, mostNames),
+    failing: fact(mostBackends, ({ failing }) => failing),
+    unlisted: [...unlisted].slice(0, mostNames),
+    endpoints: fact(mostBackends, ({ endpoints }) => endpoints && shortened(endpoints)),
+  });
+}
+
+/** The endpoints in the form for a lease; undefined: all endpoints get requests. */
+function shortened({ total, healthy, ejected, failing, trouble }: ObservedEndpoints): object | undefined {
+  if (healthy === total && total > 0) return undefined;
+  return { total, healthy, ejected, failing: failing.slice(0, mostEndpoints), trouble: trouble?.slice(0, 300) };
+}
+
+/** Reads the text of a replica; undefined when another version of the service wrote it in another form. */
+function readText(name: string, text: string): ObservedCatalog | undefined {
+  try {
+    const { hasEnvoy, clusters, out, unlisted, ...facts } = writtenCatalog.parse(JSON.parse(text));
+    const backends = new Set(Object.values(facts).flatMap((byBackend) => Object.keys(byBackend)));
+    return {
+      name: name.slice(prefix.length),
+      hasEnvoy,
+      clusters: new Set(clusters),
+      backends: new Map([...backends].map((backend) => [backend, readBackend(facts, backend)])),
+      out: new Set(out),
+      unlisted: new Set(unlisted),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function readBackend(
+  {
+    refused,
+    unreachable,
+    failing,
+    endpoints,
+  }: Pick<WrittenCatalog, 'refused' | 'unreachable' | 'failing' | 'endpoints'>,
+  name: string,
+): ObservedBackend {
+  return {
+    refused: refused[name],
+    unreachable: unreachable[name],
+    failing: failing[name] && { status: failing[name].status },
+    endpoints: endpoints[name] && readEndpoints(endpoints[name]),
+  };
+}
+
+function readEndpoints({
+  total,
+  healthy,
+  failing,
+  trouble,
+  ...written
+}: WrittenCatalog['endpoints'][string]): ObservedEndpoints {
+  const ejected = written.ejected ?? failing.filter(({ why }) => why === 'requests').length;
+  return { total, healthy, ejected, unhealthy: Math.max(0, total - healthy - ejected), failing, trouble };
+}

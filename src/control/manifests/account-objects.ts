@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod';
+import type { CatalogObject } from '../../core/catalog.ts';
+import { accountKinds, type AccountObject } from '../../books/core/declared-account.ts';
+import { isObject } from '../../core/json.ts';
+import { maxKeptBytes, readBoundedFile } from '../../process/bounded-file.ts';
+import { replaceFile } from './replace-file.ts';
+
+/** The namespace of all objects of a manifest folder. */
+export const folderNamespace = 'manifests';
+
+/**
+ * The objects of a manifest folder that declare accounts, with what an API server would keep of them: when they were
+ * deleted, their finalizers and their status. A file keeps it over a restart.
+ */
+export interface AccountObjects {
+  /** Workspaces, then ApiKeys, then Credits. */
+  readonly objects: () => readonly AccountObject[];
+  readonly find: (kind: AccountObject['kind'], place: { readonly name: string }) => AccountObject | undefined;
+  /** Takes the objects of the folder. `isWhole`: an object that is not among them is deleted. */
+  readonly take: (declared: readonly CatalogObject[], how: { readonly now: number; readonly isWhole: boolean }) => void;
+  /** Adds to the status of an object; null removes a field. Resolves when it is in the file. Rejects with `ObjectGone`. */
+  readonly status: (object: AccountObject, status: object) => Promise<void>;
+  /** An object that is deleted goes with its last finalizer. Resolves and rejects as `status` does. */
+  readonly finalizers: (object: AccountObject, finalizers: readonly string[]) => Promise<void>;
+  /** Resolves when all changes are in the file. */
+  readonly close: () => Promise<void>;
+}
+
+/** The object that is written to does not exist any more. */
+export class ObjectGone extends Error {}
+
+const keptObject = z.object({
+  kind: z.enum(accountKinds),
+  name: z.string(),
+  uid: z.string(),
+  generation: z.number(),
+  finalizers: z.array(z.string()),
+  annotations: z.record(z.string(), z.string()),
+  deletedAt: z.string().optional(),
+  status: z.unknown(),
+  value: z.unknown(),
+});
+const fileBody = z.object({ version: z.literal(1), objects: z.array(keptObject) });
+
+/** Without the file, all objects of the folder are new, and those that have left it meanwhile are not known. */
+async function readKept(file: string): Promise<readonly z.output<typeof keptObject>[]> {
+  try {
+    return fileBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes)))).objects;
+  } catch {
+    return [];
+  }
+}
+
+async function write(file: string, objects: readonly AccountObject[]): Promise<void> {
+  const kept = objects.map(
+    ({ kind, name, uid, generation, finalizers, annotations, deletedAt, status, declared: { value } }) => ({
+      ...{ kind, name, uid, generation, finalizers, annotations, deletedAt, status, value },
+    }),
+  );
+  await replaceFile(file, JSON.stringify({ version: 1, objects: kept }), 0o600);
+}
+
+/** Opens the objects that the file has. `onError`: a reading could not be written to the file. */
+export async function openAccountObjects(file: string, onError: (error: unknown) => void): Promise<AccountObjects> {
+  const objects = new Map<string, AccountObject>();
+  let changes = 0;
+  let writing = Promise.resolve();
+  let next: Promise<void> | undefined;
+
+  for (const { value, ...kept } of await readKept(file)) put({ ...kept, declared: { where: '', value } });
+
+  const sorted = (): readonly AccountObject[] =>
+    accountKinds.flatMap((kind) => [...objects.values()].filter((object) => object.kind === kind));
+
+  function put(object: Omit<AccountObject, 'namespace' | 'resourceVersion'>): void {
+    changes += 1;
+    objects.set(idOf(object), { ...object, namespace: folderNamespace, resourceVersion: String(changes) });
+  }
+
+  /** Resolves when the objects of this moment are in the file. Changes that come while it is written share the next write. */
+  function save(): Promise<void> {
+    next ??= writing.then(() => {
+      next = undefined;
+      const written = write(file, sorted());
+      writing = written.catch(() => undefined);
+      return written;
+    });
+    return next;
+  }
+
+  function existing(object: AccountObject): AccountObject {
+    const found = objects.get(idOf(object));
+    if (found?.uid !== object.uid) throw new ObjectGone(`${idOf(object)} is gone`);
+    return found;
+  }
+
+  return {
+    objects: sorted,
+    find: (kind, { name }) => objects.get(idOf({ kind, name })),
+    take: (declared, { now, isWhole }) => {
+      const present = new Set<string>();
+      for (const object of declared) {
+        const found = accountIn(object);
+        if (found === undefined || present.has(idOf(found))) continue;
+        present.add(idOf(found));
+        const known = objects.get(idOf(found));
+        if (known === undefined) put({ ...found, uid: randomUUID(), generation: 1, finalizers: [], status: undefined });
+        else if (known.declared !== object || known.deletedAt !== undefined) {
+          const isSame = known.deletedAt === undefined && isDeepStrictEqual(specOf(known.declared), specOf(object));
+          put({ ...known, ...found, deletedAt: undefined, generation: known.generation + (isSame ? 0 : 1) });
+        }
+      }
+      if (isWhole) {
+        for (const [id, known] of objects) {
+          if (present.has(id) || known.deletedAt !== undefined) continue;
+          if (known.finalizers.length === 0) objects.delete(id);
+          else put({ ...known, deletedAt: new Date(now).toISOString() });
+        }
+      }
+      save().catch(onError);
+    },
+    status: async (object, status) => {
+      const found = existing(object);
+      const before = isObject(found.status) ? found.status : {};
+      const fields = Object.entries({ ...before, ...status }).filter(([, value]) => value !== null);
+      put({ ...found, status: Object.fromEntries(fields) });
+      await save();
+    },
+    finalizers: async (object, finalizers) => {
+      const found = existing(object);
+      if (found.deletedAt !== undefined && finalizers.length === 0) objects.delete(idOf(found));
+      else put({ ...found, finalizers });
+      await save();
+    },
+    close: async () => {
+      await next?.catch(() => undefined);
+      await writing;
+    },
+  };
+}
+
+const idOf = ({ kind, name }: Pick<AccountObject, 'kind' | 'name'>): string => `${kind} ${name}`;
+
+const specOf = ({ value }: CatalogObject): unknown => (isObject(value) ? value['spec'] : undefined);
+
+function accountIn(
+  object: CatalogObject,
+): Pick<AccountObject, 'kind' | 'name' | 'annotations' | 'declared'> | undefined {
+  const { value } = object;
+  if (!isObject(value) || value['apiVersion'] !== 'weir.dev/v1alpha1' || !isObject(value['metadata'])) return undefined;
+  const kind = accountKinds.find((one) => one === value['kind']);
+  const { name, annotations } = value['metadata'];
+  if (kind === undefined || typeof name !== 'string') return undefined;
+  const ours = Object.entries(isObject(annotations) ? annotations : {}).filter(([key]) => key.startsWith('weir.dev/'));
+  return {
+    ...{ kind, name, declared: object },
+    annotations: Object.fromEntries(ours.map(([key, text]) => [key, String(text)])),
+  };
+}

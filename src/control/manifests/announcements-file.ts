@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import type { Announcement } from '../../core/catalog.ts';
+import { maxKeptBytes, readBoundedFile } from '../../process/bounded-file.ts';
+import { replaceFile } from './replace-file.ts';
+
+/** Keeps the announced retirements of a manifest folder's models over a restart. */
+interface AnnouncementsFile {
+  /** Announcements by the name of the Model; empty when there is no file, or the file cannot be read. */
+  readonly load: () => Promise<ReadonlyMap<string, Announcement>>;
+  /** Replaces the whole file. Rejects when it cannot be written. */
+  readonly save: (announcements: ReadonlyMap<string, Announcement>) => Promise<void>;
+}
+
+const fileBody = z.object({
+  version: z.literal(1),
+  models: z.array(z.object({ name: z.string(), announcedAt: z.number(), announcedFor: z.number().optional() })),
+});
+
+export function createAnnouncementsFile(file: string): AnnouncementsFile {
+  return {
+    load: async () => {
+      try {
+        const { models } = fileBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
+        return new Map(models.map(({ name, ...announced }) => [name, announced]));
+      } catch {
+        // Lost announcements are made again. The notice of 14 days begins again, so no caller loses a day.
+        return new Map();
+      }
+    },
+    save: async (announcements) => {
+      const models = [...announcements].map(([name, { announcedAt, announcedFor }]) => ({
+        name,
+        announcedAt,
+        announcedFor,
+      }));
+      await replaceFile(file, JSON.stringify({ version: 1, models }));
+    },
+  };
+}

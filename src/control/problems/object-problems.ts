@@ -1,0 +1,128 @@
+/** The problems of the catalog's objects: mistakes of their authors, and conditions in their status. */
+import type { CatalogProblem } from '../../core/catalog.ts';
+import type { Finding } from './kinds.ts';
+import type { ConditionStatus } from '../core/live-catalog.ts';
+
+/** A mistake in the catalog, with the object that it was found in. */
+export interface CatalogMistake extends CatalogProblem {
+  /** For example `Backend/vllm-a`. Undefined: the text has no object with a kind and a name. */
+  readonly object: string | undefined;
+}
+
+/** A condition in the status of an object. */
+export interface ObservedCondition {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface ObservedObject {
+  /** `Backend/vllm-a` */
+  readonly object: string;
+  /** The id of a Model. */
+  readonly model: string | undefined;
+  readonly conditions: readonly ObservedCondition[];
+}
+
+/** Most mistakes of one object that are listed one by one. */
+const mostOfOne = 5;
+const longestMessage = 400;
+
+/** One problem for each mistake of an author. */
+export function mistakes(found: readonly CatalogMistake[]): readonly Finding[] {
+  const byObject = Map.groupBy(found, (mistake) => mistake.object ?? fileOf(mistake.where));
+  return [...byObject].flatMap(([object, own]) => {
+    const more = own.length - mostOfOne;
+    return [...own.slice(0, mostOfOne).map((one) => mistakeOf(object, one)), ...(more > 0 ? [rest(object, more)] : [])];
+  });
+}
+
+const whatToMend =
+  'Correct the field. Until then the last good version serves, if there is one: docs/runbooks.md#weirobjectrefused';
+
+function mistakeOf(object: string, { where, field, message }: CatalogMistake): Finding {
+  const text = (field === '' ? message : `${field}: ${message}`).slice(0, longestMessage);
+  const place = where === object ? '' : ` (${where})`;
+  // The place is not part of the identity: an edit above the mistake moves its line, and the mistake stays the same.
+  return { object, kind: 'object-refused', detail: text, problem: `Refused: ${text}${place}.`, action: whatToMend };
+}
+
+function rest(object: string, more: number): Finding {
+  const problem = `Refused: ${more} more mistakes.`;
+  return { object, kind: 'object-refused', detail: 'more', problem, action: whatToMend };
+}
+
+/** The name of a file, without the number of its document and the line. */
+function fileOf(where: string): string {
+  return `manifest/${where.replace(/:\d+$/, '').replace(/#\d+$/, '')}`;
+}
+
+/** Shortens a message, so that it ends a sentence. */
+const asEnd = (text: string): string => `${text.slice(0, longestMessage).replace(/\.$/, '')}.`;
+
+/** How a condition appears in the list of problems. */
+interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {
+  /** Text before the condition's message. */
+  readonly problem: string;
+}
+
+/**
+ * Rules by type, status and reason of a condition, or by type and status for all other reasons. `none`: another problem
+ * covers it.
+ */
+const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
+  'Programmed False': {
+    kind: 'cluster-refused',
+    problem: 'Envoy does not take it',
+    action: "Correct what Envoy's message names: docs/runbooks.md#weirenvoydoesnotfollow",
+  },
+  'Programmed False Lagging': {
+    kind: 'replica-behind',
+    problem: 'Its newest version does not serve everywhere',
+    action: "Look in Envoy's log for the reason: docs/runbooks.md#weirenvoydoesnotfollow",
+  },
+  'Healthy False': {
+    kind: 'backend-down',
+    problem: 'No endpoint takes requests',
+    action:
+      'Start or repair the engine, or correct its host, port or health check: docs/runbooks.md#weirbackendwithoutendpoint',
+  },
+  'Healthy True SomeEndpointsFail': {
+    kind: 'endpoints-failing',
+    problem: 'Some endpoints get no requests',
+    action: 'Repair or remove the endpoints that are named: docs/runbooks.md#weirbackendwithoutendpoint',
+  },
+  'Servable False': {
+    kind: 'model-not-served',
+    problem: 'No route takes requests',
+    action: 'Bring one of its backends back: docs/runbooks.md#weirnoroute',
+  },
+  'Listed False': {
+    kind: 'model-below-level',
+    problem: 'Callers do not see it in the list of models',
+    action: 'Find out why its requests fail: docs/runbooks.md#weirerrorbudgetburnfast',
+  },
+  // The mistake of the author is a problem of its own.
+  'Programmed False NotAccepted': 'none',
+  'Programmed False LastGoodServes': 'none',
+  'Servable False NotAccepted': 'none',
+  'Servable False BackendNotUsable': 'none',
+  // Another problem reports the share of attempts that failed, with the last fault.
+  'Healthy False LastRequestsFailed': 'none',
+  // The model has left the catalog at its announced date.
+  'Servable False Left': 'none',
+  'Listed False NotInCatalog': 'none',
+  // The condition `Servable` gives the reason.
+  'Listed False NotServable': 'none',
+};
+
+/** The problems in the conditions of one object. */
+export function conditionProblems({ object, model, conditions }: ObservedObject): readonly Finding[] {
+  return conditions.flatMap(({ type, status, reason, message }) => {
+    const rule = rules[`${type} ${status} ${reason}`] ?? rules[`${type} ${status}`] ?? 'none';
+    if (rule === 'none') return [];
+    const { kind, action } = rule;
+    return [{ object, kind, model, problem: `${rule.problem}: ${asEnd(message)}`, action }];
+  });
+}

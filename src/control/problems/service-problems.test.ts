@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { selfSigned } from '../../../test/support/self-signed.ts';
+import type { Cluster } from '../../core/catalog.ts';
+import { trustedCertificate } from './service-problems.ts';
+
+describe('the certificates by which a Backend is trusted', () => {
+  const cluster = (ca: string): Cluster => ({
+    ...{ name: 'c', backend: 'a', endpoints: { kind: 'hosts', hosts: [] } },
+    tls: { mode: 'Custom', serverName: 'a', ca },
+  });
+  const end = Date.parse('2126-10-28T18:56:08Z');
+
+  it.each([
+    ['one', selfSigned.certificate, { what: 'The CA certificate of spec.tls.caSecretRef', expiresAt: end }],
+    ['two', selfSigned.certificate.repeat(2), { what: 'The last CA certificate of spec.tls.caSecretRef' }],
+    [
+      'one with a text that is none',
+      `${selfSigned.certificate}-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----`,
+      { expiresAt: end },
+    ],
+    ['none', 'nothing', undefined],
+  ])('%s', (_, ca, expected) => {
+    const found = trustedCertificate(cluster(ca));
+    if (expected === undefined) expect(found).toBeUndefined();
+    else expect(found).toMatchObject({ object: 'Backend/a', ...expected });
+  });
+
+  it('are none of a Backend that is trusted by those of the system', () => {
+    expect(trustedCertificate({ ...cluster(''), tls: { mode: 'System', serverName: 'a' } })).toBeUndefined();
+  });
+});

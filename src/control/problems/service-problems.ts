@@ -1,0 +1,234 @@
+/** The problems of a service and of its surroundings: database, disk, Envoy, Valkey and certificates. */
+import { X509Certificate } from 'node:crypto';
+import type { DatabaseState } from '../../core/account.ts';
+import type { Cluster } from '../../core/catalog.ts';
+import type { Finding } from './kinds.ts';
+
+export interface ObservedStore {
+  readonly database: DatabaseState;
+  /** Why the database is down, by the last failure. */
+  readonly reason?: string | undefined;
+  readonly journalBytes: number;
+  readonly journalLimitBytes: number;
+  /** Why the journal cannot be written. */
+  readonly journalFault?: string | undefined;
+  /** Whether there is room for the bills of new requests. */
+  readonly hasRoom: boolean;
+  /** Undefined: a server keeps the data. */
+  readonly isDamaged: boolean | undefined;
+}
+
+export interface ObservedCertificate {
+  /** `certificate/gateway.example.com`, or the Backend that trusts it. */
+  readonly object: string;
+  /** Names the certificate, as the subject of a sentence. */
+  readonly what: string;
+  /** Milliseconds since the Unix epoch. */
+  readonly expiresAt: number;
+}
+
+/** The observed state of a service at one moment. */
+export interface ObservedService {
+  readonly now: number;
+  readonly store: ObservedStore;
+  /** Whether Valkey answers, so that limits are shared. Undefined: there is no Valkey. */
+  readonly isSharing: boolean | undefined;
+  /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
+  readonly disk: { readonly free: number; readonly size: number } | undefined;
+  /** Open files of the service, as a share of its limit. */
+  readonly filesShare: number;
+  readonly isEnvoyAnswering: boolean;
+  /** Age of the oldest message about endpoints that Envoy has not answered. */
+  readonly unansweredMs: number;
+  /** Share of new requests that the service refuses because it is too busy. */
+  readonly refusedShare: number;
+  /** Time since the API server last confirmed the catalog; undefined: there is no API server, or no catalog yet. */
+  readonly catalogAgeMs: number | undefined;
+  readonly certificates: readonly ObservedCertificate[];
+}
+
+type IsListed = (problem: Pick<Finding, 'object' | 'kind'>) => boolean;
+
+/** Where a problem begins and where it ends, as shares of the whole. The two differ, so that a problem does not come and go. */
+export const thresholds = {
+  journal: { begin: 0.4, end: 0.3 },
+  diskLeft: { begin: 0.1, end: 0.12 },
+  /** Below the share from which requests are refused. */
+  openFiles: { begin: 0.7, end: 0.6 },
+  certificateDays: 14,
+  catalogAgeMs: 60_000,
+  unansweredMs: 1_000,
+} as const;
+
+const dayMs = 86_400_000;
+
+/** The problems in the observed state of a service. */
+export function serviceProblems(observed: ObservedService, isListed: IsListed): readonly Finding[] {
+  return [
+    ...storeProblems(observed.store, isListed),
+    ...diskProblems(observed, isListed),
+    ...fileProblems(observed, isListed),
+    ...envoyProblems(observed),
+    ...observed.certificates.flatMap((certificate) => certificateProblems(certificate, observed.now)),
+    ...when(observed.refusedShare > 0, {
+      ...{ object: 'service', kind: 'overloaded' },
+      problem: `Refuses ${percent(observed.refusedShare)} of new requests with 503: it is too busy.`,
+      action: 'Add replicas, or lower the rate of the key that floods: docs/runbooks.md#weiroverloaded',
+    }),
+    ...when(observed.isSharing === false, {
+      ...{ object: 'valkey', kind: 'valkey-down' },
+      problem: 'Does not answer: each replica keeps to its share of the limits.',
+      action: 'Bring Valkey or the network to it back: docs/runbooks.md#weirlimitsnotshared',
+    }),
+    ...when((observed.catalogAgeMs ?? 0) > thresholds.catalogAgeMs, {
+      ...{ object: 'catalog', kind: 'catalog-old' },
+      problem: `The API server was last heard of ${duration(observed.catalogAgeMs ?? 0)} ago: changes of Models and Backends wait.`,
+      action: 'Restore access to the API server: docs/runbooks.md#weircatalogold',
+    }),
+  ];
+}
+
+function storeProblems(store: ObservedStore, isListed: IsListed): readonly Finding[] {
+  const { database, journalBytes, journalFault, journalLimitBytes, hasRoom, reason } = store;
+  const full = journalBytes / journalLimitBytes;
+  const journal = { object: 'journal', kind: 'journal-filling' } as const;
+  return [
+    ...when(database === 'down', {
+      ...{ object: 'database', kind: 'database-down' },
+      problem: `Takes no bills${reason === undefined ? '' : ` (${reason})`}: ${sizeText(journalBytes)} of bills wait in the journal.`,
+      action: 'Bring the database back; the journal is then settled by itself: docs/runbooks.md#weirledgeraway',
+    }),
+    ...when(journalFault !== undefined, {
+      ...journal,
+      problem: `Cannot be written (${journalFault}): new requests are refused with 503.`,
+      action: 'Make the disk of the data folder writable, then start Weir again: docs/runbooks.md#weirjournalfilling',
+    }),
+    ...when(database === 'replaying', {
+      ...{ object: 'database', kind: 'database-replaying' },
+      problem: `Is back, and ${sizeText(journalBytes)} of the journal are not settled yet.`,
+      action: 'Wait; if it does not shrink: docs/runbooks.md#weirjournalfilling',
+    }),
+    ...when(store.isDamaged === true, {
+      ...{ object: 'database', kind: 'database-damaged' },
+      problem: 'The check at the start found damage in the database file.',
+      action: 'Restore a backup: docs/runbooks.md#weirledgerdamaged',
+    }),
+    ...when(
+      journalFault === undefined &&
+        (!hasRoom || full > (isListed(journal) ? thresholds.journal.end : thresholds.journal.begin)),
+      {
+        ...journal,
+        problem: `Is ${percent(full)} full (${sizeText(journalBytes)} of ${sizeText(journalLimitBytes)})${hasRoom ? '' : ': new requests are refused with 503'}.`,
+        action: 'Bring the database back before it is full: docs/runbooks.md#weirjournalfilling',
+      },
+    ),
+  ];
+}
+
+function diskProblems({ disk }: ObservedService, isListed: IsListed): readonly Finding[] {
+  if (disk === undefined || disk.size === 0) return [];
+  const left = disk.free / disk.size;
+  const identity = { object: 'disk', kind: 'disk-filling' } as const;
+  const { begin, end } = thresholds.diskLeft;
+  return when(left < (isListed(identity) ? end : begin), {
+    ...identity,
+    problem: `The disk of the data folder has ${percent(left)} left (${sizeText(disk.free)} of ${sizeText(disk.size)}).`,
+    action: 'Make room or enlarge the volume: docs/runbooks.md#weirdiskfilling',
+  });
+}
+
+function fileProblems({ filesShare }: ObservedService, isListed: IsListed): readonly Finding[] {
+  const identity = { object: 'service', kind: 'files-filling' } as const;
+  const { begin, end } = thresholds.openFiles;
+  return when(filesShare > (isListed(identity) ? end : begin), {
+    ...identity,
+    problem: `Has ${percent(filesShare)} of the files open that it may have: new requests will be refused with 503.`,
+    action: 'Raise the limit of open files, or find who holds the connections: docs/runbooks.md#weirfilesfilling',
+  });
+}
+
+function envoyProblems({ isEnvoyAnswering, unansweredMs }: ObservedService): readonly Finding[] {
+  if (!isEnvoyAnswering) {
+    return when(true, {
+      ...{ object: 'envoy', kind: 'envoy-silent' },
+      problem: 'Does not answer on its admin socket: it is down, starting or stuck.',
+      action: 'Look in its log, and restart it if it does not come back by itself.',
+    });
+  }
+  return when(unansweredMs > thresholds.unansweredMs, {
+    ...{ object: 'envoy', kind: 'replica-behind' },
+    problem: `Has not taken the newest endpoints for ${duration(unansweredMs)}: it goes on with those it had.`,
+    action: 'Look in its log and at its memory: docs/runbooks.md#weirenvoydoesnotfollow',
+  });
+}
+
+function certificateProblems({ object, what, expiresAt }: ObservedCertificate, now: number): readonly Finding[] {
+  const leftMs = expiresAt - now;
+  const date = new Date(expiresAt).toISOString().slice(0, 16).replace('T', ' ');
+  const until = leftMs > 0 ? `expires in ${duration(leftMs)}` : `expired ${duration(-leftMs)} ago`;
+  return when(leftMs < thresholds.certificateDays * dayMs, {
+    ...{ object, kind: 'certificate-expires' },
+    problem: `${what} ${until} (${date} UTC).`,
+    action: 'Renew it: docs/runbooks.md#weircertificateexpires',
+  });
+}
+
+/** A certificate of the edge, from Envoy's description. */
+export function edgeCertificate({
+  names,
+  expiresAt,
+}: {
+  readonly names: readonly string[];
+  readonly expiresAt: number;
+}): ObservedCertificate {
+  return { object: `certificate/${names[0] ?? 'edge'}`, what: 'The certificate that callers see', expiresAt };
+}
+
+const pemOfOne = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/**
+ * The CA certificates that verify a Backend. The bundle is valid until its last certificate expires. Undefined: the
+ * Backend has no bundle of its own.
+ */
+export function trustedCertificate({ backend, tls }: Cluster): ObservedCertificate | undefined {
+  if (tls.mode !== 'Custom') return undefined;
+  const ends = [...tls.ca.matchAll(pemOfOne)].flatMap(([pem]) => endOf(pem));
+  if (ends.length === 0) return undefined;
+  const what = `${ends.length === 1 ? 'The CA certificate' : 'The last CA certificate'} of spec.tls.caSecretRef`;
+  return { object: `Backend/${backend}`, what, expiresAt: Math.max(...ends) };
+}
+
+function endOf(pem: string): readonly number[] {
+  try {
+    return [new X509Certificate(pem).validToDate.getTime()];
+  } catch {
+    // Envoy refuses a cluster with such a text, and reports the reason.
+    return [];
+  }
+}
+
+const when = (isSo: boolean, finding: Finding): readonly Finding[] => (isSo ? [finding] : []);
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+function sizeText(bytes: number): string {
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  const amount = bytes / 1024 ** power;
+  return `${amount < 10 && power > 0 ? amount.toFixed(1) : Math.round(amount)} ${units[power]}`;
+}
+
+/** A length of time in its largest unit. */
+function duration(ms: number): string {
+  const [amount, unit] =
+    ms < 60_000
+      ? [ms / 1_000, 'second']
+      : ms < 3_600_000
+        ? [ms / 60_000, 'minute']
+        : ms < 2 * dayMs
+          ? [ms / 3_600_000, 'hour']
+          : [ms / dayMs, 'day'];
+  const whole = Math.floor(amount);
+  return `${whole} ${unit}${whole === 1 ? '' : 's'}`;
+}

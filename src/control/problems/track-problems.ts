@@ -1,0 +1,115 @@
+import type { Clock } from '../../core/clock.ts';
+import { byUrgency, cutProblems, type Problem, problemId } from '../core/problem.ts';
+import { type Finding, type FoundKind, type ListingDelays, listingDelays as usualDelays } from './kinds.ts';
+
+/** What one look at the service found. */
+export interface Look {
+  readonly findings: readonly Finding[];
+  /** Kinds that could not be looked for. Their problems stay unchanged. */
+  readonly unknown: ReadonlySet<FoundKind>;
+}
+
+export interface ProblemTracker {
+  /** Takes the findings of one look. Returns whether a problem has appeared, has ended or has a new text. */
+  readonly look: (look: Look) => boolean;
+  /** The problems that are listed now, the most urgent first. */
+  readonly current: () => readonly Problem[];
+  /** Whether a problem is listed. Rules with two thresholds depend on it. */
+  readonly isListed: (problem: Pick<Finding, 'object' | 'kind' | 'detail'>) => boolean;
+}
+
+interface TrackerOptions {
+  readonly clock: Pick<Clock, 'now' | 'elapsed'>;
+  /** The problems that were listed when the previous process ended. */
+  readonly kept: readonly Problem[];
+  /** Default: the delays of `kinds.ts`. */
+  readonly listingDelays?: Readonly<Record<FoundKind, ListingDelays>>;
+}
+
+/** One problem with its times: `since` by the wall clock, for people; the others monotonic. */
+interface Tracked {
+  readonly finding: Finding;
+  readonly since: number;
+  readonly firstSeen: number;
+  readonly lastSeen: number;
+  readonly isListed: boolean;
+}
+
+/** A process that has just started has observed less than the previous one, so it keeps the previous one's problems for a while. */
+const leastClearOfKeptMs = 15_000;
+/** Most problems that are listed by name. */
+const mostListed = 500;
+
+/**
+ * Gives problems their times. `since` of a problem stays the same from the first look that finds it to its end, also if
+ * its figures change.
+ */
+export function createProblemTracker({ clock, kept, listingDelays = usualDelays }: TrackerOptions): ProblemTracker {
+  const startedAt = clock.elapsed();
+  let tracked: ReadonlyMap<string, Tracked> = new Map(kept.flatMap((problem) => trackedOf(problem, startedAt)));
+  const isKept = new Set(tracked.keys());
+  let listed = listOf(tracked);
+
+  /** How long a problem may go unseen before it ends. */
+  const clearMs = (id: string, { clearMs: usual }: ListingDelays): number =>
+    isKept.has(id) ? Math.max(usual, leastClearOfKeptMs) : usual;
+
+  function next({ findings, unknown }: Look): ReadonlyMap<string, Tracked> {
+    const at = clock.elapsed();
+    const after = new Map<string, Tracked>();
+    for (const finding of findings) {
+      const id = problemId(finding);
+      const { firstSeen = at, since = clock.now(), isListed = false } = tracked.get(id) ?? {};
+      const isDue = at - firstSeen >= listingDelays[finding.kind].afterMs;
+      after.set(id, { finding, since, firstSeen, lastSeen: at, isListed: isListed || isDue });
+      isKept.delete(id);
+    }
+    for (const [id, one] of tracked) {
+      if (after.has(id)) continue;
+      const { kind } = one.finding;
+      if (unknown.has(kind)) after.set(id, { ...one, lastSeen: at });
+      else if (one.isListed && at - one.lastSeen < clearMs(id, listingDelays[kind])) after.set(id, one);
+    }
+    return after;
+  }
+
+  return {
+    look: (found) => {
+      tracked = next(found);
+      const before = listed;
+      listed = listOf(tracked);
+      return !isSameList(before, listed);
+    },
+    current: () => listed,
+    isListed: (problem) => tracked.get(problemId(problem))?.isListed === true,
+  };
+}
+
+function trackedOf(problem: Problem, at: number): readonly (readonly [string, Tracked])[] {
+  const { id, object, kind, model } = problem;
+  if (kind === 'service-silent' || kind === 'not-shown') return [];
+  const detail = id.slice(problemId({ object, kind }).length + 1);
+  const finding = { object, kind, detail, model: model ?? undefined, problem: problem.problem, action: problem.action };
+  return [[id, { finding, since: Date.parse(problem.since), firstSeen: at, lastSeen: at, isListed: true }]];
+}
+
+function listOf(tracked: ReadonlyMap<string, Tracked>): readonly Problem[] {
+  const all = [...tracked]
+    .flatMap(([id, { finding, since, isListed }]) => (isListed ? [problemOf(id, finding, since)] : []))
+    .toSorted(byUrgency);
+  return cutProblems(all, mostListed);
+}
+
+function problemOf(id: string, { object, kind, model, problem, action }: Finding, since: number): Problem {
+  return { id, object, kind, model: model ?? null, problem, since: new Date(since).toISOString(), action };
+}
+
+function isSameList(a: readonly Problem[], b: readonly Problem[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((one, index) => {
+      const other = b[index];
+      return one.id === other?.id && one.problem === other.problem && one.action === other.action;
+    })
+  );
+}

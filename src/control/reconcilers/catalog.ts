@@ -1,0 +1,186 @@
+/** The catalog that is served: its source, the parts that follow the source, and the replica that reports to the cluster. */
+import { type Compilation, compile } from '../catalog/compile.ts';
+import type { Statement } from '../catalog/conditions.ts';
+import { statusParts } from '../catalog/object-status.ts';
+import type { Snapshots } from '../catalog/snapshots.ts';
+import type { CatalogProblem, Cluster, KubeObject, Model, Snapshot } from '../../core/catalog.ts';
+import { waitFor } from '../../core/clock.ts';
+import type { FollowEndpoints, HostsSource } from '../../core/endpoint.ts';
+import type { ModelPatterns } from '../../core/model-patterns.ts';
+import type { Money } from '../../core/money.ts';
+import type { ModelStatus, ObservedCatalog, ObservedEndpoints } from '../../core/observed-catalog.ts';
+import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
+import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
+import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
+import type { Settings } from '../../process/settings/settings.ts';
+import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
+import { followCatalog } from './follow-catalog.ts';
+import type { EndpointTable } from './follow-endpoints.ts';
+import type { AccountsParts } from './account-controller.ts';
+import { openManifestFolder } from './manifest-catalog.ts';
+import { type CatalogFacts, observeCatalog, replicaName } from './observe-catalog.ts';
+import { observeEndpoints } from './observe-endpoints.ts';
+
+/** All facts about the catalog at one moment. */
+export interface CatalogView {
+  readonly objects: readonly KubeObject[];
+  readonly compilation: Compilation;
+  readonly problems: readonly CatalogProblem[];
+  /** The observations of this replica. */
+  readonly own: ObservedCatalog;
+}
+
+/**
+ * The conditions of an object, computed from the observations of this replica alone. They have the form of the status
+ * in a cluster.
+ */
+export function ownConditions(
+  object: KubeObject,
+  { compilation, own }: CatalogView,
+  now: number,
+): readonly Statement[] {
+  return statusParts(object, { compilation, replicas: [own], now })?.statements ?? [];
+}
+
+/**
+ * Envoy answers within milliseconds. A collector of metrics waits ten seconds at most, and must get the other metrics
+ * in time, too.
+ */
+const envoyTimeoutMs = 1_000;
+
+export interface CatalogOptions
+  extends Omit<CatalogSourceOptions, 'onChange'>, Pick<CatalogFacts, 'isServing' | 'ejected' | 'record' | 'answerOf'> {
+  /** Where KUBECONFIG is looked for. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
+  readonly endpoints: Pick<EndpointTable, 'follow' | 'found'>;
+  readonly followHosts: FollowEndpoints<HostsSource>;
+  /** Clusters that Envoy needs in addition to the catalog's. */
+  readonly extraClusters: readonly Cluster[];
+  readonly statusOf: (model: Model) => ModelStatus;
+  /** The price of a web search; undefined if there is no web search. */
+  readonly searchPrice: Money | undefined;
+  /** The accounts that objects declare. Absent: objects declare none. */
+  readonly accounts?: AccountsParts | undefined;
+  /** Called with every snapshot that requests get, the first one included. */
+  readonly onServed: (snapshot: Snapshot) => void;
+  /** Called when the objects of the catalog, or its problems, may have changed. */
+  readonly onChanged: () => void;
+}
+
+export interface ServedCatalog {
+  readonly snapshots: Snapshots;
+  /** The body of `GET /v1/models`. */
+  readonly modelList: (models: ModelPatterns | undefined) => string;
+  /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
+  readonly ready: Promise<void>;
+  /** See `CatalogSource.ageMs`. */
+  readonly ageMs: CatalogSource['ageMs'];
+  /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
+  readonly endpoints: () => Promise<ReadonlyMap<string, ObservedEndpoints>>;
+  /** Observes the catalog. Waits a second at most for Envoy. */
+  readonly look: () => Promise<CatalogView>;
+  /** Whether this replica writes the status of the cluster's objects. */
+  readonly isLeading: () => boolean;
+  /** Lets another replica lead at once. */
+  readonly leave: () => Promise<void>;
+  /** Call after `leave`. */
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and none is configured. */
+export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
+  const { clock, envoy, endpoints, extraClusters, statusOf, searchPrice, onServed, onChanged } = options;
+  const log = limitRepeats(options.log, clock);
+  const source = await openSource(settings, { ...options, log, onChange: (reading) => catalog.change(reading) });
+  let compilation: Compilation | undefined;
+  let problems: readonly CatalogProblem[] = [];
+  const logProblems = createProblemLog(options.log, 'manifest problem');
+  const facts: CatalogFacts = {
+    ...options,
+    name: replicaName(settings),
+    snapshot: () => catalog.snapshots.current(),
+    refused: envoy.refused,
+    isListed: (model) => statusOf(model).listed,
+    troubleOf: (cluster) => endpoints.found(cluster)?.trouble,
+  };
+  const replica = source.join({
+    observe: async () => observeCatalog(facts, await envoy.look()),
+    accounts: options.accounts,
+  });
+  const findEndpoints: FollowEndpoints = (wanted, how) => {
+    if (wanted.kind === 'hosts') return options.followHosts(wanted, how);
+    if (source.followPods !== undefined) return source.followPods(wanted, how);
+    // `compile` has refused such a Backend.
+    how.onFound({ endpoints: [], trouble: 'spec: there is no cluster whose pods could be followed' });
+    return () => undefined;
+  };
+  const catalog = followCatalog({
+    first: source.first,
+    previous: source.previous,
+    pods: source.followPods === undefined ? 'refused' : 'followed',
+    listing: { clock, statusOf, searchPrice },
+    followEndpoints: (clusters) => endpoints.follow([...clusters, ...extraClusters], findEndpoints),
+    applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
+    onProblems: (found) => {
+      problems = found;
+      logProblems(found);
+    },
+    onCompiled: (compiled) => {
+      compilation = compiled;
+      source.compiled(compiled);
+      replica.changed();
+      onChanged();
+    },
+    onSwap: (snapshot) => {
+      onServed(snapshot);
+      replica.changed();
+      onChanged();
+      log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
+    },
+    onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
+  });
+  onServed(catalog.snapshots.current());
+
+  /** The clusters that Envoy has; undefined while Envoy does not answer within a second. */
+  async function lookAtEnvoy(): Promise<EnvoyClusters | undefined> {
+    const inTime = new AbortController();
+    const late = waitFor(envoyTimeoutMs, { clock, signal: inTime.signal }).then(() => undefined);
+    const seen = await Promise.race([envoy.look(), late]);
+    inTime.abort();
+    return seen;
+  }
+
+  return {
+    snapshots: catalog.snapshots,
+    modelList: catalog.modelList,
+    ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
+    ageMs: source.ageMs,
+    endpoints: async () => observeEndpoints(facts.snapshot(), await lookAtEnvoy(), facts),
+    look: async () => {
+      const seen = await lookAtEnvoy();
+      const last = compilation ?? compile([]);
+      const own = await observeCatalog(facts, seen);
+      return { objects: source.objects(last), compilation: last, problems, own };
+    },
+    isLeading: replica.isLeading,
+    leave: replica.close,
+    close: async () => {
+      await source.close();
+      // Envoy may not answer any more: stop waiting for its confirmation.
+      envoy.close();
+      await catalog.close();
+    },
+  };
+}
+
+async function openSource(
+  settings: Settings,
+  options: CatalogSourceOptions & Pick<CatalogOptions, 'environment'>,
+): Promise<CatalogSource> {
+  const namespace = settings.WEIR_KUBERNETES_NAMESPACE;
+  if (namespace === undefined) return openManifestFolder(settings, options);
+  // The Kubernetes client is large, and a folder does not need it.
+  const { openKubernetes } = await import('./kube-catalog.ts');
+  return openKubernetes(settings, { ...options, namespace });
+}

@@ -1,0 +1,64 @@
+/** The pods that Backends of a Kubernetes namespace name: through Services and InferencePools, and their last endpoints on disk. */
+import { join } from 'node:path';
+import type { CancelTimer } from '../../core/clock.ts';
+import type { FollowEndpoints, PodsSource } from '../../core/endpoint.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { followPools } from '../kubernetes/follow-pools.ts';
+import { followServices } from '../kubernetes/follow-services.ts';
+import { createKeptEndpoints } from '../kubernetes/kept-catalog.ts';
+import type { Settings } from '../../process/settings/settings.ts';
+import type { CatalogSourceOptions } from './catalog-source.ts';
+import { createTroubleLog } from './trouble-log.ts';
+
+/** Longest time until changes of endpoints are written to disk. Pods come and go more often than catalogs change. */
+const saveWithinMs = 10_000;
+
+interface PodsOptions extends Pick<CatalogSourceOptions, 'log' | 'clock' | 'random'> {
+  readonly client: KubeClient;
+  readonly namespace: string;
+}
+
+interface Pods {
+  readonly follow: FollowEndpoints<PodsSource>;
+  /**
+   * When the endpoints were known to be complete (`Clock.now`); Infinity if no pod is followed. Endpoints that were
+   * never known cannot be out of date: the conditions of their Backends report them.
+   */
+  readonly inStepAt: () => number;
+  readonly close: () => Promise<void>;
+}
+
+/** Follows the Services and InferencePools that Backends name, and keeps their last endpoints on disk. */
+export async function openPods(settings: Settings, options: PodsOptions): Promise<Pods> {
+  const { client, namespace, log, clock, random } = options;
+  const file = createKeptEndpoints({ file: join(settings.WEIR_DATA, 'endpoints.json'), namespace });
+  let cancelSave: CancelTimer | undefined;
+  let saving = Promise.resolve();
+  const shared = {
+    ...{ client, namespace, clock, random },
+    kept: await file.load(),
+    onChange: () => {
+      cancelSave ??= clock.after(saveWithinMs, save);
+    },
+  };
+  const troubleLog = (what: string) => createTroubleLog(log, { namespace, what: `the endpoints of ${what} are` });
+  const services = followServices({ ...shared, onTroubles: troubleLog('Services') });
+  const pools = followPools({ ...shared, onTroubles: troubleLog('InferencePools') });
+
+  function save(): void {
+    cancelSave = undefined;
+    saving = file
+      .save(new Map([...services.known(), ...pools.known()]))
+      .catch((error: unknown) => log.error({ error: String(error) }, 'the last endpoints cannot be kept on disk'));
+  }
+
+  return {
+    follow: (source, how) => (source.kind === 'service' ? services.follow(source, how) : pools.follow(source, how)),
+    inStepAt: () => Math.min(services.inStepAt() ?? Infinity, pools.inStepAt() ?? Infinity),
+    close: async () => {
+      cancelSave?.();
+      if (cancelSave !== undefined) save();
+      await Promise.all([services.close(), pools.close(), saving]);
+    },
+  };
+}

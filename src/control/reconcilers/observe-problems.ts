@@ -1,0 +1,174 @@
+/** Observes a running service and its catalog for the list of current problems. */
+import type { CatalogObject, Cluster, KubeObject } from '../../core/catalog.ts';
+import type { Clock, InSlices } from '../../core/clock.ts';
+import { isObject } from '../../core/json.ts';
+import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
+import type { ErrorFigure } from '../problems/error-rates.ts';
+import type { Observed } from '../problems/find-problems.ts';
+import type { CatalogMistake, ObservedObject } from '../problems/object-problems.ts';
+import {
+  edgeCertificate,
+  type ObservedCertificate,
+  type ObservedService,
+  trustedCertificate,
+} from '../problems/service-problems.ts';
+import { createProblemsFile } from './problems-file.ts';
+import { createSlices } from '../../process/turns.ts';
+import type { Settings } from '../../process/settings/settings.ts';
+import type { ErrorCounts } from '../../telemetry/performance/error-counts.ts';
+import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
+import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
+import { type CatalogView, ownConditions, type ServedCatalog } from './catalog.ts';
+import { idOf } from './live-catalog.ts';
+import { type ProblemWatch, watchProblems } from './watch-problems.ts';
+
+interface ObservedParts {
+  readonly clock: Clock;
+  /** Figures that the metrics show, too. */
+  readonly figures: Pick<ServiceFigures, 'store' | 'sharing' | 'disk' | 'discovery' | 'catalogAgeMs' | 'load'>;
+  readonly store: {
+    readonly status: () => { readonly reason?: string | undefined; readonly journalFault?: string | undefined };
+  };
+  readonly catalog: Pick<ServedCatalog, 'look' | 'snapshots'>;
+  readonly admin: Pick<EnvoyAdmin, 'ownCertificates'>;
+  readonly errors: Pick<ErrorCounts, 'ofModels' | 'ofBackends'>;
+  readonly refusedShare: () => number;
+}
+
+interface ProblemParts extends ObservedParts {
+  /** Which one of several services it is. */
+  readonly number: number | undefined;
+  /** When the snapshot that is served was taken. */
+  readonly servedAt: () => number;
+  readonly announce: (message: Readonly<Record<string, unknown>>) => void;
+  readonly log: Pick<PartLog, 'warn'>;
+}
+
+/** Begins to look for the problems of a service. The supervisor gets the list whenever it changes. */
+export function openProblems(
+  { WEIR_DATA: data }: Settings,
+  { number = 1, servedAt, announce, log, ...parts }: ProblemParts,
+): Promise<ProblemWatch> {
+  return watchProblems({
+    clock: parts.clock,
+    observe: createObserver(parts),
+    catalog: () => ({ version: parts.catalog.snapshots.current().version, servedAt: servedAt() }),
+    file: createProblemsFile(data, number),
+    onChange: (report) => announce({ type: 'problems', report }),
+    log,
+  });
+}
+
+/** Certificates change within days, and Envoy lists all of them in each answer. */
+const certificatesEveryMs = 60_000;
+
+/** Returns a function that observes everything once. It waits a second at most for Envoy, and works through many objects in slices. */
+export function createObserver(parts: ObservedParts): () => Promise<Observed> {
+  const { clock, errors, catalog } = parts;
+  const certificates = createCertificateLook(parts);
+  return async () => {
+    const inSlices = createSlices();
+    const view = await catalog.look();
+    const now = clock.now();
+    const objects = await inSlices(view.objects, (object) => observedObject(object, view, now));
+    const isEnvoyAnswering = view.own.hasEnvoy;
+    return {
+      service: await observedService(parts, {
+        ...{ now, isEnvoyAnswering },
+        certificates: await certificates(isEnvoyAnswering),
+      }),
+      mistakes: await mistakesOf(view, inSlices),
+      objects,
+      errors: await errorFigures(objects, errors, inSlices),
+    };
+  };
+}
+
+function observedObject(object: KubeObject, view: CatalogView, now: number): ObservedObject {
+  return {
+    object: nameOf(object),
+    model: object.kind === 'Model' ? idOf(object) : undefined,
+    conditions: ownConditions(object, view, now),
+  };
+}
+
+const nameOf = ({ kind, name }: Pick<KubeObject, 'kind' | 'name'>): string => `${kind}/${name}`;
+
+async function mistakesOf({ problems, compilation }: CatalogView, inSlices: InSlices): Promise<CatalogMistake[]> {
+  const compiled = new Set(compilation.problems);
+  const ofObjects = await inSlices(compilation.results, ([object, result]) =>
+    result.problems.map(({ problem }) => ({ ...problem, object: declaredName(object) })),
+  );
+  const ofFiles = problems.flatMap((problem) =>
+    compiled.has(problem) ? [] : [{ ...problem, object: problem.object }],
+  );
+  return [...ofFiles, ...ofObjects.flat()];
+}
+
+/** Kind and name that the object declares; undefined if one of them is missing. */
+function declaredName({ value }: CatalogObject): string | undefined {
+  const { kind, metadata } = isObject(value) ? value : {};
+  const name = isObject(metadata) ? metadata['name'] : undefined;
+  return typeof kind === 'string' && typeof name === 'string' ? `${kind}/${name}` : undefined;
+}
+
+async function errorFigures(
+  objects: readonly ObservedObject[],
+  errors: ObservedParts['errors'],
+  inSlices: InSlices,
+): Promise<readonly ErrorFigure[]> {
+  const byModel = new Map(objects.flatMap(({ object, model }) => (model === undefined ? [] : [[model, object]])));
+  const ofModels = await inSlices(errors.ofModels(), ([model, count]) => ({
+    ...{ object: byModel.get(model) ?? `Model/${model}`, model },
+    ...count,
+  }));
+  const ofBackends = await inSlices(errors.ofBackends(), ([backend, count]) => ({
+    ...{ object: `Backend/${backend}`, model: undefined },
+    ...count,
+  }));
+  return [...ofModels, ...ofBackends];
+}
+
+async function observedService(
+  { figures, store, refusedShare }: ObservedParts,
+  seen: Pick<ObservedService, 'now' | 'isEnvoyAnswering' | 'certificates'>,
+): Promise<ObservedService> {
+  const { reason, journalFault } = store.status();
+  return {
+    ...seen,
+    store: { ...figures.store(), reason, journalFault },
+    isSharing: figures.sharing?.().isShared,
+    disk: await figures.disk(),
+    filesShare: figures.load().filesShare,
+    unansweredMs: figures.discovery().unansweredMs,
+    refusedShare: refusedShare(),
+    catalogAgeMs: figures.catalogAgeMs?.(),
+  };
+}
+
+/** Observes the certificates of the edge, which Envoy reports, and the certificates that verify the Backends of the catalog. */
+function createCertificateLook({
+  clock,
+  admin,
+  catalog,
+}: Pick<ObservedParts, 'clock' | 'admin' | 'catalog'>): (mayAsk: boolean) => Promise<readonly ObservedCertificate[]> {
+  let edge: readonly ObservedCertificate[] = [];
+  let askedAt = -Infinity;
+  const ofCluster = new WeakMap<Cluster, ObservedCertificate | 'none'>();
+  return async (mayAsk) => {
+    if (mayAsk && clock.elapsed() - askedAt >= certificatesEveryMs) {
+      askedAt = clock.elapsed();
+      edge = await admin.ownCertificates().then(
+        (found) => found.map(edgeCertificate),
+        // Envoy has just stopped: the certificates that it reported last still apply.
+        () => edge,
+      );
+    }
+    const trusted = catalog.snapshots.current().clusters.flatMap((cluster) => {
+      const known = ofCluster.get(cluster) ?? trustedCertificate(cluster) ?? 'none';
+      ofCluster.set(cluster, known);
+      return known === 'none' ? [] : [known];
+    });
+    return [...edge, ...trusted];
+  };
+}

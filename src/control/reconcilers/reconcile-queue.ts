@@ -1,0 +1,174 @@
+import type { CancelTimer, Clock } from '../../core/clock.ts';
+import { type BucketSize, hasToken, takeToken } from '../../core/token-bucket.ts';
+
+interface ReconcileQueueOptions<Id extends string> {
+  readonly clock: Pick<Clock, 'elapsed' | 'after'>;
+  /** Most that run at a time, and most of one namespace among them. */
+  readonly concurrency: number;
+  readonly maxOfNamespace: number;
+  readonly namespaceOf: (id: Id) => string;
+  /** Never rejects. */
+  readonly run: (id: Id) => Promise<void>;
+}
+
+/**
+ * The order in which objects are reconciled. Namespaces take turns, so that thousands of objects of one delay no other. An
+ * object runs once at a time, and once more if it is added meanwhile.
+ */
+export interface ReconcileQueue<Id extends string> {
+  /** The object has changed. One that changes all the time runs at a bounded pace. */
+  readonly changed: (id: Id) => void;
+  /** The object is tried again, before objects that are only refreshed. */
+  readonly retry: (id: Id) => void;
+  /** The object is looked at when its namespace has nothing else to do. */
+  readonly refresh: (id: Id) => void;
+  /** Forgets all that has not begun. */
+  readonly clear: () => void;
+  /** Begins nothing more. Resolves when nothing runs. */
+  readonly close: () => Promise<void>;
+}
+
+type Urgency = 'soon' | 'calm';
+
+interface Waiting<Id> {
+  readonly soon: Set<Id>;
+  readonly calm: Set<Id>;
+  running: number;
+}
+
+/** The pace of an object that changes all the time. Its newest version counts, so those in between may be left out. */
+const changePace: BucketSize = { rate: 1, burst: 10 };
+/**
+ * Most reconciles that begin in so many milliseconds. Those of objects that are refused wait for nothing: thousands of them
+ * would keep the process from its requests.
+ */
+const maxInTurn = 16;
+const turnMs = 20;
+/** Objects whose pace is known. Beyond it, those that have been quiet are forgotten. */
+const maxPaced = 5_000;
+
+export function createReconcileQueue<Id extends string>(options: ReconcileQueueOptions<Id>): ReconcileQueue<Id> {
+  const { clock, concurrency, maxOfNamespace, namespaceOf, run } = options;
+  /** By namespace. The first one had its turn the longest time ago. */
+  const waiting = new Map<string, Waiting<Id>>();
+  const running = new Map<Id, Promise<void>>();
+  /** Objects that were added while they ran. */
+  const again = new Map<Id, Urgency>();
+  /** Objects that have changed too often, with the timer of their next turn. */
+  const held = new Map<Id, CancelTimer>();
+  /** When the bucket of an object is full. */
+  const fullAt = new Map<Id, number>();
+  let begunInTurn = 0;
+  let cancelTurn: CancelTimer = () => undefined;
+  let closed = false;
+
+  function waitingOf(id: Id): Waiting<Id> {
+    const namespace = namespaceOf(id);
+    const known = waiting.get(namespace);
+    if (known !== undefined) return known;
+    const made: Waiting<Id> = { soon: new Set(), calm: new Set(), running: 0 };
+    waiting.set(namespace, made);
+    return made;
+  }
+
+  function add(id: Id, urgency: Urgency): void {
+    if (closed) return;
+    if (running.has(id)) {
+      if (again.get(id) !== 'soon') again.set(id, urgency);
+      return;
+    }
+    const { soon, calm } = waitingOf(id);
+    if (urgency === 'soon') {
+      calm.delete(id);
+      soon.add(id);
+    } else if (!soon.has(id)) calm.add(id);
+    pump();
+  }
+
+  function next(): Id | undefined {
+    for (const [namespace, group] of waiting) {
+      if (group.running >= maxOfNamespace) continue;
+      const [id] = group.soon.size > 0 ? group.soon : group.calm;
+      if (id === undefined) continue;
+      group.soon.delete(id);
+      group.calm.delete(id);
+      // Its next turn comes after those of all others.
+      waiting.delete(namespace);
+      waiting.set(namespace, group);
+      return id;
+    }
+    return undefined;
+  }
+
+  function pump(): void {
+    while (running.size < concurrency && begunInTurn < maxInTurn && !closed) {
+      const id = next();
+      if (id === undefined) return;
+      begin(id);
+    }
+  }
+
+  function begin(id: Id): void {
+    if (begunInTurn === 0) cancelTurn = clock.after(turnMs, nextTurn);
+    begunInTurn += 1;
+    const group = waitingOf(id);
+    group.running += 1;
+    const ended = run(id).finally(() => {
+      running.delete(id);
+      group.running -= 1;
+      const urgency = again.get(id);
+      again.delete(id);
+      if (urgency === undefined) pump();
+      else add(id, urgency);
+    });
+    running.set(id, ended);
+  }
+
+  function nextTurn(): void {
+    begunInTurn = 0;
+    pump();
+  }
+
+  /** Takes a token from the object's bucket. Returns the wait until there is one, without taking it. */
+  function takeTurn(id: Id): number {
+    const now = clock.elapsed();
+    const fullInMs = Math.max(0, (fullAt.get(id) ?? 0) - now);
+    if (!hasToken(fullInMs, changePace)) return fullInMs - ((changePace.burst - 1) * 1000) / changePace.rate;
+    if (fullAt.size >= maxPaced) for (const [known, at] of fullAt) if (at <= now) fullAt.delete(known);
+    fullAt.set(id, now + takeToken(fullInMs, changePace));
+    return 0;
+  }
+
+  function changed(id: Id): void {
+    if (closed || held.has(id)) return;
+    const waitMs = takeTurn(id);
+    if (waitMs <= 0) add(id, 'soon');
+    else {
+      const turn = (): void => {
+        held.delete(id);
+        changed(id);
+      };
+      held.set(id, clock.after(waitMs, turn));
+    }
+  }
+
+  function clear(): void {
+    for (const cancel of held.values()) cancel();
+    held.clear();
+    again.clear();
+    for (const { soon, calm } of waiting.values()) for (const ids of [soon, calm]) ids.clear();
+  }
+
+  return {
+    changed,
+    retry: (id) => add(id, 'soon'),
+    refresh: (id) => add(id, 'calm'),
+    clear,
+    close: async () => {
+      closed = true;
+      cancelTurn();
+      clear();
+      await Promise.all(running.values());
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import { Failure } from '../../../core/failure.ts';
+import { readModelName } from '../../core/model-name.ts';
+import { type ParameterName, parameterNames, parameters, type Sampling } from '../../../core/parameters.ts';
+import type { Content, Message, Request, ResponseFormat, ToolCall } from '../../../core/request.ts';
+import { contentOf } from '../content.ts';
+import { customArguments } from '../custom-tools.ts';
+import { samplingOf } from '../parameter-fields.ts';
+import { inertFields, parseBody, present } from '../read-body.ts';
+import { readReasoning } from './read-reasoning.ts';
+import { readTools } from './read-tools.ts';
+import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
+
+/**
+ * Fields of other gateways that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other
+ * unknown fields are not listed.
+ */
+export const inertNames: ReadonlySet<string> = new Set([
+  'provider',
+  'models',
+  'transforms',
+  'route',
+  'plugins',
+  'usage',
+  'preset',
+  'prediction',
+  'modalities',
+  'audio',
+  'store',
+  'metadata',
+  'service_tier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'verbosity',
+  'web_search_options',
+]);
+
+/**
+ * Reads a parsed chat completions body (docs/reference/api.md §2.2, §4.1) into a request.
+ * Throws `invalid_request` with the path of the first invalid field, or `variant_not_supported`.
+ */
+export function readRequest(value: unknown): Request {
+  const body = parseBody(chatBody, value);
+  return {
+    modelName: readModelName(body.model),
+    messages: body.messages.map(readMessage),
+    ...readTools(body),
+    responseFormat: readResponseFormat(body.response_format),
+    maxOutputTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+    reasoning: readReasoning(body),
+    sampling: readSampling(body),
+    stream: body.stream === true,
+    includeUsage: body.stream_options?.include_usage === true,
+    inert: inertFields(value, inertNames),
+  };
+}
+
+type WireContent = NonNullable<ChatMessage['content']>;
+
+function readContent(content: WireContent): Content {
+  if (typeof content === 'string') return content;
+  const parts = content.map((part) => {
+    switch (part.type) {
+      case 'text':
+        return part;
+      case 'refusal':
+        return { type: 'text' as const, text: part.refusal };
+      case 'file': {
+        const { filename, file_data: text } = part.file;
+        const head = filename === undefined || filename === null ? '' : `${filename}\n\n`;
+        return { type: 'text' as const, text: head + text };
+      }
+      case 'image_url': {
+        const image = typeof part.image_url === 'string' ? { url: part.image_url } : part.image_url;
+        return { type: 'image' as const, url: image.url, ...present({ detail: image.detail }) };
+      }
+    }
+  });
+  return contentOf(parts);
+}
+
+type WireCall = NonNullable<Extract<ChatMessage, { role: 'assistant' }>['tool_calls']>[number];
+
+function readCall(call: WireCall): ToolCall {
+  if (call.type !== 'custom') return { id: call.id, ...call.function };
+  return { id: call.id, name: call.custom.name, arguments: customArguments(call.custom.input) };
+}
+
+/**
+ * Makes the id of a call in the format's first version, which has no ids. Its calls come one at a time, and their results name the
+ * function.
+ */
+const functionCallId = (name: string): string => `call_${name}`;
+
+function readMessage(message: ChatMessage): Message {
+  switch (message.role) {
+    case 'system':
+    case 'developer':
+      return { role: 'system', content: readContent(message.content), ...present({ name: message.name }) };
+    case 'user':
+      return { role: 'user', content: readContent(message.content), ...present({ name: message.name }) };
+    case 'tool':
+      return { role: 'tool', toolCallId: message.tool_call_id, content: readContent(message.content) };
+    case 'function':
+      return { role: 'tool', toolCallId: functionCallId(message.name), content: readContent(message.content ?? '') };
+    case 'assistant': {
+      const { content, function_call: call } = message;
+      const first = call === undefined || call === null ? [] : [{ id: functionCallId(call.name), ...call }];
+      const toolCalls = [...(message.tool_calls ?? []).map(readCall), ...first];
+      return {
+        role: 'assistant',
+        content: content === undefined || content === null ? undefined : readContent(content),
+        name: message.name ?? undefined,
+        reasoning: message.reasoning_content ?? message.reasoning ?? undefined,
+        toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
+      };
+    }
+  }
+}
+
+function readResponseFormat(format: ChatBody['response_format']): ResponseFormat | undefined {
+  if (format === undefined || format === null) return undefined;
+  if (format.type !== 'json_schema') return { type: format.type };
+  const { name, description, schema, strict } = format.json_schema;
+  return { type: 'json_schema', name, ...present({ description, schema, strict }) };
+}
+
+function readSampling(body: ChatBody): Sampling {
+  const sampling = samplingOf((name) => body[name]);
+  const lacking = parameterNames.find((name) => sampling[name] !== undefined && lacksItsNeed(name, sampling));
+  if (lacking !== undefined) {
+    throw new Failure('invalid_request', `${lacking}: needs ${parameters[lacking].needs} to be true`);
+  }
+  return sampling;
+}
+
+const lacksItsNeed = (name: ParameterName, { logprobs }: Sampling): boolean =>
+  parameters[name].needs === 'logprobs' && logprobs !== true;

@@ -1,0 +1,207 @@
+import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../../core/dialect.ts';
+import type { FinishReason, Logprobs, RelayedEvent, TextEvent } from '../../../core/event.ts';
+import { errorBody, type Failure } from '../../../core/failure.ts';
+import { type Bill, formatUsd } from '../../../core/money.ts';
+import { createCallWriter } from './write-calls.ts';
+import type { Feature } from '../../../core/capability.ts';
+
+const done = 'data: [DONE]\n\n';
+
+/**
+ * Writes events as chat completion chunks (docs/reference/engines.md §1). The stream ends with the usage, when it was asked for,
+ * and `[DONE]`. After an error, only `[DONE]` follows, because clients stop reading there. Strings that do not change are built
+ * once.
+ */
+export function createStreamWriter(
+  identity: AnswerIdentity,
+  options: Pick<AskedAnswer, 'includeUsage' | 'callFormat'>,
+): StreamWriter {
+  const { id, created, model } = identity;
+  const head =
+    `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},` +
+    `"model":${JSON.stringify(model)},"choices":[`;
+  const tail = options.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
+  const begun = new Set<number>();
+  const calls = createCallWriter(options.callFormat);
+
+  const chunk = (choice: number, delta: string, logprobs = 'null', finish = 'null'): string =>
+    `${head}{"index":${choice},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}${tail}`;
+
+  const chunks = (choice: number, deltas: readonly object[]): string =>
+    deltas.map((delta) => chunk(choice, JSON.stringify(delta))).join('');
+
+  function writeEvent(event: RelayedEvent): string {
+    switch (event.type) {
+      case 'text-delta':
+        return chunk(event.choice, `{"content":${JSON.stringify(event.text)}}`, writeDeltaLogprobs(event));
+      case 'refusal-delta':
+        return chunk(event.choice, `{"refusal":${JSON.stringify(event.text)}}`, writeDeltaLogprobs(event));
+      case 'reasoning-delta': {
+        // Both fields have the same text: docs/reference/api.md §4.1.1.
+        const text = JSON.stringify(event.text);
+        return chunk(event.choice, `{"reasoning_content":${text},"reasoning":${text}}`);
+      }
+      case 'tool-start':
+        return chunks(event.choice, calls.start(event));
+      case 'tool-delta':
+        return chunks(event.choice, calls.delta(event));
+      case 'finish': {
+        const last = chunk(event.choice, '{}', 'null', `"${calls.finishReason(event.reason)}"`);
+        return chunks(event.choice, calls.end(event.choice)) + last;
+      }
+      // This surface has no web search.
+      case 'search-call':
+      case 'search-result':
+      case 'usage':
+        return '';
+    }
+  }
+
+  return {
+    push: (events) => {
+      let text = '';
+      for (const event of events) {
+        if (event.type !== 'usage' && !begun.has(event.choice)) {
+          begun.add(event.choice);
+          text += chunk(event.choice, '{"role":"assistant","content":""}');
+        }
+        text += writeEvent(event);
+      }
+      return text;
+    },
+    keepAlive: () => ': keep-alive\n\n',
+    finish: (bill) => (options.includeUsage ? `${head}],"usage":${writeUsage(bill)}}\n\n${done}` : done),
+    fail: (failure) => {
+      const choice = '{"index":0,"delta":{"content":""},"finish_reason":"error"}';
+      return `${head}${choice}],"error":${JSON.stringify(errorBody(failure, fieldName))}}\n\n${done}`;
+    },
+  };
+}
+
+function writeDeltaLogprobs({ logprobs }: Pick<TextEvent, 'logprobs'>): string {
+  if (logprobs === undefined) return 'null';
+  return JSON.stringify({ content: logprobs.content ?? null, refusal: logprobs.refusal ?? null });
+}
+
+/** A choice that is being assembled. */
+interface ChoiceParts {
+  text: string | undefined;
+  reasoning: string;
+  refusal: string | undefined;
+  contentLogprobs: unknown[] | undefined;
+  refusalLogprobs: unknown[] | undefined;
+  readonly tools: { readonly id: string; readonly name: string; arguments: string }[];
+  finish: FinishReason | undefined;
+}
+
+/** Assembles events into one chat completion object. */
+export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAnswer, 'callFormat'>): JsonWriter {
+  const calls = createCallWriter(asked?.callFormat);
+  const choices = new Map<number, ChoiceParts>();
+
+  function partsOf(index: number): ChoiceParts {
+    let parts = choices.get(index);
+    if (parts === undefined) {
+      parts = {
+        text: undefined,
+        reasoning: '',
+        refusal: undefined,
+        contentLogprobs: undefined,
+        refusalLogprobs: undefined,
+        tools: [],
+        finish: undefined,
+      };
+      choices.set(index, parts);
+    }
+    return parts;
+  }
+
+  function takeLogprobs(parts: ChoiceParts, logprobs: Logprobs | undefined): void {
+    for (const token of logprobs?.content ?? []) (parts.contentLogprobs ??= []).push(token);
+    for (const token of logprobs?.refusal ?? []) (parts.refusalLogprobs ??= []).push(token);
+  }
+
+  function take(event: RelayedEvent): void {
+    if (event.type === 'usage') return;
+    const parts = partsOf(event.choice);
+    switch (event.type) {
+      case 'text-delta':
+        parts.text = (parts.text ?? '') + event.text;
+        takeLogprobs(parts, event.logprobs);
+        return;
+      case 'reasoning-delta':
+        parts.reasoning += event.text;
+        return;
+      case 'refusal-delta':
+        parts.refusal = (parts.refusal ?? '') + event.text;
+        takeLogprobs(parts, event.logprobs);
+        return;
+      case 'tool-start':
+        parts.tools[event.tool] = { id: event.id, name: event.name, arguments: '' };
+        return;
+      case 'tool-delta': {
+        const call = parts.tools[event.tool];
+        if (call !== undefined) call.arguments += event.text;
+        return;
+      }
+      case 'finish':
+        parts.finish = event.reason;
+        return;
+      // This surface has no web search.
+      case 'search-call':
+      case 'search-result':
+        return;
+    }
+  }
+
+  function writeLogprobs({ contentLogprobs, refusalLogprobs }: ChoiceParts): Logprobs | null {
+    if (contentLogprobs === undefined && refusalLogprobs === undefined) return null;
+    return { content: contentLogprobs ?? null, refusal: refusalLogprobs ?? null };
+  }
+
+  function writeChoice([index, parts]: readonly [number, ChoiceParts]): unknown {
+    return {
+      index,
+      message: {
+        role: 'assistant',
+        // Null when there are only calls or a refusal, even with token probabilities.
+        content: parts.text || (parts.tools.length > 0 || parts.refusal !== undefined ? null : ''),
+        refusal: parts.refusal ?? null,
+        ...(parts.reasoning === '' ? {} : { reasoning_content: parts.reasoning, reasoning: parts.reasoning }),
+        ...(parts.tools.length === 0 ? {} : calls.message(parts.tools)),
+      },
+      logprobs: writeLogprobs(parts),
+      finish_reason: calls.finishReason(parts.finish ?? 'stop'),
+    };
+  }
+
+  return {
+    push: (events) => {
+      for (const event of events) take(event);
+    },
+    finish: (bill) => {
+      const { id, created, model } = identity;
+      const written = [...choices].sort(([a], [b]) => a - b).map(writeChoice);
+      const answer = JSON.stringify({ id, object: 'chat.completion', created, model, choices: written });
+      return `${answer.slice(0, -1)},"usage":${writeUsage(bill)}}`;
+    },
+  };
+}
+
+/** The name of a part of a request on this surface. Only one name differs from Weir's own. */
+export const fieldName = (feature: Feature): string => (feature === 'reasoning' ? 'reasoning_effort' : feature);
+
+/** The envelope of every error (docs/reference/api.md §2.5). */
+export const writeError = (failure: Failure): string => JSON.stringify({ error: errorBody(failure, fieldName) });
+
+/** The usage block as JSON text. The cost is the exact decimal, which a float could not represent (docs/reference/api.md §2.4). */
+export function writeUsage({ usage, cost }: Bill): string {
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
+  const cached = cachedTokens === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cachedTokens}}`;
+  const reasoning =
+    reasoningTokens === undefined ? '' : `,"completion_tokens_details":{"reasoning_tokens":${reasoningTokens}}`;
+  return (
+    `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},` +
+    `"total_tokens":${promptTokens + completionTokens}${cached}${reasoning},"cost":${formatUsd(cost)}}`
+  );
+}

@@ -1,0 +1,31 @@
+import { isObject, parseJson } from '../../core/json.ts';
+import type { Tool } from '../../core/request.ts';
+import { present } from './read-body.ts';
+
+/** Custom tools, which take free text. No engine has such tools: the text becomes the one argument of a function. */
+const inputName = 'input';
+
+export function customTool({
+  name,
+  description,
+}: {
+  readonly name: string;
+  readonly description?: string | null;
+}): Tool {
+  const properties = { [inputName]: { type: 'string', description: 'The text that the tool takes.' } };
+  return {
+    name,
+    ...present({ description }),
+    parameters: { type: 'object', properties, required: [inputName], additionalProperties: false },
+  };
+}
+
+/** The arguments of the function that replaces a custom tool for the engine. */
+export const customArguments = (input: string): string => JSON.stringify({ [inputName]: input });
+
+/** Returns the input of a custom tool: the one argument of the function that replaced it. */
+export function customInputOf(text: string): string {
+  const value = parseJson(text);
+  const input = isObject(value) ? value[inputName] : undefined;
+  return typeof input === 'string' ? input : text;
+}

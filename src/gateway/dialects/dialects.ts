@@ -1,0 +1,56 @@
+import type { Dialect, Surface } from '../../core/dialect.ts';
+import { readRequest as readChatRequest } from './chat/read-request.ts';
+import {
+  createJsonWriter as createChatJsonWriter,
+  createStreamWriter as createChatStreamWriter,
+  writeError as writeChatError,
+} from './chat/write-response.ts';
+import { readRequest as readMessagesRequest } from './messages/read-request.ts';
+import {
+  createJsonWriter as createMessagesJsonWriter,
+  createStreamWriter as createMessagesStreamWriter,
+  writeError as writeMessagesError,
+} from './messages/write-response.ts';
+import { readRequest as readResponsesRequest } from './responses/read-request.ts';
+import {
+  createJsonWriter as createResponsesJsonWriter,
+  createStreamWriter as createResponsesStreamWriter,
+  writeError as writeResponsesError,
+} from './responses/write-response.ts';
+
+/** Chat completions: `POST /v1/chat/completions` (docs/reference/api.md §4.1). */
+const chat: Dialect = {
+  surface: 'chat',
+  idPrefixes: { request: 'chatcmpl-', toolCall: 'call_' },
+  keyHeaders: ['authorization'],
+  readRequest: readChatRequest,
+  createStreamWriter: createChatStreamWriter,
+  createJsonWriter: createChatJsonWriter,
+  writeError: writeChatError,
+};
+
+/** Messages: `POST /v1/messages` (docs/reference/api.md §4.3). */
+const messages: Dialect = {
+  surface: 'messages',
+  idPrefixes: { request: 'msg_', toolCall: 'toolu_' },
+  requestIdHeader: 'request-id',
+  keyHeaders: ['x-api-key', 'authorization'],
+  readRequest: readMessagesRequest,
+  createStreamWriter: createMessagesStreamWriter,
+  createJsonWriter: createMessagesJsonWriter,
+  writeError: writeMessagesError,
+};
+
+/** Responses: `POST /v1/responses`, where a deployment serves it (docs/responses.md). */
+const responses: Dialect = {
+  surface: 'responses',
+  idPrefixes: { request: 'resp_', toolCall: 'call_' },
+  keyHeaders: ['authorization'],
+  readRequest: readResponsesRequest,
+  createStreamWriter: createResponsesStreamWriter,
+  createJsonWriter: createResponsesJsonWriter,
+  writeError: writeResponsesError,
+};
+
+/** The wire formats that callers may speak. */
+export const dialects: Readonly<Record<Surface, Dialect>> = { chat, messages, responses };

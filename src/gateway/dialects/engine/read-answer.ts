@@ -1,0 +1,264 @@
+import type { AnswerEvent, Fault, Logprobs, TextEvent } from '../../../core/event.ts';
+import { isObject, type JsonObject, textOf } from '../../../core/json.ts';
+import type { InlineReasoning } from '../../../core/capability.ts';
+import { readFinishReason } from './finish-reason.ts';
+import { isError, readError } from './read-error.ts';
+import { mergeUsage, readUsage, usageFrom, usageOf, type UsageReport } from './read-usage.ts';
+import { createToolRepair } from './repair-tools.ts';
+import { createTagSplitter, type SortedText } from './split-tags.ts';
+
+export interface ResponseOptions {
+  /** Names of the tools that the caller offered. */
+  readonly toolNames: ReadonlySet<string>;
+  /** Makes our id of a tool call; `choice` and `tool` are its indices. */
+  readonly newToolId: (choice: number, tool: number) => string;
+  /** Number of choices that were asked for. An answer is complete when each choice has ended. */
+  readonly choices: number;
+  /** Whether token probabilities were asked for: they make an answer many times as large. */
+  readonly logprobs?: boolean | undefined;
+  /** The answer is held until it is complete, so that a stream of it has a maximum size, too. */
+  readonly isHeld?: boolean | undefined;
+  /** Tags to look for in the text. Absent for a route that reports its reasoning in a field, or has none. */
+  readonly reasoning?: InlineReasoning | undefined;
+  /** The engine continues an answer whose text had begun: only an opening tag at the very start begins reasoning anew. */
+  readonly answerBegun?: boolean | undefined;
+}
+
+/** Reads the parsed answers or chunks of one attempt into events. */
+interface AnswerReader {
+  readonly push: (answer: unknown, events: AnswerEvent[]) => Fault | undefined;
+  /**
+   * Reads a piece of a choice's text whose chunk was not parsed. The event's type is that of the field in which the engine sent the
+   * text.
+   */
+  readonly text: (event: TextEvent, events: AnswerEvent[]) => void;
+  /** Reads a usage block whose chunk was not parsed. */
+  readonly usage: (block: unknown, events: AnswerEvent[]) => void;
+  /** The engine has declared its answer complete. */
+  readonly close: (events: AnswerEvent[]) => void;
+  /** Whether every choice has ended. */
+  readonly finished: () => boolean;
+  /** The model's name in the answer. Undefined: the answer has no name, or no plain one. */
+  readonly model: () => string | undefined;
+}
+
+/** A model's name as in the catalogs of engines. Any other text in its place is dropped, because it may be anything. */
+const plainName = /^[\w.:/@-]{1,128}$/;
+
+export function createAnswerReader(options: ResponseOptions): AnswerReader {
+  const choices = new Map<number, ChoiceReader>();
+  let report: UsageReport | undefined;
+  let model: string | undefined;
+
+  function readerOf(index: number): ChoiceReader | undefined {
+    if (index < 0 || index >= options.choices) return undefined;
+    const known = choices.get(index);
+    if (known !== undefined) return known;
+    const reader = createChoiceReader(index, options);
+    choices.set(index, reader);
+    return reader;
+  }
+
+  function readChoice(value: unknown, events: AnswerEvent[]): Fault | undefined {
+    if (!isObject(value)) return undefined;
+    return readerOf(Number.isInteger(value['index']) ? Number(value['index']) : 0)?.push(value, events);
+  }
+
+  function takeUsage(newer: UsageReport | undefined, events: AnswerEvent[]): void {
+    if (newer === undefined) return;
+    report = mergeUsage(report, newer);
+    const usage = usageFrom(report);
+    if (usage !== undefined) appendUsage(events, { type: 'usage', usage });
+  }
+
+  return {
+    model: () => model,
+    finished: () => choices.size >= options.choices && [...choices.values()].every((reader) => reader.finished()),
+    close: (events) => {
+      for (const reader of choices.values()) reader.close(events);
+    },
+    text: (event, events) => readerOf(event.choice)?.text(event, events),
+    usage: (block, events) => takeUsage(readUsage(block), events),
+    push: (answer, events) => {
+      const error = errorInside(answer);
+      if (error !== undefined) return error;
+      if (!isObject(answer)) return { kind: 'malformed', detail: 'answer is not an object' };
+      if (model === undefined && typeof answer['model'] === 'string' && plainName.test(answer['model']))
+        ({ model } = answer);
+      if (Array.isArray(answer['choices'])) {
+        for (const choice of answer['choices']) {
+          const fault = readChoice(choice, events);
+          if (fault !== undefined) return fault;
+        }
+      }
+      takeUsage(usageOf(answer), events);
+      return undefined;
+    },
+  };
+}
+
+/**
+ * Returns an engine's error in an answer with status 200. The error is never relayed. Its text is not kept, because it may quote
+ * the prompt.
+ */
+export function errorInside(answer: unknown): Fault | undefined {
+  return isError(answer) ? { kind: 'engine-error', detail: 'error in a 200', ...readError(answer) } : undefined;
+}
+
+/** Reads one choice of an answer, delta by delta or as a whole message: the fields are the same. */
+interface ChoiceReader {
+  readonly push: (choice: JsonObject, events: AnswerEvent[]) => Fault | undefined;
+  readonly text: (event: TextEvent, events: AnswerEvent[]) => void;
+  readonly finished: () => boolean;
+  /**
+   * Called when the engine has declared its answer complete. Ends a choice with complete tool calls whose `finish_reason` the
+   * engine has left out.
+   */
+  readonly close: (events: AnswerEvent[]) => void;
+}
+
+function createChoiceReader(index: number, options: ResponseOptions): ChoiceReader {
+  const { answerBegun } = options;
+  const tools = createToolRepair({
+    choice: index,
+    toolNames: options.toolNames,
+    newId: (tool) => options.newToolId(index, tool),
+  });
+  const tags = options.reasoning === undefined ? undefined : createTagSplitter(options.reasoning, { answerBegun });
+  let finished = false;
+  let refused = false;
+
+  function append(sorted: readonly SortedText[] | undefined, events: AnswerEvent[]): void {
+    for (const { type, text, deltas } of sorted ?? []) appendText(events, { type, choice: index, text, deltas });
+  }
+
+  function readText({ type, text, deltas }: TextEvent, events: AnswerEvent[]): void {
+    if (type === 'reasoning-delta') append(tags?.stop(), events);
+    if (type === 'text-delta' && tags !== undefined) append(tags.push(text, deltas), events);
+    else appendText(events, { type, choice: index, text, deltas });
+  }
+
+  /** Reads text with its token probabilities. They are also kept for text that is held back or turns out to be reasoning. */
+  function readWithLogprobs(
+    text: string | undefined,
+    { tokens, deltas }: { readonly tokens: Tokens; readonly deltas: 0 | 1 },
+    events: AnswerEvent[],
+  ): void {
+    const before = events.length;
+    if (text !== undefined) readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
+    if (tokens === undefined) return;
+    const logprobs: Logprobs = { content: tokens };
+    const at = events.findIndex(({ type }, place) => place >= before && type === 'text-delta');
+    const event = events[at];
+    if (event?.type === 'text-delta') events[at] = { ...event, logprobs };
+    else events.push({ type: 'text-delta', choice: index, text: '', deltas, logprobs });
+  }
+
+  function readDelta(choice: JsonObject, events: AnswerEvent[]): void {
+    const source = isObject(choice['delta']) ? 'delta' : 'message';
+    const delta = choice['delta'] ?? choice['message'];
+    if (!isObject(delta)) return;
+    const logprobs = logprobsOf(choice['logprobs']);
+    const reasoning = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']);
+    if (reasoning !== undefined)
+      readText({ type: 'reasoning-delta', choice: index, text: reasoning, deltas: 1 }, events);
+    const refusal = textOf(delta['refusal']);
+    const isRefusing = refusal !== undefined || logprobs.refusal !== undefined;
+    const fragments = fragmentsOf(delta);
+    // A token that is half a character has no text yet, and still counts. A token of reasoning, of a refusal or of a tool call is
+    // counted elsewhere.
+    const deltas = reasoning === undefined && refusal === undefined && fragments.length === 0 ? 1 : 0;
+    readWithLogprobs(textOf(delta['content']), { tokens: logprobs.content, deltas }, events);
+    if (isRefusing || fragments.length > 0) append(tags?.flush(), events);
+    if (isRefusing) {
+      refused = true;
+      const tokens = logprobs.refusal === undefined ? undefined : { refusal: logprobs.refusal };
+      events.push({ type: 'refusal-delta', choice: index, text: refusal ?? '', deltas: 1, logprobs: tokens });
+    }
+    events.push(...tools.push(fragments, source));
+  }
+
+  return {
+    finished: () => finished,
+    text: (event, events) => {
+      if (!finished) readText(event, events);
+    },
+    close: (events) => {
+      const closing = finished || !tools.areComplete() ? undefined : tools.end();
+      if (closing === undefined) return;
+      append(tags?.flush(), events);
+      events.push(...closing, { type: 'finish', choice: index, reason: 'tool_calls' });
+      finished = true;
+    },
+    push: (choice, events) => {
+      // Whatever an engine sends after the end of a choice would contradict the end that the caller has received.
+      if (!finished) readDelta(choice, events);
+      const raw = choice['finish_reason'];
+      if (finished || raw === undefined || raw === null || raw === '') return undefined;
+      const content = { calledTools: tools.calledTools(), refused };
+      const reason = typeof raw === 'string' ? readFinishReason(raw, content) : undefined;
+      if (reason === undefined) return { kind: 'engine-error', detail: 'unknown finish_reason' };
+      const closing = tools.end();
+      if (closing === undefined) return { kind: 'malformed', detail: 'tool call without a name' };
+      append(tags?.flush(), events);
+      const stopSequence = reason === 'stop' ? stopSequenceOf(choice) : undefined;
+      events.push(...closing, { type: 'finish', choice: index, reason, stopSequence });
+      finished = true;
+      return undefined;
+    },
+  };
+}
+
+type Tokens = readonly unknown[] | undefined;
+
+/** Token probabilities of a delta: those of its text and those of its refusal. */
+function logprobsOf(value: unknown): { readonly content: Tokens; readonly refusal: Tokens } {
+  const list = (tokens: unknown): Tokens => (Array.isArray(tokens) && tokens.length > 0 ? tokens : undefined);
+  return isObject(value)
+    ? { content: list(value['content']), refusal: list(value['refusal']) }
+    : { content: undefined, refusal: undefined };
+}
+
+/**
+ * Returns the text at which a choice stopped, from the field of vLLM or SGLang. The field has a token's id if the choice stopped at
+ * a token without text.
+ */
+const stopSequenceOf = (choice: JsonObject): string | undefined =>
+  textOf(choice['stop_reason']) ?? textOf(choice['matched_stop']);
+
+/** The pieces of tool calls in a delta. Older engines send a single call in a field of its own. */
+function fragmentsOf(delta: JsonObject): readonly unknown[] {
+  if (Array.isArray(delta['tool_calls'])) return delta['tool_calls'];
+  return isObject(delta['function_call']) ? [{ index: 0, function: delta['function_call'] }] : [];
+}
+
+/** Adds a piece of text. Consecutive pieces of the same text become one event. */
+function appendText(events: AnswerEvent[], event: TextEvent): void {
+  const merged = mergeText(events.at(-1), event);
+  if (merged === undefined) events.push(event);
+  else events[events.length - 1] = merged;
+}
+
+/**
+ * Adds running totals. They replace older totals, and the texts before and after the older totals become one event. So an engine
+ * that counts in every chunk causes no extra events.
+ */
+function appendUsage(events: AnswerEvent[], event: AnswerEvent & { readonly type: 'usage' }): void {
+  const last = events.at(-1);
+  if (last?.type === 'usage') {
+    events[events.length - 1] = event;
+    return;
+  }
+  const older = events.at(-2);
+  const text = last !== undefined && 'deltas' in last && older?.type === 'usage' ? last : undefined;
+  const merged = text === undefined ? undefined : mergeText(events.at(-3), text);
+  if (merged === undefined) events.push(event);
+  else events.splice(-3, 3, merged, event);
+}
+
+function mergeText(earlier: AnswerEvent | undefined, later: TextEvent): TextEvent | undefined {
+  if (earlier?.type !== later.type || !('deltas' in earlier) || earlier.choice !== later.choice) return undefined;
+  if (earlier.logprobs !== undefined || later.logprobs !== undefined) return undefined;
+  const { type, choice } = later;
+  return { type, choice, text: earlier.text + later.text, deltas: earlier.deltas + later.deltas };
+}

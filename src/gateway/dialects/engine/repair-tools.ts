@@ -1,0 +1,195 @@
+import type { AnswerEvent } from '../../../core/event.ts';
+import { isObject, type JsonObject, parseJson, textOf } from '../../../core/json.ts';
+import { createJsonScan, type JsonScan } from '../../../core/json-scan.ts';
+
+/** Most tool calls in one answer: no model makes so many. */
+const maxCalls = 1024;
+
+interface ToolRepair {
+  /** Reads the `tool_calls` of a delta or of a whole message. In a message, each fragment is a call. */
+  readonly push: (fragments: readonly unknown[], source: 'delta' | 'message') => readonly AnswerEvent[];
+  /** The choice has ended. Returns undefined when a call has no name or there are too many: the answer is of no use then. */
+  readonly end: () => readonly AnswerEvent[] | undefined;
+  readonly calledTools: () => boolean;
+  /** Whether there are calls and the arguments of each are complete. */
+  readonly areComplete: () => boolean;
+}
+
+/**
+ * Repairs the fragments of streamed tool calls: dense 0-based indices in order of first appearance, one id of our own and one
+ * name for each call, arguments always text. Engines leave out, repeat, restart and mix up all of these; the golden tests have
+ * examples.
+ *
+ * A fragment belongs to the call with its id; else to the call last seen at its index; else to the latest call.
+ * It opens a new call when its id is new, when its name is another tool's, or when its name is repeated after the call's arguments
+ * are complete.
+ */
+export function createToolRepair(options: {
+  readonly choice: number;
+  /** The tools that the caller offered. They distinguish a name in two fragments from two names. */
+  readonly toolNames: ReadonlySet<string>;
+  readonly newId: (tool: number) => string;
+}): ToolRepair {
+  const { choice, toolNames } = options;
+  const calls: Call[] = [];
+  const byId = new Map<string, Call>();
+  const byIndex = new Map<number, Call>();
+  let tooMany = false;
+
+  /** Scans each piece of the arguments once, and parses them when they seem complete. Parsing all with every piece would take quadratic time. */
+  const isComplete = (call: Call): boolean => {
+    const { unscanned } = call;
+    call.unscanned = '';
+    if (call.complete === undefined) {
+      call.scan.push(unscanned);
+      if (call.scan.isOver()) call.complete = isObject(parseJson(call.arguments));
+    } else if (unscanned.trim() !== '') call.complete = false;
+    return call.complete === true;
+  };
+
+  /** Whether `name` may be the next piece of the call's name. */
+  const continuesName = (call: Call, name: string): boolean => {
+    if (call.started || call.name === '') return !call.started;
+    const joined = call.name + name;
+    for (const known of toolNames) if (known.startsWith(joined)) return true;
+    return false;
+  };
+
+  const opensAnother = (call: Call, id: string | undefined, name: string | undefined): boolean => {
+    if (id !== undefined && call.upstreamId !== undefined && call.upstreamId !== id) return true;
+    if (name === undefined || name === '' || call.name === '') return false;
+    return name === call.name ? isComplete(call) && id === undefined : !continuesName(call, name);
+  };
+
+  function open(): Call {
+    const call: Call = {
+      tool: calls.length,
+      upstreamId: undefined,
+      name: '',
+      arguments: '',
+      started: false,
+      scan: createJsonScan(),
+      unscanned: '',
+      complete: undefined,
+    };
+    calls.push(call);
+    tooMany = calls.length > maxCalls;
+    return call;
+  }
+
+  function find({ id, index, name, text }: Fragment): Call {
+    const known = id === undefined ? undefined : byId.get(id);
+    if (known !== undefined) {
+      // Some engines give two calls the same id. The second call has another index. It also has another name, or begins after
+      // complete arguments.
+      const elsewhere = index === undefined ? text !== '' : byIndex.get(index) !== known;
+      if (!elsewhere || name === undefined) return known;
+      return isComplete(known) || (name !== known.name && !continuesName(known, name)) ? open() : known;
+    }
+    const slot = index === undefined ? undefined : byIndex.get(index);
+    const latest = calls.at(-1);
+    const candidate = slot ?? (index === undefined || (id === undefined && name === undefined) ? latest : undefined);
+    return candidate === undefined || opensAnother(candidate, id, name) ? open() : candidate;
+  }
+
+  /** Whether no further piece of the name can come. */
+  const nameIsFinal = (call: Call): boolean => {
+    if (!toolNames.has(call.name)) return false;
+    for (const known of toolNames) if (known !== call.name && known.startsWith(call.name)) return false;
+    return true;
+  };
+
+  function start(call: Call, events: AnswerEvent[]): void {
+    if (call.started || call.name === '') return;
+    call.started = true;
+    events.push({ type: 'tool-start', choice, tool: call.tool, id: options.newId(call.tool), name: call.name });
+    if (call.arguments !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: call.arguments });
+  }
+
+  function take(fragment: Fragment, source: 'delta' | 'message', events: AnswerEvent[]): void {
+    const { id, index, name, text } = fragment;
+    // An empty fragment must not open a call that never gets a name.
+    if (id === undefined && name === undefined && text === '') return;
+    const call = source === 'message' ? open() : find(fragment);
+    if (id !== undefined) {
+      call.upstreamId ??= id;
+      byId.set(id, call);
+    }
+    if (index !== undefined) byIndex.set(index, call);
+    if (name !== undefined && !call.started && name !== call.name) call.name += name;
+    // A later call shows that the name of an earlier one is complete.
+    for (const earlier of calls) if (earlier.tool < call.tool) start(earlier, events);
+    const wasStarted = call.started;
+    call.arguments += text;
+    call.unscanned += text;
+    if (text !== '' || nameIsFinal(call)) start(call, events);
+    if (wasStarted && text !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text });
+  }
+
+  return {
+    push: (fragments, source) => {
+      const events: AnswerEvent[] = [];
+      for (const fragment of fragments) {
+        if (tooMany) break;
+        if (isObject(fragment)) take(readFragment(fragment, source), source, events);
+      }
+      return events;
+    },
+    end: () => {
+      if (tooMany) return undefined;
+      const events: AnswerEvent[] = [];
+      for (const call of calls) {
+        if (call.name === '') return undefined;
+        start(call, events);
+        // Clients parse the arguments, and an empty text is not JSON.
+        if (call.arguments === '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: '{}' });
+      }
+      return events;
+    },
+    calledTools: () => calls.length > 0,
+    areComplete: () => calls.length > 0 && !tooMany && calls.every((call) => call.arguments === '' || isComplete(call)),
+  };
+}
+
+/** A call that is being assembled. */
+interface Call {
+  readonly tool: number;
+  /** The engine's id, as soon as it has sent one. */
+  upstreamId: string | undefined;
+  name: string;
+  arguments: string;
+  /** Whether `tool-start` was sent, which makes the name final. */
+  started: boolean;
+  /** Finds the end of the arguments. */
+  readonly scan: JsonScan;
+  /** The part of the arguments that was not scanned yet. */
+  unscanned: string;
+  /** Whether the arguments are one JSON object and nothing else. Undefined until their end was found. */
+  complete: boolean | undefined;
+}
+
+/** The arguments as text. Some engines send an object, or null for none. In a whole message SGLang sends the text `null`. */
+function argumentsOf(value: unknown, source: 'delta' | 'message'): string {
+  if (value === 'null' && source === 'message') return '';
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/** The parts of a call that a fragment has. */
+interface Fragment {
+  readonly id: string | undefined;
+  readonly index: number | undefined;
+  readonly name: string | undefined;
+  /** A piece of the arguments. */
+  readonly text: string;
+}
+
+function readFragment(fragment: JsonObject, source: 'delta' | 'message'): Fragment {
+  const described = isObject(fragment['function']) ? fragment['function'] : fragment;
+  return {
+    id: textOf(fragment['id']),
+    index: Number.isInteger(fragment['index']) ? Number(fragment['index']) : undefined,
+    name: textOf(described['name']),
+    text: argumentsOf(described['arguments'], source),
+  };
+}

@@ -1,0 +1,122 @@
+import type { PartialTurn, RequestTarget, Round } from '../../../core/capability.ts';
+import { engineWord } from '../../../core/parameters.ts';
+import type { Content, Message, Request } from '../../../core/request.ts';
+import { webSearchName } from '../../../core/web-search.ts';
+import type { Engine, Fields } from '../../engines/engine.ts';
+import { arrangeMessages } from '../arrange-messages.ts';
+import { engines } from '../../engines/engines.ts';
+
+/**
+ * Writes a request as the body of an engine's chat completions call. Only fields that were read are written, so that unknown keys
+ * and end-user identifiers cannot pass.
+ */
+export function writeRequest(request: Request, target: RequestTarget): string {
+  const engine = engines[target.engine];
+  const { responseFormat } = request;
+  const { round } = target;
+  const { partial, maxOutputTokens = round?.maxOutputTokens ?? request.maxOutputTokens } = target.continuation ?? {};
+  const turns = round === undefined ? request.messages : [...request.messages, ...round.turns];
+  const arranged = target.form === undefined ? turns : arrangeMessages(turns, target.form);
+  const messages = arranged.map((message) => writeMessage(message, engine));
+  const toolFields = writeToolFields(toolsOf(request, round), target, engine);
+  return JSON.stringify({
+    model: target.upstreamModel,
+    messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, engine)],
+    ...writeContinuation(partial),
+    ...writeSampling(request, target),
+    cache_salt: target.cacheSalt,
+    [engine.capField]: maxOutputTokens,
+    ...toolFields,
+    ...(responseFormat && responseFormat.type !== 'text' && engine.writeResponseFormat(responseFormat)),
+    ...(target.reasoning && engine.writeReasoning(target.reasoning)),
+    ...writeStreamFields(request, engine),
+    ...engine.extra?.({ stream: request.stream, sendsTools: 'tools' in toolFields }),
+  });
+}
+
+function writeContent(content: Content): unknown {
+  if (typeof content === 'string') return content;
+  return content.map((part) =>
+    part.type === 'text' ? part : { type: 'image_url', image_url: { url: part.url, detail: part.detail } },
+  );
+}
+
+function writeMessage(message: Message, engine: Engine): unknown {
+  switch (message.role) {
+    case 'system':
+    case 'user':
+      return { ...message, content: writeContent(message.content) };
+    case 'tool':
+      return { role: 'tool', tool_call_id: message.toolCallId, content: writeContent(message.content) };
+    case 'assistant': {
+      const { content, name, reasoning, toolCalls } = message;
+      return {
+        role: 'assistant',
+        content: content === undefined ? null : writeContent(content),
+        name,
+        ...(engine.reasoningField !== 'none' && { [engine.reasoningField]: reasoning }),
+        tool_calls: toolCalls?.map((call) => ({
+          id: call.id,
+          type: 'function',
+          function: { name: call.name, arguments: call.arguments },
+        })),
+      };
+    }
+  }
+}
+
+/** The tools of a request. No tool is forced in a further round, or the model would call it without end. */
+function toolsOf({ tools, toolChoice }: Request, round: Round | undefined): Pick<Request, 'tools' | 'toolChoice'> {
+  if (round === undefined) return { tools, toolChoice };
+  const offered = round.search === 'offered' ? tools : tools.filter(({ name }) => name !== webSearchName);
+  return { tools: offered, toolChoice: toolChoice === 'none' ? 'none' : 'auto' };
+}
+
+function writeToolFields(
+  { tools, toolChoice }: Pick<Request, 'tools' | 'toolChoice'>,
+  { withholdsTools }: RequestTarget,
+  engine: Engine,
+): Fields {
+  // Some engines refuse an empty list.
+  if (tools.length === 0 || withholdsTools === true) return {};
+  const alone = typeof toolChoice === 'object' && engine.namedToolAlone === true ? toolChoice.name : undefined;
+  const offered = alone === undefined ? tools : tools.filter(({ name }) => name === alone);
+  const written = offered.map(({ strict, ...tool }) => ({
+    type: 'function',
+    function: engine.strictTools ? { ...tool, strict } : tool,
+  }));
+  if (toolChoice === undefined || toolChoice === 'auto') return { tools: written };
+  if (alone !== undefined) return { tools: written, tool_choice: 'required' };
+  const choice =
+    typeof toolChoice === 'string' ? toolChoice : { type: 'function', function: { name: toolChoice.name } };
+  return { tools: written, tool_choice: choice };
+}
+
+function writeSampling({ sampling }: Request, { engine, parameters, continuation }: RequestTarget): Fields {
+  // A call that continues an answer asks for one choice only.
+  const sent = continuation === undefined ? parameters : parameters.filter((name) => name !== 'n');
+  return Object.fromEntries(sent.map((name) => [engineWord(name, engine), sampling[name]]));
+}
+
+/** The partial answer as the last turn, marked as the engine wants it (docs/reference/engines.md §5). */
+function writePartialTurn({ mark, text, reasoning }: PartialTurn, engine: Engine): unknown {
+  const written = writeMessage({ role: 'assistant', content: text, reasoning }, engine);
+  return mark === 'prefix' || mark === 'partial' ? Object.assign({}, written, { [mark]: true }) : written;
+}
+
+function writeContinuation(partial: PartialTurn | undefined): Fields {
+  return partial?.mark === 'flag' ? { continue_final_message: true, add_generation_prompt: false } : {};
+}
+
+function writeStreamFields({ stream }: Request, engine: Engine): Fields {
+  // Some engines refuse stream_options without a stream.
+  if (!stream) return { stream: false };
+  switch (engine.streamUsage) {
+    case 'include':
+      return { stream: true, stream_options: { include_usage: true } };
+    case 'continuous':
+      return { stream: true, stream_options: { include_usage: true, continuous_usage_stats: true } };
+    case 'always':
+      return { stream: true };
+  }
+}

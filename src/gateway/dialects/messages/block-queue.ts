@@ -1,0 +1,176 @@
+import type { RelayedEvent } from '../../../core/event.ts';
+import type { Citation } from '../../../core/web-search.ts';
+import { createJsonScan, type JsonScan } from '../../../core/json-scan.ts';
+import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
+
+/**
+ * Writes an answer as blocks, one after the other: the format allows one open block at a time. An engine may write several calls at
+ * the same time. All but the first are then queued until the first is complete.
+ */
+interface BlockQueue {
+  readonly push: (event: RelayedEvent) => void;
+  /** The answer is complete: all blocks may be closed. */
+  readonly end: () => void;
+  /** The answer breaks off. Writes everything that was held back and leaves the last block open. */
+  readonly breakOff: () => string;
+  /** Writes what the queue allows, as server-sent events. Pieces of one block that came together become one delta. */
+  readonly write: () => string;
+}
+
+type BlockKind = 'text' | 'cited-text' | 'thinking' | 'tool_use' | 'search-call' | 'search-result';
+
+/** The delta of each kind of block, and the field for its text. */
+const deltas: Readonly<Record<BlockKind, readonly [type: string, field: string]>> = {
+  text: ['text_delta', 'text'],
+  'cited-text': ['text_delta', 'text'],
+  thinking: ['thinking_delta', 'thinking'],
+  tool_use: ['input_json_delta', 'partial_json'],
+  'search-call': ['input_json_delta', 'partial_json'],
+  // A search result is complete from its start, so it has no deltas.
+  'search-result': ['', ''],
+};
+
+interface Block {
+  readonly kind: BlockKind;
+  readonly index: number;
+  /** The block at its start, JSON. */
+  readonly start: string;
+  /** The part of a delta before its text, built once. */
+  readonly deltaHead: string;
+  /** The citations of a text. They are written before the text. */
+  readonly citations: readonly Citation[];
+  /** Text that was not written yet. */
+  waiting: string;
+  /** The part of a call's arguments that was not scanned yet. */
+  unscanned: string;
+  /** Finds the end of a call's arguments. */
+  readonly scan: JsonScan;
+}
+
+/** `signatureOf` makes the signature of a block of thinking from its index. */
+export function createBlockQueue(signatureOf: (index: number) => string): BlockQueue {
+  /** The open block and those after it. */
+  const queue: Block[] = [];
+  const calls: (Block | undefined)[] = [];
+  let count = 0;
+  let isOpen = false;
+  let isEnded = false;
+  let isBroken = false;
+
+  function append(kind: BlockKind, start: string, citations: readonly Citation[] = []): Block {
+    const index = count;
+    count += 1;
+    const [type, field] = deltas[kind];
+    const block: Block = {
+      kind,
+      index,
+      start,
+      citations,
+      waiting: '',
+      unscanned: '',
+      scan: createJsonScan(),
+      deltaHead: `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":`,
+    };
+    queue.push(block);
+    return block;
+  }
+
+  /** Adds text to the last block if that is of this kind, else begins a new block. An empty text begins no block. */
+  function addText(kind: 'text' | 'thinking', text: string): void {
+    if (text === '') return;
+    const last = queue.at(-1);
+    const empty = kind === 'text' ? '{"type":"text","text":""}' : '{"type":"thinking","thinking":"","signature":""}';
+    const block = last?.kind === kind ? last : append(kind, empty);
+    block.waiting += text;
+  }
+
+  function mayClose(block: Block): boolean {
+    if (isEnded) return true;
+    if (queue.length === 1) return false;
+    if (block.kind !== 'tool_use' || isBroken) return true;
+    // Complete arguments close a call only once another block follows: until then the engine may go on with it.
+    block.scan.push(block.unscanned);
+    block.unscanned = '';
+    return block.scan.isOver();
+  }
+
+  function open({ index, start, citations }: Block): string {
+    const cite = (citation: Citation): string =>
+      `"delta":{"type":"citations_delta","citation":${writeCitation(citation)}}`;
+    const cited = citations.map((citation) => frame('content_block_delta', `"index":${index},${cite(citation)}`));
+    return frame('content_block_start', `"index":${index},"content_block":${start}`) + cited.join('');
+  }
+
+  function close({ kind, index }: Block): string {
+    const at = `"index":${index}`;
+    const signed =
+      kind === 'thinking'
+        ? frame('content_block_delta', `${at},"delta":{"type":"signature_delta","signature":"${signatureOf(index)}"}`)
+        : '';
+    return signed + frame('content_block_stop', at);
+  }
+
+  function write(): string {
+    let text = '';
+    for (let block = queue[0]; block !== undefined; block = queue[0]) {
+      if (!isOpen) text += open(block);
+      isOpen = true;
+      if (block.waiting !== '') text += `${block.deltaHead}${JSON.stringify(block.waiting)}}}\n\n`;
+      block.waiting = '';
+      if (!mayClose(block)) break;
+      text += close(block);
+      queue.shift();
+      isOpen = false;
+    }
+    return text;
+  }
+
+  return {
+    write,
+    breakOff: () => {
+      isBroken = true;
+      return write();
+    },
+    end: () => {
+      isEnded = true;
+    },
+    push: (event) => {
+      switch (event.type) {
+        case 'text-delta':
+        // A refusal is an ordinary answer: docs/reference/api.md §7.4.
+        case 'refusal-delta':
+          if (event.citations === undefined) addText('text', event.text);
+          else append('cited-text', '{"type":"text","text":"","citations":[]}', event.citations).waiting = event.text;
+          return;
+        case 'reasoning-delta':
+          addText('thinking', event.text);
+          return;
+        case 'tool-start': {
+          const { id, name } = event;
+          calls[event.tool] = append('tool_use', JSON.stringify({ type: 'tool_use', id, name, input: {} }));
+          return;
+        }
+        case 'tool-delta': {
+          const call = calls[event.tool];
+          if (call === undefined) return;
+          call.waiting += event.text;
+          call.unscanned += event.text;
+          return;
+        }
+        case 'search-call':
+          append('search-call', `${writeSearchCall(event.id)},"input":{}}`).waiting = event.input;
+          return;
+        case 'search-result':
+          append('search-result', writeSearchResult(event.id, event.result));
+          return;
+        case 'usage':
+        case 'finish':
+          return;
+      }
+    },
+  };
+}
+
+/** Writes one server-sent event. Clients need its name and ignore data without one (docs/reference/engines.md §2). `fields` is JSON without braces. */
+export const frame = (type: string, fields: string): string =>
+  `event: ${type}\ndata: {"type":"${type}"${fields === '' ? '' : ','}${fields}}\n\n`;

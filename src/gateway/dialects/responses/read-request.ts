@@ -1,0 +1,102 @@
+import type { ReadOptions } from '../../../core/dialect.ts';
+import { Failure } from '../../../core/failure.ts';
+import { isObject } from '../../../core/json.ts';
+import { readModelName } from '../../core/model-name.ts';
+import type { Sampling } from '../../../core/parameters.ts';
+import type { Request, ResponseFormat } from '../../../core/request.ts';
+import { samplingOf } from '../parameter-fields.ts';
+import { inertFields, parseBody, present } from '../read-body.ts';
+import { readItems } from './read-items.ts';
+import { readReasoning, readTraceForm } from './read-reasoning.ts';
+import { hasOfflineSearch, readTools } from './read-tools.ts';
+import { type ResponsesBody, responsesBody } from './schema.ts';
+import { createSearchItemReader } from './search-items.ts';
+
+/**
+ * Fields that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other unknown fields are not
+ * listed. `inertValues` has those that are listed only with a value that asks for something.
+ */
+const inertNames: ReadonlySet<string> = new Set([
+  'access_programs',
+  'context_management',
+  'image',
+  'moderation',
+  'service_tier',
+]);
+
+/** Fields that need a stored answer, with why they are refused. */
+const statefulFields: Readonly<Record<string, string>> = {
+  previous_response_id: 'nothing is stored here: send the items of the conversation in input',
+  conversation: 'nothing is stored here: send the items of the conversation in input',
+  prompt: 'nothing is stored here: send the prompt itself in instructions and input',
+  background: 'answers are sent to who waits for them, and are not stored',
+};
+
+/**
+ * Reads a parsed responses body into a request. `metadata`, `user` and `safety_identifier` are dropped, since they may hold an end
+ * user's id. Throws `invalid_request` with the path of the first invalid field, `param_not_supported` for a field that needs a stored
+ * answer, `variant_not_supported`, or `web_search_name_reserved`.
+ */
+export function readRequest(value: unknown, { seal, traces }: ReadOptions = {}): Request {
+  refuseStateful(value);
+  const body = parseBody(responsesBody, value);
+  const responseFormat = readResponseFormat(body);
+  const citing = responseFormat === undefined || responseFormat.type === 'text' ? 'marks' : 'none';
+  const include = new Set(body.include);
+  const searches = createSearchItemReader(seal, citing);
+  const messages = readItems(body, { searches, traces });
+  const sources = searches.sources();
+  return {
+    modelName: readModelName(body.model),
+    messages,
+    ...readTools(body, citing),
+    sources: sources.length === 0 ? undefined : sources,
+    responseFormat,
+    maxOutputTokens: body.max_output_tokens ?? undefined,
+    reasoning: readReasoning(body),
+    traceForm: readTraceForm(body, include),
+    sampling: readSampling(body, include),
+    stream: body.stream === true,
+    // Every answer of this format has its usage.
+    includeUsage: true,
+    inert: [...inertFields(value, inertNames), ...inertValues(body)],
+  };
+}
+
+function refuseStateful(body: unknown): void {
+  if (!isObject(body)) return;
+  for (const [name, why] of Object.entries(statefulFields)) {
+    const value = body[name];
+    if (value === undefined || value === null || value === false) continue;
+    throw new Failure('param_not_supported', `${name}: ${why}`);
+  }
+}
+
+function inertValues(body: ResponsesBody): readonly string[] {
+  const { store, truncation, text } = body;
+  return [
+    ...(hasOfflineSearch(body) ? ['tools.web_search'] : []),
+    ...(store === true ? ['store'] : []),
+    ...(truncation === 'auto' ? ['truncation'] : []),
+    ...(text?.verbosity === undefined || text.verbosity === null ? [] : ['text.verbosity']),
+  ];
+}
+
+function readResponseFormat({ text }: ResponsesBody): ResponseFormat | undefined {
+  const format = text?.format;
+  if (format === undefined || format === null) return undefined;
+  if (format.type !== 'json_schema') return { type: format.type };
+  const { name, description, schema, strict } = format;
+  return { type: 'json_schema', name, ...present({ description, schema, strict }) };
+}
+
+/** The parameters that this format has. It asks for token probabilities by naming them among the parts to include. */
+function readSampling(body: ResponsesBody, include: ReadonlySet<string>): Sampling {
+  const { temperature, top_p, top_logprobs, parallel_tool_calls } = body;
+  const wantsLogprobs = include.has('message.output_text.logprobs') || (top_logprobs ?? 0) > 0;
+  const values: Readonly<Record<string, unknown>> = {
+    ...{ temperature, top_p, parallel_tool_calls },
+    ...(wantsLogprobs ? { logprobs: true, top_logprobs } : {}),
+  };
+  return samplingOf((name) => values[name]);
+}

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { byType, jsonSchema, listOf } from '../../../core/body-schema.ts';
+import { toolChoiceWords } from '../../../core/request.ts';
+import { webSearchName } from '../../../core/web-search.ts';
+import { sites, userLocation } from '../search-fields.ts';
+
+/** Maximum number of tools of a request, those of namespaces included. */
+export const maxTools = 1024;
+
+const toolName = z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :');
+
+const functionTool = z.object({
+  type: z.literal('function'),
+  name: toolName,
+  description: z.string().nullish(),
+  parameters: jsonSchema.nullish(),
+  strict: z.boolean().nullish(),
+});
+
+const customTool = z.object({
+  type: z.literal('custom'),
+  name: toolName,
+  description: z.string().nullish(),
+  format: z
+    .discriminatedUnion('type', [
+      z.object({ type: z.literal('text') }),
+      z.object({ type: z.literal('grammar'), syntax: z.enum(['lark', 'regex']), definition: z.string() }),
+    ])
+    .nullish(),
+});
+
+const searchTool = z
+  .object({
+    external_web_access: z.boolean().nullish(),
+    filters: z.object({ allowed_domains: sites.nullish(), blocked_domains: sites.nullish() }).nullish(),
+    user_location: userLocation.nullish(),
+  })
+  .transform((fields) => ({ type: 'web_search' as const, ...fields }));
+
+/** The names of the web search that the service runs. */
+const searchTypes = [
+  'web_search',
+  'web_search_2025_08_26',
+  'web_search_preview',
+  'web_search_preview_2025_03_11',
+] as const;
+type SearchTypes = Readonly<Record<(typeof searchTypes)[number], typeof searchTool>>;
+// oxlint-disable-next-line typescript/consistent-type-assertions -- Object.fromEntries forgets the keys
+const searchTools = Object.fromEntries(searchTypes.map((type) => [type, searchTool])) as SearchTypes;
+
+const notRun = (type: string): string => `${type} is a tool that the service would run, and it is not offered here`;
+const notKnown = (type: string): string => `${type} is a tool that models here do not know: send it as a function`;
+const hostedTypes = ['file_search', 'code_interpreter', 'image_generation', 'mcp', 'programmatic_tool_calling'];
+const clientTypes = ['computer', 'computer_use', 'computer_use_preview', 'local_shell', 'shell', 'apply_patch'];
+const refusedTools: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(hostedTypes.map((type) => [type, notRun(type)])),
+  ...Object.fromEntries(clientTypes.map((type) => [type, notKnown(type)])),
+  tool_search: 'tool_search is not offered here: send all tools, without defer_loading',
+};
+
+const namespace = z.object({
+  type: z.literal('namespace'),
+  name: toolName,
+  tools: listOf(byType({ function: functionTool, custom: customTool }), { max: maxTools }),
+});
+
+export const tool = byType(
+  { function: functionTool, custom: customTool, namespace, ...searchTools },
+  { refused: refusedTools },
+);
+
+const named = <Type extends 'function' | 'custom' | 'namespace'>(type: Type) =>
+  z.object({ type: z.literal(type), name: z.string().min(1) });
+const searchChoice = z.unknown().transform(() => ({ type: 'web_search' as const, name: webSearchName }));
+// oxlint-disable-next-line typescript/consistent-type-assertions -- Object.fromEntries forgets the keys
+const searchChoices = Object.fromEntries(searchTypes.map((type) => [type, searchChoice])) as Readonly<
+  Record<(typeof searchTypes)[number], typeof searchChoice>
+>;
+const choices = { function: named('function'), custom: named('custom'), ...searchChoices };
+const allowed = { ...choices, namespace: named('namespace') };
+
+export const toolChoice = z.union([
+  z.enum(toolChoiceWords),
+  byType(
+    {
+      ...choices,
+      allowed_tools: z.object({
+        type: z.literal('allowed_tools'),
+        mode: z.enum(['auto', 'required']),
+        tools: listOf(byType(allowed, { refused: refusedTools }), { min: 1, max: maxTools }),
+      }),
+    },
+    { refused: refusedTools },
+  ),
+]);
+
+export type ResponsesTool = z.output<typeof tool>;
+/** A tool in a namespace has the name that the model is shown. */
+export type SingleTool = Exclude<ResponsesTool, { readonly type: 'namespace' }>;
+export type WireSearch = Extract<ResponsesTool, { readonly type: 'web_search' }>;
+export type WireCustom = Extract<ResponsesTool, { readonly type: 'custom' }>;

@@ -1,0 +1,113 @@
+import type { Feature } from '../../core/capability.ts';
+import type { Clock } from '../../core/clock.ts';
+import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type RefusedFor } from '../../core/event.ts';
+
+/** Decides whether another route is tried after a fault. Another route is tried unless the request itself may be the cause. */
+export interface RetryPolicy {
+  /** Call it once for each fault after which another route could be tried. It counts each permission. */
+  readonly mayRetry: (fault: Fault) => boolean;
+  /** Returns the reason of a failed request, which may be that the same prompt has failed before. */
+  readonly explain: (refusedFor: RefusedFor | undefined) => RefusedFor | undefined;
+}
+
+export interface RetryPolicyOptions {
+  /** On how many endpoints engines failed on the same prompt lately. An answer to the prompt resets this to 0. */
+  readonly failedOn: number;
+  /** How many endpoints there are, over all routes. */
+  readonly places: number;
+  /** Spends one of the caller's retries of answers with the wrong structure. False: none is left. */
+  readonly spendStructureRetry: () => boolean;
+}
+
+/** A prompt that has failed on this number of endpoints is tried on no more than this number when it is sent again. */
+const enoughPlaces = 2;
+
+export function createRetryPolicy({ failedOn, places, spendStructureRetry }: RetryPolicyOptions): RetryPolicy {
+  const isRepeated = failedOn >= Math.min(enoughPlaces, places);
+  let failures = 0;
+  return {
+    mayRetry: (fault) => {
+      if (fault.kind === 'structure') return spendStructureRetry();
+      if (isEngineFailure(fault)) failures += 1;
+      return !isRepeated || failures < enoughPlaces;
+    },
+    explain: (refusedFor) => (isRepeated && refusedFor === 'other' ? 'repeated-failure' : refusedFor),
+  };
+}
+
+/** Whether the request itself is the reason of the faults of its attempts. */
+export interface AttemptRefusal {
+  readonly refusedFor?: RefusedFor | undefined;
+  /** The part of the request that the engines' errors name. */
+  readonly about?: Feature | undefined;
+}
+
+/**
+ * Derives from the faults of its attempts why no route answered a request. If all faults have the same reason, this is the reason.
+ * If they have different reasons that all lie in the request, it is a bad request. If some routes refused the request and others
+ * failed, the refusal is disputed, because the failed routes might have answered.
+ */
+export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
+  const reasons = new Set(faults.map(({ kind, engineError }) => (kind === 'structure' ? kind : engineError)));
+  const about = faults.find((fault) => fault.about !== undefined)?.about;
+  const [reason] = reasons;
+  if (reasons.size === 1) return { refusedFor: reason, about };
+  if (faults.length > 0 && faults.every(({ engineError }) => ofTheRequest.has(engineError))) {
+    return { refusedFor: 'bad-request', about };
+  }
+  return { refusedFor: faults.some(isOfTheRequest) ? 'disputed' : undefined };
+}
+
+/**
+ * Limits how many of a caller's answers with the wrong structure are tried again on another route. A caller is the id of an API
+ * key.
+ */
+export interface StructureRetries {
+  /** Call it for an answer with the right structure. Its caller earns a share of a retry. */
+  readonly earn: (caller: string) => void;
+  /** Spends one retry. False: the caller has none left. */
+  readonly spend: (caller: string) => boolean;
+}
+
+/** Most retries that can be saved up. More are not needed: routing leaves a route out after a few bad answers. */
+const mostSaved = 10;
+/** Retries for each valid answer. If one answer in three is invalid, every invalid answer is tried again. */
+const share = 0.5;
+/** A caller without valid answers gets a retry each minute. */
+const perMs = 1 / 60_000;
+/** Above this number, the caller that was seen least recently is forgotten, and begins with all its retries. */
+const mostCallers = 10_000;
+
+interface Saved {
+  readonly retries: number;
+  readonly at: number;
+}
+
+export function createStructureRetries({ clock }: { readonly clock: Pick<Clock, 'elapsed'> }): StructureRetries {
+  const saved = new Map<string, Saved>();
+
+  function save(caller: string, retries: number): void {
+    saved.delete(caller);
+    // A caller with all its retries needs no entry.
+    if (retries < mostSaved) saved.set(caller, { retries, at: clock.elapsed() });
+    const [oldest] = saved.keys();
+    if (saved.size > mostCallers && oldest !== undefined) saved.delete(oldest);
+  }
+
+  function retriesOf(caller: string): number {
+    const { retries, at } = saved.get(caller) ?? { retries: mostSaved, at: 0 };
+    return Math.min(mostSaved, retries + (clock.elapsed() - at) * perMs);
+  }
+
+  return {
+    earn: (caller) => {
+      if (saved.has(caller)) save(caller, Math.min(mostSaved, retriesOf(caller) + share));
+    },
+    spend: (caller) => {
+      const retries = retriesOf(caller);
+      if (retries < 1) return false;
+      save(caller, retries - 1);
+      return true;
+    },
+  };
+}

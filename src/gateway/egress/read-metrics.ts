@@ -1,0 +1,97 @@
+import { type Agent, request } from 'undici';
+import type { Cluster } from '../../core/catalog.ts';
+import type { Clock } from '../../core/clock.ts';
+import { createDirectAgent } from './direct-agent.ts';
+
+/** Where the metrics of an engine are. */
+export interface MetricsTarget {
+  readonly cluster: Pick<Cluster, 'name' | 'tls'>;
+  /** `address:port`. */
+  readonly endpoint: string;
+  readonly authority: string;
+  readonly path: string;
+  readonly authorization: string | undefined;
+}
+
+/** `absent`: the engine has answered, and has no metrics. `failed`: it has not answered, or not in time. */
+export type MetricsAnswer =
+  | { readonly kind: 'metrics'; readonly text: string }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'failed' };
+
+export interface MetricsReader {
+  /** Never rejects. */
+  readonly read: (target: MetricsTarget) => Promise<MetricsAnswer>;
+  /** Closes the connections to the other clusters. */
+  readonly retain: (clusters: ReadonlySet<string>) => void;
+  readonly close: () => void;
+}
+
+/** A slower answer is out of date. */
+const timeoutMs = 1000;
+/** Most bytes of metrics. vLLM has about 100 KB for each of its engines. */
+const mostBytes = 1_048_576;
+
+/**
+ * Reads the metrics of engines past Envoy, like `checkEndpoint`: Envoy would count each reading as a request to the backend, and as one of
+ * the requests that the backend may have at a time. A redirect is not followed, so that the credentials stay at the endpoint.
+ */
+export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader {
+  const agents = new Map<string, Agent>();
+
+  function agentOf({ name, tls }: MetricsTarget['cluster']): Agent {
+    const agent = agents.get(name) ?? createDirectAgent(tls, { timeoutMs });
+    agents.set(name, agent);
+    return agent;
+  }
+
+  function forget(name: string): void {
+    void agents.get(name)?.destroy();
+    agents.delete(name);
+  }
+
+  return {
+    read: async ({ cluster, endpoint, authority, path, authorization }) => {
+      const late = new AbortController();
+      const cancel = clock.after(timeoutMs, () => late.abort());
+      try {
+        const { statusCode, body } = await request(
+          `${cluster.tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}${path}`,
+          {
+            dispatcher: agentOf(cluster),
+            headers: {
+              host: authority,
+              'user-agent': 'weir',
+              ...(authorization === undefined ? {} : { authorization }),
+            },
+            signal: late.signal,
+          },
+        );
+        if (statusCode !== 200) {
+          await body.dump({ limit: 16_384, signal: late.signal });
+          return { kind: 'absent' };
+        }
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        for await (const chunk of body) {
+          if (!Buffer.isBuffer(chunk)) continue;
+          bytes += chunk.length;
+          // Leaving the loop closes the connection.
+          if (bytes > mostBytes) return { kind: 'absent' };
+          chunks.push(chunk);
+        }
+        return { kind: 'metrics', text: Buffer.concat(chunks).toString('latin1') };
+      } catch {
+        return { kind: 'failed' };
+      } finally {
+        cancel();
+      }
+    },
+    retain: (clusters) => {
+      for (const name of agents.keys()) if (!clusters.has(name)) forget(name);
+    },
+    close: () => {
+      for (const name of agents.keys()) forget(name);
+    },
+  };
+}

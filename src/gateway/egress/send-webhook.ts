@@ -1,0 +1,71 @@
+import { createHmac } from 'node:crypto';
+import { Agent, request } from 'undici';
+import type { Clock } from '../../core/clock.ts';
+
+/** Signs as Standard Webhooks says (https://www.standardwebhooks.com). */
+export interface WebhookTarget {
+  readonly url: string;
+  /** Reads the text of the secret's file, at each delivery, so that a new secret applies at once. */
+  readonly readSecrets: () => Promise<string>;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+}
+
+export interface WebhookMessage {
+  readonly id: string;
+  readonly body: string;
+}
+
+/** A receiver is expected to answer before it works. */
+const webhookTimeoutMs = 15_000;
+
+const secretForm = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
+
+/**
+ * The secrets of a file, one a line: each signs, so that a receiver may know the old one or the new one. Throws if there
+ * is none, or one is not `whsec_` and 24 to 64 bytes in base64.
+ */
+export function readWebhookSecrets(text: string): readonly Buffer[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  const secrets = lines.filter(Boolean).map((line) => Buffer.from(secretForm.exec(line)?.[1] ?? '', 'base64'));
+  if (secrets.length === 0 || secrets.some(({ length }) => length < 24 || length > 64)) {
+    throw new Error('expected lines with whsec_ and 24 to 64 bytes in base64');
+  }
+  return secrets;
+}
+
+/** Sends a webhook once. Resolves with the problem if the receiver did not accept it; never rejects. */
+export function createWebhookSender({ url, readSecrets, clock }: WebhookTarget) {
+  const dispatcher = new Agent({ connect: { timeout: webhookTimeoutMs } });
+
+  async function send({ id, body }: WebhookMessage): Promise<string | undefined> {
+    const late = new AbortController();
+    const cancel = clock.after(webhookTimeoutMs, () => late.abort());
+    try {
+      const timestamp = `${Math.floor(clock.now() / 1000)}`;
+      const signatures = readWebhookSecrets(await readSecrets()).map(
+        (secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`,
+      );
+      // A redirect is not followed: it could lead the message to another receiver.
+      const answer = await request(url, {
+        dispatcher,
+        method: 'POST',
+        headers: {
+          ...{ 'content-type': 'application/json', 'user-agent': 'weir' },
+          ...{ 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') },
+        },
+        body,
+        signal: late.signal,
+      });
+      await answer.body.dump({ limit: 16_384, signal: late.signal });
+      const { statusCode: status } = answer;
+      return status >= 200 && status < 300 ? undefined : `the receiver answered ${status}`;
+    } catch (error) {
+      if (late.signal.aborted) return `no answer within ${webhookTimeoutMs / 1000} s`;
+      return error instanceof Error ? error.message : 'no answer';
+    } finally {
+      cancel();
+    }
+  }
+
+  return { send, close: () => dispatcher.destroy() };
+}

@@ -1,0 +1,66 @@
+import { type Capabilities, type ReasoningSetting, structuredFormats, toolChoiceForms } from '../../core/capability.ts';
+import { reasoningEfforts, type ResponseFormat } from '../../core/request.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** One engine: what it can do, and how its requests differ from the public wire format (docs/reference/engines.md §3 to §7). */
+export interface Engine {
+  /** The parameters that the engine accepts, and their names, are in `core/parameters.ts`. */
+  readonly capabilities: Omit<Capabilities, 'parameters'>;
+  /** Field that carries the output cap. */
+  readonly capField: 'max_tokens' | 'max_completion_tokens';
+  /** Field in which a replayed assistant message carries its reasoning; `none` where the engine refuses or ignores it. */
+  readonly reasoningField: 'reasoning_content' | 'reasoning' | 'none';
+  /** How usage is requested on a stream: with `stream_options`, also with running totals, or not at all. */
+  readonly streamUsage: 'include' | 'continuous' | 'always';
+  /** The engine accepts no name in `tool_choice`. A named tool is sent as the only tool, with `required`. */
+  readonly namedToolAlone?: true;
+  /** Whether `strict` on a tool is understood. */
+  readonly strictTools: boolean;
+  readonly writeReasoning: (setting: ReasoningSetting) => Fields;
+  readonly writeResponseFormat: (format: StructuredResponseFormat) => Fields;
+  /** Further fields that this engine needs in a request. */
+  readonly extra?: (request: { readonly stream: boolean; readonly sendsTools: boolean }) => Fields;
+}
+
+export type StructuredResponseFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
+
+/**
+ * Writes the public wire format: `{type: 'json_object'}` or `{type: 'json_schema', json_schema: {name, schema,
+ * strict}}`. A caller may omit the schema, but engines require one. Then the format is any object, and `strict` has no
+ * meaning.
+ */
+export function usualResponseFormat(format: StructuredResponseFormat): Fields {
+  if (format.type === 'json_object') return { response_format: { type: 'json_object' } };
+  const { type, schema, strict, ...named } = format;
+  const wanted =
+    schema === undefined ? { schema: { type: 'object' } } : { schema, ...(strict === undefined ? {} : { strict }) };
+  return { response_format: { type, json_schema: { ...named, ...wanted } } };
+}
+
+/** Writes `reasoning_effort`, with `none` for off. */
+export function byEffort(setting: ReasoningSetting): Fields {
+  if (!setting.enabled) return { reasoning_effort: 'none' };
+  return setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
+}
+
+/** Writes `thinking: {type}`, and `reasoning_effort` beside it. */
+export function byThinking(setting: ReasoningSetting): Fields {
+  if (!setting.enabled) return { thinking: { type: 'disabled' } };
+  const effort = setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
+  return { thinking: { type: 'enabled' }, ...effort };
+}
+
+/** Writes arguments of the chat template. Models name the switch differently, and a template ignores other names. */
+export function byTemplate(setting: ReasoningSetting): Fields {
+  const kwargs = { enable_thinking: setting.enabled, thinking: setting.enabled };
+  if (!setting.enabled) return { chat_template_kwargs: kwargs };
+  const effort = setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
+  return { chat_template_kwargs: kwargs, ...effort };
+}
+
+export const everyFormat: Capabilities['responseFormats'] = { json: structuredFormats, stream: structuredFormats };
+export const objectFormat: Capabilities['responseFormats'] = { json: ['json_object'], stream: ['json_object'] };
+export const everyToolChoice: Capabilities['toolChoice'] = toolChoiceForms;
+export const bothTransports: Capabilities['tools'] = { json: true, stream: true };
+export const everyEffort: Capabilities['reasoning']['efforts'] = reasoningEfforts;

@@ -1,0 +1,61 @@
+import { minTokens } from '../core/count-tokens.ts';
+import type { Model } from '../../core/catalog.ts';
+import type { PromptShape, TokenizerBounds } from '../../core/prompt.ts';
+
+/** Tokens that a chat template may add to a prompt by itself: the longest system prompts of public templates have half of it. */
+const maxTemplateTokens = 4096;
+/** Tokens that it may add around a message, a call and a tool. */
+const maxMessageTokens = 64;
+const maxToolTokens = 512;
+/** Tokens that a template may add beyond twice what was measured of it: an engine may have another version of it. */
+const maxUnmeasuredTokens = 256;
+
+interface SentPrompt {
+  /** Bytes of the body that the engine got. */
+  readonly bodyBytes: number;
+  readonly shape: Pick<PromptShape, 'messages' | 'tools' | 'toolCalls' | 'images' | 'callerImages' | 'imageBytes'>;
+}
+
+/**
+ * Maximum number of tokens of a prompt that was sent in a body of this size, whatever the engine reports. A token stands
+ * for a byte or more, in any alphabet. Templates write tools as JSON with blanks, which at most doubles the text, and
+ * add words of their own. Infinite where there is no such bound: for images without `tokensPerImage`, and for tokenizers
+ * that expand text without limit.
+ */
+export function maxPromptTokens(
+  { bodyBytes, shape }: SentPrompt,
+  { tokenizer, bounds }: Pick<Model, 'tokenizer'> & { readonly bounds: TokenizerBounds | undefined },
+): number {
+  const { images, callerImages, imageBytes, tools, toolCalls } = shape;
+  if (images > 0 && tokenizer?.tokensPerImage === undefined) return Infinity;
+  // An image of a tool may have been replaced by a text.
+  const textBytes = images === callerImages ? Math.max(0, bodyBytes - imageBytes) : bodyBytes;
+  const tokensPerByte = bounds === undefined ? 1 : (bounds.tokensPerByte ?? Infinity);
+  const text = textBytes * tokensPerByte * (tools + toolCalls > 0 ? 2 : 1);
+  // The tokens of an image depend on its size.
+  return text + templateTokens(shape, bounds) + 2 * images * (tokenizer?.tokensPerImage ?? 0);
+}
+
+/**
+ * Minimum number of tokens of a prompt, whatever the engine reports: no token stands for more bytes of text than the
+ * longest one of the vocabulary. Text of tools does not count, because a template may leave them out.
+ */
+export function minPromptTokens(
+  { messageTokens }: Pick<PromptShape, 'messageTokens'>,
+  bounds: Pick<TokenizerBounds, 'maxTokenBytes'> | undefined,
+): number {
+  return Math.max(1, minTokens(messageTokens - 1, bounds?.maxTokenBytes));
+}
+
+function templateTokens(
+  { messages, tools, toolCalls }: SentPrompt['shape'],
+  bounds: TokenizerBounds | undefined,
+): number {
+  const { template } = bounds ?? {};
+  const ofTools = template?.tools;
+  if (template === undefined || (tools + toolCalls > 0 && ofTools === undefined))
+    return maxTemplateTokens + maxMessageTokens * (messages + toolCalls) + maxToolTokens * tools;
+  const { base, perTool, perCall } = ofTools ?? { base: 0, perTool: 0, perCall: 0 };
+  const measured = template.base + template.perMessage * messages + base + perTool * tools + perCall * toolCalls;
+  return 2 * measured + maxUnmeasuredTokens;
+}

@@ -1,0 +1,131 @@
+// @suite apart
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { targetOf } from '../../../test/support/route-of.ts';
+import { uncounted } from '../../../test/support/uncounted.ts';
+import { prepareHere } from '../request/prepare.ts';
+import { type PrepareWorker, startPrepareWorker } from './prepare-in-worker.ts';
+
+const script = new URL('./prepare-worker.ts', import.meta.url);
+const tokenizerRoot = fileURLToPath(new URL('../../../test/golden/tokens', import.meta.url));
+const encode = (body: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(body));
+const bodyOf = (content: unknown) => ({ model: 'demo/tiny', messages: [{ role: 'user', content }] });
+let worker: PrepareWorker;
+
+beforeEach(() => {
+  worker = startPrepareWorker({ script, tokenizerRoot, imageHosts: 'any', keepsBillingLines: false });
+});
+
+afterEach(async () => {
+  await worker.close();
+});
+
+describe('a body that is read in a worker', () => {
+  it('gives the request without its messages, and the bytes for an engine', async () => {
+    const bytes = encode(bodyOf('x'.repeat(1_000_000)));
+    const size = bytes.length;
+    const prepared = await worker.prepare(bytes, 'chat');
+    expect(prepared.shape.bodyBytes).toBe(size);
+    expect(prepared.request).toMatchObject({ modelName: 'demo/tiny', stream: false });
+    expect(prepared.request).not.toHaveProperty('messages');
+    const written = JSON.parse(new TextDecoder().decode((await prepared.bodyFor(targetOf('a'))) as Uint8Array)) as {
+      messages: { content: string }[];
+    };
+    expect(written.messages[0]?.content).toHaveLength(1_000_000);
+    // A second route, when the first has failed.
+    expect(await prepared.bodyFor(targetOf('b'))).toBeInstanceOf(Uint8Array);
+    prepared.release();
+    await expect(prepared.bodyFor(targetOf('a'))).rejects.toMatchObject({ code: 'internal' });
+  });
+
+  it('gives the same blocks of its prompt as a body that is read here', async () => {
+    const bytes = encode(bodyOf('A sentence of the prompt. '.repeat(20_000)));
+    const here = prepareHere(Uint8Array.from(bytes), { surface: 'chat', countPrompt: uncounted });
+    const prepared = await worker.prepare(bytes, 'chat');
+    const key = { secret: 'secret', scope: 'workspace' };
+    const blocks = await prepared.blocksFor(key);
+    expect(blocks.digests.length).toBeGreaterThan(100);
+    expect(blocks).toEqual(await here.blocksFor(key));
+    prepared.release();
+  });
+
+  it('leaves the rest of a shared buffer alone', async () => {
+    const shared = Buffer.concat([Buffer.from('before'), encode(bodyOf('hi')), Buffer.from('after')]);
+    const prepared = await worker.prepare(shared.subarray(6, shared.length - 5), 'chat');
+    expect(prepared.request.modelName).toBe('demo/tiny');
+    expect(shared.toString().slice(0, 6) + shared.toString().slice(-5)).toBe('beforeafter');
+    prepared.release();
+  });
+
+  it('reports images', async () => {
+    const image = { type: 'image_url', image_url: 'https://x' };
+    const prepared = await worker.prepare(encode({ ...bodyOf([image]) }), 'chat');
+    expect(prepared.shape.images).toBe(1);
+    prepared.release();
+  });
+
+  it('is refused with the same code and message as here', async () => {
+    await expect(worker.prepare(encode(bodyOf(5)), 'chat')).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringMatching(/^messages\[0\]\.content: /) as string,
+    });
+    await expect(worker.prepare(new TextEncoder().encode('{'), 'chat')).rejects.toMatchObject({
+      code: 'invalid_request',
+    });
+    await expect(worker.prepare(encode({ ...bodyOf('x'), model: 'a/b:free' }), 'chat')).rejects.toMatchObject({
+      code: 'variant_not_supported',
+    });
+  });
+
+  it('keeps several apart', async () => {
+    const prepared = await Promise.all(
+      ['a/one', 'a/two', 'a/three'].map((model) => worker.prepare(encode({ ...bodyOf(model), model }), 'chat')),
+    );
+    expect(prepared.map(({ request }) => request.modelName)).toEqual(['a/one', 'a/two', 'a/three']);
+    const bodies = await Promise.all(prepared.map(async ({ bodyFor }) => bodyFor(targetOf('a'))));
+    expect(bodies.map((body) => /a\/\w+/.exec(new TextDecoder().decode(body as Uint8Array))?.[0])).toEqual([
+      'a/one',
+      'a/two',
+      'a/three',
+    ]);
+  });
+});
+
+it('nests as deep as it likes: it is read or refused, and harms no other', async () => {
+  const deep = '{"a":'.repeat(500_000) + '1' + '}'.repeat(500_000);
+  const hostile = `{"model":"m/x","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]}`;
+  const [harmed, other] = await Promise.allSettled([
+    worker.prepare(new TextEncoder().encode(hostile), 'chat'),
+    worker.prepare(encode(bodyOf('x')), 'chat'),
+  ]);
+  if (harmed.status === 'rejected') expect(harmed.reason).toMatchObject({ code: 'invalid_request' });
+  expect(other).toMatchObject({ status: 'fulfilled' });
+});
+
+describe('a worker that is gone', () => {
+  it('when it was closed refuses what comes', async () => {
+    await worker.close();
+    await expect(worker.prepare(encode(bodyOf('x')), 'chat')).rejects.toMatchObject({ code: 'overloaded' });
+  });
+
+  it('when it is closed refuses what it was doing', async () => {
+    const doing = worker.prepare(encode(bodyOf('x')), 'chat');
+    const [refused] = await Promise.allSettled([doing, worker.close()]);
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'overloaded' } });
+  });
+
+  it('when it dies refuses what it was doing, and another takes its place', async () => {
+    const dying = startPrepareWorker({
+      imageHosts: 'any',
+      keepsBillingLines: false,
+      tokenizerRoot,
+      script: new URL(
+        'data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",()=>process.exit(1))',
+      ),
+    });
+    await expect(dying.prepare(encode(bodyOf('x')), 'chat')).rejects.toMatchObject({ code: 'overloaded' });
+    // The second death shows that a second one was started.
+    await expect(dying.prepare(encode(bodyOf('x')), 'chat')).rejects.toMatchObject({ code: 'overloaded' });
+    await dying.close();
+  });
+});

@@ -1,0 +1,221 @@
+import type { Credential } from '../../core/account.ts';
+import type { Feature, Round } from '../../core/capability.ts';
+import type { Route } from '../../core/catalog.ts';
+import type { Dialect } from '../../core/dialect.ts';
+import type { AnswerEvent, Fault } from '../../core/event.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Plan } from '../core/plan.ts';
+import type { PreparedRequest } from '../../core/prompt.ts';
+import type { Request } from '../../core/request.ts';
+import type { StructureChecker } from '../core/structure.ts';
+import type { RequestWatch } from '../core/telemetry.ts';
+import { type RequestTrace, writeTraceparent } from '../../core/trace.ts';
+import { type Dispatch, dispatch } from '../dispatch/dispatch.ts';
+import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
+import type { DispatchServices } from '../dispatch/dispatch-services.ts';
+import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
+import { createStructureValidator } from '../structured-output/structured-answer.ts';
+import type { TokenCounters } from '../metering/meter.ts';
+import { contextOverflow } from '../routing/plan.ts';
+import { leadingPlan, type SystemPlacement } from '../routing/system-placement.ts';
+import { chatProtocol } from './engine-protocol.ts';
+
+export interface ModelServices extends DispatchServices {
+  readonly structureRetries: StructureRetries;
+  readonly structures: Pick<StructureChecker, 'check'>;
+  readonly placement: SystemPlacement;
+  /** Letters and digits that cannot be guessed. */
+  readonly newId: () => string;
+}
+
+/** One call to a model, over all the routes of its plan. */
+export interface ModelCall {
+  readonly watch: RequestWatch;
+  /** Undefined: tracing is off. */
+  readonly trace: RequestTrace | undefined;
+  readonly dialect: Pick<Dialect, 'idPrefixes'>;
+  readonly credential: Pick<Credential, 'key'>;
+  readonly prepared: PreparedRequest;
+  readonly plan: Plan;
+  readonly counters: TokenCounters | undefined;
+  /** Aborts when the caller leaves. */
+  readonly signal: AbortSignal;
+  /** Undefined in the first call of an answer. */
+  readonly round?: Round | undefined;
+  readonly deliver: (events: readonly AnswerEvent[]) => void;
+}
+
+/** An engine sends nothing of a whole answer until it is complete, so its limit of silence is this many times longer. */
+const wholeAnswerIdleFactor = 10;
+
+/**
+ * Calls a model. If all engines refuse a request that has system messages after its first message, calls them once more
+ * with all system messages at the start. Remembers the routes that refused only if the request is answered in the end: a
+ * request that is refused in both forms has another fault, and must not change the form of later requests.
+ */
+export function callModel(call: ModelCall, services: ModelServices): Dispatch {
+  const refusing = new Set<Route>();
+  const remember = (end: DispatchEnd): void => {
+    if (end.kind !== 'completed' && end.kind !== 'interrupted') return;
+    for (const route of refusing) services.placement.refused(route);
+  };
+  let running = callOnce(call, services, refusing);
+  let isPaused = false;
+  const ended = running.ended.then((end) => {
+    remember(end);
+    if (end.kind !== 'failed' || end.refusedFor !== 'bad-request' || !call.prepared.shape.hasLaterSystem) return end;
+    const plan = leadingPlan(call.plan);
+    if (plan === undefined || call.signal.aborted) return end;
+    running = callOnce({ ...call, plan }, services, refusing);
+    if (isPaused) running.pause();
+    return running.ended.then((second) => {
+      remember(second);
+      return {
+        ...second,
+        attempts: end.attempts + second.attempts,
+        routes: Math.max(end.routes, second.routes),
+      };
+    });
+  });
+  return {
+    ended,
+    pause: () => {
+      isPaused = true;
+      running.pause();
+    },
+    resume: () => {
+      isPaused = false;
+      running.resume();
+    },
+  };
+}
+
+const nowhere: ReadonlySet<string> = new Set();
+
+/**
+ * Dispatches a call. Adds to `refusing` the routes that may have refused the request because of the places of its system messages.
+ */
+function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>): Dispatch {
+  const { watch, trace, prepared, plan, counters, signal, round, deliver } = call;
+  const { health, structureRetries, structures, idleMs } = services;
+  const { shape, request } = prepared;
+  const { sampling, stream, responseFormat } = request;
+  const caller = call.credential.key.id;
+  const routes = plan.routes.length;
+  const cap = round === undefined ? request.maxOutputTokens : round.maxOutputTokens;
+  return dispatch(
+    {
+      plan,
+      asked: {
+        stream,
+        choices: sampling.n ?? 1,
+        cap,
+        isJson: responseFormat !== undefined && responseFormat.type !== 'text',
+        prompt: shape.digest,
+      },
+      protocol: chatProtocol({ ...call, round, cap }, services),
+      retries: createRetryPolicy({
+        failedOn: health.failedOn(shape.digest),
+        places: [...plan.routes, ...(plan.leftOut ?? [])].reduce(
+          (sum, { route }) => sum + health.endpointsLeft({ route, avoid: nowhere }),
+          0,
+        ),
+        spendStructureRetry: () => structureRetries.spend(caller),
+      }),
+      validator: createStructureValidator(round === undefined ? request : { ...request, toolChoice: 'auto' }, {
+        structures,
+        health,
+        retries: structureRetries,
+        caller,
+        routes,
+      }),
+      countText: counters?.countText,
+      signal,
+      deliver,
+      observer: {
+        attempting: ({ route, endpoint, picked }, reason, step) => {
+          const { backend, upstreamModel } = route;
+          const span = trace?.child();
+          const attempt = watch.attempt({
+            ...{ routeId: route.id, backend: backend.name, engine: backend.engine, upstreamModel },
+            ...{ endpoint: endpoint.name, reason, step, picked, spanId: span?.spanId },
+          });
+          return span === undefined ? attempt : { ...attempt, traceparent: writeTraceparent(span) };
+        },
+        won: (route, reason) => watch.progress({ kind: 'won', routeId: route.id, reason }),
+        failed: (route, fault) => {
+          if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);
+        },
+      },
+    },
+    { ...services, idleMs: stream ? idleMs : idleMs * wholeAnswerIdleFactor },
+  );
+}
+
+/** Whether a route may have refused the request because a system message comes after the first message. */
+function mayRefuseSystemMessages(fault: Fault, route: Route, { plan, prepared }: ModelCall): boolean {
+  if (fault.engineError !== 'bad-request' || !prepared.shape.hasLaterSystem) return false;
+  const sent = plan.routes.find((planned) => planned.route === route)?.target.form?.systemMessages;
+  return sent !== 'Leading';
+}
+
+/** The parts of a request that an engine's error can be about. */
+type AskedParts = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'reasoning' | 'sampling'>;
+
+/**
+ * The error for a caller when no attempt delivered anything: a 400 if every route of the model would refuse the request
+ * again, a 502 if another try may succeed. The engine's own message is not passed on, because it names the engine and may
+ * quote the prompt.
+ */
+export function attemptsFailed(end: DispatchEnd, { model }: Plan, request: AskedParts): Failure {
+  if (end.attempts === 0) return new Failure('no_capacity', `No capacity for ${model.id} right now.`);
+  const retry = new Failure('attempts_failed', 'No attempt to serve this request succeeded. It is safe to retry.');
+  if (end.kind !== 'failed') return retry;
+  switch (end.refusedFor) {
+    case 'context-length':
+      // Without a tokenizer, the engines' count of the prompt is final.
+      return contextOverflow(model);
+    case 'bad-request': {
+      if (end.isPartial) return retry;
+      const about = end.about !== undefined && hasPart(request, end.about) ? [end.about] : [];
+      const what = about.length > 0 ? 'its value is refused' : 'the request is refused';
+      return new Failure(
+        'invalid_request',
+        `${what} by everything that serves ${model.id}; unchanged, it will be refused again.`,
+        { about },
+      );
+    }
+    case 'content-policy':
+      if (end.isPartial) return retry;
+      return new Failure(
+        'invalid_request',
+        `messages: the content policy for ${model.id} does not let them through; unchanged, they will be refused again.`,
+      );
+    case 'structure':
+      return new Failure(
+        'attempts_failed',
+        'No answer had the structure that this request asks for. Another try may bring one, unless no answer can have it.',
+      );
+    case 'repeated-failure':
+      return new Failure(
+        'attempts_failed',
+        'No attempt to serve this request succeeded, and none did shortly before. Retry later, or change the prompt.',
+      );
+    case 'account':
+    case 'not-found':
+    case 'rate-limit':
+    case 'overloaded':
+    case 'other':
+    case 'disputed':
+    case undefined:
+      return retry;
+  }
+}
+
+/** Whether the caller has set a part of a request. An engine's error may name a part that the service has set. */
+function hasPart({ tools, toolChoice, responseFormat, reasoning, sampling }: AskedParts, part: Feature): boolean {
+  if (part === 'tools') return tools.length > 0;
+  if (part === 'tool_choice') return toolChoice !== undefined;
+  if (part === 'response_format') return responseFormat !== undefined;
+  return (part === 'reasoning' ? reasoning : sampling[part]) !== undefined;
+}

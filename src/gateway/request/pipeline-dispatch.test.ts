@@ -1,0 +1,135 @@
+/** What engines refuse, and what the caller gets when every attempt fails. */
+import { describe, expect, it } from 'vitest';
+import type { FakeCall } from '../../../test/support/fake-upstream.ts';
+import { ask, askStream, events, begin, bodyOf, expectClean } from '../../../test/support/pipeline-run.ts';
+
+describe('when every attempt fails', () => {
+  it.each([askStream, ask])('a request gets a 502 and nothing is billed (%j)', async (body) => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(body) });
+    (await run.upstream.called(0)).fail('ECONNREFUSED');
+    (await run.upstream.called(1)).head(500);
+    await exchange.answered;
+    expect({ status: exchange.status(), body: bodyOf(exchange) }).toEqual({
+      status: 502,
+      body: { error: { message: expect.any(String) as string, type: 'service_error' } },
+    });
+    expect(run.store.outcomes).toMatchObject([
+      { kind: 'failed', cost: 0n, attempts: 2, usage: { promptTokens: 0, completionTokens: 0 } },
+    ]);
+    expect(run.faults).toEqual(['tiny@a connect', 'tiny@b status']);
+    await expectClean(run, 1);
+  });
+});
+
+describe('an engine that refuses system messages in the middle', () => {
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'system', content: 'b' },
+  ];
+  const request = { body: JSON.stringify({ model: 'demo/anywhere', messages }) };
+  const leading = [{ role: 'user', content: 'a\n\n<system-message>\nb\n</system-message>' }];
+  const sentTo = (engine: FakeCall): unknown =>
+    (JSON.parse(String(engine.call.body)) as { messages: unknown }).messages;
+  const refuse = (engine: FakeCall): void => {
+    engine.head(400, { 'content-type': 'application/json' });
+    engine.data('{"error": {"message": "System message must be at the beginning.", "code": 400}}');
+    engine.end();
+  };
+  const answer = '{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}';
+
+  it('is called once more with all system messages at the start, and remembered', async () => {
+    const run = begin();
+    const first = run.send(request);
+    const refusing = await run.upstream.called(0);
+    expect(sentTo(refusing)).toEqual(messages);
+    refuse(refusing);
+    const second = await run.upstream.called(1);
+    expect(sentTo(second)).toEqual(leading);
+    second.answer('application/json', answer);
+    await first.answered;
+    expect(first.status()).toBe(200);
+    expect(run.store.outcomes).toMatchObject([{ kind: 'completed', attempts: 2 }]);
+
+    const next = run.send(request);
+    const third = await run.upstream.called(2);
+    expect(sentTo(third)).toEqual(leading);
+    third.answer('application/json', answer);
+    await next.answered;
+    expect(run.upstream.calls).toHaveLength(3);
+    await expectClean(run, 2);
+  });
+
+  it('is not called a third time: a request that it refuses in both forms is the caller’s fault', async () => {
+    const run = begin();
+    const exchange = run.send(request);
+    refuse(await run.upstream.called(0));
+    refuse(await run.upstream.called(1));
+    await exchange.answered;
+    expect(exchange.status()).toBe(400);
+    expect(run.upstream.calls).toHaveLength(2);
+    // The request had another fault: the next one is sent unchanged.
+    run.send(request);
+    expect(sentTo(await run.upstream.called(2))).toEqual(messages);
+  });
+
+  it('is not called twice for a request without system messages', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify({ ...ask, model: 'demo/anywhere' }) });
+    refuse(await run.upstream.called(0));
+    await exchange.answered;
+    expect([exchange.status(), run.upstream.calls.length]).toEqual([400, 1]);
+  });
+});
+
+describe('when every engine says that the prompt is too long', () => {
+  const tooLong = JSON.stringify({
+    error: { message: "This model's maximum context length is 10 tokens. However, you requested 12 tokens", code: 400 },
+  });
+
+  it.each([askStream, ask])('a request gets a 400 that says so, and nothing is billed (%j)', async (body) => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(body) });
+    for (const index of [0, 1]) {
+      const engine = await run.upstream.called(index);
+      engine.head(400, { 'content-type': 'application/json' });
+      engine.data(tooLong);
+      engine.end();
+    }
+    await exchange.answered;
+    expect({ status: exchange.status(), body: bodyOf(exchange) }).toEqual({
+      status: 400,
+      body: {
+        error: {
+          message: expect.any(String) as string,
+          type: 'invalid_request_error',
+          code: 'context_length_exceeded',
+        },
+      },
+    });
+    expect(exchange.text()).not.toContain('10 tokens');
+    expect(run.store.outcomes).toMatchObject([{ kind: 'failed', cost: 0n, attempts: 2 }]);
+    await expectClean(run, 1);
+  });
+
+  it.each([askStream, ask])('a request gets the same 400 if engines say so with status 200 (%j)', async (body) => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(body) });
+    (await run.upstream.called(0)).answer('application/json', tooLong);
+    (await run.upstream.called(1)).answer(events, `data: ${tooLong}\n\n`);
+    await exchange.answered;
+    expect({ status: exchange.status(), body: bodyOf(exchange) }).toMatchObject({
+      status: 400,
+      body: { error: { code: 'context_length_exceeded' } },
+    });
+  });
+
+  it('a request gets a 502 if one of them failed otherwise: that engine might have had the room', async () => {
+    const run = begin();
+    const exchange = run.send();
+    (await run.upstream.called(0)).answer('application/json', tooLong);
+    (await run.upstream.called(1)).head(503);
+    await exchange.answered;
+    expect(exchange.status()).toBe(502);
+  });
+});

@@ -1,0 +1,205 @@
+/** Limits of rate, concurrency, uploads and money, over whole requests. */
+import { describe, expect, it } from 'vitest';
+import type { PreparedRequest } from '../../core/prompt.ts';
+import { credentialOf } from '../../../test/support/credential-of.ts';
+import type { FakeExchange, FakeExchangeOptions } from '../../../test/support/fake-exchange.ts';
+import {
+  authorized,
+  ask,
+  askStream,
+  events,
+  chunk,
+  done,
+  hello,
+  wholeStream,
+  wholeJson,
+  begin,
+  type Run,
+  bodyOf,
+  header,
+  settle,
+  expectClean,
+  head,
+} from '../../../test/support/pipeline-run.ts';
+
+describe('limits (docs/reference/api.md §8)', () => {
+  const limitHeaders = (exchange: FakeExchange): readonly (string | undefined)[] =>
+    ['limit', 'remaining', 'reset'].map((name) => header(exchange, `x-ratelimit-${name}-requests`));
+  const answerJson = async (run: Run, call: number): Promise<void> =>
+    (await run.upstream.called(call)).answer('application/json', wholeJson);
+
+  it('of the rate are in the headers of every success, stream or not, and of 429, and of no other answer', async () => {
+    const run = begin({ credential: credentialOf({ key: { rate: 1, burst: 3 } }) });
+    const whole = run.send();
+    await answerJson(run, 0);
+    await whole.answered;
+    const stream = run.send({ body: JSON.stringify(askStream) });
+    (await run.upstream.called(1)).answer(events, wholeStream);
+    await stream.answered;
+    const wrong = run.send({ body: '{' });
+    const refused = run.send();
+    await Promise.all([wrong.answered, refused.answered]);
+    expect([whole, stream, wrong, refused].map((each) => [each.status(), ...limitHeaders(each)])).toEqual([
+      [200, '1', '2', '1'],
+      [200, '1', '1', '2'],
+      [400, undefined, undefined, undefined],
+      [429, '1', '0', '3'],
+    ]);
+    expect(bodyOf(refused)).toEqual({ error: { type: 'service_error', message: expect.any(String) as string } });
+    expect([header(refused, 'retry-after'), header(whole, 'retry-after')]).toEqual(['1', undefined]);
+    run.clock.advance(1000);
+    const again = run.send();
+    await answerJson(run, 2);
+    await again.answered;
+    expect(again.status()).toBe(200);
+  });
+
+  it('of concurrency free the slot on every exit, before the answer ends', async () => {
+    const run = begin({ credential: credentialOf({ workspace: { maxInFlight: 1 } }) });
+    const exits: readonly (() => Promise<unknown>)[] = [
+      async () => {
+        const exchange = run.send();
+        const engine = await run.upstream.called(run.upstream.calls.length);
+        const refused = run.send();
+        await refused.answered;
+        expect([refused.status(), header(refused, 'retry-after')]).toEqual([429, '1']);
+        engine.answer('application/json', wholeJson);
+        await exchange.answered;
+      },
+      async () => run.send({ body: '{' }).answered,
+      async () => run.send({ headers: { ...authorized, 'content-length': '99999999' } }).answered,
+      async () => {
+        const exchange = run.send({ body: JSON.stringify(askStream) });
+        const engine = await run.upstream.called(run.upstream.calls.length);
+        head(engine);
+        engine.data(hello);
+        exchange.leave();
+        await settle();
+      },
+      async () => {
+        const exchange = run.send({ body: undefined });
+        await settle();
+        exchange.leave();
+        await settle();
+      },
+      async () => {
+        const exchange = run.send();
+        const from = run.upstream.calls.length;
+        (await run.upstream.called(from)).fail('ECONNREFUSED');
+        (await run.upstream.called(from + 1)).fail('ECONNREFUSED');
+        await exchange.answered;
+        expect(exchange.status()).toBe(502);
+      },
+      async () => run.send({ body: JSON.stringify({ ...ask, model: 'demo/other' }) }).answered,
+    ];
+    for (const exit of exits) {
+      await exit();
+      const next = run.send({ body: '{' });
+      await next.answered;
+      expect(next.status()).toBe(400);
+    }
+  });
+
+  it.each([
+    ['of open requests keep a fifth free from a workspace that has the others, until one of its requests ends', 10, 8],
+    ['of open requests would let it take all', undefined, 10],
+  ])('%s', async (_, maxOpen, open) => {
+    const run = begin({ ...(maxOpen !== undefined && { maxOpen }) });
+    const sent = Array.from({ length: 10 }, () => run.send({ body: JSON.stringify(askStream) }));
+    await settle();
+    expect(run.upstream.calls).toHaveLength(open);
+    expect(run.refusals.map(({ code, limit }) => [code, limit])).toEqual(
+      Array(10 - open).fill(['overloaded', 'open-requests']),
+    );
+    for (const exchange of sent) exchange.leave();
+    await settle();
+    run.send({ body: JSON.stringify(askStream) }).leave();
+    await settle();
+    expect(run.refusals).toHaveLength(10 - open);
+  });
+
+  it('of uploads refuse with the headers of 429, and every exit frees the memory', async () => {
+    const uploadLimits = { workspaceBytes: 128 * 1024, addressBytes: 128 * 1024, totalBytes: 1024 ** 2 };
+    const prepared = Promise.withResolvers<PreparedRequest>();
+    const run = begin({ uploadLimits, prepare: () => prepared.promise });
+    const waiting = [run.send(), run.send({ body: undefined })];
+    await settle();
+    const refused = run.send();
+    await refused.answered;
+    expect([refused.status(), header(refused, 'retry-after'), ...limitHeaders(refused)]).toEqual([
+      ...[429, '1', '100', '197', '1'],
+    ]);
+    expect(bodyOf(refused)).toEqual({ error: { type: 'service_error', message: expect.any(String) as string } });
+    // One body waits to be read, the other one to arrive.
+    expect([run.uploads.bytes(), run.uploads.arriving(), run.refusals[0]?.limit]).toEqual([
+      128 * 1024,
+      1,
+      'upload-workspace',
+    ]);
+    prepared.reject(new Error('no JSON'));
+    await waiting[0]?.answered;
+    expect(run.uploads.bytes()).toBe(64 * 1024);
+    run.clock.advance(21_000);
+    await waiting[1]?.answered;
+    expect([waiting[1]?.status(), waiting[1] && bodyOf(waiting[1])]).toEqual([
+      400,
+      { error: { type: 'invalid_request_error', message: 'The request body did not arrive in time.' } },
+    ]);
+    expect(run.uploads.bytes()).toBe(0);
+    await expectClean(run, 0);
+  });
+
+  it('of money count requests under way until they are settled', async () => {
+    const run = begin({ credential: credentialOf({ key: { budget: { limit: 1_000_000n, period: 'day' } } }) });
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    head(engine);
+    run.clock.advance(100);
+    engine.data(chunk({ role: 'assistant', content: 'a' }) + chunk({ content: 'b' }));
+    const refused = run.send();
+    await refused.answered;
+    expect([refused.status(), header(refused, 'retry-after'), ...limitHeaders(refused)]).toEqual([
+      ...[402, undefined, undefined, undefined, undefined],
+    ]);
+    engine.data(chunk({}, 'stop') + done);
+    engine.end();
+    await exchange.answered;
+    const next = run.send({ body: '{' });
+    await next.answered;
+    expect(next.status()).toBe(400);
+  });
+
+  it('of money let one of 64 simultaneous requests reach an engine if the budget is for one, and the others cost nothing', async () => {
+    const run = begin({ credential: credentialOf({ key: { budget: { limit: 400_000n, period: 'day' } } }) });
+    const exchanges = Array.from({ length: 64 }, () => run.send());
+    const engine = await run.upstream.called(0);
+    await Promise.all(exchanges.slice(1).map(({ answered }) => answered));
+    expect(run.upstream.calls).toHaveLength(1);
+    expect(new Set(exchanges.slice(1).map((each) => each.status()))).toEqual(new Set([402]));
+    expect(run.store.outcomes).toEqual([]);
+    engine.answer('application/json', wholeJson);
+    await exchanges[0]?.answered;
+    expect(exchanges[0]?.status()).toBe(200);
+    await expectClean(run, 1);
+  });
+
+  it('of failed authentication block an address before its key is read, but not from the list of models', async () => {
+    const run = begin();
+    const from = (address: string, more: FakeExchangeOptions = {}): FakeExchange => run.send({ address, ...more });
+    const stranger = '203.0.113.7';
+    for (let count = 0; count < 31; count += 1) {
+      const exchange = from(stranger, { headers: {} });
+      await exchange.answered;
+      expect(exchange.status()).toBe(401);
+    }
+    const shutOut = from(stranger);
+    const lost = from(stranger, { path: '/v1/other' });
+    const reader = from(stranger, { method: 'GET', path: '/v1/models' });
+    const other = from('203.0.113.8', { body: '{' });
+    await Promise.all([shutOut, lost, reader, other].map(({ answered }) => answered));
+    expect([shutOut, lost, reader, other].map((each) => each.status())).toEqual([429, 404, 200, 400]);
+    expect([header(shutOut, 'retry-after'), ...limitHeaders(shutOut)]).toEqual([
+      ...['30', undefined, undefined, undefined],
+    ]);
+  });
+});

@@ -1,0 +1,142 @@
+/**
+ * One request's life. Read this first: `answer`, `complete` and `completeAdmitted` have one line per stage, in order.
+ */
+import type { Exchange } from '../../core/exchange.ts';
+import { readTags } from '../../core/tags.ts';
+import type { Failure } from '../../core/failure.ts';
+import type { Health } from '../core/health.ts';
+import type { Limits } from '../../core/limits.ts';
+import type { Telemetry } from '../core/telemetry.ts';
+import { admit } from '../admission/limits.ts';
+import { checkLoad, checkQueue, type LoadGuard } from '../admission/overload.ts';
+import { checkDeclaredSize } from '../admission/uploads.ts';
+import { createWorkspaceShares, type WorkspaceShares } from '../admission/workspace-shares.ts';
+import type { Snapshots } from '../../control/catalog/snapshots.ts';
+import type { AnswerLengths } from '../metering/expected-output.ts';
+import { createSettlement } from '../metering/settle.ts';
+import type { RoutingView } from '../routing/health/route-status.ts';
+import { checkContext } from '../routing/plan.ts';
+import {
+  type AcceptServices,
+  type AdmittedRequest,
+  type ArrivedRequest,
+  beginRequest,
+  type BeginServices,
+  checkLedger,
+  identifyCaller,
+  readPrompt,
+} from './accept-request.ts';
+import { operationOf, type OtherServices, replyOther } from './operation.ts';
+import { checkWait, countersFor, countingOf, planRequest, type PlanServices, planForCaches } from './plan-request.ts';
+import { replyRefusal } from './reply.ts';
+import { serveRequest, type ServeServices } from './serve-request.ts';
+
+/** Everything that the stages of a request use. */
+export interface PipelineServices extends BeginServices, AcceptServices, PlanServices, ServeServices, OtherServices {
+  readonly telemetry: Telemetry;
+  /** How busy the service is, and how busy it may be. */
+  readonly load: LoadGuard;
+  readonly limits: Limits;
+  readonly snapshots: Snapshots;
+  readonly health: Health & RoutingView;
+  readonly answerLengths: AnswerLengths;
+}
+
+export interface Pipeline {
+  /** Answers one exchange. Never throws: every failure is an answer. */
+  readonly handle: (exchange: Exchange) => void;
+  /** Requests under way, their settlement included. */
+  readonly inFlight: () => number;
+}
+
+interface PipelineState {
+  inFlight: number;
+  readonly workspaces: WorkspaceShares;
+}
+
+export function createPipeline(services: PipelineServices): Pipeline {
+  const state: PipelineState = { inFlight: 0, workspaces: createWorkspaceShares(services.load) };
+  return {
+    inFlight: () => state.inFlight,
+    handle: (exchange) => {
+      const operation = operationOf(exchange.head, services.surfaces);
+      const { kind, dialect } = operation;
+      const begun = beginRequest(exchange.head, operation, services);
+      if (kind === 'answer') {
+        void answer({ ...begun, exchange, dialect, watch: services.telemetry.begin(begun) }, services, state);
+        return;
+      }
+      replyOther(exchange, kind, services).catch((error: unknown) => {
+        const failure = replyRefusal(exchange, error, dialect);
+        if (failure !== undefined) services.telemetry.refused(begun, failure);
+      });
+    },
+  };
+}
+
+/** Answers a request, with a refusal if it fails, and reports its end. */
+async function answer(request: ArrivedRequest, services: PipelineServices, state: PipelineState): Promise<void> {
+  const { exchange, dialect, watch } = request;
+  let failure: Failure | undefined;
+  state.inFlight += 1;
+  try {
+    await complete(request, services, state);
+  } catch (error) {
+    failure = replyRefusal(exchange, error, dialect);
+  } finally {
+    state.inFlight -= 1;
+    watch.progress({ kind: 'ended', failure });
+  }
+}
+
+async function complete(request: ArrivedRequest, services: PipelineServices, state: PipelineState): Promise<void> {
+  const { exchange, startedAt, watch } = request;
+  const { load, random } = services;
+  const arrival = { head: exchange.head, startedAt, openRequests: state.inFlight };
+  checkLoad(arrival, { ...load, random });
+  const { origin, caller } = await identifyCaller(request, services);
+  checkQueue(arrival, { ...load, random });
+  const leave = state.workspaces.enter(caller.credential.workspace.id);
+  try {
+    const admitted = await admit(caller, services.limits, readTags(exchange.head));
+    watch.progress({ kind: 'admitted' });
+    try {
+      await completeAdmitted(
+        { ...request, origin, credential: caller.credential, tags: admitted.tags, admitted },
+        services,
+      );
+    } finally {
+      await admitted.release();
+    }
+  } finally {
+    leave();
+  }
+}
+
+async function completeAdmitted(request: AdmittedRequest, services: PipelineServices): Promise<void> {
+  const { exchange, admitted, watch } = request;
+  const { tokenizers } = services;
+  checkLedger(services.store);
+  checkDeclaredSize(exchange.head);
+  const prepared = await readPrompt(request, services);
+  const { snapshot, release } = services.snapshots.hold();
+  try {
+    const asked = { request, prepared, snapshot };
+    const planned = planRequest(asked, services);
+    const context = { model: planned.model, tokenizers, counting: countingOf(planned) };
+    await checkContext(prepared, context);
+    const plan = await planForCaches(planned, asked, services);
+    checkWait(plan, asked, services);
+    const counters = countersFor(prepared, { ...context, counting: countingOf(plan) });
+    const settlement = createSettlement(
+      { ...request, prepared, plan, counters, searchPrice: services.search?.price, accrue: admitted.adjust },
+      services,
+    );
+    await admitted.reserve(settlement.expectedCost());
+    watch.progress({ kind: 'dispatched' });
+    await serveRequest({ ...request, prepared, plan, counters, settlement }, services);
+  } finally {
+    prepared.release();
+    release();
+  }
+}

@@ -1,0 +1,108 @@
+import type { AnswerIdentity, WriteOptions } from '../../core/dialect.ts';
+import type { RelayedEvent } from '../../core/event.ts';
+import type { Failure } from '../../core/failure.ts';
+import type { Plan } from '../core/plan.ts';
+import type { PreparedRequest } from '../../core/prompt.ts';
+import type { OutcomeKind } from '../../core/settled-request.ts';
+import type { Dispatch } from '../dispatch/dispatch.ts';
+import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
+import type { TokenCounters } from '../metering/meter.ts';
+import type { Settlement } from '../metering/settle.ts';
+import type { AdmittedRequest } from './accept-request.ts';
+import { attemptsFailed, callModel, type ModelServices } from './call-model.ts';
+import { type KeepAlive, keepAlive, type Relay, relayAnswer } from './relay.ts';
+import { runSearchLoop, takesRounds, type WebSearch } from './search-loop.ts';
+
+export interface ServeServices extends ModelServices, WriteOptions {
+  /** Absent: the web is not searched, and earlier results cannot be sent back. */
+  readonly search?: WebSearch | undefined;
+  /** Longest silence towards a caller, milliseconds. */
+  readonly keepAliveMs: number;
+}
+
+/** A request that passed every check. Its expected cost is reserved. */
+export interface PlannedRequest extends AdmittedRequest {
+  readonly prepared: PreparedRequest;
+  readonly plan: Plan;
+  readonly counters: TokenCounters | undefined;
+  readonly settlement: Settlement;
+}
+
+/** Dispatches a request, relays its answer, and settles the bill before the answer's last piece. */
+export async function serveRequest(planned: PlannedRequest, services: ServeServices): Promise<void> {
+  const { exchange, dialect, admitted, prepared, plan, settlement, watch } = planned;
+  const { request } = prepared;
+  const relay = relayAnswer({
+    ...{ exchange, dialect, identity: identityOf(planned), request },
+    ...{ headers: admitted.headers, writing: services },
+  });
+  const silence = keepAlive({ clock: services.clock, everyMs: services.keepAliveMs, speak: relay.keepAlive });
+  let reason: Failure | undefined;
+  try {
+    const end = await dispatchRequest(planned, { relay, silence }, services).ended;
+    watch.progress({ kind: 'answered' });
+    // Whether the caller left or the connection broke on our side decides what is billed.
+    const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
+    const wasBegun = exchange.started();
+    if (end.kind === 'failed' && end.attempts === 0) {
+      watch.progress({ kind: 'unavailable' });
+      if (!wasBegun) throw attemptsFailed(end, plan, request);
+    }
+    const bill = await settlement.settle(outcomeOf(end, request, { wasBegun, wasLost }), end);
+    watch.progress({ kind: 'recorded' });
+    // The caller's next request, sent after the last piece of this answer, must find the slot free.
+    await admitted.release();
+    if (end.kind === 'completed') relay.finish(bill);
+    if (end.kind === 'failed') reason = attemptsFailed(end, plan, request);
+    if (reason !== undefined && !wasBegun && !wasLost) throw reason;
+  } finally {
+    silence.stop();
+    // An answer that was begun always ends in a form that its client knows (docs/reference/api.md §7.3).
+    if (exchange.started()) relay.fail(reason);
+  }
+}
+
+/** Dispatches a request to its routes, and searches the web if the request may search. */
+function dispatchRequest(
+  planned: PlannedRequest,
+  { relay, silence }: { readonly relay: Relay; readonly silence: KeepAlive },
+  services: ServeServices,
+): Dispatch {
+  const { exchange, settlement } = planned;
+  /** Passes each piece of the answer to the settlement and the caller. A full connection to the caller pauses the engines. */
+  const deliver = (events: readonly RelayedEvent[]): void => {
+    silence.sent();
+    settlement.take(events);
+    if (relay.push(events)) return;
+    running.pause();
+    exchange.onDrain(running.resume);
+  };
+  const { search } = services;
+  const call = { ...planned, signal: exchange.signal, deliver };
+  const running =
+    search !== undefined && takesRounds(planned.prepared.request)
+      ? runSearchLoop(call, { ...services, search })
+      : callModel(call, services);
+  return running;
+}
+
+function identityOf({ requestId, startedAt, plan }: PlannedRequest): AnswerIdentity {
+  return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
+}
+
+interface RequestEnding {
+  /** The caller already has the status of a success. */
+  readonly wasBegun: boolean;
+  /** The connection to the caller broke on our side. */
+  readonly wasLost: boolean;
+}
+
+/** How the end of an answer is billed. */
+function outcomeOf(
+  end: DispatchEnd,
+  { stream }: Pick<PreparedRequest['request'], 'stream'>,
+  { wasBegun, wasLost }: RequestEnding,
+): OutcomeKind {
+  if (wasLost) return 'service-lost';
+  return end.kind === 'failed' && wasBegun && !stream ? 'incomplete' : end.kind;
+}

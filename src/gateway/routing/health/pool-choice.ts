@@ -1,0 +1,115 @@
+import type { AttemptEnd } from '../../core/health.ts';
+import type { EndpointPick, PoolPrompt } from '../../../core/pool-prompt.ts';
+import { pull } from '../affinity.ts';
+import { type EndpointPool, type PoolCandidate, pickPool } from '../pool/pool.ts';
+
+/** The pool of a backend's endpoints, and how much this replica knows of the others. */
+export interface PoolView {
+  readonly pool: EndpointPool;
+  /** Whether other replicas send prompts to the endpoints, and this replica does not know which. */
+  readonly isApart: () => boolean;
+}
+
+/** A prompt for which an endpoint is picked. */
+export interface PoolAsk extends PoolView {
+  readonly prompt: PoolPrompt;
+}
+
+interface PickOptions {
+  readonly now: number;
+  readonly affinity: string | undefined;
+  readonly turn: number;
+}
+
+/**
+ * Picks one of these endpoints by cache, queue and speed. Replicas that do not know each other's prompts expect the beginning of a
+ * conversation at the endpoint that rendezvous hashing finds, because it is the same in all of them.
+ */
+export function pickInPool(
+  among: readonly PoolCandidate[],
+  { pool, isApart, prompt }: PoolAsk,
+  { now, affinity, turn }: PickOptions,
+): { readonly name: string; readonly picked: EndpointPick } | undefined {
+  const owner = affinity !== undefined && isApart() ? ownerOf(affinity, among) : undefined;
+  const picked = pool.pick(now, { prompt, among, owner, turn });
+  const name = among[picked?.index ?? -1]?.name;
+  if (picked === undefined || name === undefined) return undefined;
+  const { why, heldTokens, firstMs } = picked;
+  return { name, picked: { why, heldTokens, firstMs } };
+}
+
+/** The endpoint that attracts a conversation most. Replicas with the same key find the same one. */
+export function ownerOf(affinity: string, among: readonly Pick<PoolCandidate, 'name'>[]): string | undefined {
+  let owner: string | undefined;
+  let strongest = 0;
+  for (const { name } of among) {
+    const strength = pull(affinity, name, 1);
+    if (strength <= strongest) continue;
+    strongest = strength;
+    owner = name;
+  }
+  return owner;
+}
+
+/** A pool that takes part in a comparison, with its endpoints that a prompt may be sent to. */
+export interface ComparedPool extends PoolView {
+  readonly among: readonly PoolCandidate[];
+}
+
+/** The pool of which an endpoint would be picked if all were one pool, by its index. Undefined: there is no endpoint. */
+export function soonestPool(
+  pools: readonly ComparedPool[],
+  { prompt, now, affinity, turn }: PickOptions & { readonly prompt: PoolPrompt },
+): number | undefined {
+  const isApart = pools.some((pool) => pool.isApart());
+  const owner =
+    affinity !== undefined && isApart
+      ? ownerOf(
+          affinity,
+          pools.flatMap(({ among }) => among),
+        )
+      : undefined;
+  return pickPool(
+    pools.map(({ pool, among }) => pool.survey(now, { prompt, among, owner })),
+    turn,
+  );
+}
+
+/** An attempt as its pool follows it, also where Envoy moves it. */
+export interface AttemptInPool {
+  readonly output: () => void;
+  readonly ended: (end: AttemptEnd) => void;
+  readonly movedTo: (name: string) => void;
+}
+
+const outsidePools: AttemptInPool = {
+  output: () => undefined,
+  ended: () => undefined,
+  movedTo: () => undefined,
+};
+
+/** Begins an attempt in a pool. Undefined: the attempt is in no pool. */
+export function followInPool(
+  ask: PoolAsk | undefined,
+  { name, stream, elapsed }: { readonly name: string; readonly stream: boolean; readonly elapsed: () => number },
+): AttemptInPool {
+  if (ask === undefined) return outsidePools;
+  const { pool, prompt } = ask;
+  let attempt = pool.begin(elapsed(), { name, prompt, stream });
+  return {
+    output: () => attempt.first(elapsed()),
+    ended: (end) => {
+      if (end.kind !== 'complete') {
+        attempt.failed(elapsed());
+        return;
+      }
+      if (end.prompt !== undefined)
+        attempt.cached({ promptTokens: end.prompt.tokens, cachedTokens: end.prompt.cachedTokens });
+      attempt.completed(elapsed(), end.tokens);
+    },
+    movedTo: (other) => {
+      attempt.failed(elapsed());
+      attempt = pool.begin(elapsed(), { name: other, prompt, stream });
+    },
+  };
+}

@@ -1,0 +1,173 @@
+import type { PoolPrompt } from '../../../core/pool-prompt.ts';
+import type { CapacityReport } from '../../core/pool-report.ts';
+import { createBlockNumbers } from './block-numbers.ts';
+
+/**
+ * The blocks of prompts that an endpoint most likely has in its prefix cache: those of the prompts it was sent, except the ones that
+ * were used least recently. Its size follows the engine's own reports.
+ */
+export interface HeldBlocks {
+  /** How many tokens of a prompt's beginning are held. */
+  readonly tokensOf: (prompt: PoolPrompt) => number;
+  /** A prompt goes to the endpoint, and is in use until `leave`. */
+  readonly use: (prompt: PoolPrompt) => void;
+  readonly leave: (prompt: PoolPrompt) => void;
+  /** Like `leave`, for a prompt that was most likely not computed. Of its blocks, only those up to `heldTokens` are held. */
+  readonly fail: (prompt: PoolPrompt, heldTokens: number) => void;
+  /** How many tokens of a prompt were expected to be held, and how many the engine has reported. */
+  readonly reported: (report: CachedReport) => void;
+  /** The size that follows from the reports so far, tokens. */
+  readonly capacity: () => number;
+  /** Takes the net number of larger and smaller reports since the last call. */
+  readonly takeSteps: () => number;
+  /** Another replica has had so many larger reports more than smaller ones, and knows the engine to have this size. */
+  readonly reportedElsewhere: (other: CapacityReport) => void;
+  /** Blocks in the map. */
+  readonly size: () => number;
+}
+
+export interface CachedReport {
+  readonly expected: number;
+  /** In tokens as the engine counts them. */
+  readonly actual: number;
+  /** How many tokens of a `PoolPrompt` are one token of the engine. An estimate without the model's tokenizer can be far from one. */
+  readonly scale: number;
+}
+
+/** The size that an engine is assumed to have before its first report, tokens: as for a model of 32 billion weights on two GPUs. */
+const firstCapacity = 300_000;
+const leastCapacity = 10_000;
+/** The upper bounds bound the memory of the map: about 1.4 MiB for each endpoint. */
+const mostCapacity = 4_000_000;
+const mostBlocks = 16_384;
+/** A report changes the size by this factor. Single reports may have other causes, for example a preempted prompt. */
+const stepFactor = 1.05;
+/** Engines have blocks of their own, of up to 256 of their tokens, and compute the last one again. */
+const tolerance = 512;
+
+export function createHeldBlocks(): HeldBlocks {
+  const numbers = createBlockNumbers();
+  /** Of each block, by its number. */
+  const tokens = [0];
+  /** How many prompts under way have the block. An engine cannot evict these blocks. */
+  const uses = [0];
+  /**
+   * The idle blocks, which no prompt under way has, in a circle that begins and ends with 0: the one used least recently is `newer[0]`,
+   * and a block comes after the blocks behind it.
+   */
+  const newer = [0];
+  const older = [0];
+  let capacity = firstCapacity;
+  let isCapacityLearned = false;
+  let untakenSteps = 0;
+  let heldTokens = 0;
+
+  function forget(): void {
+    for (let oldest = newer[0] ?? 0; oldest !== 0; oldest = newer[0] ?? 0) {
+      if (heldTokens <= capacity && numbers.size() <= mostBlocks) return;
+      unlink(oldest);
+      remove(oldest);
+    }
+  }
+
+  function remove(block: number): void {
+    heldTokens -= tokens[block] ?? 0;
+    numbers.remove(block);
+  }
+
+  function unlink(block: number): void {
+    const [after, before] = [newer[block] ?? 0, older[block] ?? 0];
+    newer[before] = after;
+    older[after] = before;
+  }
+
+  function linkAsNewest(block: number): void {
+    const before = older[0] ?? 0;
+    newer[before] = block;
+    older[block] = before;
+    newer[block] = 0;
+    older[0] = block;
+  }
+
+  function resize(tokens: number): void {
+    isCapacityLearned = true;
+    capacity = Math.min(mostCapacity, Math.max(leastCapacity, tokens));
+    forget();
+  }
+
+  function useBlock(digest: number, blockTokens: number): void {
+    const known = numbers.of(digest);
+    if (known === 0) {
+      const block = numbers.add(digest);
+      tokens[block] = blockTokens;
+      uses[block] = 1;
+      heldTokens += blockTokens;
+      return;
+    }
+    if (uses[known] === 0) unlink(known);
+    uses[known] = (uses[known] ?? 0) + 1;
+  }
+
+  /** `isComputed`: the engine keeps the block. */
+  function leaveBlock(digest: number, { isComputed }: { readonly isComputed: boolean }): void {
+    const block = numbers.of(digest);
+    const users = uses[block] ?? 0;
+    if (block === 0 || users === 0) return;
+    uses[block] = users - 1;
+    if (users > 1) return;
+    if (isComputed) linkAsNewest(block);
+    else remove(block);
+  }
+
+  return {
+    tokensOf: ({ digests, ends }) => {
+      const isHeld = (count: number): boolean => numbers.of(digests[count - 1] ?? -1) !== 0;
+      // An earlier block is always held at least as long as a later one. Most endpoints hold little of a prompt, so that the search
+      // begins with the first block and doubles its steps.
+      let held = 0;
+      let missing = 1;
+      while (missing <= digests.length && isHeld(missing)) {
+        held = missing;
+        missing *= 2;
+      }
+      missing = Math.min(missing, digests.length + 1);
+      while (missing - held > 1) {
+        const middle = (held + missing) >> 1;
+        if (isHeld(middle)) held = middle;
+        else missing = middle;
+      }
+      return held === 0 ? 0 : (ends[held - 1] ?? 0);
+    },
+    use: ({ digests, ends }) => {
+      for (const [index, block] of digests.entries()) useBlock(block, (ends[index] ?? 0) - (ends[index - 1] ?? 0));
+      forget();
+    },
+    leave: ({ digests }) => {
+      for (let at = digests.length - 1; at >= 0; at -= 1) leaveBlock(digests[at] ?? -1, { isComputed: true });
+      forget();
+    },
+    fail: ({ digests, ends }, heldTokens) => {
+      for (let at = digests.length - 1; at >= 0; at -= 1)
+        leaveBlock(digests[at] ?? -1, { isComputed: (ends[at] ?? 0) <= heldTokens });
+      forget();
+    },
+    reported: ({ expected, actual, scale }) => {
+      const more = actual - expected / scale;
+      const change = more < -tolerance ? -1 : more > tolerance ? 1 : 0;
+      if (change === 0) return;
+      untakenSteps += change;
+      resize(capacity * stepFactor ** change);
+    },
+    capacity: () => capacity,
+    takeSteps: () => {
+      const taken = untakenSteps;
+      untakenSteps = 0;
+      return taken;
+    },
+    reportedElsewhere: ({ steps, capacityTokens }) => {
+      if (!isCapacityLearned && capacityTokens !== capacity) resize(capacityTokens);
+      else if (steps !== 0) resize(capacity * stepFactor ** steps);
+    },
+    size: () => numbers.size(),
+  };
+}

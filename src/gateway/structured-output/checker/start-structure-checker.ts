@@ -1,0 +1,204 @@
+import type { StructureAsk, StructureChecker, StructureResult, TopType } from '../../core/structure.ts';
+import { type StartThread, ThreadEnded } from '../../../core/worker-thread.ts';
+import { validateText } from './validate-text.ts';
+import { type SchemaCost, schemaCost } from './schema-cost.ts';
+
+export interface StructureCheckerOptions {
+  readonly startThread: StartThread;
+  /** Most time one check may take. Default 1000. */
+  readonly allowanceMs?: number;
+  /** Most time a check may wait for its turn. Default 3000. */
+  readonly timeoutMs?: number;
+}
+
+/** A text of this length is parsed in a third of a millisecond. */
+const inlineCharacters = 64 * 1024;
+/**
+ * Most characters of a text that is checked. No model writes more. A parsed text can take a hundred times its size, and parsing
+ * cannot be interrupted: a text eight times as long has kept a thread collecting garbage for half a minute.
+ */
+const maxCharacters = 2 * 1024 * 1024;
+/** A schema of so many steps compiles in about 10 ms, in 100 ms if it is built to do harm. */
+const boundedSchemaSteps = 4_000;
+/** Checking so many steps takes a third of the allowance at worst, usually a hundredth. */
+const boundedSteps = 10_000_000;
+/** How long a schema that ended its thread is not tried again, and how many such schemas are remembered. */
+const blockedMs = 60_000;
+const maxBlocked = 64;
+
+/**
+ * Checks answers against schemas, both written by strangers. A short text without a schema is parsed at once. All else is
+ * checked in one of two threads: the first for schemas whose time is provably bounded by their size and the answer's, the
+ * second for all others, so that a hostile schema delays only others of its kind. Threads start when first needed.
+ */
+export function startStructureChecker(options: StructureCheckerOptions): StructureChecker {
+  const { startThread, allowanceMs = 1_000, timeoutMs = 3_000 } = options;
+  const blocked = createBlockedSchemas();
+  const thread = {
+    script: new URL('./check-worker.ts', import.meta.url),
+    startThread,
+    allowanceMs,
+    timeoutMs,
+    stuck: ({ schema }: CheckTask) => {
+      if (schema !== undefined) blocked.add(schema);
+    },
+  };
+  const bounded = startCheckThread(thread);
+  const unbounded = startCheckThread(thread);
+  /** Costs are remembered, because the schema of one request is checked for each choice, call and attempt. */
+  const costs = new WeakMap<object, SchemaCost>();
+
+  function knownCost(schema: NonNullable<StructureAsk['schema']>): SchemaCost {
+    const cost = costs.get(schema) ?? schemaCost(schema);
+    costs.set(schema, cost);
+    return cost;
+  }
+
+  async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureResult> {
+    if (text.length > maxCharacters) return { kind: 'unknown', reason: 'time' };
+    const cost = schema === undefined ? undefined : knownCost(schema);
+    if (cost === undefined || (cost.kind === 'any-object' && top === 'object')) {
+      return text.length <= inlineCharacters ? validateText(text, { top }) : bounded.check({ text, top });
+    }
+    switch (cost.kind) {
+      case 'too-large':
+        return { kind: 'unknown', reason: 'schema' };
+      case 'any-object':
+        return bounded.check({ text, top, schema: JSON.stringify(schema) });
+      case 'schema': {
+        const { text: schemaText, steps } = cost;
+        if (blocked.has(schemaText)) return { kind: 'unknown', reason: 'time' };
+        const isBounded = steps !== undefined && steps <= boundedSchemaSteps && steps * text.length <= boundedSteps;
+        return (isBounded ? bounded : unbounded).check({ text, top, schema: schemaText });
+      }
+    }
+  }
+
+  return {
+    check,
+    close: async () => {
+      await Promise.all([bounded.close(), unbounded.close()]);
+    },
+  };
+}
+
+/** Schemas that ended their thread a short while ago, by their text. */
+function createBlockedSchemas(): { readonly add: (schema: string) => void; readonly has: (schema: string) => boolean } {
+  const until = new Map<string, number>();
+  return {
+    add: (schema) => {
+      until.delete(schema);
+      until.set(schema, performance.now() + blockedMs);
+      for (const oldest of until.keys()) if (until.size > maxBlocked) until.delete(oldest);
+    },
+    has: (schema) => (until.get(schema) ?? 0) > performance.now(),
+  };
+}
+
+interface CheckThreadOptions {
+  readonly script: URL;
+  readonly startThread: StartThread;
+  /** Most time one check may take. */
+  readonly allowanceMs: number;
+  /** Most time a check may wait for its turn. */
+  readonly timeoutMs: number;
+  /** Called with a check that took too long, or that ended the thread. */
+  readonly stuck: (task: CheckTask) => void;
+}
+
+/** One thread, replaced when a check takes too long. Checks take turns, first come first served. Never rejects. */
+interface CheckThread {
+  readonly check: (task: CheckTask) => Promise<StructureResult>;
+  readonly close: () => Promise<void>;
+}
+
+interface Job {
+  readonly task: CheckTask;
+  readonly settle: (result: StructureResult) => void;
+  readonly asked: number;
+}
+
+/** Longest time for loading the thread. Loading takes a tenth of a second. If it takes longer than this, it will not succeed. */
+const startMs = 10_000;
+/** Most checks that wait. More would wait too long or take too much memory, so their result is `unknown` at once. */
+const maxWaiting = 8_192;
+const maxWaitingCharacters = 64 * 1024 * 1024;
+/** Room for one check and the compiled schemas; a check that needs more ends the thread. */
+const maxHeapMb = 256;
+
+const late: StructureResult = { kind: 'unknown', reason: 'time' };
+
+function startCheckThread(options: CheckThreadOptions): CheckThread {
+  const { script, startThread, allowanceMs, timeoutMs, stuck } = options;
+  const thread = startThread<CheckTask, StructureResult>({
+    script,
+    name: 'weir-structure',
+    // Schemas become code in the thread, so the thread gets none of our environment variables.
+    env: {},
+    maxHeapMb,
+    startMs,
+    silenceMs: allowanceMs,
+  });
+  const waiting: Job[] = [];
+  let waitingCharacters = 0;
+  let isWorking = false;
+  let isClosed = false;
+
+  function take(): Job | undefined {
+    const job = waiting.shift();
+    if (job !== undefined) waitingCharacters -= job.task.text.length;
+    return job;
+  }
+
+  function settleAll(): void {
+    for (let job = take(); job !== undefined; job = take()) job.settle(late);
+  }
+
+  async function run({ task, settle, asked }: Job): Promise<void> {
+    if (performance.now() - asked > timeoutMs) {
+      settle(late);
+      return;
+    }
+    try {
+      settle(await thread.ask(task));
+    } catch (error) {
+      const hadStarted = error instanceof ThreadEnded && error.hadStarted;
+      if (hadStarted) stuck(task);
+      settle(late);
+      // A thread that cannot even start will not start for the next check either.
+      if (!hadStarted) settleAll();
+    }
+  }
+
+  async function work(): Promise<void> {
+    isWorking = true;
+    for (let job = take(); job !== undefined; job = take()) await run(job);
+    isWorking = false;
+  }
+
+  return {
+    check: (task) => {
+      const { length } = task.text;
+      const isFull = waiting.length >= maxWaiting || waitingCharacters + length > maxWaitingCharacters;
+      if (isClosed || isFull) return Promise.resolve(late);
+      return new Promise((settle) => {
+        waiting.push({ task, settle, asked: performance.now() });
+        waitingCharacters += length;
+        if (!isWorking) void work();
+      });
+    },
+    close: async () => {
+      isClosed = true;
+      settleAll();
+      await thread.close();
+    },
+  };
+}
+
+/** One check, as it is sent to the thread. */
+export interface CheckTask {
+  readonly text: string;
+  /** The schema as JSON text. The thread remembers the compiled schema by this text. */
+  readonly schema?: string;
+  readonly top: TopType;
+}

@@ -1,0 +1,142 @@
+import { fewestTokens } from '../../core/prompt.ts';
+import {
+  compileNormalizer,
+  compilePreTokenizer,
+  compileSections,
+  isByteLevel,
+  type SectionSplitter,
+} from './text-to-words.ts';
+import { compileByteBound, measureTokens, type TokenSizes } from './token-bounds.ts';
+import { compileBytePairs, WordTooLong } from './byte-pairs.ts';
+import type { AddedTokenFile, ModelFile, TokenizerFile } from './tokenizer-folder.ts';
+
+type TextCount =
+  | { readonly kind: 'counted'; readonly tokens: number }
+  | { readonly kind: 'over'; readonly atLeast: number }
+  | { readonly kind: 'unknown' };
+
+/** A count under way, done in steps so that a long text can wait for short ones in between. */
+interface TextCounting {
+  /** Counts to the end, or until `stop` returns true. Then it returns undefined. `stop` is called every few hundred words. */
+  readonly step: (stop: () => boolean) => TextCount | undefined;
+}
+
+export interface TextCounter {
+  /** Counts the tokens of `text`, without special tokens around it. Ends as `over` once they are certain to be more than `limit`. */
+  readonly begin: (text: string, limit: number) => TextCounting;
+  readonly sizes: TokenSizes;
+}
+
+const wordsPerCheck = 256;
+const unitsPerCheck = 16_384;
+
+/** Makes a counter from the contents of a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
+export function compileTextCounter(file: TokenizerFile, extraTokens: readonly AddedTokenFile[]): TextCounter {
+  const byteLevel = isByteLevel(file.pre_tokenizer);
+  const normalize = compileNormalizer(file.normalizer);
+  const preTokenize = compilePreTokenizer(file.pre_tokenizer);
+  const cut = byteLevel ? (text: string) => [text] : compileSafeCuts(file.model);
+  const count = compileBytePairs(file.model, byteLevel);
+
+  // The same token may be in both files; the one read last wins (transformers, `added_tokens_decoder`).
+  const added = new Map([...file.added_tokens, ...extraTokens].map((token) => [token.content, token]));
+  const sizes = measureTokens(file, [...added.values()]);
+  const isNormalized = (token: AddedTokenFile): boolean => token.normalized ?? !token.special;
+  const written = compileSections(new Map([...added].filter(([, token]) => !isNormalized(token))));
+  const normalized: SectionSplitter = compileSections(
+    new Map([...added.values()].filter(isNormalized).map((token) => [normalize(token.content), token] as const)),
+  );
+
+  const byteBound = compileByteBound(file.model, byteLevel);
+  const leastOf = (word: string): number => (Number.isFinite(sizes.maxTokenBytes) ? byteBound(word) : 0);
+
+  function* wordsOf(text: string): Generator<string | undefined> {
+    for (const section of written(text)) {
+      if (section.kind === 'token') {
+        yield undefined;
+        continue;
+      }
+      for (const piece of normalized(normalize(section.text))) {
+        if (piece.kind === 'token') {
+          yield undefined;
+          continue;
+        }
+        for (const word of preTokenize(piece.text, section.at + piece.at === 0)) yield* cut(word);
+      }
+    }
+  }
+
+  function begin(text: string, limit: number): TextCounting {
+    const least = fewestTokens(Buffer.byteLength(text), sizes.maxTextBytes);
+    if (least > limit) return { step: () => ({ kind: 'over', atLeast: least }) };
+    const words = wordsOf(text);
+    let tokens = 0;
+    let wordUnits = 0;
+    return {
+      step: (stop) => {
+        for (let seen = 1; ; seen += 1) {
+          const { done, value } = words.next();
+          if (done === true) return tokens > limit ? { kind: 'over', atLeast: tokens } : { kind: 'counted', tokens };
+          if (value === undefined) {
+            tokens += 1;
+          } else {
+            // A token stands for no more UTF-16 units than bytes, so a word whose length alone exceeds the limit need not be
+            // merged.
+            const least = tokens + fewestTokens(value.length, sizes.maxTokenBytes);
+            if (least > limit) return { kind: 'over', atLeast: least };
+            wordUnits += value.length;
+            try {
+              tokens += count(value);
+            } catch (error) {
+              if (!(error instanceof WordTooLong)) throw error;
+              const atLeast = tokens + leastOf(value);
+              return atLeast > limit ? { kind: 'over', atLeast } : { kind: 'unknown' };
+            }
+          }
+          if (tokens > limit) return { kind: 'over', atLeast: tokens };
+          if (seen % wordsPerCheck === 0 || wordUnits > unitsPerCheck) {
+            wordUnits = 0;
+            if (stop()) return undefined;
+          }
+        }
+      },
+    };
+  }
+
+  return { begin, sizes };
+}
+
+/** How vocabularies in the manner of SentencePiece write a blank. */
+const mark = '▁';
+
+/**
+ * Cuts a text into parts that can be counted one by one, for vocabularies in the manner of SentencePiece, which have no
+ * pre-tokenizer. A token spans a place only if it has the two characters that meet there. So a text may be cut between a character
+ * and a mark if no token of the vocabulary has this character followed by the mark.
+ */
+function compileSafeCuts(model: ModelFile): (text: string) => Iterable<string> {
+  const tokens = Object.keys(model.vocab);
+  /** Characters that some token holds just before a mark. */
+  const before = new Set<string>();
+  for (const token of tokens) {
+    const characters = Array.from(token);
+    characters.forEach((character, index) => {
+      if (character === mark && index > 0) before.add(characters[index - 1] ?? '');
+    });
+  }
+  // An unknown character is counted as `<0x0A>` or `<unk>`: it would end in `>`.
+  if (!(mark in model.vocab) || before.has('>')) return (text) => [text];
+
+  return function* cut(text) {
+    let start = 0;
+    for (let at = text.indexOf(mark, 1); at !== -1; at = text.indexOf(mark, at + 1)) {
+      const last = text.codePointAt(at - 1) ?? 0;
+      const character =
+        last >= 0xdc00 && last <= 0xdfff ? text.slice(Math.max(0, at - 2), at) : String.fromCharCode(last);
+      if (before.has(character)) continue;
+      yield text.slice(start, at);
+      start = at;
+    }
+    if (start < text.length) yield text.slice(start);
+  };
+}

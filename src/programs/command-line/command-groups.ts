@@ -1,0 +1,109 @@
+import type { Command } from 'commander';
+
+/**
+ * A word of the command line. Only the code of the given word is loaded, because `key list` does not need most of the
+ * code of `serve`.
+ */
+interface CommandGroup {
+  readonly name: string;
+  readonly summary: string;
+  readonly load:
+    | { readonly kind: 'program'; readonly run: () => Promise<(argv: readonly string[]) => Promise<number>> }
+    | { readonly kind: 'commands'; readonly register: () => Promise<(program: Command) => void> };
+}
+
+export const commandGroups: readonly CommandGroup[] = [
+  {
+    name: 'start',
+    summary: 'start everything on this machine: Envoy, the service and, by default, a demo',
+    load: { kind: 'program', run: async () => (await import('../start/start.ts')).run },
+  },
+  {
+    name: 'serve',
+    summary: 'run the service beside an Envoy',
+    load: { kind: 'program', run: async () => (await import('../serve/serve.ts')).run },
+  },
+  {
+    name: 'portal',
+    summary: 'serve the portal and its admin API',
+    load: { kind: 'program', run: async () => (await import('../portal/portal.ts')).run },
+  },
+  {
+    name: 'picker',
+    summary: 'pick the endpoints of an InferencePool for another gateway',
+    load: { kind: 'program', run: async () => (await import('../picker/picker.ts')).run },
+  },
+  {
+    name: 'workspace',
+    summary: 'make workspaces, fill and suspend them',
+    load: { kind: 'commands', register: async () => (await import('../commands/workspace.ts')).workspaceCommand },
+  },
+  {
+    name: 'key',
+    summary: 'make keys, limit, suspend and revoke them',
+    load: { kind: 'commands', register: async () => (await import('../commands/key.ts')).keyCommand },
+  },
+  {
+    name: 'service-account',
+    summary: 'make tokens of scripts for the admin API, revoke them',
+    load: {
+      kind: 'commands',
+      register: async () => (await import('../commands/service-account.ts')).serviceAccountCommand,
+    },
+  },
+  {
+    name: 'usage',
+    summary: 'what was used and what it cost, from the ledger',
+    load: { kind: 'commands', register: async () => (await import('../commands/usage.ts')).usageCommand },
+  },
+  {
+    name: 'ledger',
+    summary: 'check the books, and the file that they are in',
+    load: { kind: 'commands', register: async () => (await import('../commands/ledger.ts')).ledgerCommand },
+  },
+  {
+    name: 'audit',
+    summary: 'who changed which account, when, and how',
+    load: { kind: 'commands', register: async () => (await import('../commands/audit.ts')).auditCommand },
+  },
+  {
+    name: 'explain',
+    summary: 'show the story of one request: plan, attempts, faults, times, bill',
+    load: { kind: 'commands', register: async () => (await import('../commands/explain.ts')).explainCommand },
+  },
+  {
+    name: 'problems',
+    summary: 'what is wrong now, since when, and what to do',
+    load: { kind: 'commands', register: async () => (await import('../commands/problems.ts')).problemsCommand },
+  },
+  {
+    name: 'log-level',
+    summary: 'show or change what running programs log',
+    load: { kind: 'commands', register: async () => (await import('../commands/log-level.ts')).logLevelCommand },
+  },
+  {
+    name: 'backup',
+    summary: 'copy the accounts and the ledger into a file',
+    load: { kind: 'commands', register: async () => (await import('../commands/ledger.ts')).backupCommand },
+  },
+  {
+    name: 'catalog',
+    summary: 'check a folder of manifests, or make one from a LiteLLM configuration',
+    load: { kind: 'commands', register: async () => (await import('../commands/catalog.ts')).catalogCommand },
+  },
+  {
+    name: 'engine',
+    summary: 'find out what an engine can do',
+    load: { kind: 'commands', register: async () => (await import('../commands/engine.ts')).engineCommand },
+  },
+  {
+    name: 'plan',
+    summary: 'what a load takes: pods, cores, memory, connections',
+    load: { kind: 'commands', register: async () => (await import('../commands/plan.ts')).planCommand },
+  },
+  {
+    name: 'envoy',
+    summary: 'what the Envoy beside `serve` needs at its start and at its end',
+    load: { kind: 'commands', register: async () => (await import('../commands/envoy.ts')).envoyCommand },
+  },
+];

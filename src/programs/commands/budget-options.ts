@@ -1,0 +1,35 @@
+import type { Command } from 'commander';
+import type { BudgetPeriod } from '../../core/account.ts';
+import type { Budget } from '../../books/core/administration.ts';
+import { formatUsd, type Money } from '../../core/money.ts';
+import { periodOption, usdOption } from './option-values.ts';
+
+export interface BudgetOptions {
+  readonly budget?: Money;
+  readonly period?: BudgetPeriod;
+}
+
+/**
+ * Adds the options of a budget. An amount without a period, or a period alone, is refused before the accounts are opened.
+ * `spentOn` completes the description: what the money is spent with.
+ */
+export function withBudget(command: Command, spentOn: string): Command {
+  return command
+    .hook('preAction', () => void budgetOf(command, command.opts()))
+    .option('--budget <usd>', `most that may be spent ${spentOn} in a period`, usdOption)
+    .option(
+      '--period <period>',
+      'when the budget starts anew, in UTC: day, week (Monday), month, or total for never',
+      periodOption,
+    );
+}
+
+export function budgetOf(command: Command, { budget, period }: BudgetOptions): Budget | undefined {
+  if (budget === undefined && period === undefined) return undefined;
+  if (budget === undefined || period === undefined) return command.error('error: --budget and --period go together');
+  return { limit: budget, period };
+}
+
+export function budgetText({ limit, period }: Budget): string {
+  return `${formatUsd(limit)} per ${period}`.replace('per total', 'in total');
+}

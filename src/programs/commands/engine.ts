@@ -1,0 +1,136 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { parse, stringify } from 'yaml';
+import { z } from 'zod';
+import { capabilities as capabilityFields } from '../../control/catalog/resources/capabilities.ts';
+import type { CapabilityOverrides } from '../../core/catalog.ts';
+import { type EngineName, engineNames } from '../../core/engine-name.ts';
+import { printableLine } from '../../core/printable.ts';
+import { didYouMean } from '../../core/near-name.ts';
+import { declaredCapabilities } from '../../gateway/engines/engines.ts';
+import { declaredContextLength, probeUpstream, type ProbedEngine, type UpstreamEntry } from '../local/upstream.ts';
+import { checkEngine, type EngineReport, type ReportLine } from '../../tools/engine-check/check-engine.ts';
+import { textTable } from './tables.ts';
+import { print, printError } from '../command-line/print.ts';
+import { readInput } from '../command-line/read-input.ts';
+
+interface CheckFlags {
+  readonly model?: string;
+  readonly key?: string;
+  readonly engine?: EngineName;
+  readonly capabilities?: string;
+  readonly json?: true;
+}
+
+/** Adds `weir engine check URL`: exit code 1 when the engine cannot do what is declared of it. */
+export function engineCommand(program: Command): void {
+  const engine = program.command('engine').description('look after engines');
+  engine
+    .command('check')
+    .description('ask an engine what it can do, and compare that with what Weir takes for granted')
+    .argument('<url>', 'address of the engine, with or without /v1')
+    .option('--model <name>', 'its name for the model; needed where it lists several')
+    .option('--key <key>', 'key of the engine')
+    .option('--engine <kind>', `kind of engine, one of ${engineNames.join(', ')}; default: by its answers`, kindOption)
+    .option(
+      '--capabilities <file>',
+      'YAML file with the capabilities that a Model has for the route; - for standard input',
+    )
+    .option('--json', 'print JSON')
+    .action(async (url: string, flags: CheckFlags) => {
+      const { key, json } = flags;
+      const capabilities = flags.capabilities === undefined ? {} : await readCapabilities(flags.capabilities);
+      const { signal } = new AbortController();
+      const upstream = await probeUpstream(addressOf(url), { key, signal, subject: url, keyFlag: '--key' });
+      const kind = flags.engine ?? upstream.engine;
+      const entry = entryOf(upstream, flags.model);
+      const base = upstream.base.href.replace(/\/+$/, '');
+      const contextLength = declaredContextLength(entry);
+      const report = await checkEngine(
+        { engine: kind, base, model: entry.id, key },
+        {
+          declared: declaredCapabilities(kind, capabilities),
+          contextLength,
+          progress: (what) => void (json || printError(`${what} …\n`)),
+        },
+      );
+      const facts = { engine: kind, address: base, model: entry.id, contextLength };
+      print(`${json ? jsonReport(facts, report) : textReport(facts, report)}\n`);
+      if (!report.isGood) process.exitCode = 1;
+    });
+}
+
+function addressOf(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new Error(`${text} is no address of an engine. Expected http://HOST:PORT or https://HOST.`);
+  }
+  return url;
+}
+
+function kindOption(text: string): EngineName {
+  const kind = engineNames.find((name) => name === text);
+  if (kind === undefined) throw new InvalidArgumentError(`It must be one of ${engineNames.join(', ')}.`);
+  return kind;
+}
+
+/** The block alone, or below the key `capabilities`, as the command prints it. */
+const capabilityFile = z.union([z.strictObject({ capabilities: capabilityFields }), capabilityFields]);
+
+async function readCapabilities(path: string): Promise<CapabilityOverrides> {
+  const { name, text } = await readInput(path, { what: 'the capabilities of a Model' });
+  const read = capabilityFile.safeParse(parse(text));
+  if (!read.success) throw new Error(`--capabilities: ${name} holds no capabilities: ${z.prettifyError(read.error)}`);
+  // Absent fields are left out of what zod returns.
+  const block = 'capabilities' in read.data ? read.data.capabilities : read.data;
+  return Object.fromEntries(Object.entries(block).filter(([, value]) => value !== undefined));
+}
+
+function entryOf({ entries, base }: ProbedEngine, name: string | undefined): UpstreamEntry {
+  const names = entries.map(({ id }) => id);
+  const [only] = entries;
+  if (name === undefined && entries.length === 1 && only !== undefined) return only;
+  if (name === undefined)
+    throw new Error(`${base.href} lists ${names.length} models. Name one with --model: ${names.join(', ')}.`);
+  const entry = entries.find(({ id }) => id === name);
+  if (entry === undefined)
+    throw new Error(
+      `${base.href} lists no model ${JSON.stringify(name)}${didYouMean(name, names)}. It lists ${names.join(', ')}.`,
+    );
+  return entry;
+}
+
+interface Facts {
+  readonly engine: EngineName;
+  readonly address: string;
+  readonly model: string;
+  readonly contextLength: number | undefined;
+}
+
+const answerOf = (value: boolean | undefined): string => (value === undefined ? '–' : value ? 'yes' : 'no');
+
+function textReport(facts: Facts, { lines, capabilities, isGood }: EngineReport): string {
+  const rows = lines.map(({ name, declared, verdict, note }) => [name, answerOf(declared), verdict, note]);
+  const head = printableLine(
+    `${facts.model} on ${facts.engine} at ${facts.address}, context ${facts.contextLength ?? 'not stated'}`,
+  );
+  const table = textTable(['what', 'declared', 'found', 'note'], rows);
+  const last = isGood
+    ? ['good: everything that is declared is true, as far as answers show']
+    : Object.keys(capabilities).length > 0
+      ? [
+          'not good. With this in the route of the Model, Weir uses what works:',
+          stringify({ capabilities }, { lineWidth: 0 }).trimEnd(),
+        ]
+      : ['not good: Weir cannot use this engine'];
+  return [head, '', table, '', ...last].join('\n');
+}
+
+function jsonReport(facts: Facts, { lines, capabilities, isGood }: EngineReport): string {
+  const findings = lines.map(({ name, declared, verdict, note }: ReportLine) => ({
+    name,
+    declared: declared ?? null,
+    found: verdict,
+    note,
+  }));
+  return JSON.stringify({ ...facts, contextLength: facts.contextLength ?? null, good: isGood, findings, capabilities });
+}

@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import type { Story } from '../../telemetry/core/story.ts';
+import type { ServiceAnswer } from '../../portal/services.ts';
+import type { Accounts } from '../../books/store/open-accounts.ts';
+import { storyFromLedger } from '../../telemetry/stories/render-story.ts';
+import { accountsCommand } from './accounts-command.ts';
+import { openServices, serviceOrigins, silentOnes } from './services-asked.ts';
+import { storyText } from './story-text.ts';
+import { textTable } from './tables.ts';
+
+interface ExplainOptions {
+  readonly data?: string;
+}
+
+/**
+ * Adds `explain` to the command line: the story of one request, from the services or, if they no longer have it, from
+ * the ledger.
+ */
+export function explainCommand(program: Command): void {
+  accountsCommand<ExplainOptions>(
+    program
+      .command('explain')
+      .description(
+        'show the story of one request: plan, attempts, faults, times, bill; from the services of WEIR_SERVICES, else those that run with this data folder, else from the ledger',
+      )
+      .argument('<request>', 'the id of the request, or the x-request-id of its answer'),
+    'refuse',
+    async (accounts, { data }, [request = '']) => {
+      const { services, stories: live } = await fromServices(accounts, serviceOrigins(data), request);
+      const stories = await andFromLedger(live, { accounts, request });
+      const [story, ...others] = stories;
+      if (story === undefined) throw new Error(unknownText(request, services));
+      const workspaces = await accounts.workspaceNames();
+      if (others.length > 0) return { json: stories, text: matchesText(request, stories, workspaces) };
+      return { json: story, text: storyText(story, { workspaces, silent: silentOnes(services) }) };
+    },
+  );
+}
+
+interface Found {
+  readonly services: readonly ServiceAnswer[];
+  readonly stories: readonly Story[];
+}
+
+async function fromServices(accounts: Accounts, origins: readonly string[], request: string): Promise<Found> {
+  if (origins.length === 0) return { services: [], stories: [] };
+  return (await openServices(accounts, origins)).find(request);
+}
+
+/** How many of the newest requests are searched for an `x-request-id`, because the ledger has no index of these ids. */
+const mostNewest = 10_000;
+
+/**
+ * The request with exactly this id, from a service or the ledger. If there is none, all requests with this
+ * `x-request-id`: those in the services' memory, and older ones in the ledger. Callers choose that id, so a stranger's
+ * request can have it, too.
+ */
+async function andFromLedger(
+  live: readonly Story[],
+  { accounts, request }: { readonly accounts: Accounts; readonly request: string },
+): Promise<readonly Story[]> {
+  if (live.some(({ id }) => id === request)) return live;
+  const settled = await accounts.findRequest(request);
+  if (settled !== undefined) return [storyFromLedger(settled)];
+  const known = new Set(live.map(({ id }) => id));
+  const newest = await accounts.listRequests({}, mostNewest);
+  const forgotten = newest.filter(({ requestId, correlationId }) => correlationId === request && !known.has(requestId));
+  return [...live, ...forgotten.map(storyFromLedger)];
+}
+
+/** One line for each of the requests that have the same `x-request-id`, newest first. */
+function matchesText(request: string, stories: readonly Story[], workspaces: (id: string) => string): string {
+  const rows = stories.map(({ id, started_at, workspace, model, outcome }) => [
+    ...[id, started_at, workspace === null ? '' : workspaces(workspace), model ?? '', outcome ?? 'under way'],
+  ]);
+  const table = textTable(['REQUEST', 'STARTED', 'WORKSPACE', 'MODEL', 'OUTCOME'], rows);
+  return `${stories.length} requests have the x-request-id ${request}. Explain one of them by its own id:\n\n${table}`;
+}
+
+function unknownText(request: string, services: readonly ServiceAnswer[]): string {
+  const silent = silentOnes(services);
+  const asked = services.length - silent.length;
+  const where = asked === 0 ? 'No service could be asked' : `None of the ${asked} services that answered remembers it`;
+  const away = silent.length === 0 ? '' : `; no answer from ${silent.join(', ')}`;
+  return `There is no request ${request}. ${where}${away}. The ledger has no row of it: a request that was refused has none, and an x-request-id is looked for among the newest ${mostNewest} only.`;
+}

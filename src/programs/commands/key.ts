@@ -1,0 +1,194 @@
+import type { Command } from 'commander';
+import type { KeyDetails, KeyRecord } from '../../books/core/administration.ts';
+import { shownKey } from '../../books/core/shown.ts';
+import type { KeyStatus } from '../../core/account.ts';
+import { defaultLimits } from '../../core/limits.ts';
+import type { ModelPatterns } from '../../core/model-patterns.ts';
+import { accountsCommand, byOperator } from './accounts-command.ts';
+import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
+import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
+import { absent, countOption, modelsOption, momentOption, optionOr } from './option-values.ts';
+import { textTable } from './tables.ts';
+import { thresholdsCommand } from './thresholds.ts';
+
+interface LimitOptions {
+  readonly rate?: number;
+  readonly burst?: number;
+}
+
+interface CreateOptions extends BudgetOptions {
+  readonly data?: string;
+  readonly json?: true;
+  readonly workspace: string;
+  readonly rate: number;
+  readonly burst: number;
+  readonly name?: string;
+  readonly expires?: number;
+  readonly models?: ModelPatterns;
+}
+
+interface UpdateOptions {
+  readonly name?: string;
+  readonly expires?: number | typeof absent;
+  readonly models?: ModelPatterns | typeof absent;
+}
+
+/** Adds `key` to the command line: the credentials of workspaces. */
+export function keyCommand(program: Command): void {
+  const group = program.command('key').description('make keys, limit, suspend and revoke them');
+
+  const create = withBudget(
+    group.command('create').description('make a key; its text is shown this once'),
+    'with the key',
+  )
+    .requiredOption('--workspace <workspace>', 'name or id of the workspace that pays')
+    .option('--rate <n>', 'sustained requests per second', countOption(1), defaultLimits.rate)
+    .option('--burst <n>', 'requests at once above the rate', countOption(1), defaultLimits.burst)
+    .option('--name <text>', 'what it is for')
+    .option('--expires <when>', 'good until this UTC day or moment: requests from then on get 401', momentOption)
+    .option(
+      '--models <patterns>',
+      "all that it may call, by id and not by alias, such as 'org/*,org/model' (default: every model)",
+      modelsOption,
+    );
+  accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options) => {
+    const { workspace, rate, burst, name, expires: expiresAt, models } = options;
+    const budget = budgetOf(create, options);
+    const wanted = { workspace, budget, rate, burst, name, expiresAt, models };
+    const publicUrl = options.json ? undefined : readPublicUrl();
+    const { key, text } = await accounts.createKey(wanted, byOperator());
+    const { id, ...rest } = shownKey(key);
+    // A script gets its answer at once, without a search for the gateway.
+    const gateway = options.json ? undefined : await findOwnGateway({ data: options.data, publicUrl }, key);
+    return { json: { id, key: text, ...rest }, text: shownOnce(key, text, gateway) };
+  });
+
+  accountsCommand<{ readonly workspace?: string }>(
+    group
+      .command('list')
+      .description('list keys, without their texts, which are not stored')
+      .option('--workspace <workspace>', 'only those of this workspace, by name or id'),
+    'refuse',
+    async (accounts, { workspace }) => {
+      const keys = await accounts.listKeys(
+        workspace === undefined ? undefined : await accounts.findWorkspace(workspace),
+      );
+      return { json: keys.map(shownKey), text: tableOf(keys) };
+    },
+  );
+
+  const statuses = [
+    ['revoke', 'revoked', 'end a key for good: requests with it get 401'],
+    ['suspend', 'suspended', 'refuse requests with a key until it is resumed: they get 403'],
+    ['resume', 'active', 'take the suspension of a key back'],
+  ] as const satisfies readonly (readonly [string, KeyStatus, string])[];
+  for (const [name, status, description] of statuses) {
+    accountsCommand(
+      group.command(name).description(description).argument('<id>', 'id of the key'),
+      'refuse',
+      async (accounts, _, [id = '']) => answer(await accounts.setKeyStatus(id, status, byOperator())),
+    );
+  }
+
+  const limits = group
+    .command('limits')
+    .description('change how many requests a key may make; what is not given stays as it is')
+    .argument('<id>', 'id of the key')
+    .option('--rate <n>', 'sustained requests per second', countOption(1))
+    .option('--burst <n>', 'requests at once above the rate', countOption(1))
+    .hook('preAction', () => {
+      const { rate, burst } = limits.opts<LimitOptions>();
+      if (rate === undefined && burst === undefined) limits.error('error: give --rate, --burst, or both');
+    });
+  accountsCommand<LimitOptions>(limits, 'refuse', async (accounts, { rate, burst }, [id = '']) =>
+    answer(await accounts.setKeyLimits(id, { rate, burst }, byOperator())),
+  );
+
+  const update = group
+    .command('update')
+    .description('change the name, the expiry or the models of a key; what is not given stays as it is')
+    .argument('<id>', 'id of the key')
+    .option('--name <text>', 'what it is for; an empty text takes the name away')
+    .option('--expires <when>', 'good until this UTC day or moment, or "never"', optionOr('never', momentOption))
+    .option('--models <patterns>', 'all that it may call, or "all"', optionOr('all', modelsOption))
+    .hook('preAction', () => {
+      const { name, expires, models } = update.opts<UpdateOptions>();
+      if (name === undefined && expires === undefined && models === undefined) {
+        update.error('error: give --name, --expires, --models, or several of them');
+      }
+    });
+  accountsCommand<UpdateOptions>(update, 'refuse', async (accounts, options, [id = '']) =>
+    answer(await accounts.updateKey(id, detailsOf(options), byOperator())),
+  );
+
+  const budget = withBudget(group.command('budget').description('set the budget of a key, or clear it'), 'with the key')
+    .argument('<id>', 'id of the key')
+    .option('--clear', 'take the budget away')
+    .hook('preAction', () => {
+      const options = budget.opts<BudgetOptions & { readonly clear?: true }>();
+      if ((options.budget === undefined) === (options.clear !== true)) {
+        budget.error('error: give either --budget with --period, or --clear');
+      }
+    });
+  accountsCommand<BudgetOptions>(budget, 'refuse', async (accounts, options, [id = '']) =>
+    answer(await accounts.setKeyBudget(id, budgetOf(budget, options), byOperator())),
+  );
+
+  thresholdsCommand(
+    group,
+    { about: 'a budget', argument: ['<id>', 'id of the key'] },
+    (accounts, object, { thresholds, by }) => accounts.setKeyThresholds(object, thresholds, by),
+  );
+}
+
+/** The details that the options name, and no others. A detail that is present and undefined is removed from the key. */
+function detailsOf({ name, expires, models }: UpdateOptions): KeyDetails {
+  return {
+    ...(name !== undefined && { name }),
+    ...(expires !== undefined && { expiresAt: expires === absent ? undefined : expires }),
+    ...(models !== undefined && { models: models === absent ? undefined : models }),
+  };
+}
+
+function answer(key: KeyRecord) {
+  return { json: shownKey(key), text: tableOf([key]) };
+}
+
+function tableOf(keys: readonly KeyRecord[]): string {
+  const now = Date.now();
+  return textTable(
+    ['ID', 'WORKSPACE', 'NAME', 'STATUS', 'BUDGET USD', '#RATE', '#BURST', 'MODELS', 'EXPIRES', 'CREATED', 'LAST USED'],
+    keys.map(({ id, workspaceName, name, status, budget, rate, burst, expiresAt, models, createdAt, lastUsedAt }) => [
+      id,
+      workspaceName,
+      name ?? '-',
+      status,
+      budget ? budgetText(budget) : '-',
+      `${rate}`,
+      `${burst}`,
+      models?.join(',') ?? 'all',
+      expiresAt === undefined ? 'never' : `${new Date(expiresAt).toISOString()}${expiresAt <= now ? ' (over)' : ''}`,
+      new Date(createdAt).toISOString(),
+      lastUsedAt === undefined ? 'never' : new Date(lastUsedAt).toISOString(),
+    ]),
+  );
+}
+
+function shownOnce(key: KeyRecord, text: string, gateway: OwnGateway | undefined): string {
+  const { baseUrl = 'http://HOST:PORT/v1', model = 'ORG/MODEL' } = gateway ?? {};
+  const unknown = [
+    ...(gateway === undefined ? ['HOST:PORT: no gateway runs with this data folder, put in the address of yours'] : []),
+    ...(gateway?.model === undefined ? ['ORG/MODEL: put in a model that GET /v1/models lists'] : []),
+  ];
+  const hints = unknown.map((hint) => `\n  ${hint}`).join('');
+  const insecure = /^https:\/\/(?:127\.|\[::1\])/.test(baseUrl) ? ' -k' : '';
+  return `The key ${key.id} of the workspace "${key.workspaceName}". It is shown this once; only its hash is kept.
+
+  ${text}
+
+Any client of the chat-completions format works with it:
+
+  export OPENAI_BASE_URL=${baseUrl} OPENAI_API_KEY=${text}
+  curl${insecure} $OPENAI_BASE_URL/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' \\
+    -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'${hints === '' ? '' : `\n${hints}`}`;
+}

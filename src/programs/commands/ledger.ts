@@ -1,0 +1,187 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Books, DayDifference, SpendingDifference, WorkspaceBooks } from '../../books/ledger/verify-ledger.ts';
+import type { RowDifference } from '../../books/ledger/verify-rows.ts';
+import { formatUsd } from '../../core/money.ts';
+import type { TagDifference } from '../../books/ledger/verify-tags.ts';
+import { accountsCommand, databaseCommand } from './accounts-command.ts';
+import { exportCommand } from './ledger-export.ts';
+import { textTable } from './tables.ts';
+
+/** Adds `ledger` to the command line. */
+export function ledgerCommand(program: Command): void {
+  const group = program
+    .command('ledger')
+    .description('check the books and the file that they are in, and export requests');
+  accountsCommand(
+    group
+      .command('verify')
+      .description(
+        'check an SQLite file for damage, and prove balances, budgets, rollups and kept requests against each other; exit code 1 when something is damaged or does not agree',
+      ),
+    'refuse',
+    async (accounts) => {
+      const damage = accounts.findDamage();
+      // Rows of a damaged file prove nothing, and reading them may fail.
+      if (damage !== undefined && damage.length > 0) {
+        return {
+          json: { ok: false, file: { ok: false, damage } },
+          text: `The database file is damaged; restore a backup (docs/accounts.md, "Backup and restore"):\n${damage.join('\n')}`,
+          exitCode: 1,
+        };
+      }
+      const books = await accounts.verifyLedger();
+      const { workspaces, spendingDays, spendingDifferences, dayDifferences, rowDifferences, tagDifferences } = books;
+      const wrong = workspaces.filter((book) => !agrees(book));
+      const found = [wrong, spendingDifferences, dayDifferences, rowDifferences, tagDifferences];
+      const ok = found.every(({ length }) => length === 0);
+      return {
+        json: {
+          ok,
+          file: damage === undefined ? undefined : { ok: true, damage },
+          workspaces: workspaces.map(jsonOf),
+          spending: { days: spendingDays, differences: spendingDifferences.map(spendingJsonOf) },
+          rollups: { differences: dayDifferences.map(dayJsonOf) },
+          requests: {
+            kept_since: books.keptSince === 0 ? null : isoOf(books.keptSince),
+            hours: books.hours,
+            differences: rowDifferences.map(({ hour, measures }) => ({ hour: isoOf(hour), measures })),
+          },
+          tags: { differences: tagDifferences.map(tagJsonOf) },
+        },
+        text: [
+          ...(damage === undefined ? [] : ['The database file is sound.']),
+          wrong.length === 0
+            ? `The balances of ${workspaces.length} workspaces are their credits less their costs.`
+            : `The balances of ${wrong.length} of ${workspaces.length} workspaces are not their credits less their costs:\n${tableOf(wrong)}`,
+          spendingDifferences.length === 0
+            ? `What ${spendingDays} days of keys count against budgets is what the rollups say.`
+            : `What counts against budgets is not what the rollups say:\n${spendingTableOf(spendingDifferences)}`,
+          dayDifferences.length === 0
+            ? 'The rollups of days are the sums of those of hours.'
+            : `The rollups of ${dayDifferences.length} days of keys are not the sums of those of hours:\n${dayTableOf(dayDifferences)}`,
+          rowDifferences.length === 0
+            ? `The requests of ${books.hours} hours are what the rollups say.${keptText(books)}`
+            : `The requests of ${rowDifferences.length} hours are not what the rollups say:\n${rowTableOf(rowDifferences)}`,
+          ...(tagDifferences.length === 0
+            ? []
+            : [`The rollups of tags are not what their requests say:\n${tagTableOf(tagDifferences)}`]),
+        ].join('\n'),
+        exitCode: ok ? 0 : 1,
+      };
+    },
+  );
+  exportCommand(group);
+  accountsCommand(
+    group
+      .command('shrink')
+      .description(
+        'rewrite an SQLite file without its free pages, so that it shrinks by itself from then on; about 10 s for each GB, in which a service writes to its journal',
+      ),
+    'refuse',
+    async (accounts) => {
+      const { before, after } = accounts.shrink();
+      return { json: { before, after }, text: `The file has ${after} bytes; it had ${before}.` };
+    },
+  );
+}
+
+function agrees({ balance, expected }: WorkspaceBooks): boolean {
+  return balance === expected;
+}
+
+function jsonOf(book: WorkspaceBooks) {
+  const { id, name, requests, credits, costs, balance, expected } = book;
+  return {
+    id,
+    name,
+    ok: agrees(book),
+    requests,
+    credits: formatUsd(credits),
+    costs: formatUsd(costs),
+    balance: formatUsd(balance),
+    expected: formatUsd(expected),
+  };
+}
+
+function tableOf(books: readonly WorkspaceBooks[]): string {
+  return textTable(
+    ['NAME', 'ID', '#CREDITS USD', '#COSTS USD', '#BALANCE USD', '#EXPECTED USD'],
+    books.map(({ name, id, credits, costs, balance, expected }) => [
+      name,
+      id,
+      ...[credits, costs, balance, expected].map(formatUsd),
+    ]),
+  );
+}
+
+function spendingJsonOf({ keyId, day, counted, expected }: SpendingDifference) {
+  return { key: keyId, day: dayOf(day), counted: formatUsd(counted), expected: formatUsd(expected) };
+}
+
+function spendingTableOf(differences: readonly SpendingDifference[]): string {
+  return textTable(
+    ['KEY', 'DAY', '#COUNTED USD', '#EXPECTED USD'],
+    differences.map(({ keyId, day, counted, expected }) => [keyId, dayOf(day), ...[counted, expected].map(formatUsd)]),
+  );
+}
+
+function tagJsonOf({ tag, day, counted, expected }: TagDifference) {
+  return { tag, day: dayOf(day), counted: formatUsd(counted), expected: formatUsd(expected) };
+}
+
+function tagTableOf(differences: readonly TagDifference[]): string {
+  return textTable(
+    ['TAG', 'DAY', '#COUNTED USD', '#EXPECTED USD'],
+    differences.map(({ tag, day, counted, expected }) => [tag, dayOf(day), ...[counted, expected].map(formatUsd)]),
+  );
+}
+
+function dayJsonOf({ keyId, model, day, measures }: DayDifference) {
+  return { key: keyId, model, day: dayOf(day), measures };
+}
+
+function dayTableOf(differences: readonly DayDifference[]): string {
+  return textTable(
+    ['KEY', 'MODEL', 'DAY', 'DIFFERENT'],
+    differences.map(({ keyId, model, day, measures }) => [keyId, model, dayOf(day), measures.join(', ')]),
+  );
+}
+
+function rowTableOf(differences: readonly RowDifference[]): string {
+  return textTable(
+    ['HOUR', 'DIFFERENT'],
+    differences.map(({ hour, measures }) => [isoOf(hour), measures.join(', ')]),
+  );
+}
+
+function keptText({ keptSince }: Pick<Books, 'keptSince'>): string {
+  return keptSince === 0 ? '' : ` They are kept since ${isoOf(keptSince)}.`;
+}
+
+function isoOf(moment: number): string {
+  return new Date(moment).toISOString();
+}
+
+function dayOf(moment: number): string {
+  return isoOf(moment).slice(0, 10);
+}
+
+/** Adds `backup` to the command line. */
+export function backupCommand(program: Command): void {
+  databaseCommand(
+    program
+      .command('backup')
+      .description('copy the SQLite database as it is now into a new file, beside a running service too')
+      .argument('<file>', 'the copy; there must be no file of this name'),
+    async (location, _, [operand = '']) => {
+      const file = resolve(operand);
+      const { backUp } = await import('../../books/store/open-accounts.ts');
+      const { rows } = await backUp(location, file);
+      return {
+        json: { rows, file },
+        text: `${file} holds the accounts and ${rows} rows of the ledger. How to restore it: docs/accounts.md, "Backup and restore".`,
+      };
+    },
+  );
+}

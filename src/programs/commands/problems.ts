@@ -1,0 +1,76 @@
+import type { Command } from 'commander';
+import { messageOf } from '../../core/failure.ts';
+import { type Problem, problemId } from '../../control/core/problem.ts';
+import { systemClock } from '../../process/clock.ts';
+import { type Answer, databaseCommand } from './accounts-command.ts';
+import { dataFolder, openServices, serviceOrigins } from './services-asked.ts';
+import { textTable } from './tables.ts';
+
+interface ProblemsOptions {
+  readonly data?: string;
+}
+
+/** Adds `problems` to the command line: what is wrong now, since when, and what to do. */
+export function problemsCommand(program: Command): void {
+  databaseCommand<ProblemsOptions>(
+    program
+      .command('problems')
+      .description(
+        'list the current problems: object, problem, since when, what to do; of the services of WEIR_SERVICES, else those that run with the data folder',
+      ),
+    async (location, { data }) => {
+      const origins = serviceOrigins(data);
+      if (origins.length === 0) return answerOf([nothingRuns(dataFolder(data))]);
+      const { openAccounts } = await import('../../books/store/open-accounts.ts');
+      let accounts;
+      try {
+        accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
+      } catch (error) {
+        // Without the database there is no token for the services, so only its outage is reported.
+        return answerOf([databaseAway(messageOf(error))]);
+      }
+      try {
+        const { createProblemList } = await import('../../portal/problem-list.ts');
+        const { problems } = await createProblemList(await openServices(accounts, origins), systemClock)();
+        return answerOf(problems);
+      } finally {
+        await accounts.close();
+      }
+    },
+  );
+}
+
+function answerOf(problems: readonly Problem[]): Answer {
+  const json = problems.map(({ object, problem, since, action }) => ({ object, problem, since, action }));
+  return { json, text: problems.length === 0 ? 'No problems.' : tableOf(problems) };
+}
+
+/** Each problem has two lines. Beside the problem, the advice would be too far to the right. */
+function tableOf(problems: readonly Problem[]): string {
+  const rows = problems.flatMap(({ object, since, problem, action }) => [
+    [object, `${since.slice(0, 19)}Z`, problem],
+    ['', '', `→ ${action}`],
+  ]);
+  return textTable(['object', 'since', 'problem, and what to do'], rows);
+}
+
+function ownProblem(kind: Problem['kind'], facts: Pick<Problem, 'object' | 'problem' | 'action'>): Problem {
+  const since = new Date(systemClock.now()).toISOString();
+  return { id: problemId({ object: facts.object, kind }), kind, model: null, since, ...facts };
+}
+
+function nothingRuns(folder: string): Problem {
+  return ownProblem('service-silent', {
+    object: 'service',
+    problem: `No service runs with the data folder ${folder}.`,
+    action: 'Start the gateway with `npm start` or `weir serve`, or name another folder with --data.',
+  });
+}
+
+function databaseAway(why: string): Problem {
+  return ownProblem('database-down', {
+    object: 'database',
+    problem: `Cannot be opened from here, so the services could not be asked: ${why}`,
+    action: 'Bring the database back, or correct --data or WEIR_DATABASE_URL: docs/runbooks.md#weirledgeraway',
+  });
+}

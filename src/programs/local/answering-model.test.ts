@@ -1,0 +1,60 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { startProgrammableEngine } from '../../../test/programmable-engine/engine.ts';
+import { routeOf, modelOf } from '../../../test/support/route-of.ts';
+import type { Model } from '../../core/catalog.ts';
+import { answeringModel } from './answering-model.ts';
+
+const never = new AbortController().signal;
+
+/** A model on engines that listen on these ports of this machine. */
+function modelOn(id: string, ports: readonly number[], authorization?: string): Model {
+  const routes = ports.map((port) => {
+    const route = routeOf(`backend-${id}-${port}`);
+    const cluster = {
+      ...route.backend.cluster,
+      endpoints: { kind: 'hosts', hosts: [{ host: '127.0.0.1', port }] },
+    } as const;
+    return { ...route, backend: { ...route.backend, cluster, ...(authorization !== undefined && { authorization }) } };
+  });
+  return modelOf(routes, { id });
+}
+
+async function engineOf(options: Parameters<typeof startProgrammableEngine>[0] = {}): Promise<number> {
+  const engine = await startProgrammableEngine(options);
+  onTestFinished(() => engine.close());
+  return engine.port;
+}
+
+/** A port that nothing listens on. */
+async function deadPort(): Promise<number> {
+  const engine = await startProgrammableEngine();
+  await engine.close();
+  return engine.port;
+}
+
+const asked = (...models: readonly Model[]): Promise<string | undefined> =>
+  answeringModel(
+    models.map(({ id }) => id),
+    new Map(models.map((model) => [model.id, model])),
+    never,
+  );
+
+test('the example names the first model with an engine that answers', async () => {
+  const [dead, live] = [await deadPort(), await engineOf()];
+  expect(await asked(modelOn('a/dead', [dead]), modelOn('b/both', [dead, live]), modelOn('c/live', [live]))).toBe(
+    'b/both',
+  );
+});
+
+test('an engine that refuses the credentials does not answer', async () => {
+  const port = await engineOf({ apiKey: 'right' });
+  const refused = [modelOn('a/none', [port]), modelOn('b/wrong', [port], 'Bearer wrong')];
+  expect(await asked(...refused)).toBeUndefined();
+  expect(await asked(...refused, modelOn('c/right', [port], 'Bearer right'))).toBe('c/right');
+});
+
+test('no model is named where no engine answers, and the first one where nothing is known of its engines', async () => {
+  expect(await asked(modelOn('a/dead', [await deadPort()]))).toBeUndefined();
+  expect(await answeringModel([], new Map(), never)).toBeUndefined();
+  expect(await answeringModel(['a/one', 'b/two'], undefined, never)).toBe('a/one');
+});

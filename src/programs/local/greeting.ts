@@ -1,0 +1,150 @@
+import { askForModels } from './listed-models.ts';
+import type { CatalogPlace } from './catalog-place.ts';
+import type { ServeCommand } from './found-engines.ts';
+import { pause, systemClock } from '../../process/clock.ts';
+import { messageOf } from '../../core/failure.ts';
+import { StartRefusal } from './refusal.ts';
+
+/** The facts that are printed when everything is up. */
+interface Greeting {
+  /** Base URL of the API, which ends in `/v1`. */
+  readonly baseUrl: string;
+  /** Address of each service's ops port. */
+  readonly opsUrls: readonly string[];
+  /** The address that signs the operator in to the portal; undefined without a portal. */
+  readonly portal: string | undefined;
+  readonly key: string | undefined;
+  readonly models: readonly string[];
+  /** A model for the example; undefined: no engine of any model answers. */
+  readonly answering: string | undefined;
+  readonly catalog: CatalogPlace;
+  readonly logs: string;
+  /** `--data DIR` for the commands that are printed; empty for the default folder. */
+  readonly dataFlag: string;
+  /** Engines that could be served in place of the demo. */
+  readonly others: readonly ServeCommand[];
+}
+
+const shownModels = 8;
+/** Width of a terminal. Only a word that is longer by itself exceeds it. */
+const columns = 80;
+const labelColumns = 11;
+
+/** The lines for the operator. The last line is `ready <base url>`, and no other line begins with that word. */
+export function greetingLines(greeting: Greeting): readonly string[] {
+  const { baseUrl, opsUrls, portal, key, models, answering, dataFlag, catalog, others } = greeting;
+  const [first] = models;
+  return [
+    '',
+    ...labelled('base URL:', baseUrl),
+    ...(key === undefined ? [] : labelled('key:', key)),
+    ...modelLines(models),
+    ...(portal === undefined ? [] : labelled('portal:', portal)),
+    ...opsUrls.flatMap((url) => labelled('ops:', url)),
+    ...(catalog.kind === 'folder' ? labelled('manifests:', catalog.folder) : labelled('namespace:', catalog.namespace)),
+    ...labelled('logs:', greeting.logs),
+    '',
+    ...(key === undefined
+      ? [
+          'Make a key with:',
+          '',
+          ...commandLines('npx weir workspace create mine --credit 10', dataFlag),
+          ...commandLines('npx weir key create --workspace mine', dataFlag),
+          '',
+        ]
+      : []),
+    ...(first === undefined
+      ? []
+      : [
+          answering === undefined ? 'No engine answers yet. Try it once one does:' : 'Try it:',
+          '',
+          ...curlLines({ baseUrl, key: key ?? 'your-key', model: answering ?? first }),
+          '',
+        ]),
+    ...others.flatMap(({ name, command }) => [...beside(`Found ${name}. To serve it: `, command), '']),
+    `ready ${baseUrl}`,
+  ];
+}
+
+const labelled = (label: string, value: string): readonly string[] => beside(label.padEnd(labelColumns), value);
+
+/** A value beside its label, or below it if both are too long for a line. A value is copied, so it stays whole. */
+function beside(label: string, value: string): readonly string[] {
+  return label.length + value.length <= columns ? [label + value] : [label.trimEnd(), `  ${value}`];
+}
+
+function modelLines(models: readonly string[]): readonly string[] {
+  const all = models.slice(0, shownModels).map((id, at) => (at === models.length - 1 ? id : `${id},`));
+  const more = models.length > shownModels ? ['…', `(${models.length} in all)`] : [];
+  const lines: string[] = [];
+  let line = 'models:'.padEnd(labelColumns - 1);
+  for (const word of all.length === 0 ? ['none', 'yet'] : [...all, ...more]) {
+    if (line.length + 1 + word.length > columns && line.trim() !== '') {
+      lines.push(line.trimEnd());
+      line = ' '.repeat(labelColumns - 1);
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** A command that the shell reads as one, whose flag is on a second line if both are too long for one. */
+function commandLines(command: string, flag: string): readonly string[] {
+  return command.length + flag.length <= columns ? [command + flag] : [`${command} \\`, ` ${flag}`];
+}
+
+/**
+ * The example, to be pasted as it stands. Ids and keys have no character that a shell or JSON would interpret. The key has
+ * a line of its own, because the header would be too long with it.
+ */
+function curlLines({
+  baseUrl,
+  key,
+  model,
+}: {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly model: string;
+}): readonly string[] {
+  const isLocalTls = baseUrl.startsWith('https:') ? ' -k' : '';
+  return [
+    `KEY=${key}`,
+    `curl -sN${isLocalTls} ${baseUrl}/chat/completions \\`,
+    `  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\`,
+    `  -d '{"model": "${model}", "stream": true,`,
+    `       "messages": [{"role": "user", "content": "Hello!"}]}'`,
+  ];
+}
+
+const timeoutMs = 10_000;
+const pollMs = 250;
+
+/**
+ * Asks for the catalog through Envoy, as a caller does, until the gateway answers and lists a model, if models are
+ * expected: a backend may first have to pass its health check. Resolves to the ids, or to none if no model was listed
+ * in time. Throws StartRefusal if the gateway does not answer at all.
+ */
+export async function listedModels(
+  baseUrl: string,
+  options: { readonly expectSome: boolean; readonly signal: AbortSignal },
+): Promise<readonly string[]> {
+  const deadline = systemClock.elapsed() + timeoutMs;
+  let trouble = 'it did not answer';
+  for (;;) {
+    let ids: readonly string[] | undefined;
+    try {
+      const answer = await askForModels(baseUrl, options.signal);
+      if (answer.kind === 'listed') ({ ids } = answer);
+      else trouble = `it answered with status ${answer.status}`;
+    } catch (error) {
+      trouble = messageOf(error);
+    }
+    if (ids !== undefined && (ids.length > 0 || !options.expectSome)) return ids;
+    if (options.signal.aborted) return [];
+    if (systemClock.elapsed() > deadline) {
+      if (ids !== undefined) return ids;
+      throw new StartRefusal(`${baseUrl}/models: ${trouble}. The logs say more.`);
+    }
+    await pause(pollMs, options.signal);
+  }
+}

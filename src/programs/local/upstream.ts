@@ -1,0 +1,202 @@
+import * as z from 'zod';
+import type { EngineName } from '../../core/engine-name.ts';
+import { StartRefusal } from './refusal.ts';
+
+/** An engine, as it describes itself. */
+export interface ProbedEngine {
+  readonly engine: EngineName;
+  /** The address before `/models` and `/chat/completions`. */
+  readonly base: URL;
+  readonly entries: readonly UpstreamEntry[];
+}
+
+interface AskOptions {
+  readonly key: string | undefined;
+  readonly signal: AbortSignal;
+  /** The beginning of messages. Default `--upstream`. */
+  readonly subject?: string;
+  /** Name of the flag for the key. Default `--upstream-key`. */
+  readonly keyFlag?: string;
+}
+
+const timeoutMs = 15_000;
+
+const usualSubject = '--upstream';
+
+/**
+ * Asks an engine for its models, at `<url>/models` and at `<url>/v1/models`.
+ * Throws StartRefusal with the reason when it is unreachable, refuses the key or does not answer with a model list.
+ */
+export async function probeUpstream(url: URL, options: AskOptions): Promise<ProbedEngine> {
+  const reasons: string[] = [];
+  const { subject = usualSubject } = options;
+  for (const base of basesOf(url)) {
+    const answer = await ask(`${base}/models`, options);
+    if (answer.kind === 'refused') throw new StartRefusal(answer.reason);
+    if (answer.kind === 'other') {
+      reasons.push(answer.reason);
+      continue;
+    }
+    const entries = readModelList(answer.json);
+    if (entries === undefined) {
+      reasons.push(`${base}/models answers with something that is not a model list`);
+      continue;
+    }
+    if (entries.length === 0)
+      throw new StartRefusal(`${subject}: ${base}/models lists no model. Load one there and start again.`);
+    const engine = guessEngine(url.hostname, entries);
+    const measured = engine === 'llamacpp' ? await llamacppWindow(base, options) : undefined;
+    return {
+      engine,
+      base: new URL(base),
+      entries: measured === undefined ? entries : entries.map((entry) => ({ ...entry, max_model_len: measured })),
+    };
+  }
+  throw new StartRefusal(
+    `${subject}: ${reasons.join('; ')}. Expected an engine that speaks the chat completions format.`,
+  );
+}
+
+/** The base addresses that a typed address can mean: without `/v1`, or with `/models` or `/chat/completions` at its end. */
+function basesOf(url: URL): readonly string[] {
+  const path = url.pathname.replace(/\/+$/, '').replace(/\/(models|chat\/completions)$/, '');
+  const plain = `${url.origin}${path}`;
+  return /\/v\d+[a-z0-9]*$/.test(path) ? [plain] : [`${plain}/v1`, plain];
+}
+
+type Answer =
+  | { readonly kind: 'json'; readonly json: unknown }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'other'; readonly reason: string };
+
+async function ask(address: string, options: AskOptions): Promise<Answer> {
+  const { subject = usualSubject, keyFlag = '--upstream-key' } = options;
+  let response: Response;
+  try {
+    response = await fetch(address, {
+      headers: {
+        accept: 'application/json',
+        ...(options.key === undefined ? {} : { authorization: `Bearer ${options.key}` }),
+      },
+      redirect: 'manual',
+      signal: AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]),
+    });
+  } catch (error) {
+    return { kind: 'refused', reason: `${subject}: ${address} cannot be reached: ${causeOf(error)}.` };
+  }
+  const { status } = response;
+  if (status === 401 || status === 403) {
+    await response.body?.cancel();
+    const reason =
+      options.key === undefined ? `asks for a key; give it with ${keyFlag}` : `refuses the key of ${keyFlag}`;
+    return { kind: 'refused', reason: `${subject}: ${address} ${reason} (status ${status}).` };
+  }
+  if (status !== 200) {
+    await response.body?.cancel();
+    const target = response.headers.get('location');
+    return {
+      kind: 'other',
+      reason: `${address} answers with status ${status}${target === null ? '' : ` (moved to ${target})`}`,
+    };
+  }
+  try {
+    return { kind: 'json', json: await response.json() };
+  } catch {
+    return { kind: 'other', reason: `${address} does not answer with JSON` };
+  }
+}
+
+/** undici's message is only "fetch failed"; the reason is in its cause. */
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`;
+  const { cause } = error;
+  if (cause instanceof AggregateError && cause.errors.length > 0) return causeOf(cause.errors[0]);
+  return cause instanceof Error ? causeOf(cause) : error.message;
+}
+
+const props = z.object({ default_generation_settings: z.object({ n_ctx: z.int().positive() }) });
+
+/**
+ * The context window of a llama.cpp server, which is in /props. Its list of models has the window that the model was
+ * trained for.
+ */
+async function llamacppWindow(base: string, options: AskOptions): Promise<number | undefined> {
+  const answer = await ask(`${new URL(base).origin}/props`, options);
+  const parsed = props.safeParse(answer.kind === 'json' ? answer.json : undefined);
+  return parsed.success ? parsed.data.default_generation_settings.n_ctx : undefined;
+}
+
+const count = z.int().positive().optional().catch(undefined);
+
+/** The useful fields of an entry of `GET /v1/models`, of all known engines. Others are ignored. */
+const entry = z.object({
+  id: z.string().min(1),
+  owned_by: z.string().optional().catch(undefined),
+  created: count,
+  /** vLLM and SGLang. */
+  max_model_len: count,
+  /** Together and most hosted services. */
+  context_length: count,
+  /** llama.cpp: the window that the server was started with, and the window that the model was trained for. */
+  meta: z.object({ n_ctx: count, n_ctx_train: count }).optional().catch(undefined),
+  architecture: z
+    .object({ input_modalities: z.array(z.string()).optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+});
+export type UpstreamEntry = z.output<typeof entry>;
+
+const list = z.object({ data: z.array(z.unknown()) });
+
+/** Reads a model list; undefined if it is none. Entries without an id are left out. Together sends a bare array. */
+export function readModelList(json: unknown): readonly UpstreamEntry[] | undefined {
+  const parsed = list.safeParse(Array.isArray(json) ? { data: json } : json);
+  if (!parsed.success) return undefined;
+  return parsed.data.data.flatMap((item) => {
+    const one = entry.safeParse(item);
+    return one.success ? [one.data] : [];
+  });
+}
+
+const enginesByOwner: Readonly<Record<string, EngineName>> = {
+  llamacpp: 'llamacpp',
+  vllm: 'vllm',
+  sglang: 'sglang',
+  library: 'ollama',
+  deepseek: 'deepseek',
+  moonshot: 'moonshot',
+};
+
+const enginesByHost: readonly (readonly [RegExp, EngineName])[] = [
+  [/(^|\.)deepseek\.com$/, 'deepseek'],
+  [/(^|\.)aliyuncs\.com$/, 'dashscope'],
+  [/(^|\.)moonshot\.(ai|cn)$/, 'moonshot'],
+  [/(^|\.)(z\.ai|bigmodel\.cn)$/, 'zai'],
+  [/(^|\.)fireworks\.ai$/, 'fireworks'],
+  [/(^|\.)together\.(ai|xyz)$/, 'together'],
+];
+
+/** Guesses the engine from its list; without a hint it is `openai`, the plain form. */
+export function guessEngine(host: string, entries: readonly UpstreamEntry[]): EngineName {
+  const byHost = enginesByHost.find(([pattern]) => pattern.test(host));
+  if (byHost !== undefined) return byHost[1];
+  for (const { owned_by: owner = '' } of entries) {
+    const engine = Object.hasOwn(enginesByOwner, owner) ? enginesByOwner[owner] : undefined;
+    if (engine !== undefined) return engine;
+  }
+  if (entries.some(({ meta }) => meta?.n_ctx_train !== undefined)) return 'llamacpp';
+  return entries.some(({ max_model_len: length }) => length !== undefined) ? 'vllm' : 'openai';
+}
+
+const assumedContextLength = 131_072;
+
+/**
+ * The context window that the engine declares, in tokens; undefined if it declares none. The window of the running server
+ * has precedence over the window of the model.
+ */
+export const declaredContextLength = ({ max_model_len, meta, context_length }: UpstreamEntry): number | undefined =>
+  max_model_len ?? meta?.n_ctx ?? context_length ?? meta?.n_ctx_train;
+
+/** The context window that the engine declares, or an assumption. */
+export const contextLengthOf = (one: UpstreamEntry): number => declaredContextLength(one) ?? assumedContextLength;

@@ -1,0 +1,99 @@
+import { DatabaseAway, Refusal } from '../../books/core/administration.ts';
+import { type Clock, waitFor } from '../../core/clock.ts';
+import { messageOf } from '../../core/failure.ts';
+import type { PortalLog } from '../../portal/portal.ts';
+import {
+  type AccountOperations,
+  changes,
+  type PeoplesName,
+  reads,
+  type ReportName,
+  records,
+  sessions,
+} from '../../books/store/account-operations.ts';
+import type { Accounts } from '../../books/store/open-accounts.ts';
+import { CannotOpen } from '../../books/databases/database.ts';
+import { operationsOf } from '../../books/store/operation-names.ts';
+
+/** The accounts of a database that may be down, at the start or later. */
+export interface RetryingAccounts {
+  /** Each operation rejects with `DatabaseAway` while the database is down. */
+  readonly store: AccountOperations<Exclude<PeoplesName, ReportName>>;
+  readonly close: () => Promise<void>;
+}
+
+interface Surroundings {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly log: PortalLog;
+}
+
+const retryMs = 2_000;
+
+/**
+ * Opens the accounts, and tries again while the database is down. Rejects with a sentence if the first attempt shows
+ * that waiting cannot help. `open` rejects with `CannotOpen`.
+ */
+export async function openWithRetry(
+  open: () => Promise<Accounts>,
+  { clock, log }: Surroundings,
+): Promise<RetryingAccounts> {
+  const closing = new AbortController();
+  let accounts: Accounts | undefined;
+  let isAway = false;
+
+  /** Logs once in an outage that the database is down. */
+  function away(error: unknown): DatabaseAway {
+    if (!isAway)
+      log.warn({ error: messageOf(error) }, 'the database is away: the portal answers with 503 until it is back');
+    isAway = true;
+    return new DatabaseAway('The database does not answer.', { cause: error });
+  }
+
+  function here(): void {
+    if (isAway) log.warn({}, 'the database is back');
+    isAway = false;
+  }
+
+  async function tryToOpen(): Promise<void> {
+    accounts = await open();
+    here();
+  }
+
+  async function goOnTrying(): Promise<void> {
+    while (accounts === undefined && !closing.signal.aborted) {
+      await waitFor(retryMs, { clock, signal: closing.signal });
+      if (!closing.signal.aborted) await tryToOpen().catch(away);
+    }
+  }
+
+  const store = operationsOf({ ...changes, ...sessions, ...records, ...reads }, async (name, given) => {
+    if (accounts === undefined) throw away(new Error('it was away when the portal started'));
+    const opened: AccountOperations = accounts;
+    try {
+      const result = await opened[name](...given);
+      here();
+      return result;
+    } catch (error) {
+      // A refusal is an answer of the database, not an outage.
+      if (error instanceof Refusal || !accounts.isAway(error)) throw error;
+      throw away(error);
+    }
+  });
+
+  try {
+    await tryToOpen();
+  } catch (error) {
+    if (!(error instanceof CannotOpen) || error.kind !== 'away') throw error;
+    away(error);
+  }
+  const trying = goOnTrying();
+
+  return {
+    store,
+    close: async () => {
+      closing.abort();
+      await trying;
+      await accounts?.close();
+    },
+  };
+}

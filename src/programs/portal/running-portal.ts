@@ -1,0 +1,148 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Registry } from 'prom-client';
+import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
+import { internalToken } from '../../core/internal-token.ts';
+import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
+import { addAccountMetrics } from '../../portal/account-metrics.ts';
+import { createEventFeed } from '../../portal/event-feed.ts';
+import { createEventHub } from '../../portal/event-hub.ts';
+import { followPrices } from '../../portal/follow-prices.ts';
+import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
+import type { OidcSignIn } from '../../portal/oidc.ts';
+import { readAdminToken } from '../../portal/secrets.ts';
+import { createServer } from '../../portal/server.ts';
+import { createProblemList } from '../../portal/problem-list.ts';
+import { createRecentFailures } from '../../portal/recent-failures.ts';
+import { createServices, rememberAnswer } from '../../portal/services.ts';
+import { shareReports } from '../../portal/shared-reports.ts';
+import type { PortalStore } from '../../portal/store-port.ts';
+import { maxSecretBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
+import { backgroundClock, systemClock } from '../../process/clock.ts';
+import { makeDataFolder } from '../../process/data-folder.ts';
+import { openFilesLimit } from '../../process/machine.ts';
+import { leaveOpsAddress } from '../../process/ops-addresses.ts';
+import { systemLookUp } from '../../control/resolver/system-look-up.ts';
+import type { PortalSettings } from '../../process/settings/settings.ts';
+import { openAccounts } from '../../books/store/open-accounts.ts';
+import { addProcessMetrics } from '../../telemetry/ops/process-metrics.ts';
+import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
+import type { ProgramLog } from '../command-line/program-log.ts';
+import { databaseLocation } from '../../books/databases/database-location.ts';
+import { openWithRetry } from './retrying-accounts.ts';
+import { openReports } from './reports.ts';
+
+import manifest from '../../../package.json' with { type: 'json' };
+
+export interface RunningPortal {
+  readonly port: number;
+  readonly close: () => Promise<void>;
+}
+
+/** The other programs of a start need the processors first. */
+const warmAfterMs = 1_000;
+
+const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url));
+
+/**
+ * Opens the accounts and listens. While the database is down the portal listens without accounts. Rejects with a sentence when it
+ * cannot open the accounts or listen.
+ */
+export async function startPortal(
+  settings: PortalSettings,
+  { log: programLog, level: logLevel }: Omit<ProgramLog, 'output'>,
+): Promise<RunningPortal> {
+  const log = limitRepeats(programLog, systemClock);
+  const { WEIR_DATA: data, WEIR_DATABASE_URL: url, WEIR_ADMIN_HOST: host } = settings;
+  const location = databaseLocation(url === undefined ? { data } : { url });
+  makeDataFolder(data);
+  const given = settings.WEIR_ADMIN_TOKEN_FILE;
+  const adminToken =
+    given === undefined ? readAdminToken(join(data, 'admin-token'), 'make') : readAdminToken(given, 'refuse');
+  await using stack = new AsyncDisposableStack();
+  // The same short time limits as a service: a page must not wait long for a slow database.
+  const open = () => openAccounts(location, { missing: 'create', user: 'service' });
+  const accounts = await openWithRetry(open, { clock: systemClock, log });
+  stack.defer(accounts.close);
+  const reports = openReports(location);
+  stack.defer(reports.close);
+  stack.defer(backgroundClock.after(warmAfterMs, reports.warm));
+  const shared = shareReports(reports.store.usageReport, systemClock);
+  const store: PortalStore = { ...accounts.store, ...reports.store, usageReport: shared.usageReport };
+  let known: string | undefined;
+  const token = async (): Promise<string> => (known ??= internalToken(await store.sharedSecret()));
+  const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
+  const services = createServices({
+    ...{ origins: () => origins, token, lookUp: systemLookUp },
+    ...{ clock: systemClock, random: Math.random },
+  });
+  const events = createEventHub(systemClock);
+  stack.defer(events.close);
+  const parts = {
+    catalog: rememberAnswer(services.catalog, systemClock),
+    problems: createProblemList(services, systemClock),
+    recentFailures: createRecentFailures(services, systemClock),
+    ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: await oidcOf(settings) },
+    internalToken: token,
+    forgetReports: shared.forget,
+    failedSignIns: createFailedSignIns(systemClock.elapsed),
+    gatewayUrl: settings.WEIR_PUBLIC_URL?.replace(/\/$/, ''),
+  };
+  const feed = createEventFeed(parts);
+  stack.defer(feed.close);
+  stack.defer(followPrices(parts));
+  // Memory and event-loop delay of this process, with the same names as in the services.
+  const metrics = new Registry();
+  addProcessMetrics(metrics);
+  const most = settings.WEIR_ACCOUNT_METRICS;
+  if (most > 0) addAccountMetrics(metrics, () => store.moneyFigures({ most }, systemClock.now()), systemClock);
+  const server = await createServer(
+    { ...parts, feed },
+    {
+      ...{ trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version, metrics },
+      bounds: boundsWithin(portBounds.portal, openFilesLimit()),
+    },
+  );
+  stack.defer(() => server.close());
+  const port = await listen(server, { host, port: settings.WEIR_ADMIN_PORT });
+  if (!isLoopback(host)) {
+    log.warn(
+      { host },
+      'the portal listens beyond this machine and speaks no TLS itself: put a proxy with TLS in front of it (docs/portal.md)',
+    );
+  }
+  stack.defer(leaveOpsAddress(data, { program: 'portal', origin: `http://${localAddressOf(host)}:${port}` }));
+  log.info({ port }, 'the portal serves');
+  const running = stack.move();
+  return { port, close: () => running.disposeAsync() };
+}
+
+/** Sign-in with OpenID Connect, if it is set up. Rejects with a sentence that names the missing or wrong setting. */
+async function oidcOf(settings: PortalSettings): Promise<OidcSignIn | undefined> {
+  const { WEIR_OIDC_ISSUER: issuer, WEIR_OIDC_CLIENT_ID: clientId, WEIR_ADMIN_URL: portalUrl } = settings;
+  if (issuer === undefined) return undefined;
+  if (clientId === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_OIDC_CLIENT_ID beside it');
+  if (portalUrl === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_ADMIN_URL beside it');
+  const secretFile = settings.WEIR_OIDC_CLIENT_SECRET_FILE;
+  const { createOidcSignIn } = await import('../../portal/oidc.ts');
+  return createOidcSignIn({
+    issuer: new URL(issuer),
+    name: settings.WEIR_OIDC_NAME ?? new URL(issuer).host,
+    clientId,
+    clientSecret: secretFile === undefined ? undefined : String(readBoundedFileSync(secretFile, maxSecretBytes)).trim(),
+    portalUrl: new URL(portalUrl),
+    scopes: settings.WEIR_OIDC_SCOPES,
+    admins: settings.WEIR_OIDC_ADMINS,
+    groupsClaim: settings.WEIR_OIDC_GROUPS_CLAIM,
+  });
+}
+
+/** Listens on the wanted port, or on a free one if another program has it. Resolves to the port. */
+async function listen(
+  server: Awaited<ReturnType<typeof createServer>>,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<number> {
+  await listenOrElsewhere(port, (free) => server.listen({ host, port: free, exclusive: true }));
+  const address = server.server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}

@@ -1,0 +1,253 @@
+// @suite both-databases
+import { EventEmitter, once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import { expect, it, onTestFinished } from 'vitest';
+import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import type { DeliveryFigures } from '../../core/alert.ts';
+import { type AlertStore, startAlerts } from '../../control/reconcilers/send-alerts.ts';
+import { createWebhookSender } from '../../gateway/egress/send-webhook.ts';
+import { alerting } from '../../books/store/account-operations.ts';
+import { setKeyBudget } from '../../books/accounts/change-keys.ts';
+import { listAlerts } from '../../books/accounts/alerts.ts';
+import { listAudit } from '../../books/accounts/audit.ts';
+import { openAccountsThread } from '../../books/store/accounts-thread.ts';
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const dollar = 1_000_000_000_000n;
+const stepMs = 5_000;
+const dayMs = 86_400_000;
+
+type Answer = 'accept' | 'refuse' | 'hold' | 'hang-up';
+
+/** A receiver that verifies each message with the published library of Standard Webhooks. */
+async function openReceiver(now: () => number) {
+  const received: { readonly id: string; readonly percent: number; readonly answer: Answer }[] = [];
+  const bodies = new Map<string, string>();
+  const state = { answer: 'accept' as Answer, held: new Set<ServerResponse>() };
+  const webhook = new Webhook(secret);
+  const changed = new EventEmitter();
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+    // The library compares the time with the real clock, so its part without the clock is used, and the time is compared here.
+    const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '', 'webhook-signature': signatures } = headers;
+    const expected = webhook.sign(id, new Date(Number(timestamp) * 1000), body);
+    expect(signatures?.split(' ')).toContain(expected);
+    expect(Math.abs(Number(timestamp) * 1000 - now())).toBeLessThan(60_000);
+    expect(bodies.get(id) ?? body).toBe(body);
+    bodies.set(id, body);
+    const message = JSON.parse(body) as { readonly data: { readonly threshold_percent: number } };
+    received.push({ id, percent: message.data.threshold_percent, answer: state.answer });
+    if (state.answer === 'accept') response.writeHead(204).end();
+    else if (state.answer === 'refuse') response.writeHead(500).end('no');
+    else if (state.answer === 'hang-up') request.socket.destroy();
+    else {
+      state.held.add(response);
+      changed.emit('change');
+      response.once('close', () => state.held.delete(response));
+    }
+  };
+  const problems: unknown[] = [];
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      problems.push(error);
+      response.writeHead(400).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+    expect(problems).toEqual([]);
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/weir`, received, state, changed };
+}
+
+/** Services beside each other on one database, each with a thread and a connection of its own, in virtual time. */
+async function openServices(count: number) {
+  const { queries, location, ids, settle, key } = await sampleDatabase('1000');
+  await setKeyBudget(queries, key.id, { limit: 100n * dollar, period: 'day' }, sampleAuthor);
+  const clock = createFakeClock(sampleNow);
+  const receiver = await openReceiver(clock.now);
+  const busy = { store: 0, send: 0 };
+  const { changed } = receiver;
+  const counted =
+    <Given extends readonly unknown[], Result>(part: keyof typeof busy, run: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      busy[part] += 1;
+      try {
+        return await run(...given);
+      } finally {
+        busy[part] -= 1;
+        changed.emit('change');
+      }
+    };
+  const services = Array.from({ length: count }, () => {
+    const thread = openAccountsThread(location, alerting, { name: 'alerts', silenceMs: 60_000, idleMs: 60_000 });
+    const sender = createWebhookSender({ url: receiver.url, readSecrets: async () => secret, clock });
+    const store: AlertStore = {
+      recordReached: counted('store', thread.store.recordReached),
+      claimAlert: counted('store', thread.store.claimAlert),
+      finishAlert: counted('store', thread.store.finishAlert),
+      countWaiting: counted('store', thread.store.countWaiting),
+    };
+    const problems: string[] = [];
+    const log = ({ problem }: { readonly problem: string }): number => problems.push(problem);
+    const { close, deliveries } = startAlerts({ store, clock, send: counted('send', sender.send), log });
+    const closeAll = async (): Promise<void> => {
+      await close();
+      await thread.close();
+      await sender.close();
+    };
+    return { closeAll, thread, problems, deliveries: () => deliveries?.() };
+  });
+  onTestFinished(async () => {
+    receiver.state.answer = 'accept';
+    for (const response of receiver.state.held) response.writeHead(204).end();
+    await Promise.all(services.map(({ closeAll }) => closeAll()));
+  });
+  let requests = 0;
+
+  /** Lets time pass. Between the steps all work ends that does not wait for the receiver. */
+  async function pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      clock.advance(stepMs);
+      let quiet = 0;
+      while (quiet < 3) {
+        await new Promise((resolve) => setImmediate(resolve));
+        const isQuiet = busy.store === 0 && busy.send <= receiver.state.held.size;
+        quiet = isQuiet ? quiet + 1 : 0;
+        if (!isQuiet) await once(changed, 'change');
+      }
+    }
+  }
+  return {
+    ...{ queries, ids, receiver, services, pass, clock },
+    spend: async (usd: bigint) => {
+      requests += 1;
+      const startedAt = clock.now();
+      await settle([sampleOutcome({ ...ids, requestId: `req-${requests}`, cost: usd * dollar, startedAt })]);
+    },
+    alerts: async () => listAlerts(queries, ids.workspaceId, 999),
+  };
+}
+
+it('each threshold arrives once from two services, in each of ten periods', { timeout: 120_000 }, async () => {
+  const { queries, receiver, pass, spend, alerts, clock } = await openServices(2);
+  for (let day = 0; day < 10; day += 1) {
+    await spend(96n);
+    await pass(30_000);
+    clock.jump(sampleNow + (day + 1) * dayMs - clock.now());
+  }
+  const recorded = await alerts();
+  expect(recorded.filter(({ kind }) => kind === 'budget')).toHaveLength(30);
+  expect(receiver.received.map(({ id }) => id).toSorted()).toEqual(recorded.map(({ id }) => id).toSorted());
+  expect(recorded.every(({ delivery }) => delivery === 'delivered')).toBe(true);
+  const audited = (await listAudit(queries, {}, 999)).flatMap(({ after }) =>
+    'alert' in after ? [after['alert']] : [],
+  );
+  expect(new Set(audited)).toEqual(new Set(recorded.map(({ id }) => id)));
+  expect(audited).toHaveLength(recorded.length);
+});
+
+it('messages arrive with their first ids after a receiver was dead for an hour', { timeout: 120_000 }, async () => {
+  const { receiver, services, pass, spend, alerts } = await openServices(2);
+  const counted = (kind: keyof DeliveryFigures) => services.map(({ deliveries }) => deliveries()?.[kind] ?? 0);
+  const inAll = (kind: keyof DeliveryFigures) => counted(kind).reduce((sum, count) => sum + count, 0);
+  receiver.state.answer = 'hang-up';
+  await spend(81n);
+  await pass(3_600_000);
+  expect(counted('waiting')).toEqual([2, 2]);
+  expect([inAll('delivered'), inAll('failed'), inAll('failedTries')]).toEqual([0, 0, receiver.received.length]);
+  const before = new Set(receiver.received.map(({ id }) => id));
+  expect(before.size).toBe(2);
+  receiver.state.answer = 'accept';
+  await pass(1_800_000);
+  const accepted = receiver.received.filter(({ answer }) => answer === 'accept');
+  expect(accepted).toHaveLength(2);
+  expect(new Set(accepted.map(({ percent }) => percent))).toEqual(new Set([50, 80]));
+  expect(accepted.every(({ id }) => before.has(id))).toBe(true);
+  expect(await alerts()).toMatchObject([{ delivery: 'delivered' }, { delivery: 'delivered' }]);
+  expect([inAll('delivered'), inAll('failed'), ...counted('waiting')]).toEqual([2, 0, 0, 0]);
+});
+
+it('a receiver that answers 500 gets the same message again, with growing pauses', { timeout: 120_000 }, async () => {
+  const { receiver, services, pass, spend } = await openServices(1);
+  receiver.state.answer = 'refuse';
+  await spend(50n);
+  await pass(300_000);
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
+  expect(receiver.received.length).toBeGreaterThanOrEqual(5);
+  expect(receiver.received.length).toBeLessThanOrEqual(7);
+  expect(new Set(services[0]?.problems)).toEqual(new Set(['the receiver answered 500']));
+});
+
+it(
+  'a slow receiver is left after the time limit, and thresholds are recorded meanwhile',
+  { timeout: 120_000 },
+  async () => {
+    const { receiver, services, pass, spend, alerts } = await openServices(1);
+    receiver.state.answer = 'hold';
+    await spend(50n);
+    await pass(15_000);
+    expect(receiver.state.held.size).toBe(1);
+    await spend(30n);
+    await pass(10_000);
+    expect(await alerts()).toMatchObject([{ percent: 80 }, { percent: 50 }]);
+    await pass(20_000);
+    expect(services[0]?.problems[0]).toBe('no answer within 15 s');
+    receiver.state.answer = 'accept';
+    await pass(120_000);
+    expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(2);
+    expect((await alerts()).map(({ delivery }) => delivery)).toEqual(['delivered', 'delivered']);
+  },
+);
+
+it('a message whose sender dies is sent again with its id, by another service', { timeout: 120_000 }, async () => {
+  const { receiver, services, pass, spend, clock, alerts } = await openServices(1);
+  await spend(50n);
+  const dead = services[0]?.thread.store;
+  await dead?.recordReached({ deliver: true }, clock.now());
+  const claimed = await dead?.claimAlert({ leaseMs: 60_000 }, clock.now());
+  await pass(55_000);
+  expect(receiver.received).toEqual([]);
+  await pass(10_000);
+  expect(receiver.received.map(({ id }) => id)).toEqual([claimed?.id]);
+  await pass(120_000);
+  expect(receiver.received).toHaveLength(1);
+  expect(await alerts()).toMatchObject([{ delivery: 'delivered' }]);
+});
+
+it('the published library accepts a message, and refuses a replay after its time and another body', async () => {
+  const clock = { now: () => Date.now(), after: createFakeClock().after };
+  const headers: Record<string, string> = {};
+  let body = '';
+  const server = createServer((request, response) => {
+    void (async () => {
+      for await (const chunk of request) body += String(chunk);
+      for (const [name, value] of Object.entries(request.headers)) headers[name] = String(value);
+      response.writeHead(200).end();
+    })();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const old = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
+  const readSecrets = async (): Promise<string> => `${old}\n${secret}\n`;
+  const sender = createWebhookSender({ url: `http://127.0.0.1:${port}`, readSecrets, clock });
+  onTestFinished(async () => {
+    await sender.close();
+    server.close();
+  });
+  expect(await sender.send({ id: 'alert_1', body: '{"type":"x"}' })).toBeUndefined();
+  for (const known of [old, secret]) expect(new Webhook(known).verify(body, headers)).toEqual({ type: 'x' });
+  expect(() => new Webhook(secret).verify(body.replace('x', 'y'), headers)).toThrow('No matching signature');
+  const late = { ...headers, 'webhook-timestamp': String(Math.floor(Date.now() / 1000) - 600) };
+  expect(() => new Webhook(secret).verify(body, late)).toThrow('too old');
+});

@@ -1,0 +1,89 @@
+import { setFlagsFromString } from 'node:v8';
+import { makeDataFolder } from '../../process/data-folder.ts';
+import { argumentsOf } from '../../process/held-start.ts';
+import { startWorker } from '../../process/start-worker.ts';
+import { readSettings } from '../../process/settings/read-settings.ts';
+import { type Settings, settingsSchema } from '../../process/settings/settings.ts';
+import { settingsHelp } from '../../process/settings/settings-help.ts';
+import { startStoreThread } from '../../books/store/open-store.ts';
+import { readFlags, withFlags } from '../command-line/flags.ts';
+import { runProgram } from '../command-line/run-program.ts';
+import type { ServiceSurroundings } from './service-figures.ts';
+import { print } from '../command-line/print.ts';
+
+/**
+ * V8's flags for a service, set when it has started. On the command line they would change the key of V8's code caches, and Node would
+ * compile its own modules at each start, for 40 ms. The measurements are in docs/decisions/0022.
+ */
+export const flagsOfService = [
+  // After some hundred long streams, V8 would put more and more objects of each request into the old generation.
+  '--no-allocation-site-pretenuring',
+  // By default V8 compiles a function with its best compiler after 3,000 calls. The code before that puts some functions into the old
+  // generation, where they keep alive what else a request made.
+  '--invocation-count-for-turbofan=1000',
+] as const;
+
+/** Runs `weir serve` until it is asked to stop. Resolves with the exit code. */
+export function run(argv: readonly string[]): Promise<number> {
+  // Both threads load their modules while the arguments may not be known yet.
+  const storeThread = startStoreThread(startWorker);
+  const loading = Promise.all([import('./open-alerts.ts'), import('./service.ts')]);
+  return runProgram(
+    'serve',
+    async () => settingsFrom(await argumentsOf(argv)),
+    async ({ number, ...settings }, surroundings) => {
+      makeDataFolder(settings.WEIR_DATA);
+      const [{ openAlerts }, { startService }] = await loading;
+      const alerts = await openAlerts(settings, surroundings.programLog);
+      const service = await startService(settings, {
+        ...{ ...surroundings, number, storeThread, webhooks: alerts.deliveries },
+      });
+      for (const flag of flagsOfService) setFlagsFromString(flag);
+      const close = async (): Promise<void> => {
+        await Promise.all([alerts.close(), service.close()]);
+      };
+      return { ...service, close };
+    },
+  );
+}
+
+const help = (): string =>
+  [
+    'Usage: weir serve [--data DIR] [--run DIR] [--manifests DIR] [--ops-port N]',
+    '',
+    'Runs the service that Envoy hands its requests to. Each setting is an environment variable; a flag wins over it.',
+    '',
+    settingsHelp(settingsSchema),
+    '',
+    "With OTEL_EXPORTER_OTLP_ENDPOINT requests are traced, as OpenTelemetry's variables say (docs/tracing.md).",
+    '',
+  ].join('\n');
+
+/**
+ * The settings of `weir serve`; flags override the environment. Undefined after it printed the help. Throws like
+ * `readSettings`.
+ */
+function settingsFrom(argv: readonly string[]): (Settings & Pick<ServiceSurroundings, 'number'>) | undefined {
+  const values = readFlags('serve', argv, {
+    data: { type: 'string' },
+    run: { type: 'string' },
+    manifests: { type: 'string' },
+    'ops-port': { type: 'string' },
+    // From `weir start --replicas`.
+    service: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  });
+  if (values.help === true) {
+    print(help());
+    return undefined;
+  }
+  const settings = readSettings(
+    withFlags({
+      WEIR_DATA: values.data,
+      WEIR_RUN: values.run,
+      WEIR_MANIFESTS: values.manifests,
+      WEIR_OPS_PORT: values['ops-port'],
+    }),
+  );
+  return { ...settings, number: values.service === undefined ? undefined : Number(values.service) };
+}

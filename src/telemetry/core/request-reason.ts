@@ -1,0 +1,79 @@
+import type { FailureCode } from '../../core/failure.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import type { Story } from './story.ts';
+
+type AttemptFault = NonNullable<NonNullable<Story['attempts']>[number]['fault']>;
+
+const words = (name: string): string => name.replaceAll(/[-_]/g, ' ');
+
+/** The words for a fault in the ledger (`faultName`). */
+function faultWords(name: string): string {
+  const [kind = '', status] = name.split(' ');
+  if (status === undefined) return words(kind);
+  return kind === 'status' ? `HTTP ${status}` : `${words(kind)}, HTTP ${status}`;
+}
+
+/** Why a settled request failed, when no service remembers more than its row. Undefined: the row has no fault. */
+export function reasonOfRow({ fault }: Pick<SettledRequest, 'fault'>): string | undefined {
+  return fault === undefined ? undefined : `last fault: ${faultWords(fault)}`;
+}
+
+/** Envoy's response flags for a call without an answer from an engine. */
+const envoyFlags: Readonly<Record<string, string>> = {
+  UH: 'no endpoint passes its health check',
+  UF: 'the connection failed',
+  UC: 'the connection ended',
+  UO: 'the backend has all the requests that it may have',
+  NC: 'Envoy does not have the backend yet',
+};
+
+/** Why an attempt failed, in words: its kind, and in brackets what is known further. */
+export function faultText({ kind, ...facts }: AttemptFault): string {
+  const known = factsOf(facts);
+  return known.length === 0 ? words(kind) : `${words(kind)} (${known.join(', ')})`;
+}
+
+function factsOf({ status, engine_error: error, about, envoy_flags: flags }: Omit<AttemptFault, 'kind'>) {
+  return [
+    ...(status === null ? [] : [`HTTP ${status}`]),
+    ...(error === null ? [] : [`the engine says ${words(error)}`]),
+    ...(about === null ? [] : [`about ${about}`]),
+    ...(flags === null ? [] : [envoyFlags[flags] ?? `Envoy ${flags}`]),
+  ];
+}
+
+/** The failures that say little by their names. All others are the words of their code. */
+const failureTexts: Partial<Readonly<Record<FailureCode, string>>> = {
+  unauthenticated: 'no valid key',
+  insufficient_funds: 'balance or budget used up',
+  rate_limited: 'too many requests',
+  no_capacity: 'no route had room',
+  attempts_failed: 'every attempt failed',
+  stream_interrupted: 'the answer broke off',
+  upstream_incomplete: 'the answer could not be completed',
+};
+
+/** The reader of a reason. Members see the kind and the HTTP status of a fault, and nothing that an engine said. */
+export type ReasonReader = 'admin' | 'member';
+
+/**
+ * Why a request was refused or failed, in a few words for a row of a list: what the caller got, and what the last
+ * failed attempt met. Undefined: it was answered, its caller left, or the reason is not known.
+ */
+export function reasonOf({ outcome, failure, refused_for: cause, attempts }: Story, reader: ReasonReader) {
+  if (outcome === null || outcome === 'completed' || outcome === 'cancelled') return undefined;
+  const fault = attempts?.findLast((attempt) => attempt.fault !== null)?.fault ?? undefined;
+  const status = failure === null || failure.status === 200 ? [] : [String(failure.status)];
+  const failed = failure === null ? [] : [failureTexts[failure.code] ?? words(failure.code)];
+  const about = failure === null || failure.about.length === 0 ? [] : [`about ${failure.about.join(' and ')}`];
+  const said = cause === null || reader === 'member' ? [] : [`the routes said: ${words(cause)}`];
+  const met = fault === undefined ? [] : [`last fault: ${faultFor(fault, reader)}`];
+  const parts = [...status, ...failed, ...about, ...said, ...met];
+  return parts.length === 0 ? undefined : parts.join(', ');
+}
+
+function faultFor(fault: AttemptFault, reader: ReasonReader): string {
+  const seen = reader === 'admin' ? fault : { ...fault, engine_error: null, about: null, envoy_flags: null };
+  const known = factsOf(seen);
+  return known.length === 0 ? words(fault.kind) : known.join(', ');
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import type { Outcome } from '../../core/account.ts';
+import type { Fault } from '../../core/event.ts';
+import type { AttemptEnd } from '../../gateway/core/health.ts';
+import { createErrorCounts } from './error-counts.ts';
+
+function setUp() {
+  const clock = createFakeClock();
+  const counts = createErrorCounts(clock);
+  const outcome = (changes: Partial<Outcome>, times = 1): void => {
+    for (let time = 0; time < times; time += 1) counts.outcome(sampleOutcome({ modelId: 'a/b', ...changes }));
+  };
+  return { clock, counts, outcome };
+}
+
+const failedWith = (fault: Partial<Fault>): AttemptEnd => ({
+  kind: 'failed',
+  fault: { kind: 'status', detail: '', ...fault },
+});
+
+describe('the count of failed requests', () => {
+  it.each<readonly [string, Partial<Outcome>, readonly [failed: number, total: number] | undefined]>([
+    ['one that was served', { kind: 'completed' }, [0, 1]],
+    ['one that broke off', { kind: 'interrupted' }, [1, 1]],
+    ['one that all routes failed', { kind: 'failed' }, [1, 1]],
+    ['one that failed on a key that the engine refuses', { kind: 'failed', refusedFor: 'account' }, [1, 1]],
+    ['one that failed like another of the same words', { kind: 'failed', refusedFor: 'repeated-failure' }, [1, 1]],
+    ['one whose caller left while it was answered', { kind: 'cancelled', firstTokenMs: 9 }, [0, 1]],
+    ['one whose caller left before', { kind: 'cancelled', firstTokenMs: undefined }, undefined],
+    ['one that the service lost', { kind: 'service-lost' }, undefined],
+    ['one that the engine calls wrong', { kind: 'failed', refusedFor: 'bad-request' }, undefined],
+    ['one that is too long', { kind: 'failed', refusedFor: 'context-length' }, undefined],
+    ['one that a provider censors', { kind: 'failed', refusedFor: 'content-policy' }, undefined],
+    ['one with a schema that no answer meets', { kind: 'failed', refusedFor: 'structure' }, undefined],
+    ['one that some engines call wrong', { kind: 'failed', refusedFor: 'disputed' }, undefined],
+  ])('%s', (_, changes, expected) => {
+    const { counts, outcome } = setUp();
+    outcome({ firstTokenMs: undefined, ...changes });
+    const [found] = [...counts.ofModels()];
+    expect(found && [found[1].failed, found[1].total]).toEqual(expected);
+  });
+
+  it.each([3_600_000, -3_600_000])('is not changed by a wall clock that is set by %d ms', (jump) => {
+    const { clock, counts, outcome } = setUp();
+    outcome({ kind: 'failed' }, 28);
+    clock.jump(jump);
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ failed: 28, total: 28 });
+    clock.advance(15 * 60_000);
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ total: 0 });
+  });
+
+  it("says nothing for a flood of callers' own faults, and all for as many of the engine's", () => {
+    const { counts, outcome } = setUp();
+    outcome({ kind: 'failed', refusedFor: 'bad-request' }, 28);
+    expect([...counts.ofModels()]).toEqual([]);
+    outcome({ kind: 'failed', refusedFor: 'other' }, 28);
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ failed: 28, total: 28 });
+  });
+
+  it('counts one that was refused for want of capacity as failed', () => {
+    const { counts } = setUp();
+    counts.unavailable('a/b');
+    expect([...counts.ofModels()]).toEqual([['a/b', expect.objectContaining({ failed: 1, total: 1 })]]);
+  });
+
+  it('looks back a quarter of an hour, and knows of the last minutes by themselves', () => {
+    const { clock, counts, outcome } = setUp();
+    outcome({ kind: 'failed' }, 10);
+    clock.advance(5 * 60_000);
+    outcome({ kind: 'completed' }, 30);
+    expect([...counts.ofModels()][0]?.[1]).toEqual({
+      ...{ windowMs: 900_000, failed: 10, total: 40 },
+      lately: { failed: 0, total: 30 },
+      lastFault: undefined,
+    });
+    clock.advance(11 * 60_000);
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ failed: 0, total: 30, lately: { failed: 0, total: 0 } });
+  });
+
+  it('forgets what is not in the catalog any more', () => {
+    const { counts, outcome } = setUp();
+    outcome({ kind: 'failed' });
+    counts.attempt('b', failedWith({}));
+    counts.retain({ models: new Map(), clusters: [] });
+    expect([[...counts.ofModels()], [...counts.ofBackends()]]).toEqual([[], []]);
+  });
+});
+
+describe('the count of failed attempts', () => {
+  it('knows how the newest one failed', () => {
+    const { counts } = setUp();
+    counts.attempt('b', failedWith({ status: 500, engineError: 'other' }));
+    expect([...counts.ofBackends()][0]?.[1].lastFault).toBe('status 500');
+    counts.attempt('b', failedWith({ kind: 'stalled' }));
+    counts.attempt('b', { kind: 'complete' });
+    expect([...counts.ofBackends()][0]?.[1].lastFault).toBe('stalled');
+  });
+
+  it.each<readonly [string, AttemptEnd, readonly [failed: number, total: number] | undefined]>([
+    ['one that was answered', { kind: 'complete' }, [0, 1]],
+    ['one that could not connect', failedWith({ kind: 'connect' }), [1, 1]],
+    ['one that was answered with 500', failedWith({ status: 500, engineError: 'other' }), [1, 1]],
+    ['one that was answered with 401', failedWith({ status: 401, engineError: 'account' }), [1, 1]],
+    ['one on a model that is not there', failedWith({ status: 404, engineError: 'not-found' }), [1, 1]],
+    ['one that was answered with 400', failedWith({ status: 400, engineError: 'bad-request' }), undefined],
+    ['one that is too long', failedWith({ status: 400, engineError: 'context-length' }), undefined],
+    ['one whose answer lacks the form asked for', failedWith({ kind: 'structure' }), undefined],
+    ['one that was slower than another', { kind: 'beaten' }, undefined],
+    ['one that was not needed any more', { kind: 'aborted' }, undefined],
+  ])('%s', (_, end, expected) => {
+    const { counts } = setUp();
+    counts.attempt('b', end);
+    const [found] = [...counts.ofBackends()];
+    expect(found && [found[1].failed, found[1].total]).toEqual(expected);
+  });
+});

@@ -1,0 +1,148 @@
+import type { Outcome } from '../../core/account.ts';
+import type { Snapshot } from '../../core/catalog.ts';
+import type { Clock } from '../../core/clock.ts';
+import { type Fault, isOfTheRequest } from '../../core/event.ts';
+import type { AttemptEnd } from '../../gateway/core/health.ts';
+import { createSliceRing, type SliceRing } from './slice-ring.ts';
+
+interface Count {
+  readonly failed: number;
+  readonly total: number;
+}
+
+/** How many of the last requests or attempts failed. */
+export interface ErrorCount extends Count {
+  readonly windowMs: number;
+  /** Failures in the last one to two minutes alone. */
+  readonly lately: Count;
+  /**
+   * The newest failure of an attempt: its kind and, if an engine answered, the status. Undefined for a model, and
+   * without a failure.
+   */
+  readonly lastFault: string | undefined;
+}
+
+/**
+ * Counts failures over a quarter of an hour: of the requests to each model, as callers saw them, and of the attempts on
+ * each backend, which callers may never notice. Faults of the request itself do not count.
+ */
+export interface ErrorCounts {
+  /** A request that was dispatched has ended. */
+  readonly outcome: (outcome: Outcome) => void;
+  /** A request was refused because its model had no capacity. */
+  readonly unavailable: (modelId: string) => void;
+  readonly attempt: (backend: string, end: AttemptEnd) => void;
+  /** Forgets models and backends that are no longer in the catalog. */
+  readonly retain: (snapshot: Pick<Snapshot, 'models' | 'clusters'>) => void;
+  /** Each count is added up when it is read. */
+  readonly ofModels: () => Iterable<readonly [id: string, ErrorCount]>;
+  readonly ofBackends: () => Iterable<readonly [name: string, ErrorCount]>;
+}
+
+const sliceMs = 60_000;
+const windowSlices = 15;
+const latelySlices = 2;
+
+interface Slice {
+  failed: number;
+  total: number;
+}
+
+/** How one request or attempt ended. */
+interface Result {
+  readonly isServed: boolean;
+  readonly fault?: Fault;
+}
+
+interface Rings {
+  readonly whole: SliceRing<Slice>;
+  readonly lately: SliceRing<Slice>;
+  lastFault: string | undefined;
+}
+
+export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
+  const models = new Map<string, Rings>();
+  const backends = new Map<string, Rings>();
+
+  function add(to: Map<string, Rings>, name: string, { isServed, fault }: Result): void {
+    const rings = to.get(name) ?? newRings();
+    to.set(name, rings);
+    for (const ring of [rings.whole, rings.lately]) {
+      const slice = ring.at(clock.elapsed());
+      slice.total += 1;
+      if (!isServed) slice.failed += 1;
+    }
+    rings.lastFault = fault === undefined ? rings.lastFault : faultText(fault);
+  }
+
+  function* countsIn(from: ReadonlyMap<string, Rings>): Generator<readonly [string, ErrorCount]> {
+    for (const [name, { whole, lately, lastFault }] of from) {
+      const windowMs = sliceMs * windowSlices;
+      const counts = { ...sumOf(whole.live(clock.elapsed())), lately: sumOf(lately.live(clock.elapsed())) };
+      yield [name, { windowMs, ...counts, lastFault }];
+    }
+  }
+
+  return {
+    outcome: (outcome) => {
+      const isServed = servedOf(outcome);
+      if (isServed !== undefined) add(models, outcome.modelId, { isServed });
+    },
+    unavailable: (modelId) => add(models, modelId, { isServed: false }),
+    attempt: (backend, end) => {
+      if (end.kind === 'complete') add(backends, backend, { isServed: true });
+      if (end.kind === 'failed' && !isOfTheRequest(end.fault)) {
+        add(backends, backend, { isServed: false, fault: end.fault });
+      }
+    },
+    retain: ({ models: known, clusters }) => {
+      const named = new Set(clusters.map(({ backend }) => backend));
+      for (const id of models.keys()) if (!known.has(id)) models.delete(id);
+      for (const name of backends.keys()) if (!named.has(name)) backends.delete(name);
+    },
+    ofModels: () => countsIn(models),
+    ofBackends: () => countsIn(backends),
+  };
+}
+
+function newRings(): Rings {
+  const ring = (count: number) =>
+    createSliceRing<Slice>({ count, widthMs: sliceMs, empty: () => ({ failed: 0, total: 0 }) });
+  return { whole: ring(windowSlices), lately: ring(latelySlices), lastFault: undefined };
+}
+
+const faultText = ({ kind, status }: Fault): string => (status === undefined ? kind : `status ${status}`);
+
+function sumOf(slices: readonly Slice[]): Count {
+  const sum = { failed: 0, total: 0 };
+  for (const { failed, total } of slices) {
+    sum.failed += failed;
+    sum.total += total;
+  }
+  return sum;
+}
+
+/**
+ * Whether a request was served; undefined if its end says nothing about the model, or the request itself may be at
+ * fault.
+ */
+function servedOf({ kind, firstTokenMs, refusedFor }: Outcome): boolean | undefined {
+  switch (kind) {
+    case 'completed':
+      return true;
+    case 'cancelled':
+      return firstTokenMs === undefined ? undefined : true;
+    case 'service-lost':
+      return undefined;
+    case 'interrupted':
+      return false;
+    case 'failed':
+    case 'incomplete':
+      return refusedFor !== undefined && ofTheCaller.has(refusedFor) ? undefined : false;
+  }
+}
+
+/** Reasons that are, or may be, the request's own fault. */
+const ofTheCaller: ReadonlySet<NonNullable<Outcome['refusedFor']>> = new Set([
+  ...(['bad-request', 'context-length', 'content-policy', 'structure', 'disputed'] as const),
+]);
