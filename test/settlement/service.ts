@@ -128,7 +128,8 @@ export async function startService(
 
   const disk = { state: 'fine' as Disk };
   const machine: Machine = {
-    time,
+    // A day that begins is a day that has passed, and no clock that was set forward.
+    time: { ...time, elapsed: clock.now },
     files: { ...fs, unlinkSync: (path) => void (diesAt('before-the-journal-is-removed') || fs.unlinkSync(path)) },
     sqlite: failingSqlite(disk, connections),
   };
