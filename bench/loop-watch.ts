@@ -83,8 +83,8 @@ export function watchLoop(longMs: number): LoopWatch {
     take: () => {
       const now = performance.now();
       // The inspector reads in the middle of a stall, too.
-      const longestMs = Math.max(delayMs, now - at - everyMs);
-      const reading = { toMs: now + offsetMs, delayMs: longestMs, stalls, collections };
+      const maxMs = Math.max(delayMs, now - at - everyMs);
+      const reading = { toMs: now + offsetMs, delayMs: maxMs, stalls, collections };
       stalls = [];
       collections = [];
       delayMs = 0;

@@ -64,12 +64,7 @@ function stallTables({ stalls }: OverTime): readonly string[] {
   return [
     alignTable([
       [`stalls over ${stallMs} ms, by cause`, 'number', 'longest', 'together'],
-      ...groupStalls(stalls).map(({ cause, count, longestMs, totalMs }) => [
-        cause,
-        String(count),
-        ms(longestMs),
-        ms(totalMs),
-      ]),
+      ...groupStalls(stalls).map(({ cause, count, maxMs, totalMs }) => [cause, String(count), ms(maxMs), ms(totalMs)]),
     ]),
     alignTable([
       ['the longest stalls', 'delay', 'no processor', 'garbage collection', 'beside', 'folder', 'function'],

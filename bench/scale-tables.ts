@@ -71,7 +71,7 @@ export function costTable(samples: readonly CostSample[], costs: Costs): string 
 }
 
 /** More callers than these only wait, and take the simulation time. */
-const mostCallers = 6_400;
+const maxCallers = 6_400;
 
 /** What happens as services are added, each part with cores of its own. */
 export function growthTable(costs: Costs, callers: number): string {
@@ -82,7 +82,7 @@ export function growthTable(costs: Costs, callers: number): string {
         ...{
           costs: { ...costs, bench: { turn: 0, request: 0 } },
           services,
-          callers: Math.min(mostCallers, services * callers),
+          callers: Math.min(maxCallers, services * callers),
         },
         ...{ cores: undefined, envoyThreads: services, seconds: Math.max(2, 6 / services) },
       });

@@ -73,7 +73,7 @@ test('stalls are grouped by cause, the one with the longest stall first', () => 
     { startMs: 0, profile, collections: [], work: [] },
   );
   expect(groupStalls(stalls)).toEqual([
-    { cause: 'src/books/store', count: 1, longestMs: 10, totalMs: 10 },
-    { cause: 'src/gateway/metering', count: 2, longestMs: 7, totalMs: 13 },
+    { cause: 'src/books/store', count: 1, maxMs: 10, totalMs: 10 },
+    { cause: 'src/gateway/metering', count: 2, maxMs: 7, totalMs: 13 },
   ]);
 });

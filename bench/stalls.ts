@@ -84,7 +84,7 @@ function causeOf(
 export interface StallGroup {
   readonly cause: string;
   readonly count: number;
-  readonly longestMs: number;
+  readonly maxMs: number;
   readonly totalMs: number;
 }
 
@@ -94,8 +94,8 @@ export function groupStalls(stalls: readonly ExplainedStall[]): readonly StallGr
     .map(([cause, group]) => ({
       cause,
       count: group.length,
-      longestMs: Math.max(...group.map(({ ms }) => ms)),
+      maxMs: Math.max(...group.map(({ ms }) => ms)),
       totalMs: group.reduce((sum, { ms }) => sum + ms, 0),
     }))
-    .toSorted((a, b) => b.longestMs - a.longestMs);
+    .toSorted((a, b) => b.maxMs - a.maxMs);
 }

@@ -7,7 +7,7 @@ export interface Autoscaler {
 export interface AutoscalerOptions {
   /** `targetValue` of the trigger: the value for each replica. */
   readonly target: number;
-  readonly mostReplicas: number;
+  readonly maxReplicas: number;
   /** KEDA's `cooldownPeriod`: so long after the last activity the last replica ends. */
   readonly cooldownMs: number;
   /** `scaleDown.stabilizationWindowSeconds`: the greatest number of replicas that was wanted for so long counts. */
@@ -24,7 +24,7 @@ const addedAtOnce = 4;
 /** The algorithm of an HorizontalPodAutoscaler with one external metric of the type AverageValue, from zero on by KEDA. */
 export function createAutoscaler({
   target,
-  mostReplicas,
+  maxReplicas,
   cooldownMs,
   stabilizationMs,
   upStabilizationMs,
@@ -48,7 +48,7 @@ export function createAutoscaler({
       }
       const ratio = value / (target * replicas);
       const wish = Math.abs(ratio - 1) <= tolerance ? replicas : Math.ceil(value / target);
-      const bounded = Math.min(mostReplicas, Math.max(1, wish));
+      const bounded = Math.min(maxReplicas, Math.max(1, wish));
       wanted = [...wanted.filter(({ at }) => now - at < stabilizationMs), { at: now, replicas: bounded }];
       const down = Math.max(...wanted.map((one) => one.replicas));
       const up = Math.min(...wanted.flatMap((one) => (now - one.at <= upStabilizationMs ? [one.replicas] : [])));

@@ -11,8 +11,8 @@ import { digestOfConversation, leastRequests, roundRobin } from './simple-polici
 const parts = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2];
 
 /** Beyond it, a pool has fallen behind, and the time depends on the length of the run, ms. A run with so many late ones ends. */
-const mostMs = 5000;
-const stopAt = { ms: mostMs, share: 0.3 };
+const maxMs = 5000;
+const stopAt = { ms: maxMs, share: 0.3 };
 
 /** The 95th percentile of the first token by the load, a line for each policy. */
 export function loadLines(scenario: Scenario, seeds: readonly number[]): LinePicture {
@@ -28,14 +28,14 @@ export function loadLines(scenario: Scenario, seeds: readonly number[]): LinePic
   ];
   return {
     title: `First token, 95th percentile: ${scenario.name}`,
-    ...{ x: 'sessions a second', y: 'ms', most: mostMs },
+    ...{ x: 'sessions a second', y: 'ms', most: maxMs },
     lines: policies.map(([name, create]) => ({
       name,
       points: parts.map((part): [number, number] => {
         const rate = scenario.near * part;
         const p95 = seeds.map((seed) => {
           const { firstMs } = runPool(scenario.load(rate, seed), scenario.pool, { create, seed, mostLate: stopAt });
-          return Math.min(quantile(firstMs, 0.95), 2 * mostMs);
+          return Math.min(quantile(firstMs, 0.95), 2 * maxMs);
         });
         return [Number(rate.toPrecision(3)), Math.round(mean(p95))];
       }),

@@ -1,7 +1,7 @@
 import type { CreatePolicy } from './run.ts';
 
 /** Which endpoint has had which blocks: what a gateway can know without the engines. */
-function createSeenBlocks(endpoints: number, mostBlocks: number) {
+function createSeenBlocks(endpoints: number, maxBlocks: number) {
   const seen = Array.from({ length: endpoints }, () => new Set<number>());
   return {
     matched: (endpoint: number, blocks: readonly number[], length: number): number => {
@@ -19,7 +19,7 @@ function createSeenBlocks(endpoints: number, mostBlocks: number) {
         own.add(block);
       }
       for (const block of own) {
-        if (own.size <= mostBlocks) return;
+        if (own.size <= maxBlocks) return;
         own.delete(block);
       }
     },

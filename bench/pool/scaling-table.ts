@@ -16,7 +16,7 @@ const minuteMs = 60_000;
 /** The load that calls for one endpoint, then for four, then for none, and an autoscaler as docs/autoscaling.md sets it. */
 export const stepLoad: Omit<ScalingOptions, 'startMs' | 'objectiveMs'> = {
   engine: quickEngine,
-  ...{ mostReplicas: 4, lookMs: 15_000, target: 0.7 },
+  ...{ maxReplicas: 4, lookMs: 15_000, target: 0.7 },
   ...{ cooldownMs: 10 * minuteMs, stabilizationMs: 5 * minuteMs, upStabilizationMs: minuteMs / 2 },
   phases: [
     { fromMs: minuteMs, rate: 0.5 },

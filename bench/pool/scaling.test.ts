@@ -42,14 +42,14 @@ describe('a deployment that scales by the answers of the gateway', () => {
   });
 
   it('is late for good without an autoscaler', () => {
-    const options = { ...stepLoad, mostReplicas: 1, startMs: minuteMs, objectiveMs: undefined };
+    const options = { ...stepLoad, maxReplicas: 1, startMs: minuteMs, objectiveMs: undefined };
     const { requests } = runScaling(options, 1);
     expect(noticedFrom(requests, 15 * minuteMs, 25 * minuteMs).firstMsP95).toBeGreaterThan(100 * objective.ms);
   });
 });
 
 describe('the autoscaler', () => {
-  const options = { target: 0.7, mostReplicas: 10, cooldownMs: 60_000, stabilizationMs: 45_000, upStabilizationMs: 0 };
+  const options = { target: 0.7, maxReplicas: 10, cooldownMs: 60_000, stabilizationMs: 45_000, upStabilizationMs: 0 };
 
   it('begins with one, adds at most four or doubles, and keeps within a tenth of the target', () => {
     const { look } = createAutoscaler(options);

@@ -64,7 +64,7 @@ interface Pod {
 const blockTokens = 256;
 /** Callers try again after one second, then two, up to this, and give up after so many times. */
 const mostPauseMs = 15_000;
-const mostTries = 30;
+const maxTries = 30;
 
 /**
  * A Backend whose pods are started and ended by an autoscaler, which reads nothing but what `GET /scale/BACKEND` answers. The same
@@ -168,7 +168,7 @@ export function runScaling(options: ScalingOptions, seed: number): ScalingResult
       demands.unavailable(model.id);
       one.refusals += 1;
       const pauseMs = Math.min(mostPauseMs, 1000 * 2 ** (one.refusals - 1)) * (0.5 + chance.next() / 2);
-      if (one.refusals < mostTries) queue.add(now + pauseMs, () => send(request));
+      if (one.refusals < maxTries) queue.add(now + pauseMs, () => send(request));
       return;
     }
     one.sentAt = now;

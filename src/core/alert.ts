@@ -80,10 +80,10 @@ export interface DeliveryFigures {
 
 const hourMs = 3_600_000;
 const firstPauseMs = 5_000;
-const longestPauseMs = hourMs / 2;
+const maxPauseMs = hourMs / 2;
 const triedForMs = 24 * hourMs;
 
-const pauseAfter = (tries: number): number => Math.min(firstPauseMs * 2 ** Math.min(tries - 1, 30), longestPauseMs);
+const pauseAfter = (tries: number): number => Math.min(firstPauseMs * 2 ** Math.min(tries - 1, 30), maxPauseMs);
 
 /** The pauses between so many tries add up to a day. */
 const maxTries = ((): number => {
@@ -101,4 +101,4 @@ export function nextTryAt({ tries, now }: { readonly tries: number; readonly now
 }
 
 /** No message waits longer than this. A later date was written before the clock was set back. */
-export const longestWaitMs = hourMs;
+export const maxWaitMs = hourMs;

@@ -24,4 +24,4 @@ export function nothingAt(asked: string, served: readonly Surface[]): string {
 }
 
 /** Longest path that a message repeats whole, characters. */
-export const longestShownPath = 100;
+export const maxShownPathLength = 100;

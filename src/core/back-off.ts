@@ -7,8 +7,8 @@ interface BackOff {
   readonly reset: () => void;
 }
 
-const leastMs = 250;
-const mostMs = 5_000;
+const minMs = 250;
+const maxMs = 5_000;
 
 export function createBackOff(options: {
   readonly clock: Pick<Clock, 'after'>;
@@ -19,7 +19,7 @@ export function createBackOff(options: {
   let failures = 0;
   return {
     wait: () => {
-      const delayMs = Math.min(mostMs, leastMs * 2 ** failures) * (0.5 + random() / 2);
+      const delayMs = Math.min(maxMs, minMs * 2 ** failures) * (0.5 + random() / 2);
       failures += 1;
       return waitFor(delayMs, { clock, signal });
     },

@@ -39,14 +39,14 @@ export async function withTimeout<Result>(
   }
 }
 
-/** Reads a body to its end. Rejects if it has more than `mostBytes`. */
-export async function textOf(response: Response, mostBytes: number): Promise<string> {
+/** Reads a body to its end. Rejects if it has more than `maxBytes`. */
+export async function textOf(response: Response, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
   for await (const piece of response.body ?? []) {
     bytes += piece.length;
-    if (bytes > mostBytes) throw new Error(`its answer is larger than ${mostBytes} bytes`);
+    if (bytes > maxBytes) throw new Error(`its answer is larger than ${maxBytes} bytes`);
     text += decoder.decode(piece, { stream: true });
   }
   return text + decoder.decode();

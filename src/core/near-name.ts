@@ -1,7 +1,7 @@
 import { closestMatch } from 'leven';
 
 /** Most letters that may differ. With more, it is another word. */
-const mostSlips = 3;
+const maxSlips = 3;
 
 /**
  * The known name that a mistyped one most likely means, by the letters that differ; undefined when no known name is
@@ -10,7 +10,7 @@ const mostSlips = 3;
 export function nearName(typed: string, known: readonly string[]): string | undefined {
   const byLowercase = new Map(known.map((name) => [name.toLowerCase(), name]));
   // In a short word, at least half of the letters must be right.
-  const maxDistance = Math.min(mostSlips, Math.floor(typed.length / 2));
+  const maxDistance = Math.min(maxSlips, Math.floor(typed.length / 2));
   const near = closestMatch(typed.toLowerCase(), [...byLowercase.keys()], { maxDistance });
   return near === undefined ? undefined : byLowercase.get(near);
 }

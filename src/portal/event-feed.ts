@@ -14,9 +14,9 @@ const everyMs = 1_000;
 /** How long the services are followed after the last reader has left, because a page that reloads opens its stream again. */
 const unreadMs = 10_000;
 /** Most problems in one event, because the page shows them all at once. */
-const mostProblems = 50;
+const maxProblems = 50;
 /** Most names of keys that are kept. */
-const mostKeys = 10_000;
+const maxKeys = 10_000;
 const noWorkspace = { workspaceId: undefined } as const;
 
 /**
@@ -75,7 +75,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     const unknown = new Set(stories.flatMap(({ key }) => (key === null || keys.has(key) ? [] : [key])));
     if (unknown.size > 0) {
       const found = await store.keyNames([...unknown]).catch(() => new Map<string, string>());
-      if (keys.size > mostKeys) keys.clear();
+      if (keys.size > maxKeys) keys.clear();
       for (const [id, name] of found) keys.set(id, name);
     }
     const requests = stories.map((story) => requestEvent(story, { workspaces: names, keys }));
@@ -107,7 +107,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
 
   async function readHealth(): Promise<PublishedEvent> {
     const { problems } = await portal.problems();
-    const data = { at: new Date(clock.now()).toISOString(), problems: [...cutProblems(problems, mostProblems)] };
+    const data = { at: new Date(clock.now()).toISOString(), problems: [...cutProblems(problems, maxProblems)] };
     return { event: { name: 'health', data }, about: noWorkspace };
   }
 

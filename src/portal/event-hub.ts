@@ -45,11 +45,11 @@ export interface EventHub {
 }
 
 /** Most streams of one session, and of one person. One more stream ends the oldest. */
-const mostOfSession = 8;
-const mostOfPerson = 32;
+const maxOfSession = 8;
+const maxOfPerson = 32;
 
 /** Most bytes that wait for one reader. Further events are dropped, and `missed` reports their number. */
-const mostWaiting = 64 * 1024;
+const maxWaiting = 64 * 1024;
 const heartbeatMs = 15_000;
 const sessionEnded = 'The session has ended.';
 
@@ -73,7 +73,7 @@ export function createEventHub(clock: Clock): EventHub {
     for (const { event, about } of events) {
       const allowed = reader.allow(event, about);
       if (allowed === undefined) continue;
-      if (reader.stream.readableLength + text.length >= mostWaiting) {
+      if (reader.stream.readableLength + text.length >= maxWaiting) {
         reader.missed += 1;
         continue;
       }
@@ -102,8 +102,8 @@ export function createEventHub(clock: Clock): EventHub {
     const ofSession = readers.filter((one) => sessionHash !== undefined && one.sessionHash === sessionHash);
     const ofPerson = readers.filter((one) => one.person === person);
     const surplus = [
-      ...ofSession.slice(0, Math.max(0, ofSession.length + 1 - mostOfSession)),
-      ...ofPerson.slice(0, Math.max(0, ofPerson.length + 1 - mostOfPerson)),
+      ...ofSession.slice(0, Math.max(0, ofSession.length + 1 - maxOfSession)),
+      ...ofPerson.slice(0, Math.max(0, ofPerson.length + 1 - maxOfPerson)),
     ];
     for (const reader of new Set(surplus))
       end(reader, 'replaced', 'Too many pages of this session or person are open.');

@@ -191,7 +191,7 @@ export function personOf(
   const claimed = { sub: [subject], email: address === undefined ? [] : [address], group: groups };
   const isAdmin = admins.some(({ kind, value }) => claimed[kind].includes(value));
   const names = [address, typeof userName === 'string' ? userName : undefined, subject].map((name = '') =>
-    toOneLine(name, longestName),
+    toOneLine(name, maxNameLength),
   );
   return {
     subject,
@@ -204,4 +204,4 @@ export function personOf(
 }
 
 /** Longest name of a person on pages and in the audit trail, characters. */
-const longestName = 200;
+const maxNameLength = 200;

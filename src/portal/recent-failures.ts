@@ -32,10 +32,10 @@ interface KnownService {
 }
 
 /** A service remembers 1,250 requests; the portal keeps a few more, because some of a service's are forgotten before others. */
-const mostOfService = 2_000;
+const maxOfService = 2_000;
 
 /** Services that no longer answer, whose failures are kept. Pods that were replaced had addresses of their own. */
-const mostGone = 16;
+const maxGone = 16;
 /** How long a page waits for the services. A service that is slow or down must not delay the ledger's requests. */
 const waitMs = 300;
 
@@ -56,12 +56,12 @@ export function createRecentFailures(
     for (const { service, said } of data) {
       // Those of an earlier process are kept, because no service remembers them any more.
       const older = known.get(service)?.failures ?? [];
-      const failures = [...older, ...said.stories.flatMap(failureOf)].slice(-mostOfService);
+      const failures = [...older, ...said.stories.flatMap(failureOf)].slice(-maxOfService);
       known.set(service, { process: said.process, after: said.after, failures });
     }
     const answered = new Set(data.map(({ service }) => service));
     const gone = [...known.keys()].filter((service) => !answered.has(service));
-    for (const service of gone.slice(0, Math.max(0, gone.length - mostGone))) known.delete(service);
+    for (const service of gone.slice(0, Math.max(0, gone.length - maxGone))) known.delete(service);
   }
 
   async function ask(): Promise<readonly RecentFailure[]> {

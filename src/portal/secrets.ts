@@ -13,7 +13,7 @@ export function digestOf(text: string): string {
 }
 
 /** Shorter tokens could be guessed: the limit on failed sign-ins would be the only protection. */
-const shortestToken = 32;
+const minTokenLength = 32;
 
 /**
  * Reads the admin token from a file. With `missing: 'make'` it creates a missing file, readable by its owner alone. Errors name the
@@ -21,9 +21,9 @@ const shortestToken = 32;
  */
 export function readAdminToken(path: string, missing: 'make' | 'refuse'): string {
   const token = (missing === 'make' ? makeOnce(path) : undefined) ?? readToken(path);
-  if (token.length < shortestToken || !/^[\x21-\x7e]+$/.test(token)) {
+  if (token.length < minTokenLength || !/^[\x21-\x7e]+$/.test(token)) {
     throw new Error(
-      `${path}: expected an admin token of at least ${shortestToken} visible characters without spaces, as \`openssl rand -base64 32\` makes them`,
+      `${path}: expected an admin token of at least ${minTokenLength} visible characters without spaces, as \`openssl rand -base64 32\` makes them`,
     );
   }
   return token;

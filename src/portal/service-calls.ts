@@ -11,7 +11,7 @@ export interface ServiceReply<Said> {
 }
 
 /** Largest answer, and largest event of a stream. A catalog of ten thousand endpoints has a megabyte. */
-export const mostBytes = 32 * 1024 * 1024;
+export const maxBytes = 32 * 1024 * 1024;
 
 export interface ServiceCallOptions {
   /** `internalToken` of the database. */
@@ -48,7 +48,7 @@ export function createServiceCalls({ token, clock, timeoutMs }: ServiceCallOptio
     return withTimeout({ clock, timeoutMs }, async (signal) => {
       const change = put && { method: 'PUT', body: JSON.stringify(put) };
       const response = await send(service, path, { ...change, signal });
-      return response && parseAnswer(schema, await textOf(response, mostBytes));
+      return response && parseAnswer(schema, await textOf(response, maxBytes));
     });
   }
 

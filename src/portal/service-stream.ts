@@ -4,7 +4,7 @@ import { parseAnswer, reasonOf, withTimeout } from '../core/call-service.ts';
 import type { Clock } from '../core/clock.ts';
 import { type ProblemReport, problemReportSchema } from '../control/core/problem.ts';
 import { type EndedStory, numberedStorySchema, storyPageSchema } from '../telemetry/core/story.ts';
-import { type ServiceReply, mostBytes, type ServiceCalls } from './service-calls.ts';
+import { type ServiceReply, maxBytes, type ServiceCalls } from './service-calls.ts';
 
 /** Receives the events of the services. */
 export interface ServicesListener {
@@ -76,7 +76,7 @@ export function openServiceStream(options: ServiceStreamOptions): ServiceStream 
     let cancel = limit();
     try {
       if (response === undefined) throw new Error('its version has no stream of events');
-      const parser = createParser({ onEvent: take, maxBufferSize: mostBytes });
+      const parser = createParser({ onEvent: take, maxBufferSize: maxBytes });
       const decoder = new TextDecoder();
       for await (const piece of response.body ?? []) {
         cancel();

@@ -70,10 +70,10 @@ export interface FollowedServices {
 }
 
 /** A headless Service has an address for each pod. */
-const mostAddresses = 256;
+const maxAddresses = 256;
 const usualTimeoutMs = 3_000;
 /** Most pages of a hundred stories that are read of one service: it remembers 1,250. */
-const mostPages = 20;
+const maxPages = 20;
 /** How often names are looked up while the services are followed. */
 const lookUpEveryMs = 1_000;
 
@@ -96,7 +96,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
       }),
     );
     const each = new Map(found.flat().map((one) => [one.service, one]));
-    return [...each.values()].slice(0, mostAddresses);
+    return [...each.values()].slice(0, maxAddresses);
   }
 
   async function ask<Said>(question: (service: string) => Promise<Said | undefined>): Promise<Answers<Said>> {
@@ -115,7 +115,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
     const stories: Story[] = [];
     let process = known?.process;
     let after = known?.after ?? 0;
-    for (let pages = 0; pages < mostPages; pages += 1) {
+    for (let pages = 0; pages < maxPages; pages += 1) {
       const page = await calls.read(service, `requests?after=${after}&only=unsuccessful`, storyPageSchema);
       if (page === undefined) throw new Error('its version has no list of requests');
       if (process !== undefined && page.process !== process) {

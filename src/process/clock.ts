@@ -9,7 +9,7 @@ const lateMs = 5;
  * The process may be stopped again while it reads. A timer is put off at most this often, because turns can be long for
  * other reasons.
  */
-const mostReads = 5;
+const maxReads = 5;
 const interruptedMs = 20;
 
 /**
@@ -39,7 +39,7 @@ function createClock(start: (run: () => void, delayMs: number) => NodeJS.Timeout
       };
       const timer = start(() => {
         if (performance.now() - dueAt < lateMs) run();
-        else runAfterReading(mostReads);
+        else runAfterReading(maxReads);
       }, delayMs);
       return () => {
         clearTimeout(timer);

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hugeBodies } from '../../test/support/fuzz/huge-bodies.ts';
-import { longestHold, longestHoldMs, mostTries } from '../../test/support/loop-delay.ts';
+import { longestHold, longestHoldMs, maxTries } from '../../test/support/loop-delay.ts';
 import { targetOf } from '../../test/support/route-of.ts';
 import { type PrepareWorker, startPrepareWorker } from '../gateway/prepare/prepare-in-worker.ts';
 
@@ -39,7 +39,7 @@ function copyOf(bytes: Buffer): Uint8Array {
 describe('a body of tens of megabytes', () => {
   it.each(hugeBodies)('delays no other work while it is read: $surface, $name', async ({ surface, bytes }) => {
     const sent = bytes();
-    const copies = Array.from({ length: mostTries }, () => copyOf(sent));
+    const copies = Array.from({ length: maxTries }, () => copyOf(sent));
     expect(await longestHold(() => take(copies.pop() ?? sent, surface))).toBeLessThan(longestHoldMs);
   });
 

@@ -39,11 +39,11 @@ const longWindowMs = 500;
 const enoughWaits = 10;
 /** The median of fewer waits than this is not used. */
 const tooFewWaits = 3;
-const mostWaits = 1_000;
+const maxWaits = 1_000;
 /** A median wait up to this does not count as a queue. */
 const momentMs = 400;
 /** Longest time for which a queue is remembered. It is forgotten in half that time. */
-const longestQueueMs = 4_000;
+const maxQueueMs = 4_000;
 
 const processSources: LoadSources = {
   elapsed: () => performance.now(),
@@ -138,7 +138,7 @@ export function createProcessLoad(options: {
       windowAt = now;
       waits = [];
       queuedForMs += medianWaitMs > momentMs ? windowMs : -2 * windowMs;
-      queuedForMs = Math.min(longestQueueMs, Math.max(0, queuedForMs));
+      queuedForMs = Math.min(maxQueueMs, Math.max(0, queuedForMs));
     }
     load = { eventLoopDelayMs, ownDelayMs, memoryShare, filesShare, medianWaitMs, queuedForMs };
   });
@@ -146,7 +146,7 @@ export function createProcessLoad(options: {
   return {
     current: () => load,
     arrived: (waitedMs) => {
-      if (waits.length < mostWaits) waits.push(waitedMs);
+      if (waits.length < maxWaits) waits.push(waitedMs);
     },
     close: stop,
   };

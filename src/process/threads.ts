@@ -24,7 +24,7 @@ export interface ThreadWatch {
 /** A thread answers at once, unless it is in native code that does not end. */
 const timeoutMs = 100;
 /** Longest delay that is measured. */
-const longestDelayMs = 1_000;
+const maxDelayMs = 1_000;
 
 /** Watches all threads that are started from now on, by any module. The threads need no code for it. */
 export function watchThreads(): ThreadWatch {
@@ -58,8 +58,8 @@ async function readWorker(worker: Worker): Promise<ThreadReading> {
  */
 async function delayOf(worker: Worker): Promise<number> {
   const sentAt = performance.now();
-  await postMessageToThread(worker.threadId, undefined, [], longestDelayMs).catch(() => undefined);
-  return Math.min(longestDelayMs, performance.now() - sentAt);
+  await postMessageToThread(worker.threadId, undefined, [], maxDelayMs).catch(() => undefined);
+  return Math.min(maxDelayMs, performance.now() - sentAt);
 }
 
 async function memoryOf(worker: Worker): Promise<ThreadReading['memory']> {

@@ -13,8 +13,8 @@ interface Question<Reply> {
 /** How often a silent thread is checked within its limit. */
 const looks = 4;
 /** How much longer a thread without a processor may be silent, in limits and in milliseconds. */
-const mostLimits = 8;
-const mostStarvedMs = 10_000;
+const maxLimits = 8;
+const maxStarvedMs = 10_000;
 
 /**
  * Processor time that a thread has had, milliseconds; undefined if the thread does not answer in time, because it has
@@ -106,9 +106,9 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
   async function endSilent(limitMs: number, signal: AbortSignal): Promise<void> {
     const stepMs = limitMs / looks;
     const enoughMs = (limitMs - stepMs) * 0.9;
-    const longestMs = limitMs + Math.min(mostLimits * limitMs, mostStarvedMs);
+    const maxMs = limitMs + Math.min(maxLimits * limitMs, maxStarvedMs);
     let firstMs: number | undefined;
-    for (let silentMs = 0; silentMs < longestMs; silentMs += stepMs) {
+    for (let silentMs = 0; silentMs < maxMs; silentMs += stepMs) {
       await waitFor(stepMs, { clock: backgroundClock, signal });
       if (signal.aborted || worker === undefined) return;
       const ranMs = await ranOf(worker, { withinMs: stepMs, signal });

@@ -132,7 +132,7 @@ async function measureTie(engine: Llama): Promise<number> {
   return Math.max(leastTie, 2 * largest);
 }
 
-const longestWord = 16;
+const maxWordLength = 16;
 
 /** Whether a text is the engine's own: where it differs from what the engine says, its next word is as likely as the engine's. */
 async function isOwnText(
@@ -162,7 +162,7 @@ async function beginningBeforeTie(
   }: { readonly prompt: string; readonly text: string; readonly own: string; readonly common: number },
 ): Promise<string | undefined> {
   // Two words may begin with the same letters.
-  for (let cut = common; cut >= Math.max(0, common - longestWord); cut -= 1) {
+  for (let cut = common; cut >= Math.max(0, common - maxWordLength); cut -= 1) {
     const { words } = await continuationOf(engine, prompt, text.slice(0, cut));
     const likely = (of: string) =>
       (words[0]?.top_logprobs ?? []).filter(({ token }) => token !== '' && of.startsWith(token, cut));

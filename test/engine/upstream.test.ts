@@ -72,11 +72,11 @@ async function busySlots(): Promise<number> {
 }
 
 /** On a busy machine the engine has at times written all of its answer before the caller leaves: that does not count. */
-const mostTries = 10;
+const maxTries = 10;
 
 test('a caller who leaves frees the engine within a second, and pays for what came', async () => {
   let row: Record<string, unknown> | undefined;
-  for (let tries = 0; tries < mostTries && row?.['outcome'] !== 'cancelled'; tries += 1) {
+  for (let tries = 0; tries < maxTries && row?.['outcome'] !== 'cancelled'; tries += 1) {
     const controller = new AbortController();
     const stream = await weir
       .client()

@@ -117,7 +117,7 @@ const mostBackMs = 15_000;
  * On a busy machine this took up to 32 s. An endpoint gets one attempt in 250 in any case, so more requests than this after its
  * circuit mean that it is not used again.
  */
-const mostRequests = 10 * 250 + 250;
+const maxRequests = 10 * 250 + 250;
 /** The wait of one in a hundred for the first byte with eight healthy endpoints. Above it, the machine is busy: it is 210 ms on an idle one. */
 const busyMs = 240;
 
@@ -125,7 +125,7 @@ const busyMs = 240;
  * Attempts on a bad endpoint in a run of half a minute. A busy machine needs longer for its requests, and then there are more probes:
  * one each time the circuit has been open. A probe that is reset counts as a request and as a fault.
  */
-const mostAttempts = (runMs: number): number => 30 + Math.max(0, (2 * (runMs - 30_000)) / openMs.least);
+const maxAttempts = (runMs: number): number => 30 + Math.max(0, (2 * (runMs - 30_000)) / openMs.least);
 
 interface Return {
   readonly ms: number;
@@ -140,7 +140,7 @@ async function usedAgain(kind: Kind): Promise<Return> {
   const requests = (): number => bad.get(kind)?.requests().length ?? 0;
   const before = requests();
   while (requests() < before + 10) {
-    if (sent > mostRequests) throw new Error('it was not used again');
+    if (sent > maxRequests) throw new Error('it was not used again');
     if (performance.now() - begun > openMs.most) sent += 48;
     const { errors } = await runLoad({ caller, model: `test/${nameOf(kind)}`, requests: 48, atOnce: 16 });
     expect(errors).toEqual([]);
@@ -186,7 +186,7 @@ test.each(groups.map((group) => ({ group, title: group.join('; one that ') })))(
           `ten more ${Math.round(back[index]?.ms ?? 0)} ms after it was well, ${back[index]?.requests} requests after its circuit`,
       );
       expect(attempts).toBeGreaterThanOrEqual(1);
-      expect(attempts).toBeLessThanOrEqual(mostAttempts(runMs));
+      expect(attempts).toBeLessThanOrEqual(maxAttempts(runMs));
       expect(seen.stream).toBeLessThanOrEqual(1.5 * bound.stream);
       expect(seen.json).toBeLessThanOrEqual(1.5 * bound.json);
       if (bound.stream < busyMs) expect(back[index]?.ms).toBeLessThan(mostBackMs);

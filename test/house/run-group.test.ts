@@ -18,7 +18,7 @@ afterEach(async () => {
 const node = (code: string, changes: Partial<GroupOptions> = {}): ReturnType<typeof runGroup> =>
   runGroup({
     command: [process.execPath, '-e', code],
-    limits: { idleMs: 60_000, mostMs: 60_000 },
+    limits: { idleMs: 60_000, maxMs: 60_000 },
     environment: process.env,
     logFile,
     signal: new AbortController().signal,
@@ -50,7 +50,7 @@ test('hands back what ended a program that died or never began', async () => {
 test('ends a program that makes no progress, children included', async () => {
   const code = `const { spawn } = require('node:child_process');
     console.log(spawn(process.execPath, ['-e', 'setInterval(String, 1e6)']).pid); setInterval(String, 1e6);`;
-  expect((await node(code, { limits: { idleMs: 2_000, mostMs: 60_000 } })).code).toBe('no progress');
+  expect((await node(code, { limits: { idleMs: 2_000, maxMs: 60_000 } })).code).toBe('no progress');
   expect(isAlive(Number(await readFile(logFile, 'utf8')))).toBe(false);
 });
 
@@ -59,7 +59,7 @@ test('lets a program go on for longer than that which works, or writes', async (
     'const until = Date.now() + 5_000; while (Date.now() < until);',
     "const timer = setInterval(() => console.log('still here'), 100); setTimeout(() => clearInterval(timer), 5_000);",
   ];
-  const limits = { idleMs: 2_000, mostMs: 60_000 };
+  const limits = { idleMs: 2_000, maxMs: 60_000 };
   expect(
     (await Promise.all([works, writes].map((code, at) => node(code, { limits, logFile: `${logFile}${at}` })))).map(
       ({ code }) => code,
@@ -68,7 +68,7 @@ test('lets a program go on for longer than that which works, or writes', async (
 });
 
 test('ends a program that is busy without an end', async () => {
-  expect((await node('for (;;);', { limits: { idleMs: 2_000, mostMs: 3_000 } })).code).toBe('time limit');
+  expect((await node('for (;;);', { limits: { idleMs: 2_000, maxMs: 3_000 } })).code).toBe('time limit');
 });
 
 test('names and ends what a program leaves behind', async () => {

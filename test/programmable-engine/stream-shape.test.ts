@@ -70,12 +70,12 @@ describe('framing', () => {
     [{ tokenDelayMs: 3, words: 5, reasoning: 'never' }, 15],
   ] satisfies readonly (readonly [BehaviourInput, number])[])(
     '%j takes at least %i ms, streamed or not',
-    async (behaviour, leastMs) => {
+    async (behaviour, minMs) => {
       for (const stream of [true, false]) {
         const from = performance.now();
         await ask(behaviour, { stream });
         // Timers of Node may fire up to a millisecond early.
-        expect(performance.now() - from).toBeGreaterThan(leastMs - 2);
+        expect(performance.now() - from).toBeGreaterThan(minMs - 2);
       }
     },
   );

@@ -7,7 +7,7 @@ export interface Limits {
   /** Without output and without processor time of the group for so long, it hangs. */
   readonly idleMs: number;
   /** It is ended after so long even while it is busy. */
-  readonly mostMs: number;
+  readonly maxMs: number;
 }
 
 export interface GroupOptions {
@@ -53,7 +53,7 @@ export async function runGroup(options: GroupOptions): Promise<GroupEnd> {
     endGroup(child.pid, 'SIGTERM');
     lastResort ??= setTimeout(() => endGroup(child.pid, 'SIGKILL'), settleMs);
   };
-  const { idleMs, mostMs } = options.limits;
+  const { idleMs, maxMs } = options.limits;
   const begunAt = performance.now();
   let progressAt = begunAt;
   let before = progressOf(child.pid, options.logFile);
@@ -63,7 +63,7 @@ export async function runGroup(options: GroupOptions): Promise<GroupEnd> {
     const busyMs = Math.abs(seen.ticks - before.ticks) * msPerTick;
     if (seen.bytes !== before.bytes || busyMs > (now - progressAt) * idleShare) [progressAt, before] = [now, seen];
     if (now - progressAt >= idleMs) ended ??= 'no progress';
-    else if (now - begunAt >= mostMs) ended ??= 'time limit';
+    else if (now - begunAt >= maxMs) ended ??= 'time limit';
     if (ended !== undefined) stop();
   }, idleMs / looksPerLimit);
   options.signal.addEventListener('abort', stop);

@@ -221,7 +221,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   const from: Drawing = { chance, served: responses ? surfaces : usualSurfaces };
   const asked: RequestEvent[] = [];
   const pairs = new Set<number>();
-  const mostPairs = possiblePairs(from.served);
+  const maxPairs = possiblePairs(from.served);
   let at = 1_000;
   while (asked.length < requests) {
     // Bursts, and silence between them.
@@ -230,7 +230,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
       at += chance() * 120;
       const id = asked.length + 1;
       // When no pair is missing, the others are as chance has them.
-      const isCrossed = pairs.size >= mostPairs;
+      const isCrossed = pairs.size >= maxPairs;
       const next = isCrossed ? requestOf(id, at, from) : requestWithNewPairs(id, at, { ...from, seen: pairs });
       for (const pair of isCrossed ? [] : pairsOf(next)) pairs.add(pair);
       asked.push(next);

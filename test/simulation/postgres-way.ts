@@ -2,7 +2,7 @@ import type { Chance } from '../programmable-engine/chance.ts';
 import type { Program } from './program.ts';
 
 /** How long a statement takes, and a notification, at least and at most, virtual milliseconds. */
-const [leastMs, mostMs] = [0.2, 2];
+const [minMs, maxMs] = [0.2, 2];
 
 /** The way between a program and the server. */
 export interface Way {
@@ -16,7 +16,7 @@ export interface Way {
 }
 
 export function createWay(program: Program, isAway: () => boolean, chance: Chance): Way {
-  const ms = (): number => leastMs + chance() * (mostMs - leastMs);
+  const ms = (): number => minMs + chance() * (maxMs - minMs);
   return { isAway, chance, ms, pass: () => new Promise((resolve) => void program.deliver(ms(), resolve)) };
 }
 

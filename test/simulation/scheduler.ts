@@ -24,7 +24,7 @@ interface Scheduled {
 }
 
 /** Most events of one moment. More are a timer that is armed again and again for no time. */
-const mostAtOnce = 100_000;
+const maxAtOnce = 100_000;
 
 /** `quiet` resolves when everything that an event has begun has come to rest. */
 export function createScheduler(quiet: () => Promise<void> = quiescence): Scheduler {
@@ -56,7 +56,7 @@ export function createScheduler(quiet: () => Promise<void> = quiescence): Schedu
         next.isOver = true;
         waiting -= 1;
         atOnce = next.at === now ? atOnce + 1 : 0;
-        if (atOnce > mostAtOnce) throw new Error(`virtual time stands still at ${now} ms`);
+        if (atOnce > maxAtOnce) throw new Error(`virtual time stands still at ${now} ms`);
         now = next.at;
         next.run();
         await quiet();

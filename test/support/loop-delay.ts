@@ -8,7 +8,7 @@ export const longestHoldMs = 50;
 /** How often processor time is read, and so the longest that several short turns may be taken for one. */
 const resolutionMs = 1;
 /** Most times that something is tried. */
-export const mostTries = 4;
+export const maxTries = 4;
 
 /**
  * The longest that one turn of this thread's event loop took while `run` was under way, in milliseconds of processor time: what else
@@ -17,7 +17,7 @@ export const mostTries = 4;
  */
 export async function longestHold(run: () => unknown): Promise<number> {
   let shortest = Infinity;
-  for (let left = mostTries; left > 0 && shortest > longestHoldMs; left -= 1) {
+  for (let left = maxTries; left > 0 && shortest > longestHoldMs; left -= 1) {
     let longest = 0;
     let last = threadMs();
     const read = (): void => {
@@ -70,8 +70,8 @@ export function startIdleThread(): IdleThread {
     longestWait: async () => {
       const answered = once(worker, 'message');
       worker.postMessage('ask');
-      const [longestMs] = (await answered) as [number];
-      return longestMs;
+      const [maxMs] = (await answered) as [number];
+      return maxMs;
     },
     close: () => worker.terminate(),
   };

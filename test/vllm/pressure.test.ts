@@ -26,16 +26,16 @@ const say = (index: number, tokens: number) =>
 it('requests beyond its room wait there, and all are answered', async () => {
   const asked = Promise.all(Array.from({ length: 6 }, (_, index) => say(index, 60)));
   let mostRunning = 0;
-  let mostWaiting = 0;
+  let maxWaiting = 0;
   let isOver = false;
   void asked.finally(() => (isOver = true));
   while (!isOver) {
     mostRunning = Math.max(mostRunning, await vllm.metric('vllm:num_requests_running'));
-    mostWaiting = Math.max(mostWaiting, await vllm.metric('vllm:num_requests_waiting'));
+    maxWaiting = Math.max(maxWaiting, await vllm.metric('vllm:num_requests_waiting'));
   }
   const answers = await asked;
   expect(mostRunning).toBeLessThanOrEqual(2);
-  expect(mostWaiting).toBeGreaterThan(0);
+  expect(maxWaiting).toBeGreaterThan(0);
   for (const { choices, usage } of answers) {
     expect(choices[0]?.finish_reason).toBe('length');
     expect(choices[0]?.message.content).toHaveLength(60);

@@ -1,16 +1,10 @@
 import type { Kysely } from 'kysely';
-import {
-  type ClaimedAlert,
-  type DeliveryResult,
-  type DeliveryState,
-  longestWaitMs,
-  nextTryAt,
-} from '../../core/alert.ts';
+import { type ClaimedAlert, type DeliveryResult, type DeliveryState, maxWaitMs, nextTryAt } from '../../core/alert.ts';
 import { toOneLine } from '../../core/one-line.ts';
 import type { Schema } from '../databases/schema.ts';
 import { collectedPercent } from './collected-alerts.ts';
 
-const longestProblem = 300;
+const maxProblemLength = 300;
 
 /**
  * Claims an alert whose delivery is due, for `leaseMs`. Other processes do not claim it meanwhile; if this one ends
@@ -27,7 +21,7 @@ export async function claimAlert(
       .select(['id', 'tries'])
       .where('state', '=', 'waiting')
       .where((where) =>
-        where.or([where('next_try_at', '<=', BigInt(now)), where('next_try_at', '>', BigInt(now + longestWaitMs))]),
+        where.or([where('next_try_at', '<=', BigInt(now)), where('next_try_at', '>', BigInt(now + maxWaitMs))]),
       )
       .orderBy('next_try_at')
       .limit(1)
@@ -65,7 +59,7 @@ export async function finishAlert(
   const { numUpdatedRows: updated } = await queries
     .updateTable('alerts')
     .set({
-      problem: toOneLine(problem, longestProblem),
+      problem: toOneLine(problem, maxProblemLength),
       ...(next === undefined ? { state: 'failed' } : { next_try_at: BigInt(next) }),
     })
     .where('id', '=', id)

@@ -143,13 +143,13 @@ function creditOf(row: {
   return { id: row.id, amount: row.amount, note: row.note ?? undefined, createdAt: Number(row.created_at) };
 }
 
-const longestNote = 500;
+const maxNoteLength = 500;
 
 function noteOf({ amount, note = '' }: NewCredit): string | undefined {
   if (amount === 0n) {
     throw new Refusal('A credit must be more than 0 USD, or less than 0 for a correction.', { field: 'amount' });
   }
-  const text = oneLine(note, { what: 'A note', most: longestNote, field: 'note' });
+  const text = oneLine(note, { what: 'A note', most: maxNoteLength, field: 'note' });
   if (amount < 0n && text === undefined) {
     throw new Refusal('A correction takes money from a workspace: say why with a note.', {
       hint: 'With the command: --note TEXT.',

@@ -262,7 +262,7 @@ export function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 
   return { budget_limit: budget?.limit ?? null, budget_period: budget?.period ?? null };
 }
 
-const longestName = 100;
+const maxNameLength = 100;
 
 export function detailColumns(
   { name = '', expiresAt, models }: KeyDetails,
@@ -275,7 +275,7 @@ export function detailColumns(
     });
   }
   return {
-    name: oneLine(name, { what: 'The name of a key', most: longestName, field: 'name' }) ?? null,
+    name: oneLine(name, { what: 'The name of a key', most: maxNameLength, field: 'name' }) ?? null,
     expires_at: columnOf(expiresAt),
     models: models?.join(',') ?? null,
   };

@@ -7,7 +7,7 @@ import { readSharedSecret } from './shared-secret.ts';
 import { newId } from './workspaces.ts';
 
 /** Most attempts while other portals make or renew the key at the same moment. Usually the second one finds their key. */
-const mostTries = 5;
+const maxTries = 5;
 
 /**
  * The text of the key with which the portal calls the gateway for one person. It is stored nowhere: every portal
@@ -17,7 +17,7 @@ const mostTries = 5;
  */
 export async function playgroundKey(queries: Kysely<Schema>, wanted: PlaygroundKey, by: Authorship): Promise<string> {
   const secret = await readSharedSecret(queries);
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxTries; tries += 1) {
     const row = await queries
       .selectFrom('keys')
       .selectAll()

@@ -32,7 +32,7 @@ export interface NewMember {
 }
 
 /** Longest address, characters (RFC 5321, section 4.5.3.1.3). */
-const longestAddress = 254;
+const maxAddressLength = 254;
 
 /**
  * An e-mail address in the form in which addresses are compared: lowercase, because providers do not tell people apart
@@ -42,5 +42,5 @@ const longestAddress = 254;
 export function memberAddress(text: string): string | undefined {
   const trimmed = text.trim();
   const isAddress = /^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+\.[\x21-\x3f\x41-\x7e]+$/.test(trimmed);
-  return isAddress && trimmed.length <= longestAddress && !trimmed.includes(',') ? trimmed.toLowerCase() : undefined;
+  return isAddress && trimmed.length <= maxAddressLength && !trimmed.includes(',') ? trimmed.toLowerCase() : undefined;
 }

@@ -39,7 +39,7 @@ export interface ModelHistory {
 }
 
 /** Most requests of all models that are looked through for the traffic. The newest count. */
-const mostLookedAt = 100_000;
+const maxLookedAt = 100_000;
 
 /** The days of a model since a moment, and how its newest requests are spread over its routes. */
 export async function modelHistory(
@@ -105,7 +105,7 @@ async function trafficOf(
     select ledger_routes.name as route, count(*) as requests
     from (
       select route from requests where id >= ${idValue(queries, firstIdAt(trafficSince))}
-      order by id desc limit ${sql.lit(mostLookedAt)}
+      order by id desc limit ${sql.lit(maxLookedAt)}
     ) as newest
     join ledger_routes on ledger_routes.number = newest.route
     join ledger_models on ledger_models.number = ledger_routes.model

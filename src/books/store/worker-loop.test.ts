@@ -14,7 +14,7 @@ import {
   findHashes,
   isForgetDue,
   journaledReply,
-  mostLogged,
+  maxLogged,
   mustRecover,
   nextWork,
   noRoomReply,
@@ -86,7 +86,7 @@ describe('the status', () => {
     expect(first.isNew).toBe(true);
     expect(addReason(first.logged, 'a')).toEqual({ logged: first.logged, isNew: false });
     expect(addReason(first.logged, 'b').isNew).toBe(true);
-    const many = new Set(Array.from({ length: mostLogged }, (_, index) => `r${index}`));
+    const many = new Set(Array.from({ length: maxLogged }, (_, index) => `r${index}`));
     expect(addReason(many, 'one more')).toEqual({ logged: many, isNew: false });
   });
 });

@@ -11,7 +11,7 @@ import type { SettleFault, StoreReply, StoreStatus } from './worker-message.ts';
 /** Rows of the journal that are settled at once. Requests that arrived meanwhile come next. */
 export const replayRows = 1_000;
 /** Most reasons of one outage that are logged. */
-export const mostLogged = 100;
+export const maxLogged = 100;
 /** Most hashes that are looked up at once. */
 export const findHashes = 500;
 /**
@@ -95,7 +95,7 @@ export function addReason(
   logged: ReadonlySet<string>,
   reason: string,
 ): { readonly logged: ReadonlySet<string>; readonly isNew: boolean } {
-  const isNew = !logged.has(reason) && logged.size < mostLogged;
+  const isNew = !logged.has(reason) && logged.size < maxLogged;
   return { logged: isNew ? new Set([...logged, reason]) : logged, isNew };
 }
 

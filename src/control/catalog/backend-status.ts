@@ -193,11 +193,11 @@ function answerText(answer: HealthCheckAnswer): string {
   return `HTTP ${status}${isRefused ? '; health checks carry no credentials, so spec.healthCheck.path has to need none' : ''}`;
 }
 
-const mostNames = 3;
+const maxNames = 3;
 
 /** Names up to three endpoints with their faults, and counts the rest. */
 function namesOf(failing: readonly FailingEndpoint[], { total, healthy: well }: MergedCounts): string {
-  const each = [...new Map(failing.map((one) => [one.endpoint, one])).values()].slice(0, mostNames);
+  const each = [...new Map(failing.map((one) => [one.endpoint, one])).values()].slice(0, maxNames);
   const more = total - well - each.length;
   const named = each.map((one) => `; ${one.endpoint} ${faultText(one)}`).join('');
   return named + (each.length > 0 && more > 0 ? `; ${more} more` : '');
@@ -207,7 +207,7 @@ function namesOf(failing: readonly FailingEndpoint[], { total, healthy: well }: 
 function answersOf(failing: readonly FailingEndpoint[]): string {
   return failing
     .flatMap(({ endpoint, answer }) => (answer === undefined ? [] : [`; ${endpoint}: ${answerText(answer)}`]))
-    .slice(0, mostNames)
+    .slice(0, maxNames)
     .join('');
 }
 

@@ -124,14 +124,14 @@ export interface Staying<Item> {
 }
 
 /** A timer of many days would overflow, and would not notice a change of the wall clock. */
-const longestMs = 60 * 60 * 1000;
+const maxMs = 60 * 60 * 1000;
 
 /** The items that have not left. `leavesAtOf` returns when an item leaves, milliseconds since the epoch; undefined: never. */
 export function stayingAt<Item>(
   items: readonly Item[],
   { now, leavesAtOf }: { readonly now: number; readonly leavesAtOf: (item: Item) => number | undefined },
 ): Staying<Item> {
-  let lookAgainMs = longestMs;
+  let lookAgainMs = maxMs;
   const staying = items.filter((item) => {
     const leftMs = (leavesAtOf(item) ?? Number.POSITIVE_INFINITY) - now;
     if (leftMs <= 0) return false;

@@ -186,10 +186,10 @@ export function problemIn(object: CatalogObject, fault: SchemaFault): CatalogPro
 }
 
 /** Most problems that are reported of one object: each is located, written and logged. */
-const mostProblems = 100;
+const maxProblems = 100;
 
 function problemsIn(object: CatalogObject, faults: readonly SchemaFault[]): readonly CatalogProblem[] {
-  const problems = faults.slice(0, mostProblems).map((fault) => problemIn(object, fault));
+  const problems = faults.slice(0, maxProblems).map((fault) => problemIn(object, fault));
   const left = faults.length - problems.length;
   return left === 0 ? problems : [...problems, { where: object.where, field: '', message: `${left} more like these` }];
 }

@@ -35,7 +35,7 @@ const endpointCountsSchema = z
   .meta({ id: 'EndpointCounts' });
 
 /** Most endpoints of one backend that are listed by name; the others are only counted. */
-export const mostNamedEndpoints = 20;
+export const maxNamedEndpoints = 20;
 
 export const liveBackendSchema = z
   .object({
@@ -47,11 +47,11 @@ export const liveBackendSchema = z
     endpoints: endpointCountsSchema.nullable().meta({ description: 'null: Envoy does not have the backend' }),
     failing: z
       .array(z.object({ endpoint: z.string(), why: z.enum(endpointFaults) }))
-      .meta({ description: `up to ${mostNamedEndpoints} endpoints that get no requests` }),
+      .meta({ description: `up to ${maxNamedEndpoints} endpoints that get no requests` }),
     serving: z
       .array(z.string())
       .default([])
-      .meta({ description: `up to ${mostNamedEndpoints} endpoints that get requests` }),
+      .meta({ description: `up to ${maxNamedEndpoints} endpoints that get requests` }),
   })
   .meta({ id: 'LiveBackend' });
 

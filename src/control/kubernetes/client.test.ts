@@ -101,7 +101,7 @@ it('gives up a watch that has gone silent', async () => {
 });
 
 it('gives up a line without an end', async () => {
-  const client = await begin((_, response) => void response.write('x'.repeat(200)), { longestLine: 100 });
+  const client = await begin((_, response) => void response.write('x'.repeat(200)), { maxLineLength: 100 });
   await expect(watch(client).ended).rejects.toThrow('too long');
 });
 

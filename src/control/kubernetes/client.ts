@@ -52,7 +52,7 @@ export interface ClientLimits {
   /** Bookmarks come every minute: a watch that is silent for longer has lost its connection. Default 150 s. */
   readonly silentMs?: number;
   /** An object can have 1.5 MB in etcd, and twice that as JSON in an event. Default 8 Mi characters. */
-  readonly longestLine?: number;
+  readonly maxLineLength?: number;
   /** Most bytes of an answer. A list of many large objects is read in smaller pages. Default 16 MiB. */
   readonly maxAnswerBytes?: number;
 }
@@ -92,7 +92,7 @@ export function createKubeClient(
   {
     callMs = 15_000,
     silentMs = 150_000,
-    longestLine = 8 * 1024 * 1024,
+    maxLineLength = 8 * 1024 * 1024,
     maxAnswerBytes = 16 * 1024 * 1024,
   }: ClientLimits = {},
 ): KubeClient {
@@ -152,7 +152,7 @@ export function createKubeClient(
         const { body } = await send(context, silentMs);
         isOpen = true;
         onOpen();
-        await eachLine(body, { onLine, longestLine });
+        await eachLine(body, { onLine, maxLineLength });
       } catch (error) {
         if (signal.aborted) return;
         if (!isTimeout(error)) throw error;
@@ -213,14 +213,14 @@ async function readBounded(body: Dispatcher.ResponseData['body'], maxBytes: numb
 
 async function eachLine(
   body: Dispatcher.ResponseData['body'],
-  { onLine, longestLine }: { readonly onLine: (line: string) => void; readonly longestLine: number },
+  { onLine, maxLineLength }: { readonly onLine: (line: string) => void; readonly maxLineLength: number },
 ): Promise<void> {
   body.setEncoding('utf8');
   let rest = '';
   for await (const piece of body) {
     const lines = (rest + String(piece)).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > longestLine) throw new Error('the watch has a line that is too long');
+    if (rest.length > maxLineLength) throw new Error('the watch has a line that is too long');
     for (const line of lines) if (line !== '') onLine(line);
   }
 }

@@ -30,8 +30,8 @@ interface WrittenEvent {
 
 /** An event that repeats within this time is one event with a count. */
 const sameMs = 10 * 60_000;
-const mostKnown = 5_000;
-const mostWaiting = 500;
+const maxKnown = 5_000;
+const maxWaiting = 500;
 /**
  * Limits: an object that changes back and forth must not use up the events of the others, and all together must not
  * flood the API server.
@@ -56,7 +56,7 @@ export function createEvents(options: EventsOptions): Events {
     const own = Math.max(0, (buckets.get(uid) ?? 0) - now);
     const all = Math.max(0, allFullAt - now);
     if (!hasToken(own, perObject) || !hasToken(all, inAll)) return false;
-    if (buckets.size > mostKnown) for (const [key, fullAt] of buckets) if (fullAt < now) buckets.delete(key);
+    if (buckets.size > maxKnown) for (const [key, fullAt] of buckets) if (fullAt < now) buckets.delete(key);
     buckets.set(uid, now + takeToken(own, perObject));
     allFullAt = now + takeToken(all, inAll);
     return true;
@@ -99,19 +99,19 @@ export function createEvents(options: EventsOptions): Events {
 
   return {
     report: (object, event) => {
-      if (waiting.length >= mostWaiting || !isAllowed(object.uid)) return;
+      if (waiting.length >= maxWaiting || !isAllowed(object.uid)) return;
       const note = cutNote(event.note);
       const key = JSON.stringify([object.uid, event.reason, note]);
       const before = written.get(key);
       if (before !== undefined && clock.now() - before.lastAt < sameMs) repeat(before);
       else {
-        if (written.size >= mostKnown) written.clear();
+        if (written.size >= maxKnown) written.clear();
         written.set(key, create(object, { ...event, note: note === '' ? event.reason : note }));
       }
       sending ??= send();
     },
     close: async () => {
-      waiting.splice(mostWaiting / 10);
+      waiting.splice(maxWaiting / 10);
       await sending;
     },
   };

@@ -40,7 +40,7 @@ interface ClusterFollower {
 
 /** Wait after a change, because several objects are often applied at once. */
 const quietMs = 25;
-const mostQuietMs = 250;
+const maxQuietMs = 250;
 /** Longest wait for a Secret: a Backend may arrive before the role that allows us to read its Secret. */
 const secretsMs = 3_000;
 
@@ -74,7 +74,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   function noticed(): void {
     if (closed) return;
     firstNoticedAt ??= clock.elapsed();
-    const left = firstNoticedAt + mostQuietMs - clock.elapsed();
+    const left = firstNoticedAt + maxQuietMs - clock.elapsed();
     arm(Math.max(0, Math.min(quietMs, left)));
   }
 

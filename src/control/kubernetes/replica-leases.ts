@@ -41,13 +41,13 @@ const deleteAfterMs = 10 * 60_000;
  * The annotations of an object may have 256 KiB together, so only this many names are written. Facts that are left out
  * count as good.
  */
-const mostNames = 1_000;
+const maxNames = 1_000;
 /**
  * Most Backends whose endpoints are written. Only Backends with an endpoint that gets no requests are among them, each
  * with a few names.
  */
-const mostBackends = 200;
-const mostEndpoints = 3;
+const maxBackends = 200;
+const maxEndpoints = 3;
 const closeMs = 2_000;
 
 const writtenCatalog = z.object({
@@ -167,18 +167,18 @@ function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog
     hasEnvoy,
     clusters: [...clusters],
     refused: fact(50, ({ refused }) => refused),
-    unreachable: fact(mostNames, ({ unreachable }) => unreachable),
-    out: [...out].slice(0, mostNames),
-    failing: fact(mostBackends, ({ failing }) => failing),
-    unlisted: [...unlisted].slice(0, mostNames),
-    endpoints: fact(mostBackends, ({ endpoints }) => endpoints && shortened(endpoints)),
+    unreachable: fact(maxNames, ({ unreachable }) => unreachable),
+    out: [...out].slice(0, maxNames),
+    failing: fact(maxBackends, ({ failing }) => failing),
+    unlisted: [...unlisted].slice(0, maxNames),
+    endpoints: fact(maxBackends, ({ endpoints }) => endpoints && shortened(endpoints)),
   });
 }
 
 /** The endpoints in the form for a lease; undefined: all endpoints get requests. */
 function shortened({ total, healthy, ejected, failing, trouble }: ObservedEndpoints): object | undefined {
   if (healthy === total && total > 0) return undefined;
-  return { total, healthy, ejected, failing: failing.slice(0, mostEndpoints), trouble: trouble?.slice(0, 300) };
+  return { total, healthy, ejected, failing: failing.slice(0, maxEndpoints), trouble: trouble?.slice(0, 300) };
 }
 
 /** Reads the text of a replica; undefined when another version of the service wrote it in another form. */

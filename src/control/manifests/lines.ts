@@ -18,10 +18,10 @@ export type LineTable = ReadonlyMap<string, number>;
 /** Deepest path that has a line of its own: no field of the catalog's kinds is deeper. */
 const maxDepth = 8;
 /** Names count up to this length: thousands of paths through one long name would take much memory. */
-const longestName = 64;
+const maxNameLength = 64;
 
 const pathText = (path: readonly PropertyKey[]): string =>
-  path.map((part) => String(part).slice(0, longestName)).join('\0');
+  path.map((part) => String(part).slice(0, maxNameLength)).join('\0');
 
 export function lineTableOf(document: Document, lineAt: (offset: number) => number): LineTable {
   const lines = new Map<string, number>();

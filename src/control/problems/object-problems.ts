@@ -26,15 +26,15 @@ export interface ObservedObject {
 }
 
 /** Most mistakes of one object that are listed one by one. */
-const mostOfOne = 5;
-const longestMessage = 400;
+const maxOfOne = 5;
+const maxMessageLength = 400;
 
 /** One problem for each mistake of an author. */
 export function mistakes(found: readonly CatalogMistake[]): readonly Finding[] {
   const byObject = Map.groupBy(found, (mistake) => mistake.object ?? fileOf(mistake.where));
   return [...byObject].flatMap(([object, own]) => {
-    const more = own.length - mostOfOne;
-    return [...own.slice(0, mostOfOne).map((one) => mistakeOf(object, one)), ...(more > 0 ? [rest(object, more)] : [])];
+    const more = own.length - maxOfOne;
+    return [...own.slice(0, maxOfOne).map((one) => mistakeOf(object, one)), ...(more > 0 ? [rest(object, more)] : [])];
   });
 }
 
@@ -42,7 +42,7 @@ const whatToMend =
   'Correct the field. Until then the last good version serves, if there is one: docs/runbooks.md#weirobjectrefused';
 
 function mistakeOf(object: string, { where, field, message }: CatalogMistake): Finding {
-  const text = (field === '' ? message : `${field}: ${message}`).slice(0, longestMessage);
+  const text = (field === '' ? message : `${field}: ${message}`).slice(0, maxMessageLength);
   const place = where === object ? '' : ` (${where})`;
   // The place is not part of the identity: an edit above the mistake moves its line, and the mistake stays the same.
   return { object, kind: 'object-refused', detail: text, problem: `Refused: ${text}${place}.`, action: whatToMend };
@@ -59,7 +59,7 @@ function fileOf(where: string): string {
 }
 
 /** Shortens a message, so that it ends a sentence. */
-const asEnd = (text: string): string => `${text.slice(0, longestMessage).replace(/\.$/, '')}.`;
+const asEnd = (text: string): string => `${text.slice(0, maxMessageLength).replace(/\.$/, '')}.`;
 
 /** How a condition appears in the list of problems. */
 interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {

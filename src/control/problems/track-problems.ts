@@ -36,9 +36,9 @@ interface Tracked {
 }
 
 /** A process that has just started has observed less than the previous one, so it keeps the previous one's problems for a while. */
-const leastClearOfKeptMs = 15_000;
+const minClearOfKeptMs = 15_000;
 /** Most problems that are listed by name. */
-const mostListed = 500;
+const maxListed = 500;
 
 /**
  * Gives problems their times. `since` of a problem stays the same from the first look that finds it to its end, also if
@@ -52,7 +52,7 @@ export function createProblemTracker({ clock, kept, listingDelays = usualDelays 
 
   /** How long a problem may go unseen before it ends. */
   const clearMs = (id: string, { clearMs: usual }: ListingDelays): number =>
-    isKept.has(id) ? Math.max(usual, leastClearOfKeptMs) : usual;
+    isKept.has(id) ? Math.max(usual, minClearOfKeptMs) : usual;
 
   function next({ findings, unknown }: Look): ReadonlyMap<string, Tracked> {
     const at = clock.elapsed();
@@ -97,7 +97,7 @@ function listOf(tracked: ReadonlyMap<string, Tracked>): readonly Problem[] {
   const all = [...tracked]
     .flatMap(([id, { finding, since, isListed }]) => (isListed ? [problemOf(id, finding, since)] : []))
     .toSorted(byUrgency);
-  return cutProblems(all, mostListed);
+  return cutProblems(all, maxListed);
 }
 
 function problemOf(id: string, { object, kind, model, problem, action }: Finding, since: number): Problem {

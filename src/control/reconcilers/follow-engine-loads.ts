@@ -20,9 +20,9 @@ export interface EngineLoadFollower {
 
 const askEveryMs = 1000;
 /** Most endpoints that are asked in one second. Of more, the ones whose last answer is oldest. */
-const mostAsked = 64;
+const maxAsked = 64;
 /** An engine that has not answered in time, or could not be reached, is left alone for twice as long each time, up to this, ms. */
-const mostFailedMs = 32_000;
+const maxFailedMs = 32_000;
 /** An engine that has no metrics, or whose metrics do not have its load, is asked again after so long, ms. */
 const absentMs = 300_000;
 
@@ -70,7 +70,7 @@ export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoa
     const present = new Set(all.map(keyOf));
     // What is known of a pool that is not used now stays, so that an engine without metrics is not asked more often for it.
     asked = new Map([...asked].filter(([key, { againAt }]) => present.has(key) || againAt > now));
-    for (const target of due.slice(0, mostAsked)) void ask(target);
+    for (const target of due.slice(0, maxAsked)) void ask(target);
   }
 
   async function ask(target: Target): Promise<void> {
@@ -90,7 +90,7 @@ export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoa
     const now = clock.elapsed();
     if (load !== undefined) answered(now, load);
     const failures = answer.kind === 'failed' ? before.failures + 1 : 0;
-    const waitMs = failures > 0 ? Math.min(mostFailedMs, askEveryMs * 2 ** (failures - 1)) : absentMs;
+    const waitMs = failures > 0 ? Math.min(maxFailedMs, askEveryMs * 2 ** (failures - 1)) : absentMs;
     asked.set(keyOf(target), { at, failures, againAt: load === undefined ? at + waitMs : now });
   }
 

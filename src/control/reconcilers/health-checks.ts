@@ -43,7 +43,7 @@ const looksToFail = 2;
  */
 const checkEveryMs = 10_000;
 /** Most endpoints that are asked in one look. */
-const mostChecked = 20;
+const maxChecked = 20;
 
 interface Checked {
   readonly at: number;
@@ -92,7 +92,7 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
       if (last === undefined || now - last.at >= checkEveryMs) due.push(one);
     }
     await Promise.all(
-      due.slice(0, mostChecked).map(async (one) => {
+      due.slice(0, maxChecked).map(async (one) => {
         const { cluster, endpoint } = one;
         const authority = endpoints.of(cluster.name).find(({ name }) => name === endpoint)?.authority ?? endpoint;
         kept.set(keyOf(one), { at: now, answer: await check(cluster, { endpoint, authority }) });

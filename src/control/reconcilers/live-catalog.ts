@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Capabilities } from '../../core/capability.ts';
 import type { KubeObject, Model, Route } from '../../core/catalog.ts';
 import { isObject } from '../../core/json.ts';
-import { type LiveBackend, type LiveModel, type LiveRoute, mostNamedEndpoints } from '../core/live-catalog.ts';
+import { type LiveBackend, type LiveModel, type LiveRoute, maxNamedEndpoints } from '../core/live-catalog.ts';
 import { formatUsd } from '../../core/money.ts';
 import { parameterNames } from '../../core/parameters.ts';
 import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts';
@@ -143,7 +143,7 @@ function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveR
     in_flight: inFlight,
     capacity: capacity ?? null,
     endpoints: endpoints.of(route.backend.cluster.name).length,
-    ejected: health.ejected(route).slice(0, mostNamedEndpoints),
+    ejected: health.ejected(route).slice(0, maxNamedEndpoints),
   };
 }
 
@@ -165,8 +165,8 @@ function backendOf(
     in_flight: first === undefined ? 0 : health.status(first, plainStream).inFlight,
     capacity: backend?.maxConcurrentRequests ?? null,
     endpoints: endpoints === undefined ? null : countsOf(endpoints),
-    failing: failing.slice(0, mostNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
-    serving: serving.flatMap(({ name }) => (out.has(name) ? [] : [name])).slice(0, mostNamedEndpoints),
+    failing: failing.slice(0, maxNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
+    serving: serving.flatMap(({ name }) => (out.has(name) ? [] : [name])).slice(0, maxNamedEndpoints),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Observes the endpoints of all Backends: the state that Envoy reports, and the endpoints that this service has ejected. */
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { InSlices } from '../../core/clock.ts';
-import { mostNamedEndpoints } from '../core/live-catalog.ts';
+import { maxNamedEndpoints } from '../core/live-catalog.ts';
 import type { HealthCheckAnswer, ObservedEndpoints, Unreachable } from '../../core/observed-catalog.ts';
 import type { EnvoyClusters, EnvoyEndpoints } from '../envoy/runtime/cluster-publisher.ts';
 import { createSlices } from '../../process/turns.ts';
@@ -85,7 +85,7 @@ function withEjected(
     ejected,
     unhealthy: total - healthy,
     failing: [
-      ...checked.slice(0, mostNamedEndpoints),
+      ...checked.slice(0, maxNamedEndpoints),
       ...others.map((endpoint) => ({ endpoint, why: 'requests' as const })),
     ],
   };

@@ -58,11 +58,11 @@ interface KeyParts extends ReconcileParts {
 }
 
 /** A Secret may change while it is read: then it is read again. */
-const mostReads = 3;
+const maxReads = 3;
 
 async function withSecret(object: AccountObject, parts: KeyParts): Promise<Reconciled> {
   const { spec, secrets, keyTexts } = parts;
-  for (let reads = 0; reads < mostReads; reads += 1) {
+  for (let reads = 0; reads < maxReads; reads += 1) {
     const secret = await secrets.read(object, spec.secretRef.name);
     if (secret === undefined || (secret.isOurs && secret.text === undefined)) {
       const text = await writeNewKey(object, secret, parts);

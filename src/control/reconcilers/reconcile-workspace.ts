@@ -1,6 +1,6 @@
 /** Brings a Workspace into the ledger, and lets it go when nothing needs it any more. */
 import { readObject } from '../catalog/read-object.ts';
-import { longestWorkspaceName } from '../catalog/resources/accounts.ts';
+import { maxWorkspaceNameLength } from '../catalog/resources/accounts.ts';
 import type { Workspace } from '../../core/account.ts';
 import { Refusal } from '../../books/core/administration.ts';
 import { parseUsd } from '../../core/money.ts';
@@ -26,8 +26,8 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
   const result = readObject(object.declared);
   if (result.kind !== 'Workspace') return invalid('Workspace', result.problems);
   const { spec } = result.read.value;
-  if (object.name.length > longestWorkspaceName) {
-    const message = `metadata.name: expected at most ${longestWorkspaceName} characters`;
+  if (object.name.length > maxWorkspaceNameLength) {
+    const message = `metadata.name: expected at most ${maxWorkspaceNameLength} characters`;
     return notAccepted('Workspace', { reason: 'Invalid', message });
   }
   await parts.hold(object);

@@ -31,7 +31,7 @@ export interface ProblemWatch {
 
 const everyMs = 2_000;
 /** The shortest rest after a look. While the database is down, every bill changes the journal. */
-const leastRestMs = 200;
+const minRestMs = 200;
 /** A look at thousands of objects takes long. Looks take at most a twentieth of the time. */
 const restPerLook = 19;
 
@@ -80,9 +80,9 @@ export async function watchProblems(options: ProblemWatchOptions): Promise<Probl
       .finally(() => {
         looking = undefined;
         if (isClosed) return;
-        const leastMs = Math.max(leastRestMs, (clock.elapsed() - begun) * restPerLook);
-        restedAt = clock.elapsed() + leastMs;
-        cancel = clock.after(isAskedAgain ? leastMs : Math.max(everyMs, leastMs), look);
+        const minMs = Math.max(minRestMs, (clock.elapsed() - begun) * restPerLook);
+        restedAt = clock.elapsed() + minMs;
+        cancel = clock.after(isAskedAgain ? minMs : Math.max(everyMs, minMs), look);
       });
   }
 

@@ -21,7 +21,7 @@ const firstWithinMs = 1_000;
  * Most look-ups at a time, over all names. Each occupies a thread of libuv's pool, which has four for everything. Names
  * whose last look-up failed are looked up one at a time, because that can take many seconds.
  */
-const mostLookUps = 2;
+const maxLookUps = 2;
 
 /**
  * A name that had addresses loses them only after this many empty answers in a row: a name server that starts may not
@@ -60,7 +60,7 @@ export function createHostFollower(options: {
 
   /** Starts look-ups of names in the queue, as many as may run at once. */
   function work(): void {
-    while (lookUps < mostLookUps) {
+    while (lookUps < maxLookUps) {
       const at = queue.findIndex(({ isFailing }) => !isFailing || failingLookUps === 0);
       const [name] = at === -1 ? [] : queue.splice(at, 1);
       if (name === undefined) return;

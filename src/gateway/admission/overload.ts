@@ -50,7 +50,7 @@ const burstMs = 2_000;
 const bytesPerRequest = 128 * 1024;
 
 /** More open requests than one process can serve: above this only Envoy's connections would grow. */
-export const mostOpenRequests = 20_000;
+export const maxOpenRequests = 20_000;
 
 /**
  * With fewer open requests, only the event loop's own running time counts as its delay. If other programs use the cores of a
@@ -76,7 +76,7 @@ const minOpenRequests = 16;
  */
 export function overloadLimits(memoryLimitBytes: number, maxOpenFiles?: number): OverloadLimits {
   const files = Math.max(minOpenRequests, Math.floor(((maxOpenFiles ?? Infinity) - filesBesides) / filesPerRequest));
-  const open = Math.min(mostOpenRequests, files, Math.floor(memoryLimitBytes / bytesPerRequest));
+  const open = Math.min(maxOpenRequests, files, Math.floor(memoryLimitBytes / bytesPerRequest));
   return {
     // Envoy sheds most of a flood, at half the cost (`nextAdmitRatio`); the service refuses what Envoy had already let through.
     waitMs: { from: 500, to: 1_500 },
@@ -94,12 +94,12 @@ export function overloadLimits(memoryLimitBytes: number, maxOpenFiles?: number):
 const receivedHeader = 'x-weir-received';
 
 /** A longer wait means that the clock was set. */
-const longestWaitMs = 60_000;
+const maxWaitMs = 60_000;
 
 /** How long the request has waited since Envoy read its head, by the wall clock that both share; 0 where that is not known. */
 export function waitedMs(head: RequestHead, now: number): number {
   const waited = now - Number(head.header(receivedHeader));
-  return waited > 0 && waited < longestWaitMs ? waited : 0;
+  return waited > 0 && waited < maxWaitMs ? waited : 0;
 }
 
 /**
@@ -201,7 +201,7 @@ const targetMs = 400;
 const fastestRise = 0.06;
 const fastestFall = 0.25;
 /** Some requests always pass: without them the wait could not be measured. */
-const smallestRatio = 0.05;
+const minRatio = 0.05;
 
 /** How often a step is due. Envoy acts on each step in the middle of the next one. */
 export const admitStepMs = 100;
@@ -214,7 +214,7 @@ export const admitStepMs = 100;
 export function nextAdmitRatio(ratio: number, load: Pick<Load, 'medianWaitMs' | 'queuedForMs'>): number {
   if (ratio === 1 && load.queuedForMs < burstMs) return 1;
   const step = Math.max(-fastestFall, fastestRise * (1 - load.medianWaitMs / targetMs));
-  return Math.min(1, Math.max(smallestRatio, ratio * (1 + step)));
+  return Math.min(1, Math.max(minRatio, ratio * (1 + step)));
 }
 
 /** Decides whether the service has refused nearly every new request for a while. */

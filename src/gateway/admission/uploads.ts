@@ -34,11 +34,11 @@ const tickMs = 1_000;
 /** An upload ends after so many checks without a byte, well before Envoy ends it (600 s, src/control/envoy/config/edge-listener.ts). */
 const stalledTicks = 20;
 /**
- * An upload ends when so many checks bring less than `leastBytes`. Otherwise an upload that sends one byte now and then would use
+ * An upload ends when so many checks bring less than `minBytes`. Otherwise an upload that sends one byte now and then would use
  * its memory for ever.
  */
 const paceTicks = 60;
-const leastBytes = 60 * 1024;
+const minBytes = 60 * 1024;
 
 /** The least that a client may be asked to wait, since it is not known when an upload will end. */
 const retrySeconds = 1;
@@ -189,7 +189,7 @@ function isTooSlow(arriving: Arriving): boolean {
   if (arriving.quietTicks >= stalledTicks) return true;
   arriving.ticksAtPace += 1;
   if (arriving.ticksAtPace < paceTicks) return false;
-  const isSlow = bytes - arriving.bytesAtPaceStart < leastBytes;
+  const isSlow = bytes - arriving.bytesAtPaceStart < minBytes;
   arriving.ticksAtPace = 0;
   arriving.bytesAtPaceStart = bytes;
   return isSlow;

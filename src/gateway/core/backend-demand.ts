@@ -31,7 +31,7 @@ export const backendDemandSchema = z.object({
 export type BackendDemand = Readonly<z.infer<typeof backendDemandSchema>>;
 
 /** Refused requests at most double the endpoints, because a caller that tries again is refused again, and counts each time. */
-const mostForRefused = 1;
+const maxForRefused = 1;
 /** Where there is no endpoint, this much: one endpoint, whatever share of its time it should be busy. */
 const forRefusedAlone = 0.5;
 
@@ -45,7 +45,7 @@ export function neededEndpoints(demands: readonly BackendDemand[], times = 1): n
   const served = sum(({ work_tokens: tokens, endpoint_tokens: each }) => tokens / each);
   const filled = sum(({ filled_endpoints: endpoints }) => endpoints);
   const refused = sum(({ refused_tokens: tokens, endpoint_tokens: each }) => tokens / each);
-  return Math.max(served, filled) + Math.min(refused, present === 0 ? forRefusedAlone : present * mostForRefused);
+  return Math.max(served, filled) + Math.min(refused, present === 0 ? forRefusedAlone : present * maxForRefused);
 }
 
 /** Requests keep their Backend active for so long, so that an autoscaler that reads it only now and then sees them. */

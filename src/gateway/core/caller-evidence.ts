@@ -16,12 +16,12 @@ interface Counts {
 }
 
 /** Most callers that are remembered. The caller that has sent no request for the longest time is forgotten first. */
-const mostCallers = 64;
+const maxCallers = 64;
 const halfLifeMs = 120_000;
 /** At most a dozen requests of a caller count, however many it sends. */
-const mostWeight = 12;
+const maxWeight = 12;
 /** One failure may be chance; two recent failures are a sign. */
-const leastFailed = 1.5;
+const minFailed = 1.5;
 
 export function createCallerEvidence(): CallerEvidence {
   const records = new Map<string, Counts>();
@@ -31,13 +31,13 @@ export function createCallerEvidence(): CallerEvidence {
     const record = records.get(caller) ?? { failed: 0, served: 0, at: now };
     fade(record, now);
     const weight = record.failed + record.served;
-    const scale = weight > mostWeight - 1 ? (mostWeight - 1) / weight : 1;
+    const scale = weight > maxWeight - 1 ? (maxWeight - 1) / weight : 1;
     record.failed *= scale;
     record.served *= scale;
     records.delete(caller);
     records.set(caller, record);
     const [oldest] = records.keys();
-    if (records.size > mostCallers && oldest !== undefined) records.delete(oldest);
+    if (records.size > maxCallers && oldest !== undefined) records.delete(oldest);
     return record;
   }
 
@@ -50,7 +50,7 @@ export function createCallerEvidence(): CallerEvidence {
       for (const [other, record] of records) {
         if (other === caller) continue;
         fade(record, now);
-        if (record.failed >= leastFailed && record.failed > record.served) return true;
+        if (record.failed >= minFailed && record.failed > record.served) return true;
       }
       return false;
     },

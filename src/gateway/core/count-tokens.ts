@@ -114,7 +114,7 @@ interface OutputEstimate {
 }
 
 /** Most characters that are buffered before their size is computed. */
-const mostUncounted = 16 * 1024;
+const maxUncounted = 16 * 1024;
 
 /**
  * Starts empty. The size of texts is computed only on request: most are cleared before that, because their engine
@@ -162,7 +162,7 @@ export function createOutputEstimate(): OutputEstimate {
       uncounted.push(event.text);
       characters += event.text.length;
       uncountedCharacters += event.text.length;
-      if (uncountedCharacters > mostUncounted) counted();
+      if (uncountedCharacters > maxUncounted) counted();
     },
   };
 }

@@ -5,9 +5,9 @@ import type { Content, Message, Request } from '../../core/request.ts';
  * Shortest beginning that justifies a preference for one engine, bytes of text. With a shorter one, an engine's cache
  * saves little.
  */
-const leastBytes = 1024;
+const minBytes = 1024;
 /** Only this much of a prompt is digested: prompts that share so much nearly always share the rest. */
-const mostBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 /**
  * The message after the system messages is digested up to this length, however long these are: it distinguishes
  * conversations.
@@ -29,7 +29,7 @@ interface Beginning {
 /** Adds the digested part of a text, after a mark of its kind. */
 function addText(beginning: Beginning, kind: number, text: string): void {
   const bytes = Buffer.byteLength(text);
-  const room = mostBytes - beginning.bytes;
+  const room = maxBytes - beginning.bytes;
   // The end of a text is part of the digest, unless the text goes on beyond the limit.
   beginning.text += bytes <= room ? `${kind} ${text} ${bytes};` : `${kind} ${text.slice(0, room)}`;
   beginning.bytes += Math.min(bytes, room);
@@ -44,7 +44,7 @@ function addContent(beginning: Beginning, content: Content | undefined): void {
   for (const part of content) {
     if (part.type === 'text') addText(beginning, marks.text, part.text);
     else {
-      const least = Math.min(mostBytes, beginning.bytes + imageBytes);
+      const least = Math.min(maxBytes, beginning.bytes + imageBytes);
       addText(beginning, marks.image, part.url);
       beginning.bytes = Math.max(beginning.bytes, least);
     }
@@ -81,12 +81,12 @@ export function conversationDigest({ modelName, messages, tools }: Request): num
   for (const message of messages) {
     if (isLeading && message.role !== 'system') {
       isLeading = false;
-      beginning.bytes = Math.min(beginning.bytes, mostBytes - firstMessageBytes);
+      beginning.bytes = Math.min(beginning.bytes, maxBytes - firstMessageBytes);
     }
     addMessage(beginning, message);
-    if (!isLeading && beginning.bytes >= leastBytes) break;
+    if (!isLeading && beginning.bytes >= minBytes) break;
   }
-  return beginning.bytes < leastBytes ? undefined : textDigest(beginning.text);
+  return beginning.bytes < minBytes ? undefined : textDigest(beginning.text);
 }
 
 /** Only the beginning and the end of a longer text are digested, because a question comes before or after its material. */

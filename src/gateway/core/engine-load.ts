@@ -30,11 +30,11 @@ const loadGauges: Partial<Readonly<Record<EngineName, LoadGauges>>> = {
 export const reportsLoad = (engine: EngineName): boolean => loadGauges[engine] !== undefined;
 
 /** Longest line that is read, characters. */
-const longestLine = 4096;
+const maxLineLength = 4096;
 /** Most parts of an engine with a count of their own. */
-const mostSeries = 1024;
+const maxSeries = 1024;
 /** Most requests that an engine can have. A larger number is no count of requests. */
-const mostRequests = 1_000_000;
+const maxRequests = 1_000_000;
 /** The parallel parts of one engine, which all report the same requests. Its other labels have requests of their own. */
 const sameRequests = /(?:tp_rank|pp_rank|moe_ep_rank)="[^"]*",?/g;
 const number = /^(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?: -?\d+)?\r?$/;
@@ -57,16 +57,16 @@ function sumOf(gauge: string, metrics: string): number | undefined {
   for (let at = metrics.indexOf(gauge); at >= 0; at = metrics.indexOf(gauge, at + gauge.length)) {
     // Comments have the name, too, and names of other metrics begin with it.
     if (at > 0 && metrics[at - 1] !== '\n') continue;
-    const after = metrics.slice(at + gauge.length, at + longestLine);
+    const after = metrics.slice(at + gauge.length, at + maxLineLength);
     if (after[0] !== '{' && after[0] !== ' ') continue;
     const [line = ''] = after.split('\n', 1);
     const sample = sampleIn(line);
-    if (sample === undefined || values.size >= mostSeries) return undefined;
+    if (sample === undefined || values.size >= maxSeries) return undefined;
     values.set(sample.series, Math.max(values.get(sample.series) ?? 0, sample.value));
   }
   if (values.size === 0) return undefined;
   const sum = values.values().reduce((total, value) => total + value, 0);
-  return sum <= mostRequests ? sum : undefined;
+  return sum <= maxRequests ? sum : undefined;
 }
 
 /** The rest of a line after the name of its gauge. */

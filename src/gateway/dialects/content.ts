@@ -42,7 +42,7 @@ export function checkImages(body: unknown, messages: readonly Message[], hosts: 
 }
 
 /** Length of the longest path to an image's URL: `messages[0].content[0].content[0].source.url`. Bodies may be nested without end. */
-const longestPath = 8;
+const maxPathLength = 8;
 
 /** How the path of an image's URL ends in each format. */
 const imageField = /(?:^|\.)(?:image_url|image_url\.url|source\.url)$/;
@@ -51,7 +51,7 @@ const imageField = /(?:^|\.)(?:image_url|image_url\.url|source\.url)$/;
 function imagePath(value: unknown, url: string, path: readonly PropertyKey[]): readonly PropertyKey[] | undefined {
   if (value === url) return imageField.test(path.join('.')) ? path : undefined;
   // The arguments of a tool call may hold anything.
-  if (path.length >= longestPath || (path.length > 1 && path.at(-1) === 'input')) return undefined;
+  if (path.length >= maxPathLength || (path.length > 1 && path.at(-1) === 'input')) return undefined;
   const fields = Array.isArray(value) ? [...value.entries()] : isObject(value) ? Object.entries(value) : [];
   for (const [name, field] of fields) {
     const found = imagePath(field, url, [...path, name]);

@@ -70,13 +70,13 @@ export interface HedgeBudget {
 /** Extra attempts per request in the long run. */
 const share = 0.1;
 /** Most extra attempts that can be saved up. A sudden stall of one route may use them all at once. */
-const mostSaved = 10;
+const maxSaved = 10;
 
 export function createHedgeBudget(): HedgeBudget {
-  let saved = mostSaved;
+  let saved = maxSaved;
   return {
     earn: () => {
-      saved = Math.min(mostSaved, saved + share);
+      saved = Math.min(maxSaved, saved + share);
     },
     spend: () => {
       if (saved < 1) return false;

@@ -70,13 +70,13 @@ export interface StructureRetries {
 }
 
 /** Most retries that can be saved up. More are not needed: routing leaves a route out after a few bad answers. */
-const mostSaved = 10;
+const maxSaved = 10;
 /** Retries for each valid answer. If one answer in three is invalid, every invalid answer is tried again. */
 const share = 0.5;
 /** A caller without valid answers gets a retry each minute. */
 const perMs = 1 / 60_000;
 /** Above this number, the caller that was seen least recently is forgotten, and begins with all its retries. */
-const mostCallers = 10_000;
+const maxCallers = 10_000;
 
 interface Saved {
   readonly retries: number;
@@ -89,19 +89,19 @@ export function createStructureRetries({ clock }: { readonly clock: Pick<Clock, 
   function save(caller: string, retries: number): void {
     saved.delete(caller);
     // A caller with all its retries needs no entry.
-    if (retries < mostSaved) saved.set(caller, { retries, at: clock.elapsed() });
+    if (retries < maxSaved) saved.set(caller, { retries, at: clock.elapsed() });
     const [oldest] = saved.keys();
-    if (saved.size > mostCallers && oldest !== undefined) saved.delete(oldest);
+    if (saved.size > maxCallers && oldest !== undefined) saved.delete(oldest);
   }
 
   function retriesOf(caller: string): number {
-    const { retries, at } = saved.get(caller) ?? { retries: mostSaved, at: 0 };
-    return Math.min(mostSaved, retries + (clock.elapsed() - at) * perMs);
+    const { retries, at } = saved.get(caller) ?? { retries: maxSaved, at: 0 };
+    return Math.min(maxSaved, retries + (clock.elapsed() - at) * perMs);
   }
 
   return {
     earn: (caller) => {
-      if (saved.has(caller)) save(caller, Math.min(mostSaved, retriesOf(caller) + share));
+      if (saved.has(caller)) save(caller, Math.min(maxSaved, retriesOf(caller) + share));
     },
     spend: (caller) => {
       const retries = retriesOf(caller);

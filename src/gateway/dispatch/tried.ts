@@ -16,9 +16,9 @@ export interface Tried {
 }
 
 /** Most failures on one route. The prompt may be the cause, and must not fail on every endpoint. */
-const mostFailures = 3;
+const maxFailures = 3;
 /** Most attempts on one route. An endpoint that cannot be reached may cost a connection's timeout. */
-const mostAttempts = 8;
+const maxAttempts = 8;
 
 interface TriedRoute {
   readonly endpoints: Set<string>;
@@ -44,7 +44,7 @@ export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new
     on: (planned) => {
       const tried = routes.get(planned);
       if (tried === undefined) return none;
-      return tried.isOver || tried.endpoints.size >= mostAttempts ? 'all' : tried.endpoints;
+      return tried.isOver || tried.endpoints.size >= maxAttempts ? 'all' : tried.endpoints;
     },
     began: (planned, { name }) => of(planned).endpoints.add(name),
     abandoned: (planned, { name }) => of(planned).endpoints.delete(name),
@@ -53,7 +53,7 @@ export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new
       // A fault of the request, or of the account with the provider, is the same on every endpoint.
       if (isOfTheRequest(fault) || fault.engineError === 'account') tried.isOver = true;
       if (fault.kind !== 'connect') tried.failures += 1;
-      if (tried.failures >= mostFailures) tried.isOver = true;
+      if (tried.failures >= maxFailures) tried.isOver = true;
     },
     fork: () => createTried(routes),
   };

@@ -8,7 +8,7 @@ import { EgressCall, endpointHeader } from './egress-call.ts';
 const idleMs = 20_000;
 
 /** Envoy refuses an engine's head over 60 KiB, but counts its bytes in another way. */
-const largestHeadBytes = 128 * 1024;
+const maxHeadBytes = 128 * 1024;
 
 /** Counts the calls to a backend that wait for a connection, and the calls that have one. Undefined when unknown. */
 type CountUpstream = (backend: string) => Promise<{ readonly active: number; readonly pending: number } | undefined>;
@@ -35,7 +35,7 @@ export function createEgress(options: {
   // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed
   // only in name: each call sends its own host.
   const pool = new Pool('http://egress', {
-    ...{ socketPath: options.socketPath, pipelining: 1, allowH2: false, maxHeaderSize: largestHeadBytes },
+    ...{ socketPath: options.socketPath, pipelining: 1, allowH2: false, maxHeaderSize: maxHeadBytes },
     ...{ connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 },
     ...{ keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs },
   });

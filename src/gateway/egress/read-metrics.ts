@@ -30,7 +30,7 @@ export interface MetricsReader {
 /** A slower answer is out of date. */
 const timeoutMs = 1000;
 /** Most bytes of metrics. vLLM has about 100 KB for each of its engines. */
-const mostBytes = 1_048_576;
+const maxBytes = 1_048_576;
 
 /**
  * Reads the metrics of engines past Envoy, like `checkEndpoint`: Envoy would count each reading as a request to the backend, and as one of
@@ -77,7 +77,7 @@ export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader 
           if (!Buffer.isBuffer(chunk)) continue;
           bytes += chunk.length;
           // Leaving the loop closes the connection.
-          if (bytes > mostBytes) return { kind: 'absent' };
+          if (bytes > maxBytes) return { kind: 'absent' };
           chunks.push(chunk);
         }
         return { kind: 'metrics', text: Buffer.concat(chunks).toString('latin1') };

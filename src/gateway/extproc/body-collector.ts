@@ -1,8 +1,8 @@
 import { uploadStepBytes } from '../../core/exchange.ts';
 
 /** A body up to this size is in plain memory that doubles: reused pages cost less than fresh ones. */
-const largestPlainBytes = 2 * 1024 * 1024;
-const smallestBytes = 4 * 1024;
+const maxPlainBytes = 2 * 1024 * 1024;
+const minBytes = 4 * 1024;
 
 /**
  * Address space that is reserved for a larger body, more than any body may have. It uses no memory before bytes arrive.
@@ -44,8 +44,8 @@ export function createBodyCollector(declaredBytes = Infinity): BodyCollector {
 
   function memoryFor(bytes: number): number {
     if (bytes <= memory.byteLength) return memory.byteLength;
-    if (bytes > largestPlainBytes) return Math.ceil(bytes / uploadStepBytes) * uploadStepBytes;
-    const doubled = Math.max(smallestBytes, 2 ** Math.ceil(Math.log2(bytes)));
+    if (bytes > maxPlainBytes) return Math.ceil(bytes / uploadStepBytes) * uploadStepBytes;
+    const doubled = Math.max(minBytes, 2 ** Math.ceil(Math.log2(bytes)));
     return declaredBytes >= bytes ? Math.min(doubled, declaredBytes) : doubled;
   }
 
@@ -56,7 +56,7 @@ export function createBodyCollector(declaredBytes = Infinity): BodyCollector {
       memory.resize(size);
       return;
     }
-    const isLarge = size > largestPlainBytes;
+    const isLarge = size > maxPlainBytes;
     const larger = isLarge
       ? new ArrayBuffer(size, { maxByteLength: reservedBytes })
       : Buffer.allocUnsafeSlow(size).buffer;

@@ -508,7 +508,7 @@ describe('a caller who leaves', () => {
 
 describe('the account of an upload', () => {
   /** An account that notes what it is told, and refuses more than so many bytes. */
-  function createAccount(mostBytes = Infinity) {
+  function createAccount(maxBytes = Infinity) {
     const told: string[] = [];
     let expire: (failure: Failure) => void = () => undefined;
     const upload: Upload = {
@@ -518,7 +518,7 @@ describe('the account of an upload', () => {
       },
       hold: (bytes) => {
         told.push(`hold ${bytes}`);
-        if (bytes > mostBytes) throw new Failure('rate_limited', 'Too much.');
+        if (bytes > maxBytes) throw new Failure('rate_limited', 'Too much.');
       },
       complete: () => void told.push('complete'),
       close: () => void told.push('close'),

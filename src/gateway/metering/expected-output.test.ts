@@ -7,7 +7,7 @@ import {
   createAnswerLengths,
   expectOutput,
   expectUsage,
-  leastExpected,
+  minExpected,
   lengthOf,
   priors,
 } from './expected-output.ts';
@@ -31,7 +31,7 @@ describe('the output to be expected of a request', () => {
     ['a cap above the p90', asked({ maxOutputTokens: 64_000 }), showing(900), 900],
     ['a cap below the p90', asked({ maxOutputTokens: 100 }), showing(900), 100],
     ['a cap below the least', asked({ maxOutputTokens: 5 }), showing(1), 5],
-    ['answers of one word', asked(), showing(1), leastExpected],
+    ['answers of one word', asked(), showing(1), minExpected],
     ['several choices', asked({ sampling: { n: 4 } }), showing(900), 3_600],
     ['several choices with a cap each', asked({ sampling: { n: 4 }, maxOutputTokens: 100 }), showing(900), 400],
     ['answers beyond the window', asked(), showing(1_000_000), 131_072],

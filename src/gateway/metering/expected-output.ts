@@ -9,7 +9,7 @@ import type { Usage } from '../../core/money.ts';
  */
 export const priors = { plain: 1_024, reasoning: 4_096, mostOfCap: 16_384 };
 /** A model that has only answered in single words can be asked for a paragraph. */
-export const leastExpected = 256;
+export const minExpected = 256;
 
 /** The part of a request that decides how much output is to be expected of it. */
 type Asked = Pick<PreparedRequest['request'], 'maxOutputTokens' | 'reasoning' | 'sampling' | 'webSearch'>;
@@ -21,7 +21,7 @@ export function expectOutput(
   lengths: Pick<AnswerLengths, 'p90'>,
 ): number {
   const cap = Math.min(asked.maxOutputTokens ?? Infinity, model.contextLength);
-  return choicesOf(asked) * Math.min(cap, Math.max(leastExpected, lengths.p90(model.id, priorOf(asked, model))));
+  return choicesOf(asked) * Math.min(cap, Math.max(minExpected, lengths.p90(model.id, priorOf(asked, model))));
 }
 
 /** The output assumed of a request to an unknown model. Reasoning is on unless the request refuses it. */

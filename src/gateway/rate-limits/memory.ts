@@ -141,17 +141,17 @@ interface RateBuckets {
   readonly remembered: () => number;
 }
 
-const leastSweep = 1_000;
+const minSweep = 1_000;
 
 function createRateBuckets(clock: Clock): RateBuckets {
   /** When each bucket will be full. */
   const fullAt = new Map<string, number>();
-  let sweepAt = leastSweep;
+  let sweepAt = minSweep;
 
   /** Forgets full buckets. Runs when the number of buckets has doubled, so that its cost per request is constant. */
   function sweep(now: number): void {
     for (const [id, at] of fullAt) if (at <= now) fullAt.delete(id);
-    sweepAt = Math.max(leastSweep, fullAt.size * 2);
+    sweepAt = Math.max(minSweep, fullAt.size * 2);
   }
 
   function fullInMs(id: string, { rate, burst }: BucketSize): number {

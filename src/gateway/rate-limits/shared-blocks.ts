@@ -13,7 +13,7 @@ interface SharedBlocksOptions {
 
 const channel = 'weir:blocked';
 /** Most blocks that are read: as many as an address gate remembers. */
-const mostRead = 100_000;
+const maxRead = 100_000;
 
 /**
  * Counts failed authentications over all replicas, and sends every replica the networks to block. A replica that connects, or
@@ -34,7 +34,7 @@ export function shareBlocks({
     if (network !== undefined) block(network, Math.min(Number(forMs), blockMs));
   };
   const catchUp = async (): Promise<void> => {
-    const blocked = await link.run(blockedScript, [blockedKey], [String(mostRead)]);
+    const blocked = await link.run(blockedScript, [blockedKey], [String(maxRead)]);
     if (Array.isArray(blocked)) blocked.forEach(take);
   };
   link.subscribe(channel, {

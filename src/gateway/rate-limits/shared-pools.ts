@@ -23,8 +23,8 @@ const everyMs = 50;
 /** After so long without an answer of the server, the reports of the others are out of date. */
 const freshMs = 1000;
 /** Reports that are read at a time, and how many times in a row: a replica that starts reads many. */
-const mostReports = 16;
-const mostReads = 8;
+const maxReports = 16;
+const maxReads = 8;
 
 const streamSchema = z.tuple([z.string(), z.number(), z.array(z.string())]);
 const replySchema = z.tuple([streamSchema, streamSchema]);
@@ -43,7 +43,7 @@ export function sharePools({ link, clock, newId, pools }: SharedPoolsOptions): S
   async function exchange(text: string, hasPrompts: boolean): Promise<boolean> {
     const reply = await link.run(poolScript, keys, [
       ...[name, text, hasPrompts ? '1' : '0', ...seen],
-      String(mostReports),
+      String(maxReports),
     ]);
     const streams = replySchema.parse(reply);
     seen = streams.map(([last]) => last);
@@ -77,7 +77,7 @@ export function sharePools({ link, clock, newId, pools }: SharedPoolsOptions): S
     const { text, hasPrompts } = nextReport();
     try {
       let hasMore = await exchange(text, hasPrompts);
-      for (let reads = 1; hasMore && reads < mostReads; reads += 1) hasMore = await exchange('', false);
+      for (let reads = 1; hasMore && reads < maxReads; reads += 1) hasMore = await exchange('', false);
     } catch {
       // The link finds out by itself whether the server is down.
     }

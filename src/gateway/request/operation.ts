@@ -1,4 +1,4 @@
-import { answerPaths, longestShownPath, nothingAt } from '../../core/api-paths.ts';
+import { answerPaths, maxShownPathLength, nothingAt } from '../../core/api-paths.ts';
 import { type Dialect, type Surface, surfaces } from '../../core/dialect.ts';
 import type { Exchange, RequestHead } from '../../core/exchange.ts';
 import type { Headers } from '../../core/headers.ts';
@@ -81,7 +81,7 @@ export async function replyOther(
     case 'unknown':
       throw new Failure(
         'not_found',
-        nothingAt(`${method} ${path.split('?', 1)[0]?.slice(0, longestShownPath)}`, services.surfaces),
+        nothingAt(`${method} ${path.split('?', 1)[0]?.slice(0, maxShownPathLength)}`, services.surfaces),
       );
   }
 }

@@ -153,12 +153,12 @@ export function prepareHere(
  * milliseconds.
  */
 const copyLimits = { maxDepth: 300, maxValues: 20_000 };
-const mostCopiedCharacters = 1024 * 1024;
+const maxCopiedCharacters = 1024 * 1024;
 
 /** Returns a function that returns whether a schema, together with the schemas before it, is within the limits. */
 function createCopyLimit(): (schema: object) => boolean {
   const bounds: JsonScan = createJsonScan(copyLimits);
-  let left = mostCopiedCharacters;
+  let left = maxCopiedCharacters;
   return (schema) => {
     const text = JSON.stringify(schema);
     left -= text.length;

@@ -40,7 +40,7 @@ interface Found {
 }
 
 /** Tokens that are kept free for the answer when results are cut to fit the context window. */
-const leastAnswer = 1024;
+const minAnswer = 1024;
 
 /** Throws `web_search_unavailable` for a request that may search, if the deployment has no provider. */
 export function checkSearch({ webSearch }: Omit<Request, 'messages'>, search: WebSearch | undefined): void {
@@ -185,7 +185,7 @@ export function runSearchLoop(
 
   /** Makes the searches of a round at the same time, and sends their events in order. Undefined: the caller left. */
   async function searchAll(steps: readonly ParsedQuery[]): Promise<readonly Found[] | undefined> {
-    const conversation = totals.conversation() + Math.max(leastAnswer, Math.min(request.maxOutputTokens ?? 0, 4096));
+    const conversation = totals.conversation() + Math.max(minAnswer, Math.min(request.maxOutputTokens ?? 0, 4096));
     const roomTokens = (ask.plan.model.contextLength - conversation) / steps.length;
     const findings = steps.map((step) => (step.kind === 'query' ? find(step.query) : undefined));
     searchesLeft -= findings.filter((finding) => finding !== undefined).length;

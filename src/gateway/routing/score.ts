@@ -32,9 +32,9 @@ interface Entry {
 }
 
 /** Least worth of a route that keeps its conversations, as a share of the best route's worth. */
-const leastWorth = 0.1;
+const minWorth = 0.1;
 /** Least free share of a route that keeps its conversations, as a share of the freest route's. */
-const leastRoom = 0.25;
+const minRoom = 0.25;
 
 /**
  * Returns the available candidates in the order in which they are tried. Weighted routes come before standby routes. The routes
@@ -200,7 +200,7 @@ function ownIn(group: readonly Entry[], { affinity }: OrderOptions): Entry | und
   for (const entry of group) {
     const { candidate, status, score } = entry;
     if (status.state !== 'available') continue;
-    if (score.worth < worth * leastWorth || score.freeShare < freeShare * leastRoom) continue;
+    if (score.worth < worth * minWorth || score.freeShare < freeShare * minRoom) continue;
     const strength = pull(affinity, candidate.route.id, score.steady);
     if (strength <= strongest) continue;
     strongest = strength;

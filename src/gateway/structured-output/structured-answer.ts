@@ -107,7 +107,7 @@ interface StructureWatch {
 }
 
 /** Most UTF-16 units that are collected. A longer answer is not validated: it gets the benefit of the doubt. */
-const mostCharacters = 8 * 1024 * 1024;
+const maxCharacters = 8 * 1024 * 1024;
 
 interface Collecting {
   text: string;
@@ -131,7 +131,7 @@ export function watchStructure(
   const wanted = wantedOf(request);
   if (wanted === undefined) return undefined;
   const choices = new Map<number, Collecting>();
-  let left = mostCharacters;
+  let left = maxCharacters;
   /** Tokens of the answer without those of its reasoning, as the engine counted them last. */
   let tokens = 0;
 

@@ -10,14 +10,14 @@ export class WordTooLong extends Error {
  * Longest word that is merged, UTF-16 units. Merging it takes about half a second and 100 MB. No language or format has longer
  * words, but an attack may.
  */
-const longestWord = 2_000_000;
+const maxWordLength = 2_000_000;
 /** Most words whose counts are remembered. Prompts repeat their words, so most counts are looked up. About 20 MB when full. */
 const rememberedWords = 100_000;
-const longestRemembered = 48;
+const maxRememberedLength = 48;
 
 /**
  * Compiles byte-pair encoding, as `model` of `tokenizer.json` describes it. Returns a function from a word to its number of tokens,
- * which throws a `WordTooLong` above `longestWord`. Throws a `FieldFault` when vocabulary and merges do not fit together.
+ * which throws a `WordTooLong` above `maxWordLength`. Throws a `FieldFault` when vocabulary and merges do not fit together.
  */
 export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: string) => number {
   const vocab = new Map(Object.entries(model.vocab));
@@ -34,7 +34,7 @@ export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: s
 
   function merge(word: string): number {
     if (whole.has(word)) return 1;
-    if (word.length > longestWord) throw new WordTooLong();
+    if (word.length > maxWordLength) throw new WordTooLong();
     if (symbols.length < word.length * 3) symbols = new Int32Array(word.length * 3);
     const count = mergeSymbols(symbols, write(word, symbols), table);
     if (symbols.length > 1_000_000) symbols = new Int32Array(3 * 4096);
@@ -42,7 +42,7 @@ export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: s
   }
 
   return (word) => {
-    if (word.length > longestRemembered) return merge(word);
+    if (word.length > maxRememberedLength) return merge(word);
     const known = remembered.get(word);
     if (known !== undefined) return known;
     const count = merge(word);

@@ -32,12 +32,12 @@ export function compileChatTemplate(source: string, { specialTokens, now }: Temp
   };
 }
 
-const longestRange = 1_000_000;
+const maxRangeLength = 1_000_000;
 
 function range(...args: readonly number[]): readonly number[] {
   const [start = 0, stop = 0, step = 1] = args.length === 1 ? [0, ...args] : args;
   const length = Math.max(0, Math.ceil((stop - start) / step));
-  if (!Number.isFinite(length) || length > longestRange) throw new RangeError('range: expected a shorter one');
+  if (!Number.isFinite(length) || length > maxRangeLength) throw new RangeError('range: expected a shorter one');
   return Array.from({ length }, (_, index) => start + index * step);
 }
 

@@ -7,7 +7,7 @@ const maxText = 16_000;
 const maxTitle = 300;
 
 /** Least text of a page that is of any use. */
-const leastText = 200;
+const minText = 200;
 
 /** Characters per token, a low estimate: results that do not fit would end the answer. */
 const charactersPerToken = 3;
@@ -37,7 +37,7 @@ export function fitSources(
   { first, roomTokens }: { readonly first: number; readonly roomTokens: number },
 ): readonly Source[] | undefined {
   const room = Math.min(maxText, Math.floor(roomTokens * charactersPerToken));
-  if (room < leastText) return undefined;
+  if (room < minText) return undefined;
   const sources: Source[] = [];
   let left = room;
   const distinct = [...new Map(hits.map((hit) => [hit.url, hit])).values()].slice(0, maxPages);
@@ -45,8 +45,8 @@ export function fitSources(
     const name = cut(clean(title), maxTitle) || url;
     // Each page gets an equal share of what the pages before it have left.
     const share = Math.floor(left / (distinct.length - at)) - url.length - name.length;
-    if (share < leastText && sources.length > 0) break;
-    const body = cut(clean(text), Math.min(maxPageText, Math.max(share, leastText)));
+    if (share < minText && sources.length > 0) break;
+    const body = cut(clean(text), Math.min(maxPageText, Math.max(share, minText)));
     left -= url.length + name.length + body.length;
     const age = pageAge === undefined ? undefined : cut(clean(pageAge), 64);
     sources.push({ number: first + sources.length, url, title: name, text: body, pageAge: age });

@@ -103,12 +103,12 @@ export const createdKey = key
 export type CreatedKeyObject = z.infer<typeof createdKey>;
 
 /** Longest overlap of a rotation: 30 days. */
-const mostOverlapHours = 720;
+const maxOverlapHours = 720;
 
 /** `POST /keys/{id}/rotate`. */
 export const keyRotation = z
   .strictObject({
-    overlap_hours: z.int().min(1).max(mostOverlapHours).default(24).meta({
+    overlap_hours: z.int().min(1).max(maxOverlapHours).default(24).meta({
       description: 'Hours until the earlier key expires, unless it expires sooner.',
     }),
   })

@@ -6,8 +6,8 @@ import { givenMoment, keyId, modelId, moment, numberCursor, usd } from './values
 
 const dimensions = z.array(z.enum(usageDimensions));
 
-const mostLines = 10_000;
-const mostGroups = 500;
+const maxLines = 10_000;
+const maxGroups = 500;
 
 /** `GET /usage`: filters and dimensions of the sums. */
 export const usageQuery = z.object({
@@ -42,10 +42,10 @@ export const usageQuery = z.object({
     .number()
     .int()
     .min(1)
-    .max(mostGroups)
+    .max(maxGroups)
     .optional()
     .meta({
-      description: `Lines only for so many models, keys, workspaces or values of a tag, 1 to ${mostGroups}: the most expensive ones of the whole time. The others are one line of each period, with null as model, key, workspace or tag. \`by\` then has one of them, and \`hour\`, \`day\` or \`week\` at most.`,
+      description: `Lines only for so many models, keys, workspaces or values of a tag, 1 to ${maxGroups}: the most expensive ones of the whole time. The others are one line of each period, with null as model, key, workspace or tag. \`by\` then has one of them, and \`hour\`, \`day\` or \`week\` at most.`,
       example: 7,
     }),
   cursor: numberCursor(9).default(0).meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
@@ -53,9 +53,9 @@ export const usageQuery = z.object({
     .number()
     .int()
     .min(1)
-    .max(mostLines)
+    .max(maxLines)
     .default(1_000)
-    .meta({ description: `Most lines of the page, 1 to ${mostLines}.` }),
+    .meta({ description: `Most lines of the page, 1 to ${maxLines}.` }),
 });
 
 const count = z.int().min(0);

@@ -41,9 +41,9 @@ export const givenCredit = given('an amount in USD such as "25" or "-3", with at
 });
 
 /** Upper bound of counts from callers. */
-const mostCount = 1_000_000_000;
+const maxCount = 1_000_000_000;
 
-export const positiveCount = z.int().min(1).max(mostCount);
+export const positiveCount = z.int().min(1).max(maxCount);
 
 export const workspaceId = z.string().meta({ description: 'Id of a workspace.', example: 'ws_9f86d081884c7d659a2f' });
 export const keyId = z.string().meta({ description: 'Id of a key.', example: 'key_2c26b46b68ffc68ff99b' });
@@ -61,7 +61,7 @@ export const declaredBy = z
   .meta({ description: 'The object that declares it; null: there is none.' });
 
 /** Most entries of a page. */
-const mostPerPage = 500;
+const maxPerPage = 500;
 
 /** The requested part of a list. */
 export const pageQuery = z.object({
@@ -74,9 +74,9 @@ export const pageQuery = z.object({
     .number()
     .int()
     .min(1)
-    .max(mostPerPage)
+    .max(maxPerPage)
     .default(50)
-    .meta({ description: `Most entries of the page, 1 to ${mostPerPage}.`, example: 50 }),
+    .meta({ description: `Most entries of the page, 1 to ${maxPerPage}.`, example: 50 }),
 });
 
 /** A `next_cursor` that is a number with at most this many digits. */

@@ -11,7 +11,7 @@ import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 
 /** Most streams at once: each holds a connection. */
-const mostReaders = 1_000;
+const maxReaders = 1_000;
 
 const { request, balance, health, missed, ended } = portalEvents;
 const described = z.union([request, balance, health, missed, ended]).meta({
@@ -36,7 +36,7 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
     },
     async (request, reply) => {
       const caller = callerOf(request);
-      if (portal.events.readers() >= mostReaders) {
+      if (portal.events.readers() >= maxReaders) {
         throw new PortalError(503, 'Too many pages are open. Close some, or try again.', { retryAfterSeconds: 10 });
       }
       let current: Identity = caller;

@@ -10,7 +10,7 @@ import type { App } from '../app.ts';
 
 const dayMs = 86_400_000;
 const shownDays = 30;
-const mostPrices = 100;
+const maxPrices = 100;
 
 /** Prices and speed of one model over time, and the traffic of its routes. */
 export function modelHistoryRoutes(app: App, { store, catalog, clock }: Portal): void {
@@ -35,7 +35,7 @@ export function modelHistoryRoutes(app: App, { store, catalog, clock }: Portal):
           daysSince: today - (shownDays - 1) * dayMs,
           trafficSince: now - dayMs,
         }),
-        store.listAudit({ action: 'model.price', objectId: model }, mostPrices),
+        store.listAudit({ action: 'model.price', objectId: model }, maxPrices),
       ]);
       if (days.length === 0 && changes.length === 0 && !modelsOf(await catalog()).some(({ id }) => id === model)) {
         throw new PortalError(404, `There is no model ${model}.`);

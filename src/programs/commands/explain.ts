@@ -48,7 +48,7 @@ async function fromServices(accounts: Accounts, origins: readonly string[], requ
 }
 
 /** How many of the newest requests are searched for an `x-request-id`, because the ledger has no index of these ids. */
-const mostNewest = 10_000;
+const maxNewest = 10_000;
 
 /**
  * The request with exactly this id, from a service or the ledger. If there is none, all requests with this
@@ -63,7 +63,7 @@ async function andFromLedger(
   const settled = await accounts.findRequest(request);
   if (settled !== undefined) return [storyFromLedger(settled)];
   const known = new Set(live.map(({ id }) => id));
-  const newest = await accounts.listRequests({}, mostNewest);
+  const newest = await accounts.listRequests({}, maxNewest);
   const forgotten = newest.filter(({ requestId, correlationId }) => correlationId === request && !known.has(requestId));
   return [...live, ...forgotten.map(storyFromLedger)];
 }
@@ -82,5 +82,5 @@ function unknownText(request: string, services: readonly ServiceAnswer[]): strin
   const asked = services.length - silent.length;
   const where = asked === 0 ? 'No service could be asked' : `None of the ${asked} services that answered remembers it`;
   const away = silent.length === 0 ? '' : `; no answer from ${silent.join(', ')}`;
-  return `There is no request ${request}. ${where}${away}. The ledger has no row of it: a request that was refused has none, and an x-request-id is looked for among the newest ${mostNewest} only.`;
+  return `There is no request ${request}. ${where}${away}. The ledger has no row of it: a request that was refused has none, and an x-request-id is looked for among the newest ${maxNewest} only.`;
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { mostOpenRequests } from '../../gateway/admission/overload.ts';
+import { maxOpenRequests } from '../../gateway/admission/overload.ts';
 import { type ExpectedLoad, type Resources, type Size, sizeFor } from '../../tools/sizing/size.ts';
 import { countOption } from './option-values.ts';
 import { textTable } from './tables.ts';
@@ -29,7 +29,7 @@ export function planCommand(program: Command): void {
 
 const reasons: Readonly<Record<Size['limitedBy'], string>> = {
   'event loop': 'by the event loops of the services, with one spare',
-  'open streams': `by the open streams, ${mostOpenRequests.toLocaleString('en')} for each service, with one spare`,
+  'open streams': `by the open streams, ${maxOpenRequests.toLocaleString('en')} for each service, with one spare`,
   'one spare pod': 'one would do; the other is spare',
 };
 
@@ -69,10 +69,10 @@ function resourcesText(resources: Resources, indent: string): readonly string[] 
 }
 
 /** At least what the chart asks for by default. */
-const leastMib = 256;
+const minMib = 256;
 
 function roundedMib({ memoryMib }: Resources): number {
-  return Math.max(leastMib, Math.ceil(memoryMib / 64) * 64);
+  return Math.max(minMib, Math.ceil(memoryMib / 64) * 64);
 }
 
 const coresText = (cores: number): string => cores.toFixed(2);

@@ -6,8 +6,8 @@ import { createDirectAgent } from '../../gateway/egress/direct-agent.ts';
 /** How long an engine may take to answer. */
 const timeoutMs = 2_000;
 /** Most models that are tried, and most endpoints of one backend. */
-const mostModels = 16;
-const mostEndpoints = 4;
+const maxModels = 16;
+const maxEndpoints = 4;
 
 /**
  * The first of these models with an engine that answers, for an example that works. Undefined: none of the first
@@ -26,7 +26,7 @@ export async function answeringModel(
     return known;
   };
   // All at once, so that several dead engines take no longer than one.
-  const found = listed.slice(0, mostModels).map(async (id) => {
+  const found = listed.slice(0, maxModels).map(async (id) => {
     const model = models?.get(id);
     if (model === undefined) return true;
     return (await Promise.all(model.routes.map(({ backend }) => answers(backend)))).includes(true);
@@ -42,7 +42,7 @@ async function backendAnswers(backend: Backend, signal: AbortSignal): Promise<bo
   const agent = createDirectAgent(tls, { timeoutMs });
   try {
     const asked = endpoints.hosts
-      .slice(0, mostEndpoints)
+      .slice(0, maxEndpoints)
       .map((host) => endpointAnswers(host, { backend, agent, signal }));
     return (await Promise.all(asked)).includes(true);
   } finally {

@@ -76,12 +76,12 @@ async function listUpstream(
 }
 
 /** Most models whose names are printed. */
-const mostRenamed = 8;
+const maxRenamed = 8;
 
 /** A line for each model whose name in the catalog differs from the engine's name for it. */
 export function renamedLines(models: readonly NamedEntry[], file: string): readonly string[] {
   const renamed = models.filter(({ entry, id }) => entry.id.toLowerCase() !== id);
-  const lines = renamed.slice(0, mostRenamed).map(({ entry, id, alias }) => {
+  const lines = renamed.slice(0, maxRenamed).map(({ entry, id, alias }) => {
     const shown = JSON.stringify(entry.id);
     return alias === undefined
       ? `${shown} is called ${id} here.`

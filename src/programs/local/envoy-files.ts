@@ -148,7 +148,7 @@ interface EdgeSettings {
 }
 
 /** More connections would not fit into the memory that Envoy usually gets. */
-const mostConnections = 20_000;
+const maxTotalConnections = 20_000;
 
 /** Envoy's other descriptors: threads, listeners and logs, health checks, and Prometheus. */
 const descriptorsBesides = 256;
@@ -191,9 +191,9 @@ export function readEdgeSettings(
 
 /** The number of connections for which Envoy has descriptors if each has a request. */
 function connectionsWithin(openFiles: number | undefined): number {
-  if (openFiles === undefined) return mostConnections;
+  if (openFiles === undefined) return maxTotalConnections;
   const fitting = Math.floor((openFiles - descriptorsBesides) / descriptorsPerConnection);
-  if (fitting >= 1) return Math.min(mostConnections, fitting);
+  if (fitting >= 1) return Math.min(maxTotalConnections, fitting);
   throw new StartRefusal(
     `Envoy may have only ${openFiles} files open, which is too few for connections; raise \`ulimit -Hn\` above ${descriptorsBesides + 1_000}.`,
   );

@@ -36,7 +36,7 @@ function replicaName(data: string): string {
 
 const mebibyte = 1024 ** 2;
 /** V8's own limit on a machine with much memory. */
-const mostHeapBytes = 4096 * mebibyte;
+const maxHeapBytes = 4096 * mebibyte;
 
 /** Options of the service's Node; the chart has the same. */
 export const nodeFlags = [
@@ -109,7 +109,7 @@ function logSettings({ logLevel }: ServiceLaunch): Environment {
 function heapFlags(place: ServicePlace | undefined): readonly string[] {
   if (place === undefined) return [];
   const share = machineMemoryBytes() / 2 / place.of;
-  return [`--max-old-space-size=${Math.floor(Math.min(share, mostHeapBytes) / mebibyte)}`];
+  return [`--max-old-space-size=${Math.floor(Math.min(share, maxHeapBytes) / mebibyte)}`];
 }
 
 const programOf = ({ data, run, place }: Pick<ServiceLaunch, 'data' | 'run' | 'place'>) =>

@@ -15,7 +15,7 @@ interface ProblemLinesOptions {
 }
 
 /** Most problems that are printed at once: a folder with a thousand broken objects must not hide all others. */
-const mostAtOnce = 10;
+const maxAtOnce = 10;
 
 export function createProblemLines({ print, clock }: ProblemLinesOptions): ProblemLines {
   const reports = new Map<number, ProblemReport>();
@@ -26,8 +26,8 @@ export function createProblemLines({ print, clock }: ProblemLinesOptions): Probl
     linesOf: (problem: Problem) => readonly string[],
     what: string,
   ): void {
-    for (const line of problems.slice(0, mostAtOnce).flatMap(linesOf)) print(line);
-    const more = problems.length - mostAtOnce;
+    for (const line of problems.slice(0, maxAtOnce).flatMap(linesOf)) print(line);
+    const more = problems.length - maxAtOnce;
     if (more > 0) print(`${more} more problems ${what}: \`weir problems\` lists those there are.`);
   }
 

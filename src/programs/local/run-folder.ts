@@ -9,7 +9,7 @@ import { pause, systemClock } from '../../process/clock.ts';
 import { signalGroup } from './child.ts';
 
 /** `sun_path` of unix(7) is 108 bytes, the last one a zero. */
-const longestSocketPath = 107;
+const maxSocketPathLength = 107;
 /** The longest name that a socket in the folder may get, with room for several service processes. */
 const longestSocketName = '/extproc-00.sock';
 
@@ -21,7 +21,7 @@ const longestSocketName = '/extproc-00.sock';
  */
 export function makeRunFolder(dataFolder: string): string {
   const inside = join(realpathSync(dataFolder), 'run');
-  if (Buffer.byteLength(inside + longestSocketName) <= longestSocketPath) {
+  if (Buffer.byteLength(inside + longestSocketName) <= maxSocketPathLength) {
     mkdirSync(inside, { recursive: true, mode: 0o700 });
     chmodSync(inside, 0o700);
     return inside;

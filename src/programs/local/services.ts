@@ -113,10 +113,10 @@ function wantedOpsPort(settings: StartSettings, number: number): number {
   if (first === 0) return 0;
   const next = first + number - 1;
   const port = first < portal && portal <= next ? next + 1 : next;
-  return port <= highestPort ? port : 0;
+  return port <= maxPort ? port : 0;
 }
 
-const highestPort = 65_535;
+const maxPort = 65_535;
 
 function startService(
   context: StartContext,

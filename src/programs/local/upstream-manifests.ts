@@ -156,7 +156,7 @@ function accepts(host: string, port: number): Promise<boolean> {
   });
 }
 
-const longestPart = 60;
+const maxPartLength = 60;
 
 /**
  * A catalog id, lowercase `<org>/<model>`, for an engine's name of a model; `local/…` if the name has no owner. A path
@@ -194,6 +194,6 @@ function clean(part: string): string {
     .toLowerCase()
     .replaceAll(/[^a-z0-9._-]+/g, '-')
     .replace(/^[^a-z0-9]+/, '')
-    .slice(0, longestPart)
+    .slice(0, maxPartLength)
     .replace(/[^a-z0-9]+$/, '');
 }

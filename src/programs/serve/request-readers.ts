@@ -12,7 +12,7 @@ import { tokenizerLoader } from './logged-parts.ts';
 import type { openWebSearch } from './web-search.ts';
 
 /** Bodies up to this size are read on the event loop, which takes about a millisecond, and twenty for a hostile body. */
-const largestBodyHere = 128 * 1024;
+const maxBodyHereBytes = 128 * 1024;
 /** Reading bodies takes at most this much of one turn of the event loop, except for the last body. */
 const bodiesPerTurnMs = 5;
 
@@ -37,7 +37,7 @@ export function startReaders(
   const structures = startStructureChecker({ startThread });
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
   const prepare: AcceptServices['prepare'] = (body, surface) =>
-    body.length <= largestBodyHere
+    body.length <= maxBodyHereBytes
       ? readInTurn(() =>
           prepareHere(body, {
             surface,

@@ -30,7 +30,7 @@ export interface StartOptions {
   readonly settings: StartSettings;
 }
 
-const mostReplicas = 64;
+const maxReplicas = 64;
 const usualData = '.weir';
 
 const { WEIR_OPS_PORT, WEIR_WATCHDOG_SECONDS, WEIR_UPSTREAM_KEY } = startSettingsSchema.shape;
@@ -129,8 +129,8 @@ function readSettings(env: Environment): StartSettings {
 /** Several services are several replicas: accounts and limits must be where all of them can reach them. */
 function readReplicas(text: string, settings: StartSettings): number {
   const replicas = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (replicas < 1 || replicas > mostReplicas) {
-    throw new StartRefusal(`--replicas: expected a whole number from 1 to ${mostReplicas}, got "${text}".`);
+  if (replicas < 1 || replicas > maxReplicas) {
+    throw new StartRefusal(`--replicas: expected a whole number from 1 to ${maxReplicas}, got "${text}".`);
   }
   if (replicas === 1) return replicas;
   if (!/^postgres(ql)?:/.test(settings.WEIR_DATABASE_URL ?? '')) {

@@ -15,7 +15,7 @@ import type {
 } from '../../gateway/core/telemetry.ts';
 
 /** Most attempts, searches and routes that the record of one request has. */
-const mostEntries = 24;
+const maxEntries = 24;
 
 /**
  * The one record of a request: names, counts and moments. Its story, its spans, its metrics and its log line are made of
@@ -37,15 +37,15 @@ export interface RequestRecord extends BegunRequest {
   readonly settledAt: number | undefined;
   readonly recordedAt: number | undefined;
   readonly overAt: number | undefined;
-  /** At most `mostEntries` routes of each kind. */
+  /** At most `maxEntries` routes of each kind. */
   readonly ranking: Ranking | undefined;
   /** No route of its model had room. */
   readonly isUnavailable: boolean;
-  /** The first `mostEntries` of them. */
+  /** The first `maxEntries` of them. */
   readonly attempts: readonly AttemptNote[];
   readonly attemptCount: number;
   readonly failovers: Failovers;
-  /** The first `mostEntries` of them. */
+  /** The first `maxEntries` of them. */
   readonly searches: readonly SearchNote[];
   /** Set when the request is settled. Its row in the ledger is durable at `recordedAt`. */
   readonly outcome: Outcome | undefined;
@@ -160,7 +160,7 @@ function advance(record: OpenRecord, progress: RequestProgress, now: number): vo
       return;
     case 'searched': {
       const { provider, result, durationMs, spanId } = progress.search;
-      if (record.searches.length >= mostEntries) return;
+      if (record.searches.length >= maxEntries) return;
       record.searches.push({ provider, result, durationMs, spanId, endedAt: now });
       return;
     }
@@ -201,17 +201,17 @@ function withFirst(ranking: Ranking, routeId: string): Ranking {
 
 function cut(ranking: Ranking): Ranking {
   const { first, routes, leftOut } = ranking;
-  if (routes.length <= mostEntries && leftOut.length <= mostEntries) return ranking;
-  return { first, routes: routes.slice(0, mostEntries), leftOut: leftOut.slice(0, mostEntries) };
+  if (routes.length <= maxEntries && leftOut.length <= maxEntries) return ranking;
+  return { first, routes: routes.slice(0, maxEntries), leftOut: leftOut.slice(0, maxEntries) };
 }
 
-/** The watch of an attempt beyond the first `mostEntries`. */
+/** The watch of an attempt beyond the first `maxEntries`. */
 const unwatched: AttemptWatch = { output: () => undefined, movedTo: () => undefined, ended: () => undefined };
 
 function beginAttempt(record: OpenRecord, start: AttemptStart, clock: Pick<Clock, 'elapsed'>): AttemptWatch {
   record.attemptCount += 1;
   countFailover(record.failovers, start.reason);
-  if (record.attempts.length >= mostEntries) return unwatched;
+  if (record.attempts.length >= maxEntries) return unwatched;
   const note: Writable<AttemptNote> = {
     ...start,
     beganAt: clock.elapsed(),

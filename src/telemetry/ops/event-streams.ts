@@ -26,9 +26,9 @@ export interface EventStreams {
 }
 
 /** Most open streams. One more ends the oldest stream. */
-const mostStreams = 16;
+const maxStreams = 16;
 /** Most requests in one page: each takes about 10 µs to render, and 2 KB. */
-const mostOfPage = 100;
+const maxOfPage = 100;
 /** Requests that end within this time are one page: a flood costs four pages a second. */
 const gatherMs = 250;
 /** The longest silence of a stream. The portal closes a stream that is silent for too long. */
@@ -79,8 +79,8 @@ export function createEventStreams({ stories, problems }: EventSources, clock: P
 
   /** The newest requests that the stream has not reported. Requests that do not fit are counted as missed. */
   function pageFor(stream: EventStream): string {
-    const first = Math.max(stream.after, stories.latest().seq - mostOfPage);
-    const page = stories.after(first, mostOfPage);
+    const first = Math.max(stream.after, stories.latest().seq - maxOfPage);
+    const page = stories.after(first, maxOfPage);
     const missed = page.missed + first - stream.after;
     stream.after = page.next_after;
     return `event: requests\nid: ${page.process}/${stream.after}\ndata: ${JSON.stringify({ ...page, missed })}\n\n`;
@@ -96,7 +96,7 @@ export function createEventStreams({ stories, problems }: EventSources, clock: P
   return {
     open: (response, lastEventId) => {
       const [oldest] = streams;
-      if (oldest !== undefined && streams.size >= mostStreams) {
+      if (oldest !== undefined && streams.size >= maxStreams) {
         streams.delete(oldest);
         oldest.response.end();
       }

@@ -322,18 +322,18 @@ function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ow
 }
 
 /** Most problems with a series of their own. Prometheus keeps each series for as long as it keeps any data. */
-const mostNamed = 100;
+const maxNamed = 100;
 
 /** Adds the current problems: how many there are of each kind, and the most urgent ones by name. */
 function addProblemGauges(registry: Registry, read: ServiceFigures['problems']): void {
   new Gauge({
     name: 'weir_problem',
-    help: `1 for each current problem, as \`weir problems\` lists them; the ${mostNamed} most urgent ones.`,
+    help: `1 for each current problem, as \`weir problems\` lists them; the ${maxNamed} most urgent ones.`,
     registers: [registry],
     labelNames: ['object', 'kind'] as const,
     collect() {
       this.reset();
-      for (const { object, kind } of read().slice(0, mostNamed)) this.set({ object, kind }, 1);
+      for (const { object, kind } of read().slice(0, maxNamed)) this.set({ object, kind }, 1);
     },
   });
   new Gauge({

@@ -19,9 +19,9 @@ export interface Internal extends EventSources {
 }
 
 /** Most stories in one answer: each takes about 10 µs to render, and 2 KB. */
-const mostStories = 100;
+const maxStories = 100;
 /** Longest body that sets the log level, characters. */
-const mostLevelLength = 1_000;
+const maxLevelLength = 1_000;
 
 const prefix = '/internal/';
 const json = { 'content-type': 'application/json', 'cache-control': 'no-store' };
@@ -70,9 +70,9 @@ export function answerInternal(
     response.writeHead(200, json).end(JSON.stringify({ level: logLevel.current() }));
   } else if (what === 'requests' && id === undefined) {
     const after = countIn(url, 'after', 0, Number.MAX_SAFE_INTEGER);
-    const limit = countIn(url, 'limit', mostStories, mostStories);
+    const limit = countIn(url, 'limit', maxStories, maxStories);
     if (after === undefined || limit === undefined || limit === 0) {
-      fail(400, `after: expected a whole number; limit: expected one from 1 to ${mostStories}`);
+      fail(400, `after: expected a whole number; limit: expected one from 1 to ${maxStories}`);
     } else {
       const which = url.searchParams.get('only') === 'unsuccessful' ? 'unsuccessful' : 'all';
       response.writeHead(200, json).end(JSON.stringify(stories.after(after, limit, which)));
@@ -89,7 +89,7 @@ export function answerInternal(
 async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl): Promise<string | undefined> {
   let text = '';
   // A body that is too long is read to its end, but only its beginning is kept, which is not valid JSON.
-  for await (const piece of request.setEncoding('utf8')) if (text.length < mostLevelLength) text += String(piece);
+  for await (const piece of request.setEncoding('utf8')) if (text.length < maxLevelLength) text += String(piece);
   const read = logLevelBodySchema.safeParse(parsed(text));
   if (read.success) {
     logLevel.set(read.data.level);

@@ -17,9 +17,9 @@ interface Kind {
 
 const periodMs = 10_000;
 /** Records of one kind in a period. */
-const mostInPeriod = 20;
+const maxInPeriod = 20;
 /** Kinds consist of our own names and codes, so there are few. The limit is a safeguard. */
-const mostKinds = 10_000;
+const maxKinds = 10_000;
 
 /** The log of a part of a program. */
 export interface PartLog {
@@ -49,13 +49,13 @@ export function createRepeatLimit({ now }: { readonly now: () => number }): Repe
       const known = kinds.get(name);
       const kind = known ?? { begun: at, logged: 0, suppressed: 0 };
       if (known === undefined) {
-        if (kinds.size >= mostKinds) kinds.clear();
+        if (kinds.size >= maxKinds) kinds.clear();
         kinds.set(name, kind);
       } else if (at - kind.begun >= periodMs) {
         kind.begun = at;
         kind.logged = 0;
       }
-      if (kind.logged >= mostInPeriod) {
+      if (kind.logged >= maxInPeriod) {
         kind.suppressed += 1;
         return { isLogged: false, suppressed: undefined };
       }

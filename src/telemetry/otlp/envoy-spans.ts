@@ -79,7 +79,7 @@ export async function receiveEnvoySpans(options: {
 }
 
 /** As many spans as Envoy makes in some seconds. The second copy of a span arrives within a second. */
-const mostRecent = 8192;
+const maxRecent = 8192;
 
 /**
  * Whether a span is new. Envoy 1.40 exports the span of its ext_proc stream twice under one id: as canceled when Envoy
@@ -90,7 +90,7 @@ function createRecentIds(): (id: string) => boolean {
   return (spanId) => {
     if (recent.has(spanId)) return false;
     recent.add(spanId);
-    if (recent.size > mostRecent) {
+    if (recent.size > maxRecent) {
       for (const oldest of recent) {
         recent.delete(oldest);
         break;

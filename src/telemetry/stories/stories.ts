@@ -25,13 +25,13 @@ export interface Stories {
 }
 
 /** Settled and refused requests are in two lists: a flood of refusals displaces no story of a settled request. */
-const mostDispatched = 1000;
-const mostRefused = 250;
+const maxDispatched = 1000;
+const maxRefused = 250;
 /**
  * Most requests that are found by one correlation id, for each workspace and for the requests without a key. A flood of
  * one workspace hides no request of another.
  */
-const mostMatches = 20;
+const maxMatches = 20;
 
 /** `process`: a name that no other process has, so that a reader notices a restart. */
 export function createStories({
@@ -43,8 +43,8 @@ export function createStories({
   readonly tellSpans?: ((spans: readonly EndedSpan[]) => void) | undefined;
 }): Stories {
   const running = new Map<string, RequestRecord>();
-  const dispatched = createRing(mostDispatched);
-  const refused = createRing(mostRefused);
+  const dispatched = createRing(maxDispatched);
+  const refused = createRing(maxRefused);
   const listeners: (() => void)[] = [];
   let lastSeq = 0;
 
@@ -102,7 +102,7 @@ function newestOfEachWorkspace(records: readonly RequestRecord[]): readonly Requ
   return records.filter(({ workspaceId }) => {
     const count = (counts.get(workspaceId) ?? 0) + 1;
     counts.set(workspaceId, count);
-    return count <= mostMatches;
+    return count <= maxMatches;
   });
 }
 

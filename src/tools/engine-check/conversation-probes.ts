@@ -144,7 +144,7 @@ async function probeBudget(ask: AskEngine, unbounded: string): Promise<ProbeFind
 }
 
 /** Characters in which a continuation must agree with the unbroken answer. */
-const leastAgreement = 8;
+const minAgreement = 8;
 
 /** Where the answer is broken off, as shares of it: a tie between two words may mislead at one place. */
 const places: readonly number[] = [0.5, 0.3, 0.7];
@@ -167,7 +167,7 @@ export async function probeContinuation(
     mark: seen,
   });
   // Too short an answer has no beginning to go on from.
-  if (plain.text.length < 2 * leastAgreement) return found('unclear', 'the model says too little');
+  if (plain.text.length < 2 * minAgreement) return found('unclear', 'the model says too little');
   for (const place of places) {
     const partial = plain.text.slice(0, Math.ceil(plain.text.length * place));
     const outcome = await ask({ partial: { mark, text: partial } });
@@ -190,7 +190,7 @@ export async function probeContinuation(
 
 function howContinued(said: string, partial: string, whole: string): 'goes-on' | 'echo' | 'anew' | undefined {
   const agree = (one: string, other: string): boolean => {
-    const length = Math.min(leastAgreement, other.length);
+    const length = Math.min(minAgreement, other.length);
     return one.slice(0, length) === other.slice(0, length);
   };
   if (agree(said, whole.slice(partial.length))) return 'goes-on';

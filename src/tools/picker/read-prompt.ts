@@ -27,7 +27,7 @@ interface PromptReaderOptions {
 export type PromptReader = (ask: Pick<PickAsk, 'path' | 'body'>) => ReadPrompt | Promise<ReadPrompt>;
 
 /** Bodies up to this size are read on the event loop, which takes about a millisecond. */
-const largestBodyHere = 128 * 1024;
+const maxBodyHereBytes = 128 * 1024;
 /** Bytes of a body for each token of its prompt, where the prompt is not read: JSON has more than the text. */
 const bytesPerToken = 6;
 
@@ -79,7 +79,7 @@ export function createPromptReader({ secret, prepare }: PromptReaderOptions): Pr
     if (body === undefined) return unread;
     const [pathname = ''] = path.split('?', 1);
     const surface = surfaces.find((one) => pathname.endsWith(endOf(one)));
-    const isSmall = body.length <= largestBodyHere;
+    const isSmall = body.length <= maxBodyHereBytes;
     try {
       if (surface !== undefined)
         return isSmall ? readHere(body, surface) : readElsewhere(body, surface).catch(() => unread);

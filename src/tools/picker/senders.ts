@@ -26,10 +26,10 @@ export interface SendersOptions {
 /** Beyond this number, the sender with the fewest recent requests is forgotten. Each may keep 1.4 MiB for each endpoint. */
 const maxSenders = 16;
 /** As for the endpoints of a backend (`src/gateway/routing/health/endpoint-health.ts`). */
-const successMemory = { halfLifeMs: 30_000, mostWeight: 12 };
+const successMemory = { halfLifeMs: 30_000, maxWeight: 12 };
 const successPrior = { value: 1, weight: 1 };
 /** The requests that show how active a sender is. */
-const recentRequests = { halfLifeMs: 60_000, mostWeight: 1_000_000 };
+const recentRequests = { halfLifeMs: 60_000, maxWeight: 1_000_000 };
 /** Other senders that send less than this share of a sender's own requests do not change where its conversations begin. */
 const minOtherShare = 0.1;
 /**

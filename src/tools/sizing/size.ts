@@ -1,4 +1,4 @@
-import { mostOpenRequests } from '../../gateway/admission/overload.ts';
+import { maxOpenRequests } from '../../gateway/admission/overload.ts';
 
 /** The load of a gateway at its busiest. */
 export interface ExpectedLoad {
@@ -63,7 +63,7 @@ export function sizeFor(load: ExpectedLoad): Size {
   const others = cores(costs.answer.otherThreadsMs, costs.chunk.otherThreadsMs);
   const envoy = cores(costs.answer.envoyMs, costs.chunk.envoyMs);
   const forLoops = Math.max(1, Math.ceil(eventLoop / usedShare));
-  const forStreams = Math.max(1, Math.ceil(streams / mostOpenRequests));
+  const forStreams = Math.max(1, Math.ceil(streams / maxOpenRequests));
   const busy = Math.max(forLoops, forStreams);
   const perPod = (all: number): number => all / busy / usedShare;
   const streamsMib = (kib: number): number => ((streams / busy) * kib) / 1024;

@@ -24,7 +24,7 @@ const refusals: ReadonlySet<unknown> = new Set([
 const finishReasons: ReadonlySet<unknown> = new Set(['stop', 'length', 'tool_calls', 'content_filter']);
 
 /** Longest message of an envelope: it is for people, and it quotes no more of a body than a field's path. */
-const longestMessage = 500;
+const maxMessageLength = 500;
 
 function faultOfRefusal({ contentType, body }: ReceivedAnswer): string | undefined {
   if (contentType !== 'application/json') return `a refusal is ${contentType}`;
@@ -35,7 +35,7 @@ function faultOfRefusal({ contentType, body }: ReceivedAnswer): string | undefin
   const { message, type, code, ...rest } = error;
   if (Object.keys(rest).length > 0) return `error has more fields: ${Object.keys(rest).join()}`;
   if (typeof message !== 'string' || message === '') return 'the message is no text';
-  if (message.length > longestMessage) return `the message has ${message.length} characters`;
+  if (message.length > maxMessageLength) return `the message has ${message.length} characters`;
   if (type !== 'invalid_request_error') return `the type is ${String(type)}`;
   return refusals.has(code) ? undefined : `the code is ${String(code)}`;
 }

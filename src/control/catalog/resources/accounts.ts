@@ -21,16 +21,16 @@ const signedUsd = shaped(
 );
 
 const accountStatus = z.enum(['Active', 'Suspended']).default('Active');
-const mostInFlight = 1_000_000_000;
+const maxOfInFlight = 1_000_000_000;
 
 /** The longest name of a Workspace: a workspace of another namespace has that name in front of its own in the ledger. */
-export const longestWorkspaceName = 63;
+export const maxWorkspaceNameLength = 63;
 
-const mostLabels = 16;
+const maxLabels = 16;
 
 const labels = z.record(z.string().max(63), z.string().max(63)).superRefine((given, context) => {
-  if (Object.keys(given).length <= mostLabels) return;
-  context.addIssue({ code: 'custom', message: `expected at most ${mostLabels} labels` });
+  if (Object.keys(given).length <= maxLabels) return;
+  context.addIssue({ code: 'custom', message: `expected at most ${maxLabels} labels` });
 });
 
 const thresholds = z
@@ -43,7 +43,7 @@ export const workspaceSpec = z.strictObject({
   maxInFlight: z
     .int()
     .min(1)
-    .max(mostInFlight)
+    .max(maxOfInFlight)
     .default(defaultLimits.maxInFlight)
     .meta({
       description: `Requests that it may have under way at once. Default ${defaultLimits.maxInFlight}.`,
@@ -63,16 +63,16 @@ export const workspaceSpec = z.strictObject({
     example: [75, 90],
   }),
   labels: labels.default({}).meta({
-    description: `Labels for people and their tools, at most ${mostLabels}. The admin API and the audit trail show them. Default: none.`,
+    description: `Labels for people and their tools, at most ${maxLabels}. The admin API and the audit trail show them. Default: none.`,
     example: { team: 'search' },
-    maxProperties: mostLabels,
+    maxProperties: maxLabels,
   }),
 });
 
 const stays = 'cannot change; make another ApiKey';
 
 const workspaceName = shaped(
-  z.string().min(1).max(longestWorkspaceName),
+  z.string().min(1).max(maxWorkspaceNameLength),
   /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
   'expected the name of a Workspace in the namespace of this object: lowercase letters, digits, "-" and "."',
 );
@@ -98,13 +98,13 @@ const rate = z.strictObject({
   perSecond: z
     .int()
     .min(1)
-    .max(mostInFlight)
+    .max(maxOfInFlight)
     .default(defaultLimits.rate)
     .meta({ description: `Sustained requests per second. Default ${defaultLimits.rate}.`, example: 100 }),
   burst: z
     .int()
     .min(1)
-    .max(mostInFlight)
+    .max(maxOfInFlight)
     .default(defaultLimits.burst)
     .meta({ description: `Requests at once above the rate. Default ${defaultLimits.burst}.`, example: 200 }),
 });

@@ -69,11 +69,11 @@ const routesReady = z.strictObject({
     .meta({ description: 'Both as text, for `kubectl get`, which cannot join two fields.', example: '2/3' }),
 });
 
-const mostEndpoints = 1_000_000;
+const maxEndpoints = 1_000_000;
 
 const endpointCounts = z.strictObject({
-  total: z.int().min(0).max(mostEndpoints).meta({ description: 'Number of endpoints, healthy or not.', example: 8 }),
-  healthy: z.int().min(0).max(mostEndpoints).meta({
+  total: z.int().min(0).max(maxEndpoints).meta({ description: 'Number of endpoints, healthy or not.', example: 8 }),
+  healthy: z.int().min(0).max(maxEndpoints).meta({
     description:
       'Endpoints that pass the health check, where there is one, and to which requests have not failed lately.',
     example: 7,

@@ -37,7 +37,7 @@ export const affinityHash: readonly ConfigObject[] = [{ filter_state: { key: sta
  * bound, a small unevenness would send a popular prompt away from its cache. With a higher bound, a popular prompt
  * would fill one endpoint while others idle.
  */
-const mostOfEvenShare = 150;
+const maxOfEvenShare = 150;
 
 /**
  * A cluster's part: consistent hashing, which depends on the addresses alone, so that every Envoy picks the same
@@ -50,4 +50,4 @@ const mostOfEvenShare = 150;
 export const affineBalancing: ConfigObject = { lb_policy: 'MAGLEV', maglev_lb_config: { table_size: 16_381 } };
 
 /** Goes into the cluster's `common_lb_config`. */
-export const affineBound: ConfigObject = { consistent_hashing_lb_config: { hash_balance_factor: mostOfEvenShare } };
+export const affineBound: ConfigObject = { consistent_hashing_lb_config: { hash_balance_factor: maxOfEvenShare } };

@@ -1,4 +1,4 @@
-import { longestShownPath, nothingAt } from '../../../core/api-paths.ts';
+import { maxShownPathLength, nothingAt } from '../../../core/api-paths.ts';
 import type { Surface } from '../../../core/dialect.ts';
 import { type Json, type ConfigObject, typed } from './typed.ts';
 import type { ErrorType } from '../../../core/failure.ts';
@@ -21,7 +21,7 @@ const repliesFor = (surfaces: readonly Surface[]): readonly OwnReply[] => [
     status: 404,
     type: 'invalid_request_error',
     // The path without its query, which may hold a secret. Envoy escapes the path for JSON.
-    message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${longestShownPath}%`, surfaces),
+    message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${maxShownPathLength}%`, surfaces),
   },
   {
     from: [429],

@@ -27,7 +27,7 @@ export interface RunFolder {
 }
 
 /** `sun_path` of unix(7) is 108 bytes, the last one a zero. */
-const longestSocketPath = 107;
+const maxSocketPathLength = 107;
 
 /**
  * Returns the paths of a run folder's files. Throws when the folder's path is too long for a Unix socket inside it, which the kernel would cut or refuse later.
@@ -36,9 +36,9 @@ export function runFolder(folder: string): RunFolder {
   const base = folder.replace(/\/+$/, '');
   const longest = `${base}/extproc.sock`;
   const bytes = new TextEncoder().encode(longest).length;
-  if (bytes > longestSocketPath) {
+  if (bytes > maxSocketPathLength) {
     throw new Error(
-      `The run folder's path is too long: ${longest} has ${bytes} bytes and a Unix socket's path may have ${longestSocketPath}. Choose a shorter folder.`,
+      `The run folder's path is too long: ${longest} has ${bytes} bytes and a Unix socket's path may have ${maxSocketPathLength}. Choose a shorter folder.`,
     );
   }
   return {

@@ -135,7 +135,7 @@ function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<stri
 }
 
 /** Most clusters that Envoy is asked about in one look. Clusters without a healthy endpoint come first. */
-const mostClusters = 20;
+const maxClusters = 20;
 
 /** Asks Envoy for names only of clusters with failing endpoints, because its answer about each endpoint is long. */
 async function withNames(
@@ -146,7 +146,7 @@ async function withNames(
   const asked = clusters
     .filter((cluster) => healthyOf(cluster) < (counts.get(cluster.backend)?.total ?? 0))
     .sort((a, b) => Math.min(1, healthyOf(a)) - Math.min(1, healthyOf(b)))
-    .slice(0, mostClusters);
+    .slice(0, maxClusters);
   const failing = asked.length === 0 ? new Map() : await admin.failingEndpoints(asked.map(({ name }) => name));
   const namesOf = (backend: string): readonly EnvoyFailingEndpoint[] =>
     asked

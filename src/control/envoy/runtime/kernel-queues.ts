@@ -59,7 +59,7 @@ function createTableReader(path: string): () => Promise<Buffer | undefined> {
 const readAheadBytes = 64 * 1024;
 
 /** From so many peers on, one pass over the tables is cheaper than a search for each peer. */
-const mostSearches = 8;
+const maxSearches = 8;
 
 /**
  * Looks peers up in tables in the kernel's own format. A busy machine has tens of thousands of rows. For a handful of
@@ -71,7 +71,7 @@ export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
   let index: ReadonlyMap<string, number> | undefined;
   const find = (remote: string): readonly (number | undefined)[] => {
     searches += 1;
-    if (searches <= mostSearches) return tables.map((table) => findQueue(table, remote));
+    if (searches <= maxSearches) return tables.map((table) => findQueue(table, remote));
     index ??= indexQueues(tables);
     return [index.get(remote)];
   };

@@ -27,7 +27,7 @@ export interface Delivered {
 }
 
 /** Most UTF-16 units that are kept. A longer answer fits no model's window. */
-const mostKept = 8 * 1024 * 1024;
+const maxKept = 8 * 1024 * 1024;
 
 /** Keeps what is delivered, so that another route can continue it. */
 export function keepDelivered(): Delivered {
@@ -69,14 +69,14 @@ export function keepDelivered(): Delivered {
 
   return {
     take: (events) => {
-      if (size > mostKept) return;
+      if (size > maxKept) return;
       for (const event of events) take(event);
     },
     choice: (index) => {
       const { calls, ...choice } = choiceAt(index);
       return { ...choice, calls: calls.map((call) => ({ ...call })) };
     },
-    isWhole: () => size <= mostKept,
+    isWhole: () => size <= maxKept,
   };
 }
 

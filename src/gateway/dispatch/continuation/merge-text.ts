@@ -5,12 +5,12 @@ import { type Merge, mergeEach, repeatedNothing } from './merge.ts';
 import { watchJson } from './repeated-text.ts';
 
 /** Least length at which two traces can be distinguished, UTF-16 units. */
-const leastTrace = 8;
+const minTrace = 8;
 
 /** Whether two traces begin the same. */
 function beginsAlike(one: string, other: string): boolean {
   const length = Math.min(one.length, other.length);
-  return length >= leastTrace && one.startsWith(other.slice(0, length));
+  return length >= minTrace && one.startsWith(other.slice(0, length));
 }
 
 /**
@@ -186,8 +186,8 @@ export interface TextMerge {
  */
 const leastEcho = 24;
 /** Least length of a repetition of the last words, in UTF-16 units and in words. A shorter one may be chance. */
-const leastOverlap = 12;
-const leastWords = 3;
+const minOverlap = 12;
+const minWords = 3;
 /** Longest overlap that is looked for, UTF-16 units. */
 const farthest = 200;
 
@@ -229,10 +229,10 @@ export function createTextMerge(partial: string, options: { readonly echoes: boo
 function repeatsOf(partial: string, { echoes }: { readonly echoes: boolean }): readonly string[] {
   const isEcho = echoes || (partial.length >= leastEcho && !isPeriodic(partial));
   const repeats = isEcho ? [partial] : [];
-  for (let at = Math.max(1, partial.length - farthest); at <= partial.length - leastOverlap; at += 1) {
+  for (let at = Math.max(1, partial.length - farthest); at <= partial.length - minOverlap; at += 1) {
     const isBoundary = /\s/.test(partial.charAt(at)) !== /\s/.test(partial.charAt(at - 1));
     const words = partial.slice(at);
-    if (!isBoundary || words.trim().split(/\s+/).length < leastWords) continue;
+    if (!isBoundary || words.trim().split(/\s+/).length < minWords) continue;
     if (!endsWithTwice(partial, words) && !isPeriodic(words)) repeats.push(words);
   }
   return repeats;

@@ -31,13 +31,13 @@ interface Candidate {
 }
 
 /** Least worth of an endpoint that keeps its prompts, as a share of the best endpoint's worth. */
-const leastWorth = 0.1;
+const minWorth = 0.1;
 /**
  * Most attempts under way on an endpoint that may get more of its own prompts: so many times the even share, or so many attempts,
  * whichever is more. With few attempts, chance alone gives an endpoint twice its share, and an attempt that goes elsewhere is
  * computed without the cache.
  */
-const mostOfEvenShare = 1.5;
+const maxOfEvenShare = 1.5;
 const fewAttempts = 8;
 
 /**
@@ -100,13 +100,13 @@ function prefixOwner(
   { scored, affinity }: { readonly scored: readonly Score[]; readonly affinity: string },
 ): Candidate | undefined {
   const inFlight = candidates.reduce((sum, { status }) => sum + status.inFlight, 0);
-  const most = Math.max(fewAttempts, Math.ceil((mostOfEvenShare * (inFlight + 1)) / candidates.length));
+  const most = Math.max(fewAttempts, Math.ceil((maxOfEvenShare * (inFlight + 1)) / candidates.length));
   const bestWorth = scored.reduce((best, { worth }) => Math.max(best, worth), 0);
   let owner: Candidate | undefined;
   let strongest = 0;
   for (const [index, candidate] of candidates.entries()) {
     const worth = scored[index]?.worth ?? 0;
-    if (candidate.status.inFlight >= most || worth < bestWorth * leastWorth) continue;
+    if (candidate.status.inFlight >= most || worth < bestWorth * minWorth) continue;
     const strength = pull(affinity, candidate.health.endpoint.name, 1);
     if (strength <= strongest) continue;
     strongest = strength;

@@ -13,10 +13,10 @@ export interface Cooling {
 }
 
 /** Longest wait that is accepted from an engine. Some engines name the end of the day. */
-const mostAskedMs = 60_000;
+const maxAskedMs = 60_000;
 /** The wait if the engine names none: after the first refusal, and at most, after several in a row. */
 const firstMs = 500;
-const mostMs = 10_000;
+const maxMs = 10_000;
 
 export function createCooling(): Cooling {
   let until = -Infinity;
@@ -26,8 +26,8 @@ export function createCooling(): Cooling {
     refused: (now, { begunAt, retryAfterSeconds = 0 }) => {
       // Refusals of attempts that were under way together count as one.
       if (begunAt >= until) refusals += 1;
-      const ownMs = Math.min(mostMs, firstMs * 2 ** (refusals - 1));
-      until = Math.max(until, now + (retryAfterSeconds > 0 ? Math.min(mostAskedMs, retryAfterSeconds * 1000) : ownMs));
+      const ownMs = Math.min(maxMs, firstMs * 2 ** (refusals - 1));
+      until = Math.max(until, now + (retryAfterSeconds > 0 ? Math.min(maxAskedMs, retryAfterSeconds * 1000) : ownMs));
     },
     served: () => {
       refusals = 0;

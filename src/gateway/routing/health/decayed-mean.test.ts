@@ -3,7 +3,7 @@ import { createDecayedMean } from './decayed-mean.ts';
 
 describe('a decayed mean', () => {
   it('is the mean of what was added', () => {
-    const mean = createDecayedMean({ halfLifeMs: 1000, mostWeight: 10 });
+    const mean = createDecayedMean({ halfLifeMs: 1000, maxWeight: 10 });
     expect(mean.mean(0)).toBeNaN();
     mean.add(0, 1);
     mean.add(0, 4, { weight: 2 });
@@ -12,14 +12,14 @@ describe('a decayed mean', () => {
   });
 
   it('forgets by time: a value counts for half after a half-life', () => {
-    const mean = createDecayedMean({ halfLifeMs: 1000, mostWeight: 10 });
+    const mean = createDecayedMean({ halfLifeMs: 1000, maxWeight: 10 });
     mean.add(0, 0);
     mean.add(1000, 3);
     expect([mean.weight(1000), mean.mean(1000)]).toEqual([1.5, 2]);
   });
 
   it('forgets by count: it never stands on more than so many values', () => {
-    const mean = createDecayedMean({ halfLifeMs: 1000, mostWeight: 4 });
+    const mean = createDecayedMean({ halfLifeMs: 1000, maxWeight: 4 });
     for (let time = 0; time < 100; time += 1) mean.add(0, 0);
     mean.add(0, 1);
     expect([mean.weight(0), mean.mean(0)]).toEqual([4, 0.25]);

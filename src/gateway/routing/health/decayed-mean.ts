@@ -13,9 +13,9 @@ export interface DecayedMean {
 
 const nothingKnown = { value: 0, weight: 0 };
 
-/** `mostWeight`: a value hardly counts once so many others are newer. */
-export function createDecayedMean(options: { readonly halfLifeMs: number; readonly mostWeight: number }): DecayedMean {
-  const { halfLifeMs, mostWeight } = options;
+/** `maxWeight`: a value hardly counts once so many others are newer. */
+export function createDecayedMean(options: { readonly halfLifeMs: number; readonly maxWeight: number }): DecayedMean {
+  const { halfLifeMs, maxWeight } = options;
   let weight = 0;
   let sum = 0;
   let asOf = 0;
@@ -32,7 +32,7 @@ export function createDecayedMean(options: { readonly halfLifeMs: number; readon
   return {
     add: (now, value, { weight: added = 1 } = {}) => {
       settle(now);
-      const room = mostWeight - added;
+      const room = maxWeight - added;
       if (weight > room) {
         sum *= room / weight;
         weight = room;

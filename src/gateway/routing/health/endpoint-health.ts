@@ -12,7 +12,7 @@ import {
   recordAttempt,
 } from './endpoint-attempt.ts';
 import { isFull, type BackendLoad } from './load.ts';
-import { createPace, leastWeight, type Pace, present } from './pace.ts';
+import { createPace, minWeight, type Pace, present } from './pace.ts';
 import type { RouteStatus } from './route-status.ts';
 
 /** The health of one endpoint, from the attempts of one route. Each endpoint is ejected and probed independently of the others. */
@@ -88,7 +88,7 @@ const probeMs = 10_000;
 /** How long an answer counts as proof that an engine works, milliseconds. */
 const provesMs = 600_000;
 /** The least that counts as the usual wait, milliseconds, and the multiple of the usual wait that is still normal. */
-const leastUsualMs = { stream: 1000, whole: 5000 } as const;
+const minUsualMs = { stream: 1000, whole: 5000 } as const;
 const usualFactor = 3;
 function createMemory({ endpoint, load, backendLoad, ejection, random }: EndpointHealthOptions): EndpointMemory {
   return {
@@ -100,7 +100,7 @@ function createMemory({ endpoint, load, backendLoad, ejection, random }: Endpoin
     }),
     cooling: createCooling(),
     // About the last dozen attempts count, so that a route that begins to fail is noticed within a dozen attempts.
-    success: createDecayedMean({ halfLifeMs: 30_000, mostWeight: 12 }),
+    success: createDecayedMean({ halfLifeMs: 30_000, maxWeight: 12 }),
     logTokenMs: createDecayedMean(present),
     streams: createPace(),
     wholes: createPace(),
@@ -178,7 +178,7 @@ function statusOf(
     inFlight: load.inFlight,
     capacity: load.capacity,
     firstOutput: paceOf(memory, stream).firstOutput(now),
-    tokenMs: stream && logTokenMs.weight(now) > leastWeight ? Math.exp(logTokenMs.mean(now)) : undefined,
+    tokenMs: stream && logTokenMs.weight(now) > minWeight ? Math.exp(logTokenMs.mean(now)) : undefined,
   };
 }
 
@@ -188,6 +188,6 @@ function isAnswering(
 ): boolean {
   const { answeredAt } = memory;
   if (answeredAt === undefined || now - answeredAt > provesMs) return false;
-  const least = leastUsualMs[stream ? 'stream' : 'whole'];
+  const least = minUsualMs[stream ? 'stream' : 'whole'];
   return waitedMs <= Math.max(least, paceOf(memory, stream).p95(now)?.ms ?? 0) * usualFactor;
 }

@@ -14,7 +14,7 @@ export interface FailedPrompts {
 
 const windowMs = 60_000;
 /** The prompt whose first failure is oldest is forgotten first. */
-const mostPrompts = 2000;
+const maxPrompts = 2000;
 
 interface Failed {
   /** Time of the failure that counted, by place. */
@@ -30,7 +30,7 @@ export function createFailedPrompts(random: () => number): FailedPrompts {
     const known = prompts.get(digest) ?? { at: new Map<string, number>(), isAnswered: false };
     prompts.set(digest, known);
     const [oldest] = prompts.keys();
-    if (prompts.size > mostPrompts && oldest !== undefined) prompts.delete(oldest);
+    if (prompts.size > maxPrompts && oldest !== undefined) prompts.delete(oldest);
     return known;
   }
 

@@ -5,8 +5,8 @@ import type { RouteHealth } from './route-health.ts';
 
 /** A percentile of fewer samples is not reliable. */
 const enough = 20;
-const leastMs = 50;
-const mostMs = 30_000;
+const minMs = 50;
+const maxMs = 30_000;
 /** The wait without any samples: to a stream's first output, and for a whole answer. */
 const coldStreamMs = 1000;
 const coldWholeMs = 5000;
@@ -94,4 +94,4 @@ function usualMs(
   return Math.min(all.quantile(0.95) ?? Infinity, (all.quantile(0.75) ?? Infinity) * lateFactor);
 }
 
-const clamp = (ms: number): number => Math.min(mostMs, Math.max(leastMs, ms));
+const clamp = (ms: number): number => Math.min(maxMs, Math.max(minMs, ms));

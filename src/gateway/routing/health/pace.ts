@@ -32,9 +32,9 @@ export interface Pace {
 /** A percentile needs many samples. */
 export const percentileHalfLifeMs = 120_000;
 /** The present pace counts few samples, so that a change shows at once and old samples are soon forgotten. */
-export const present = { halfLifeMs: 20_000, mostWeight: 8 };
+export const present = { halfLifeMs: 20_000, maxWeight: 8 };
 /** Below this weight a mean counts as unknown. */
-export const leastWeight = 0.01;
+export const minWeight = 0.01;
 /** Attempts under way are late when their mean age is so many times the usual wait. Some of them are always young. */
 const lateFactor = 3;
 
@@ -63,7 +63,7 @@ export function createPace(): Pace {
       const weight = logMs.weight(now);
       // When a route becomes slow, its waiting attempts show it before the first one ends.
       const age = waiting < 2 ? 0 : now - begunSum / waiting;
-      if (weight < leastWeight) return age === 0 ? undefined : { ms: age, weight: waiting, isBound: true };
+      if (weight < minWeight) return age === 0 ? undefined : { ms: age, weight: waiting, isBound: true };
       const ms = Math.exp(logMs.mean(now));
       if (age <= ms * lateFactor) return { ms, weight, isBound: false };
       return { ms: age, weight: Math.max(weight, waiting), isBound: false };
@@ -88,7 +88,7 @@ export interface LatencyHistogram {
 /** From one millisecond to seventeen minutes, in buckets that are each 19 % wide. */
 const scale = createLogScale({ lowest: 1, perDoubling: 4, bucketCount: 80 });
 /** After so many doublings of the newest weight, all weights are scaled down, long before a number overflows. */
-const mostDoublings = 64;
+const maxDoublings = 64;
 
 export function createLatencyHistogram(options: { readonly halfLifeMs: number }): LatencyHistogram {
   const { halfLifeMs } = options;
@@ -99,7 +99,7 @@ export function createLatencyHistogram(options: { readonly halfLifeMs: number })
 
   function weightAt(now: number): number {
     const doublings = (now - origin) / halfLifeMs;
-    if (doublings <= mostDoublings) return 2 ** doublings;
+    if (doublings <= maxDoublings) return 2 ** doublings;
     const kept = 2 ** -doublings;
     total = 0;
     for (const [bucket, count] of counts.entries()) {

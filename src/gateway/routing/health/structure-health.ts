@@ -16,11 +16,11 @@ export interface StructureHealth {
 
 /** Valid answers that are assumed before any has been seen. */
 const prior = { value: 1, weight: 4 };
-/** The circuit opens if more than `mostOfLastFew` of the last `lastFew` answers were invalid. */
+/** The circuit opens if more than `maxOfLastFew` of the last `lastFew` answers were invalid. */
 const lastFew = 5;
-const mostOfLastFew = 2;
+const maxOfLastFew = 2;
 /** The circuit also opens if a greater share of all answers was invalid, once there are enough answers. */
-const mostShare = 0.3;
+const maxShare = 0.3;
 const enough = 10;
 
 interface TrackedCapability {
@@ -44,7 +44,7 @@ export function createStructureHealth(random: () => number): StructureHealth {
           // An answer without a tool call has nothing to validate. Another request probes again.
           probeMs: 10_000,
         }),
-        validity: createDecayedMean({ halfLifeMs: 300_000, mostWeight: 20 }),
+        validity: createDecayedMean({ halfLifeMs: 300_000, maxWeight: 20 }),
         callers: createCallerEvidence(),
         last: [],
       };
@@ -69,8 +69,8 @@ export function createStructureHealth(random: () => number): StructureHealth {
       tracked.last = [!isValid, ...tracked.last].slice(0, lastFew);
       if (!isValid) {
         const share = 1 - tracked.validity.mean(now);
-        const many = tracked.last.filter(Boolean).length > mostOfLastFew;
-        circuit.failed(ticket, now, { trip: many || (share > mostShare && tracked.validity.weight(now) >= enough) });
+        const many = tracked.last.filter(Boolean).length > maxOfLastFew;
+        circuit.failed(ticket, now, { trip: many || (share > maxShare && tracked.validity.weight(now) >= enough) });
         return;
       }
       if (circuit.alive(ticket)) {
@@ -125,7 +125,7 @@ interface Known {
 
 const windowMs = 600_000;
 /** The schema whose last miss is oldest is forgotten first. */
-const mostSchemas = 1000;
+const maxSchemas = 1000;
 
 export function createMetSchemas(): MetSchemas {
   /** Schemas that were missed, in the order of their last miss. */
@@ -133,7 +133,7 @@ export function createMetSchemas(): MetSchemas {
 
   function forget(now: number): void {
     for (const [schema, { missedAt }] of known) {
-      if (known.size <= mostSchemas && now - missedAt < windowMs) return;
+      if (known.size <= maxSchemas && now - missedAt < windowMs) return;
       known.delete(schema);
     }
   }

@@ -43,13 +43,13 @@ export interface Demand {
 /** How far back the rate of tokens looks, ms. */
 const recentMs = 30_000;
 /** Less than a token is nothing, so that a pool without requests has no demand after some minutes. */
-const leastTokens = 1;
+const minTokens = 1;
 /**
  * An engine takes some time for nothing at all. If that is most of the objective or more, further endpoints help little, and this share
  * of the objective counts as left for tokens.
  */
-const leastShareLeft = 0.25;
-const usual = { halfLifeMs: 300_000, mostWeight: 200 };
+const minShareLeft = 0.25;
+const usual = { halfLifeMs: 300_000, maxWeight: 200 };
 
 export function createDemand(): Demand {
   const sent = createRecentSum();
@@ -58,12 +58,12 @@ export function createDemand(): Demand {
   let refused = 0;
   let lastAt: number | undefined;
   /** The pace that was learned last. It stays when all endpoints are gone. */
-  let pace: Pick<AssumedSpeed, 'leastMs' | 'eachMs'> = assumedPrefill;
+  let pace: Pick<AssumedSpeed, 'minMs' | 'eachMs'> = assumedPrefill;
 
   function learn(speeds: readonly Speed[]): void {
     if (speeds.length === 0) return;
     pace = {
-      leastMs: meanOf(speeds.map(({ msFor }) => msFor(0))),
+      minMs: meanOf(speeds.map(({ msFor }) => msFor(0))),
       eachMs: meanOf(speeds.map(({ eachMs }) => eachMs())),
     };
   }
@@ -81,7 +81,7 @@ export function createDemand(): Demand {
       lastAt = now;
     },
     read: (now, { objectiveMs, works, present }) => {
-      const leftMs = Math.max(objectiveMs - pace.leastMs, objectiveMs * leastShareLeft);
+      const leftMs = Math.max(objectiveMs - pace.minMs, objectiveMs * minShareLeft);
       const within = (sum: number): number => (sum * objectiveMs) / recentMs;
       const underWay = works.reduce((all, work) => all + work.underWay, 0);
       const waits = present.flatMap(({ firstMs }) => firstMs ?? []);
@@ -106,7 +106,7 @@ function createRecentSum() {
   const at = (now: number): number => {
     sum *= Math.exp((asOf - now) / recentMs);
     asOf = now;
-    return sum < leastTokens ? 0 : sum;
+    return sum < minTokens ? 0 : sum;
   };
   return {
     at,

@@ -103,12 +103,12 @@ interface UnseenPrompt {
 const overdueFactor = 3;
 
 /** The engine of a model of 32 billion weights on two GPUs. It matters only until an endpoint has answered. */
-export const assumedPrefill = { samples: 2, amount: 4000, eachMs: 0.1, leastMs: 30, spread: 0.5 };
-const assumedGap = { samples: 2, amount: 8, eachMs: 0.2, leastMs: 15, spread: 0.5 };
+export const assumedPrefill = { samples: 2, amount: 4000, eachMs: 0.1, minMs: 30, spread: 0.5 };
+const assumedGap = { samples: 2, amount: 8, eachMs: 0.2, minMs: 15, spread: 0.5 };
 const assumedLength = { value: 300, weight: 1 };
 export const assumedTokens = { value: 1000, weight: 1 };
 /** The requests that count for what is usual. */
-const recent = { halfLifeMs: 300_000, mostWeight: 200 };
+const recent = { halfLifeMs: 300_000, maxWeight: 200 };
 
 export function createAnswerKnowledge(): AnswerKnowledge {
   const lengths = createDecayedMean(recent);

@@ -36,10 +36,10 @@ export interface CachedReport {
 
 /** The size that an engine is assumed to have before its first report, tokens: as for a model of 32 billion weights on two GPUs. */
 const firstCapacity = 300_000;
-const leastCapacity = 10_000;
+const minCapacity = 10_000;
 /** The upper bounds bound the memory of the map: about 1.4 MiB for each endpoint. */
-const mostCapacity = 4_000_000;
-const mostBlocks = 16_384;
+const maxCapacity = 4_000_000;
+const maxBlocks = 16_384;
 /** A report changes the size by this factor. Single reports may have other causes, for example a preempted prompt. */
 const stepFactor = 1.05;
 /** Engines have blocks of their own, of up to 256 of their tokens, and compute the last one again. */
@@ -64,7 +64,7 @@ export function createHeldBlocks(): HeldBlocks {
 
   function forget(): void {
     for (let oldest = newer[0] ?? 0; oldest !== 0; oldest = newer[0] ?? 0) {
-      if (heldTokens <= capacity && numbers.size() <= mostBlocks) return;
+      if (heldTokens <= capacity && numbers.size() <= maxBlocks) return;
       unlink(oldest);
       remove(oldest);
     }
@@ -91,7 +91,7 @@ export function createHeldBlocks(): HeldBlocks {
 
   function resize(tokens: number): void {
     isCapacityLearned = true;
-    capacity = Math.min(mostCapacity, Math.max(leastCapacity, tokens));
+    capacity = Math.min(maxCapacity, Math.max(minCapacity, tokens));
     forget();
   }
 

@@ -29,7 +29,7 @@ export interface PickOptions {
 }
 
 /** Endpoints that are busier count as if they were as busy as this. Beyond it, the wait in a queue has no mean. */
-const mostBusy = 0.9;
+const maxBusy = 0.9;
 /**
  * A millisecond by which answers become slower counts as this part of a millisecond before the first token. Between 0.03 and 0.3, the
  * value changes little.
@@ -58,7 +58,7 @@ const equalShare = 0.25;
 export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions): Pick | undefined {
   if (outlooks.length === 0) return undefined;
   if (outlooks.length === 1) return { index: 0, why: 'only' };
-  const share = Math.min(mostBusy, Math.max(0, busy));
+  const share = Math.min(maxBusy, Math.max(0, busy));
   const workShare = share / (1 - share);
   const costs = outlooks.map(({ firstMs, workMs, slowerMs }) => firstMs + workMs * workShare + slowerMs * slowerShare);
   const best = costs.indexOf(Math.min(...costs));

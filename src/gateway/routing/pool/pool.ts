@@ -101,7 +101,7 @@ const busyMs = 30_000;
 /** A second random number is made of the digits of the first one that the choice among equals does not use. */
 const lucks = 1009;
 /** An endpoint that fails is asked again, or another one is: the time until an answer counts so many times at most. */
-const mostTries = 10;
+const maxTries = 10;
 
 /**
  * An idle endpoint that was not picked so many times in a row, or so many times for each endpoint, gets one attempt: the knowledge that
@@ -314,23 +314,22 @@ function pickOf(
  */
 function outlooksOf(surveys: readonly PoolSurvey[], turn: number): readonly Outlook[] {
   const meanMs = surveys.reduce((sum, { slowerEachMs }) => sum + slowerEachMs, 0) / surveys.length;
-  let leastMs = Infinity;
-  for (const { endpoints } of surveys)
-    for (const { outlook } of endpoints) leastMs = Math.min(leastMs, outlook.firstMs);
+  let minMs = Infinity;
+  for (const { endpoints } of surveys) for (const { outlook } of endpoints) minMs = Math.min(minMs, outlook.firstMs);
   return surveys.flatMap(({ endpoints, slowerEachMs }) =>
     endpoints.map(({ success, outlook, ageMs }) => {
       const compared =
         surveys.length === 1 ? outlook : { ...outlook, slowerMs: (outlook.slowerMs * meanMs) / slowerEachMs };
-      return tried(aged(compared, { leastMs, ageMs }), { success, turn });
+      return tried(aged(compared, { minMs, ageMs }), { success, turn });
     }),
   );
 }
 
 /** The outlook of an endpoint that has not answered for so long: what made it slow may be over. */
-function aged(outlook: Outlook, { leastMs, ageMs }: { readonly leastMs: number; readonly ageMs: number }): Outlook {
-  if (ageMs === 0 || outlook.firstMs === leastMs) return outlook;
+function aged(outlook: Outlook, { minMs, ageMs }: { readonly minMs: number; readonly ageMs: number }): Outlook {
+  if (ageMs === 0 || outlook.firstMs === minMs) return outlook;
   const kept = 2 ** (-ageMs / forgottenMs);
-  const firstMs = leastMs + (outlook.firstMs - leastMs) * kept;
+  const firstMs = minMs + (outlook.firstMs - minMs) * kept;
   return { ...outlook, firstMs, workMs: (outlook.workMs * firstMs) / outlook.firstMs };
 }
 
@@ -342,6 +341,6 @@ function tried(outlook: Outlook, { success, turn }: { readonly success: number; 
   if (success === 1) return outlook;
   const luck = (turn * lucks) % 1;
   if (success ** 3 > luck) return outlook;
-  const tries = Math.min(mostTries, 1 / success);
+  const tries = Math.min(maxTries, 1 / success);
   return { ...outlook, firstMs: outlook.firstMs * tries, errorMs: outlook.errorMs * tries };
 }

@@ -11,11 +11,11 @@ export interface Pools extends PoolReports, EngineLoads {
 }
 
 /** Most prompts of one report. Those beyond it are unknown to the other replicas. */
-const mostPrompts = 256;
+const maxPrompts = 256;
 /** Most blocks of a prompt that are reported: four megabytes of text. */
-const mostDigests = 1024;
+const maxDigests = 1024;
 /** Most blocks of one report, about: 55 KB of text. */
-const mostBlocks = 4096;
+const maxBlocks = 4096;
 /** Work under way is repeated after so long, ms. */
 const repeatMs = 250;
 /** A replica that is silent for so long is gone, ms. */
@@ -42,7 +42,7 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
 
   function changedAt(place: PoolPlace, prompt: PoolPrompt | undefined): void {
     changed.set(keyOf(place), place);
-    if (prompt === undefined || sent.length >= mostPrompts || sentBlocks >= mostBlocks) return;
+    if (prompt === undefined || sent.length >= maxPrompts || sentBlocks >= maxBlocks) return;
     sent.push({ ...place, prompt: bounded(prompt) });
     sentBlocks += prompt.digests.length;
   }
@@ -104,6 +104,6 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
 }
 
 function bounded({ digests, ends, tokens }: PoolPrompt): PoolPrompt {
-  if (digests.length <= mostDigests) return { digests, ends, tokens };
-  return { digests: digests.slice(0, mostDigests), ends: ends.slice(0, mostDigests), tokens };
+  if (digests.length <= maxDigests) return { digests, ends, tokens };
+  return { digests: digests.slice(0, maxDigests), ends: ends.slice(0, maxDigests), tokens };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createSpeed } from './speed.ts';
 
-const assumed = { samples: 2, amount: 4000, eachMs: 0.1, leastMs: 30, spread: 0.5 };
+const assumed = { samples: 2, amount: 4000, eachMs: 0.1, minMs: 30, spread: 0.5 };
 
 describe('a speed', () => {
   it('is the assumed one before anything is measured', () => {
@@ -15,14 +15,14 @@ describe('a speed', () => {
     ['three times as slow', 0.3, 50],
     ['twenty times as slow', 2, 100],
     ['ten times as fast', 0.01, 5],
-  ])('is learned within a hundred samples: %s', (_, eachMs, leastMs) => {
+  ])('is learned within a hundred samples: %s', (_, eachMs, minMs) => {
     const speed = createSpeed(assumed);
     for (let sample = 0; sample < 100; sample += 1) {
       const amount = 200 + ((sample * 977) % 8000);
-      speed.measured(amount, leastMs + amount * eachMs);
+      speed.measured(amount, minMs + amount * eachMs);
     }
     for (const amount of [2000, 4000, 8000]) {
-      const ratio = speed.msFor(amount) / (leastMs + amount * eachMs);
+      const ratio = speed.msFor(amount) / (minMs + amount * eachMs);
       expect(ratio).toBeGreaterThan(0.6);
       expect(ratio).toBeLessThan(1.6);
     }

@@ -19,7 +19,7 @@ export interface AssumedSpeed {
   readonly amount: number;
   readonly eachMs: number;
   /** How long nothing at all takes. Some of it counts for good. */
-  readonly leastMs: number;
+  readonly minMs: number;
   readonly spread: number;
 }
 
@@ -34,7 +34,7 @@ const ofNothing = 5;
  * Samples of large amounts decide the slope of a line. So the assumed samples are no larger than the first measured one, but at least this
  * part of the assumed amount: a slope learned of a few tokens says nothing of thousands.
  */
-const leastOfAssumed = 1 / 16;
+const minOfAssumed = 1 / 16;
 /**
  * After a sample below this part of the prediction, earlier samples count for this share of what they did: the endpoint has become
  * faster. Nothing else makes an answer come so much sooner.
@@ -43,7 +43,7 @@ const faster = { below: 0.4, kept: 0.5 } as const;
 /** A sample below this part of the prediction is a surprise. */
 const surprising = 0.7;
 /** A sample above so many times the prediction counts as that much: it waited for something else. */
-const mostFactor = 3;
+const maxFactor = 3;
 /** From this sample in a row on that is above it, earlier samples count for this share: what was measured has become slower. */
 const slower = { inRow: 2, kept: 0.25 } as const;
 
@@ -67,18 +67,18 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
     const square = amount ** 2 * 1.25;
     sumX = count * amount;
     sumXX = count * square;
-    sumY = count * (assumed.leastMs + amount * assumed.eachMs);
-    sumXY = count * (assumed.leastMs * amount + square * assumed.eachMs);
+    sumY = count * (assumed.minMs + amount * assumed.eachMs);
+    sumXY = count * (assumed.minMs * amount + square * assumed.eachMs);
   }
 
-  function fitted(): { readonly leastMs: number; readonly eachMs: number } {
+  function fitted(): { readonly minMs: number; readonly eachMs: number } {
     const all = count + ofNothing;
-    const allY = sumY + ofNothing * assumed.leastMs;
+    const allY = sumY + ofNothing * assumed.minMs;
     const slope = (sumXY - (sumX * allY) / all) / Math.max(1e-9, sumXX - (sumX * sumX) / all);
     const ratio = sumY / Math.max(1, sumX);
     // A line neither falls nor starts below nothing.
     const eachMs = Math.min(ratio, Math.max(slope, assumed.eachMs / 1000));
-    return { eachMs, leastMs: Math.max(1, (allY - eachMs * sumX) / all) };
+    return { eachMs, minMs: Math.max(1, (allY - eachMs * sumX) / all) };
   }
 
   function shareKept(ms: number, predicted: number): number {
@@ -86,17 +86,17 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
     return slowInRow >= slower.inRow ? slower.kept : kept;
   }
 
-  const msFor = (amount: number): number => line.leastMs + amount * line.eachMs;
+  const msFor = (amount: number): number => line.minMs + amount * line.eachMs;
 
   return {
     msFor,
     eachMs: () => line.eachMs,
     spread: () => spread,
     measured: (amount, ms) => {
-      if (!isMeasured) assume(Math.min(assumed.amount, Math.max(assumed.amount * leastOfAssumed, amount)));
+      if (!isMeasured) assume(Math.min(assumed.amount, Math.max(assumed.amount * minOfAssumed, amount)));
       isMeasured = true;
       const predicted = msFor(amount);
-      const bounded = Math.min(ms, predicted * mostFactor);
+      const bounded = Math.min(ms, predicted * maxFactor);
       slowInRow = bounded < ms ? slowInRow + 1 : 0;
       const share = shareKept(ms, predicted);
       count = count * share + 1;

@@ -10,7 +10,7 @@ export interface NeighbourFigures {
   /** Time to the first byte of output: of an answer in one piece that is its first byte. */
   readonly p50Ms: number;
   readonly p99Ms: number;
-  readonly longestMs: number;
+  readonly maxMs: number;
 }
 
 /** How long a neighbour waits for the end of an answer that takes a fifth of a second. */
@@ -164,7 +164,7 @@ export function startNeighbours(target: Target, perSecond: number): Neighbours {
           name,
           {
             ...{ requests, failures: Object.fromEntries(failures) },
-            ...{ p50Ms: quantile(waits, 0.5), p99Ms: quantile(waits, 0.99), longestMs: Math.max(0, ...waits) },
+            ...{ p50Ms: quantile(waits, 0.5), p99Ms: quantile(waits, 0.99), maxMs: Math.max(0, ...waits) },
           },
         ]),
       );

@@ -33,12 +33,7 @@ export function reportOf(phases: readonly PhaseFigures[]): string {
       const { phase, neighbours, service } = figures;
       return [
         ...[phase.name, String(neighbours.requests), String(failuresIn(figures))],
-        ...[
-          ms(neighbours.p50Ms),
-          ms(neighbours.p99Ms),
-          ms(neighbours.longestMs),
-          slowdownOf(figures, quiet).toFixed(2),
-        ],
+        ...[ms(neighbours.p50Ms), ms(neighbours.p99Ms), ms(neighbours.maxMs), slowdownOf(figures, quiet).toFixed(2)],
         ...[ms(service.eventLoopDelayP99Ms), ms(service.eventLoopDelayLongestMs)],
         ...[mebibytes(service.serviceBytes), mebibytes(service.envoyBytes)],
       ];
