@@ -21,7 +21,7 @@ process.stdout.write = function (...parts) {
 async function helpOf(
   name: string,
 ): Promise<{ readonly code: unknown; readonly error: string; readonly help: string }> {
-  const main = join(import.meta.dirname, '..', 'main.ts');
+  const main = join(import.meta.dirname, '..', '..', 'main.ts');
   const args = ['--import', `data:text/javascript,${encodeURIComponent(failing)}`, main, name, '--help'];
   const env = { ...inheritedEnvironment(), ...compileCache };
   const ended = promisify(execFile)(process.execPath, args, { env });
