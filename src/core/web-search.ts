@@ -143,21 +143,26 @@ export interface SearchProvider {
   readonly search: (query: SearchQuery, signal: AbortSignal) => Promise<SearchFinding>;
 }
 
+/** Providers with an address of their own that need a key. */
+const keyedProviders = ['brave', 'tavily'] as const;
+export type KeyedProvider = (typeof keyedProviders)[number];
+
 /** Which provider searches the web, as `WEIR_WEB_SEARCH` names it. */
 export type SearchSetting =
   | { readonly provider: 'searxng'; readonly url: URL }
-  | { readonly provider: 'brave' | 'tavily'; readonly keyFile: string };
+  | { readonly provider: KeyedProvider; readonly keyFile: string };
 
-/** The form of the setting, for the message about a malformed one. */
-export const searchForms = 'expected searxng:URL, brave:KEYFILE or tavily:KEYFILE';
+/** The forms of the setting. */
+export const searchForms = `searxng:URL or ${keyedProviders.map((name) => `${name}:KEYFILE`).join(' or ')}`;
 
 /**
  * Reads the setting. Undefined when it has none of its forms. The URL of a SearXNG instance must have neither
  * credentials nor a query.
  */
 export function readSearchSetting(text: string): SearchSetting | undefined {
-  const [, provider, value = ''] = /^(searxng|brave|tavily):(.+)$/s.exec(text) ?? [];
-  if (provider === 'brave' || provider === 'tavily') return { provider, keyFile: value };
+  const [, provider, value = ''] = /^(\w+):(.+)$/s.exec(text) ?? [];
+  const keyed = keyedProviders.find((name) => name === provider);
+  if (keyed !== undefined) return { provider: keyed, keyFile: value };
   if (provider !== 'searxng') return undefined;
   const url = URL.parse(value);
   if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined;

@@ -122,7 +122,7 @@ app.kubernetes.io/component: picker
 {{- if and $values.tokenizers.initContainer (not (get $values.tokenizers.initContainer "image")) -}}{{- fail "tokenizers.initContainer.image: expected an image." -}}{{- end -}}
 {{- with $values.webSearch -}}
 {{- if and (eq .provider "searxng") (not .url) -}}{{- fail "webSearch.url: expected the address of the SearXNG instance." -}}{{- end -}}
-{{- if and (has .provider (list "brave" "tavily")) (not .existingSecret.name) -}}{{- fail (printf "webSearch.existingSecret.name: expected the Secret that holds the key of %s." .provider) -}}{{- end -}}
+{{- if and .provider (ne .provider "searxng") (not .existingSecret.name) -}}{{- fail (printf "webSearch.existingSecret.name: expected the Secret that holds the key of %s." .provider) -}}{{- end -}}
 {{- if and .provider (not .sealSecret.name) (or (include "weir.hasDatabase" $) (include "weir.hasValkey" $)) -}}
 {{- fail "webSearch.sealSecret.name: pods that share accounts must share the keys that seal what was found; expected a Secret that holds them." -}}
 {{- end -}}

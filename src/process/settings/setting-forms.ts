@@ -38,7 +38,7 @@ export const accountNamespaces = z.string().transform((text, context): 'none' | 
 
 export const searchProvider = z.string().transform((text, context) => {
   const setting = readSearchSetting(text);
-  if (setting === undefined) context.addIssue({ code: 'custom', message: searchForms });
+  if (setting === undefined) context.addIssue({ code: 'custom', message: `expected ${searchForms}` });
   return setting ?? z.NEVER;
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { logLevelSchema } from '../../core/log-level.ts';
-import type { SealFiles } from '../../core/web-search.ts';
+import { searchForms, type SealFiles } from '../../core/web-search.ts';
 import {
   accountNamespaces,
   imageHosts,
@@ -103,7 +103,7 @@ export const settingsSchema = z.object({
   WEIR_WEB_SEARCH: searchProvider
     .optional()
     .describe(
-      'Provider of web search: searxng:URL of an instance, brave:KEYFILE or tavily:KEYFILE with the key of its API; default: none, and web search is refused.',
+      `Provider of web search: ${searchForms}, with the URL of an instance or the file of an API key; default: none, and web search is refused.`,
     ),
   WEIR_WEB_SEARCH_PRICE: searchPrice
     .default(0n)

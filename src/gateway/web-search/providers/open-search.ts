@@ -4,10 +4,11 @@ import type { Cluster } from '../../../core/catalog.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { messageOf } from '../../../core/failure.ts';
 import type { Upstream } from '../../core/upstream.ts';
-import type { SearchProvider, SearchSetting } from '../../../core/web-search.ts';
+import type { KeyedProvider, SearchProvider, SearchSetting } from '../../../core/web-search.ts';
 import { maxSecretBytes, readBoundedFile } from '../../../process/bounded-file.ts';
 import { brave } from './brave.ts';
 import { createProvider } from './create-provider.ts';
+import type { SearchApi } from './search-api.ts';
 import { searxng } from './searxng.ts';
 import { tavily } from './tavily.ts';
 
@@ -17,12 +18,14 @@ interface OpenSearch {
   readonly cluster: Cluster;
 }
 
+const keyedApis: Readonly<Record<KeyedProvider, () => SearchApi>> = { brave, tavily };
+
 /** Opens the provider of a setting. Rejects when its key file cannot be read. */
 export async function openSearch(
   setting: SearchSetting,
   options: { readonly upstream: Upstream; readonly clock: Clock },
 ): Promise<OpenSearch> {
-  const api = setting.provider === 'searxng' ? searxng(setting.url) : setting.provider === 'brave' ? brave() : tavily();
+  const api = setting.provider === 'searxng' ? searxng(setting.url) : keyedApis[setting.provider]();
   const readKey = setting.provider === 'searxng' ? () => Promise.resolve('') : followKeyFile(setting.keyFile);
   await readKey().catch((error: unknown) => {
     throw new Error(`WEIR_WEB_SEARCH: the key file: ${messageOf(error)}`);
