@@ -203,9 +203,10 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
     const set = setOf(replicas);
     const untilThen = set.get(name) ?? 0;
     if (before !== '') set.delete(before);
-    for (const [each, until] of set) if (until <= now()) set.delete(each);
+    const latest = now() + 2 * Number(lease);
+    for (const [each, until] of set) if (until <= now() || until > latest) set.delete(each);
     set.set(name, now() + Number(lease));
-    return [untilThen > now() ? 1 : 0, set.size];
+    return [untilThen > now() && untilThen <= latest ? 1 : 0, set.size];
   }
 
   function failure([failures = '', blocked = '']: readonly string[], args: readonly string[]): unknown {
@@ -218,8 +219,9 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
     if (count > Number(tolerated) && (list[0] ?? 0) > now() - Number(window)) {
       lists.delete(failures);
       const networks = setOf(blocked);
-      for (const [each, until] of networks) if (until <= now()) networks.delete(each);
-      networks.set(network, now() + Number(block));
+      const latest = now() + Number(block);
+      for (const [each, until] of networks) if (until <= now() || until > latest) networks.delete(each);
+      networks.set(network, latest);
       sets.set(blocked, { value: networks, until: now() + Number(block) });
       for (const { program, subscription } of subscribers)
         program.deliver(0.3, () => subscription.take(`${block} ${network}`));
