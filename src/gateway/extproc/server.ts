@@ -76,9 +76,9 @@ export async function listenExtProc(options: {
   }
 
   /** Serves a connection. Envoy keeps one per worker thread and multiplexes every request over it. */
-  function serve(socket: Socket, headersOf: (sent: HeaderMap) => HeaderMap, bounds?: PortBounds): void {
+  function serve(socket: Socket, headersOf: (sent: HeaderMap) => HeaderMap): void {
     const connection = serveConnection({
-      ...{ socket, service, bounds, atTurnEnd, clock },
+      ...{ socket, service, atTurnEnd, clock },
       answer: (call: Call, loss) => answerCall(call, { loss, headersOf }),
     });
     connections.set(socket, connection);
@@ -87,8 +87,9 @@ export async function listenExtProc(options: {
 
   function serverForStrangers(bounds: PortBounds): Server {
     const server = createServer();
+    // Without pings: while a pod ends, they would cut the last streams of the other Envoy.
     injectBounded(server, {
-      ...{ bounds, security: 'none', inject: (socket: Socket) => serve(socket, withoutOwnHeaders, bounds) },
+      ...{ bounds, security: 'none', inject: (socket: Socket) => serve(socket, withoutOwnHeaders) },
       isBusy: (socket: Socket) => (connections.get(socket)?.open() ?? 0) > 0,
     });
     return server;
