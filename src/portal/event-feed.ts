@@ -1,3 +1,4 @@
+import type { Workspace } from '../core/account.ts';
 import { every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
@@ -55,7 +56,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   }
 
   async function lookAtProblems(): Promise<void> {
-    const health = await readHealth();
+    const health = healthEvent(await portal.problems(), clock.now());
     const text = health.event.name === 'health' ? JSON.stringify(health.event.data.problems) : '';
     if (text !== shownProblems) events.publish([health]);
     shownProblems = text;
@@ -64,10 +65,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   async function readBalances(): Promise<readonly PublishedEvent[]> {
     const workspaces = await store.listWorkspaces();
     names = new Map(workspaces.map(({ id, name }) => [id, name]));
-    return workspaces.map(({ id, name, balance }): PublishedEvent => {
-      const data = { workspace_id: id, workspace: name, balance: formatUsd(balance) };
-      return { event: { name: 'balance', data }, about: { workspaceId: id } };
-    });
+    return workspaces.map(balanceEvent);
   }
 
   /** Publishes ended requests with the names of their keys. Without the database they have no names. */
@@ -105,12 +103,6 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     following = undefined;
   }
 
-  async function readHealth(): Promise<PublishedEvent> {
-    const { problems } = await portal.problems();
-    const data = { at: new Date(clock.now()).toISOString(), problems: [...cutProblems(problems, maxProblems)] };
-    return { event: { name: 'health', data }, about: noWorkspace };
-  }
-
   const cancel = every(clock, everyMs, async () => {
     stopUnlessRead();
     if (events.readers() === 0) return;
@@ -122,13 +114,23 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   return {
     first: async () => {
       await follow();
-      return [...(await readBalances()), await readHealth()];
+      return [...(await readBalances()), healthEvent(await portal.problems(), clock.now())];
     },
     close: () => {
       cancel();
       following?.stop();
     },
   };
+}
+
+function balanceEvent({ id, name, balance }: Workspace): PublishedEvent {
+  const data = { workspace_id: id, workspace: name, balance: formatUsd(balance) };
+  return { event: { name: 'balance', data }, about: { workspaceId: id } };
+}
+
+function healthEvent({ problems }: Awaited<ReturnType<Portal['problems']>>, now: number): PublishedEvent {
+  const data = { at: new Date(now).toISOString(), problems: [...cutProblems(problems, maxProblems)] };
+  return { event: { name: 'health', data }, about: noWorkspace };
 }
 
 /** The request in the form of the list. Undefined: its caller left before it was refused or settled. */

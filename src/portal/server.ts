@@ -11,7 +11,7 @@ import { shareWork } from '../core/share-work.ts';
 import { httpOptions, portBounds, type PortBounds } from '../core/port-bounds.ts';
 import { expectation } from '../control/core/schema-faults.ts';
 import { accessTo } from './access.ts';
-import { typed } from './app.ts';
+import { type App, typed } from './app.ts';
 import { authenticate, authorizeBody, hasAdminToken } from './authenticate.ts';
 import { limitConnections } from './connection-limits.ts';
 import { checkFieldRights } from './field-rights.ts';
@@ -100,46 +100,8 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   await server.register(fastifyHelmet, helmetOptions);
   await server.register(fastifyCookie);
   const connections = limitConnections(server, { trustedHops: options.trustedHops, bounds, log: portal.log });
-  const takeTurn = createPersonLimit();
   const describe = await describeRoutes(server, options.version);
-  await server.register(async (api) => {
-    api.addHook('onRoute', ({ method, url, schema }) => {
-      for (const name of [method].flat()) {
-        if (accessTo(`${name} ${url}`) === undefined) throw new Error(`${name} ${url} is not in the table of access`);
-        checkFieldRights(`${name} ${url}`, schema?.body);
-      }
-      if (schema?.response === undefined && schema?.hide !== true)
-        throw new Error(`${url} has no schema of its answers`);
-    });
-    api.addHook('onRequest', async (request, reply) => {
-      reply.header('cache-control', 'no-store');
-      const caller = await authenticate(portal, request);
-      if (caller !== undefined) await takeTurn(caller, request, reply);
-    });
-    api.addHook('preValidation', refuseNul);
-    api.addHook('preHandler', authorizeBody);
-    const app = typed(api);
-    app.get('/api/openapi.json', { schema: { hide: true } }, describe);
-    for (const routes of [
-      ...[
-        sessionRoutes,
-        oidcRoutes,
-        workspaceRoutes,
-        creditRoutes,
-        alertRoutes,
-        tagRoutes,
-        memberRoutes,
-        serviceAccountRoutes,
-        keyRoutes,
-        usageRoutes,
-      ],
-      ...[requestRoutes, catalogRoutes, modelHistoryRoutes, problemRoutes, auditRoutes],
-    ]) {
-      routes(app, portal);
-    }
-    eventRoutes(api, portal);
-    await playgroundRoutes(api, portal);
-  });
+  await server.register((api) => addApi(api, { portal, describe }));
   await server.register(async (app) => logLevelRoutes(typed(app), portal));
   await servePages(server, options.pages);
   // Strangers may ask as often as they like. Any short read shows whether the database answers.
@@ -164,6 +126,51 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   await server.ready();
   return server;
+}
+
+const apiRoutes: readonly ((app: App, portal: Portal) => void)[] = [
+  sessionRoutes,
+  oidcRoutes,
+  workspaceRoutes,
+  creditRoutes,
+  alertRoutes,
+  tagRoutes,
+  memberRoutes,
+  serviceAccountRoutes,
+  keyRoutes,
+  usageRoutes,
+  requestRoutes,
+  catalogRoutes,
+  modelHistoryRoutes,
+  problemRoutes,
+  auditRoutes,
+];
+
+/** The admin API: every route is in the table of access, and describes its answers. */
+async function addApi(
+  api: FastifyInstance,
+  { portal, describe }: { readonly portal: Portal; readonly describe: Awaited<ReturnType<typeof describeRoutes>> },
+): Promise<void> {
+  const takeTurn = createPersonLimit();
+  api.addHook('onRoute', ({ method, url, schema }) => {
+    for (const name of [method].flat()) {
+      if (accessTo(`${name} ${url}`) === undefined) throw new Error(`${name} ${url} is not in the table of access`);
+      checkFieldRights(`${name} ${url}`, schema?.body);
+    }
+    if (schema?.response === undefined && schema?.hide !== true) throw new Error(`${url} has no schema of its answers`);
+  });
+  api.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store');
+    const caller = await authenticate(portal, request);
+    if (caller !== undefined) await takeTurn(caller, request, reply);
+  });
+  api.addHook('preValidation', refuseNul);
+  api.addHook('preHandler', authorizeBody);
+  const app = typed(api);
+  app.get('/api/openapi.json', { schema: { hide: true } }, describe);
+  for (const routes of apiRoutes) routes(app, portal);
+  eventRoutes(api, portal);
+  await playgroundRoutes(api, portal);
 }
 
 /** Refuses a NUL in an address. PostgreSQL accepts no text with NUL, so a look-up would fail instead of finding nothing. */

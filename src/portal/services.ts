@@ -78,26 +78,11 @@ const maxPages = 20;
 const lookUpEveryMs = 1_000;
 
 export function createServices(options: LiveServicesOptions): LiveServices {
-  const { clock, token, lookUp, random, timeoutMs = usualTimeoutMs } = options;
+  const { clock, token, random, timeoutMs = usualTimeoutMs } = options;
   const calls = createServiceCalls({ token, clock, timeoutMs });
+  const addresses = () => findServices(options, timeoutMs);
   /** Undefined unless the services are followed. */
   let followedProblems: (() => Answers<ProblemReport>) | undefined;
-
-  /** The current services by their addresses, and each name that cannot be looked up, with the problem. */
-  async function addresses(): Promise<readonly ServiceReply<never>[]> {
-    const found = await Promise.all(
-      options.origins().map(async (origin): Promise<readonly ServiceReply<never>[]> => {
-        try {
-          const services = await serviceOrigins(origin, { lookUp, clock, timeoutMs });
-          return services.map((service) => ({ service, problem: null, said: undefined }));
-        } catch (error) {
-          return [{ service: origin, problem: messageOf(error), said: undefined }];
-        }
-      }),
-    );
-    const each = new Map(found.flat().map((one) => [one.service, one]));
-    return [...each.values()].slice(0, maxAddresses);
-  }
 
   async function ask<Said>(question: (service: string) => Promise<Said | undefined>): Promise<Answers<Said>> {
     const answer = async (one: ServiceReply<Said>): Promise<ServiceReply<Said>> => {
@@ -109,30 +94,6 @@ export function createServices(options: LiveServicesOptions): LiveServices {
       }
     };
     return answersOf(await Promise.all((await addresses()).map(answer)));
-  }
-
-  async function unsuccessfulOf(service: string, known: StoriesPlace | undefined) {
-    const stories: Story[] = [];
-    let process = known?.process;
-    let after = known?.after ?? 0;
-    for (let pages = 0; pages < maxPages; pages += 1) {
-      const page = await calls.read(service, `requests?after=${after}&only=unsuccessful`, storyPageSchema);
-      if (page === undefined) throw new Error('its version has no list of requests');
-      if (process !== undefined && page.process !== process) {
-        // The service has restarted, and counts from 1 again.
-        [process, after] = [page.process, 0];
-        stories.length = 0;
-        continue;
-      }
-      ({ process, next_after: after } = page);
-      // A story in the form of a newer version is left out, without loss of the others.
-      for (const one of page.requests) {
-        const read = numberedStorySchema.safeParse(one);
-        if (read.success) stories.push(read.data);
-      }
-      if (!page.has_more) break;
-    }
-    return { process: process ?? '', after, stories };
   }
 
   function follow(listener: ServicesListener): FollowedServices {
@@ -191,7 +152,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
       const exact = found.find((story) => story.id === id);
       return { services, stories: exact === undefined ? found.sort(byNewest) : [exact] };
     },
-    unsuccessful: (known) => ask((service) => unsuccessfulOf(service, known(service))),
+    unsuccessful: (known) => ask((service) => readUnsuccessful(calls, { service, known: known(service) })),
     logLevel: (change) =>
       ask(async (service) => {
         const found = await calls.read(service, 'log-level', logLevelBodySchema, change && { level: change });
@@ -200,6 +161,52 @@ export function createServices(options: LiveServicesOptions): LiveServices {
       }),
     follow,
   };
+}
+
+/** The current services by their addresses, and each name that cannot be looked up, with the problem. */
+async function findServices(
+  { origins, lookUp, clock }: Pick<LiveServicesOptions, 'origins' | 'lookUp' | 'clock'>,
+  timeoutMs: number,
+): Promise<readonly ServiceReply<never>[]> {
+  const found = await Promise.all(
+    origins().map(async (origin): Promise<readonly ServiceReply<never>[]> => {
+      try {
+        const services = await serviceOrigins(origin, { lookUp, clock, timeoutMs });
+        return services.map((service) => ({ service, problem: null, said: undefined }));
+      } catch (error) {
+        return [{ service: origin, problem: messageOf(error), said: undefined }];
+      }
+    }),
+  );
+  const each = new Map(found.flat().map((one) => [one.service, one]));
+  return [...each.values()].slice(0, maxAddresses);
+}
+
+async function readUnsuccessful(
+  calls: ReturnType<typeof createServiceCalls>,
+  { service, known }: { readonly service: string; readonly known: StoriesPlace | undefined },
+) {
+  const stories: Story[] = [];
+  let process = known?.process;
+  let after = known?.after ?? 0;
+  for (let pages = 0; pages < maxPages; pages += 1) {
+    const page = await calls.read(service, `requests?after=${after}&only=unsuccessful`, storyPageSchema);
+    if (page === undefined) throw new Error('its version has no list of requests');
+    if (process !== undefined && page.process !== process) {
+      // The service has restarted, and counts from 1 again.
+      [process, after] = [page.process, 0];
+      stories.length = 0;
+      continue;
+    }
+    ({ process, next_after: after } = page);
+    // A story in the form of a newer version is left out, without loss of the others.
+    for (const one of page.requests) {
+      const read = numberedStorySchema.safeParse(one);
+      if (read.success) stories.push(read.data);
+    }
+    if (!page.has_more) break;
+  }
+  return { process: process ?? '', after, stories };
 }
 
 /** Keeps an answer for a second, or for a given time, so that one question serves many pages. */

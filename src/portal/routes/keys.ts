@@ -20,30 +20,6 @@ const params = z.object({ id: z.string().meta({ description: 'Id of the key.' })
 export function keyRoutes(app: App, portal: Portal): void {
   const { store, clock } = portal;
 
-  async function shown(keys: readonly KeyRecord[], caller: Caller): Promise<api.KeyObject[]> {
-    const ids = keys.map(({ id }) => id);
-    const [spent, declared, makers, own] = await Promise.all([
-      store.spentBy(ids, clock.now()),
-      store.declarationsOf(ids),
-      store.keyMakers(ids),
-      store.ownThresholds(ids),
-    ]);
-    return keys.map((key) => ({
-      ...shownKey(key),
-      spent: formatUsd(spent.get(key.id) ?? 0n),
-      thresholds: [...(own.get(key.id) ?? defaultThresholds)],
-      made_by: makers.get(key.id) ?? null,
-      declared_by: shownDeclaration(declared.get(key.id)),
-      may_change: mayChange(caller, key),
-    }));
-  }
-
-  async function shownOne(key: KeyRecord, caller: Caller): Promise<api.KeyObject> {
-    const [one] = await shown([key], caller);
-    if (one === undefined) throw new Error('one key gives one object');
-    return one;
-  }
-
   app.get(
     '/api/v1/workspaces/:id/keys',
     {
@@ -60,7 +36,7 @@ export function keyRoutes(app: App, portal: Portal): void {
       const { id } = await visibleWorkspace(store, caller, request.params.id);
       const { limit, cursor, search } = request.query;
       const { items, next } = await store.pageOfKeys(id, { limit, cursor, search: search?.trim() || undefined });
-      return { data: await shown(items, caller), next_cursor: next ?? null };
+      return { data: await shown(portal, items, caller), next_cursor: next ?? null };
     },
   );
 
@@ -78,21 +54,9 @@ export function keyRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const caller = callerOf(request);
       const { id: workspace } = await visibleWorkspace(store, caller, request.params.id);
-      const { name, budget, rate, burst, expires_at: expires, models } = request.body;
-      const { key, text } = await store.createKey(
-        {
-          workspace,
-          name,
-          rate,
-          burst,
-          budget: budget ?? undefined,
-          expiresAt: expires ?? undefined,
-          models: models ?? undefined,
-          maker: subjectOf(caller),
-        },
-        authorship(caller, clock.now()),
-      );
-      return reply.code(201).send({ ...(await shownOne(key, caller)), key: text });
+      const wanted = { ...detailsOf(request.body), workspace, maker: subjectOf(caller) };
+      const { key, text } = await store.createKey(wanted, authorship(caller, clock.now()));
+      return reply.code(201).send({ ...(await shownOne(portal, key, caller)), key: text });
     },
   );
 
@@ -101,7 +65,7 @@ export function keyRoutes(app: App, portal: Portal): void {
     { schema: { tags, summary: 'One key', params, response: { 200: api.key, ...errors } } },
     async (request) => {
       const caller = callerOf(request);
-      return shownOne(await visibleKey(store, caller, request.params.id), caller);
+      return shownOne(portal, await visibleKey(store, caller, request.params.id), caller);
     },
   );
 
@@ -111,7 +75,11 @@ export function keyRoutes(app: App, portal: Portal): void {
     async (request) => {
       const caller = callerOf(request);
       const { id } = await changeableKey(store, caller, request.params.id);
-      return shownOne(await store.changeKey(id, changeOf(request.body), authorship(caller, clock.now())), caller);
+      return shownOne(
+        portal,
+        await store.changeKey(id, changeOf(request.body), authorship(caller, clock.now())),
+        caller,
+      );
     },
   );
 
@@ -131,9 +99,8 @@ export function keyRoutes(app: App, portal: Portal): void {
       const { id } = await changeableKey(store, caller, request.params.id);
       const overlapMs = request.body.overlap_hours * hourMs;
       const { key, text, earlier } = await store.rotateKey(id, { overlapMs }, authorship(caller, clock.now()));
-      return reply
-        .code(201)
-        .send({ ...(await shownOne(key, caller)), key: text, earlier: await shownOne(earlier, caller) });
+      const made = await shownOne(portal, key, caller);
+      return reply.code(201).send({ ...made, key: text, earlier: await shownOne(portal, earlier, caller) });
     },
   );
 
@@ -144,9 +111,38 @@ export function keyRoutes(app: App, portal: Portal): void {
       const caller = callerOf(request);
       const { id } = await changeableKey(store, caller, request.params.id);
       const revoked = await store.setKeyStatus(id, 'revoked', authorship(caller, clock.now()));
-      return shownOne(revoked, caller);
+      return shownOne(portal, revoked, caller);
     },
   );
+}
+
+async function shown({ store, clock }: Portal, keys: readonly KeyRecord[], caller: Caller): Promise<api.KeyObject[]> {
+  const ids = keys.map(({ id }) => id);
+  const [spent, declared, makers, own] = await Promise.all([
+    store.spentBy(ids, clock.now()),
+    store.declarationsOf(ids),
+    store.keyMakers(ids),
+    store.ownThresholds(ids),
+  ]);
+  return keys.map((key) => ({
+    ...shownKey(key),
+    spent: formatUsd(spent.get(key.id) ?? 0n),
+    thresholds: [...(own.get(key.id) ?? defaultThresholds)],
+    made_by: makers.get(key.id) ?? null,
+    declared_by: shownDeclaration(declared.get(key.id)),
+    may_change: mayChange(caller, key),
+  }));
+}
+
+async function shownOne(portal: Portal, key: KeyRecord, caller: Caller): Promise<api.KeyObject> {
+  const [one] = await shown(portal, [key], caller);
+  if (one === undefined) throw new Error('one key gives one object');
+  return one;
+}
+
+function detailsOf({ name, budget, rate, burst, expires_at: expires, models }: z.output<typeof api.newKey>) {
+  const optional = { budget: budget ?? undefined, expiresAt: expires ?? undefined, models: models ?? undefined };
+  return { name, rate, burst, ...optional };
 }
 
 /** Absent fields stay as they are. Null removes a value. */

@@ -24,26 +24,12 @@ const bodyBytes = 16 * 1024 * 1024;
 
 /** The playground: sends chats through the gateway, as clients do. Stores nothing. */
 export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): Promise<void> {
-  const { store, clock } = portal;
+  const { store } = portal;
   let calls: Promise<GatewayCalls> | undefined;
   /** An HTTP client is loaded with the first chat: it takes 60 ms of processor time. */
   const callsOf = (gatewayUrl: string): Promise<GatewayCalls> =>
     (calls ??= import('../gateway-calls.ts').then(({ openGatewayCalls }) => openGatewayCalls(gatewayUrl)));
   api_.addHook('onClose', async () => (await calls)?.close());
-
-  /** The text of the key of a person's playground. `refused`: a text that the gateway refused. */
-  function keyFor(caller: Caller, workspace: string, refused?: string): Promise<string> {
-    return store.playgroundKey(
-      {
-        ...{ workspace, refused, textMs: keyMs, spareMs },
-        owner: provenIdentity(caller),
-        name: `playground of ${caller.name}`.slice(0, 100),
-        budget: { limit: parseUsd(budgetUsd) ?? 0n, period: 'day' },
-        ...keyLimits,
-      },
-      authorship(caller, clock.now()),
-    );
-  }
 
   /** Sends a body to the gateway on behalf of a session. Failures count against the session, not against the portal's address. */
   async function send(
@@ -108,12 +94,15 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         const body = z.instanceof(Buffer).parse(request.body);
         const given = request.headers['playground-key'];
         const asked = { caller, body, signal: gone.signal };
-        const key = given ?? (await keyFor(caller, id));
+        const key = given ?? (await keyFor(portal, { caller, workspace: id }));
         let answer = await send(gatewayUrl, { ...asked, key });
         if (answer.statusCode === 401 && given === undefined) {
           // The key was revoked or has expired, so another key is made. The refused one is never sent again.
           await answer.body.dump();
-          answer = await send(gatewayUrl, { ...asked, key: await keyFor(caller, id, key) });
+          answer = await send(gatewayUrl, {
+            ...asked,
+            key: await keyFor(portal, { caller, workspace: id, refused: key }),
+          });
         }
         const { 'content-type': type, 'retry-after': retryAfter } = answer.headers;
         if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
@@ -128,4 +117,21 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
       },
     );
   });
+}
+
+/** The text of the key of a person's playground. `refused`: a text that the gateway refused. */
+function keyFor(
+  { store, clock }: Portal,
+  { caller, workspace, refused }: { readonly caller: Caller; readonly workspace: string; readonly refused?: string },
+): Promise<string> {
+  return store.playgroundKey(
+    {
+      ...{ workspace, refused, textMs: keyMs, spareMs },
+      owner: provenIdentity(caller),
+      name: `playground of ${caller.name}`.slice(0, 100),
+      budget: { limit: parseUsd(budgetUsd) ?? 0n, period: 'day' },
+      ...keyLimits,
+    },
+    authorship(caller, clock.now()),
+  );
 }

@@ -10,6 +10,7 @@ import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
 import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
+import type { PortalStore } from '../store-port.ts';
 import { PortalError } from '../portal-error.ts';
 import type { App } from '../app.ts';
 import { createRequestList, type ListFilter } from '../request-list.ts';
@@ -35,23 +36,8 @@ async function* csvRows(pages: AsyncIterable<readonly api.ListedRequestObject[]>
 
 /** Single requests: rows of the ledger, and stories of recent ones. Never content. */
 export function requestRoutes(app: App, portal: Portal): void {
-  const { store, services } = portal;
+  const { store } = portal;
   const list = createRequestList(portal);
-
-  async function filterOf(caller: Caller, query: api.RequestsQuery): Promise<ListFilter> {
-    const { workspace, key, model, outcome, search, from, to } = query;
-    const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
-    const isOfKey = keyId !== undefined && workspace === undefined;
-    return {
-      workspaceId: isOfKey ? undefined : await workspaceAsked(store, caller, workspace),
-      keyId,
-      modelId: model?.toLowerCase(),
-      outcomes: api.outcomesOf(outcome),
-      search: search?.trim() || undefined,
-      since: from,
-      until: to,
-    };
-  }
 
   app.get(
     '/api/v1/requests',
@@ -73,7 +59,7 @@ export function requestRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const caller = callerOf(request);
       const { limit, cursor } = request.query;
-      const filter = await filterOf(caller, request.query);
+      const filter = await filterOf(store, caller, request.query);
       if (wantsCsv(request)) {
         const pages = list.pages(filter, csvPage, caller);
         return sendCsv(reply, { file: 'requests.csv', columns: csvColumns, rows: csvRows(pages) });
@@ -88,10 +74,10 @@ export function requestRoutes(app: App, portal: Portal): void {
     async (request) => {
       const caller = callerOf(request);
       const { id } = request.params;
-      const found = await findVisible(caller, id);
+      const found = await findVisible(portal, caller, id);
       if (found === undefined) throw new PortalError(404, `No request with the id "${id}" is kept.`);
       const { settled, story, matches } = found;
-      const names = await namesOf(settled === undefined ? [] : [settled.workspaceId]);
+      const names = await namesOf(store, settled === undefined ? [] : [settled.workspaceId]);
       return {
         request:
           settled === undefined
@@ -110,31 +96,46 @@ export function requestRoutes(app: App, portal: Portal): void {
       };
     },
   );
+}
 
-  /**
-   * The request with exactly this id. If no request has it: the newest request with this correlation id that the caller
-   * may see, with all such requests as `matches`. So a request cannot be hidden by sending its id as `x-request-id`.
-   */
-  async function findVisible(caller: Caller, id: string) {
-    const { stories } = await services.find(id);
-    const exact = stories.find((story) => story.id === id);
-    const settled = await store.findRequest(id);
-    const isVisible = (owner: string | null | undefined): boolean =>
-      owner === undefined || owner === null ? caller.grant.kind === 'admin' : sees(caller.grant, owner);
-    if (settled !== undefined || exact !== undefined) {
-      return isVisible(settled?.workspaceId ?? exact?.workspace) ? { settled, story: exact, matches: [] } : undefined;
-    }
-    const matches = stories.filter(({ workspace }) => isVisible(workspace));
-    const [story] = matches;
-    return story && { settled: await store.findRequest(story.id), story, matches };
-  }
+async function filterOf(store: PortalStore, caller: Caller, query: api.RequestsQuery): Promise<ListFilter> {
+  const { workspace, key, model, outcome, search, from, to } = query;
+  const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
+  const isOfKey = keyId !== undefined && workspace === undefined;
+  return {
+    workspaceId: isOfKey ? undefined : await workspaceAsked(store, caller, workspace),
+    keyId,
+    modelId: model?.toLowerCase(),
+    outcomes: api.outcomesOf(outcome),
+    search: search?.trim() || undefined,
+    since: from,
+    until: to,
+  };
+}
 
-  /** Reads the names of workspaces, each once. */
-  async function namesOf(ids: readonly string[]): Promise<(id: string) => string> {
-    const names = new Map<string, string>();
-    for (const id of new Set(ids)) names.set(id, (await store.findWorkspace(id)).name);
-    return (id) => names.get(id) ?? id;
+/**
+ * The request with exactly this id. If no request has it: the newest request with this correlation id that the caller
+ * may see, with all such requests as `matches`. So a request cannot be hidden by sending its id as `x-request-id`.
+ */
+async function findVisible({ store, services }: Portal, caller: Caller, id: string) {
+  const { stories } = await services.find(id);
+  const exact = stories.find((story) => story.id === id);
+  const settled = await store.findRequest(id);
+  const isVisible = (owner: string | null | undefined): boolean =>
+    owner === undefined || owner === null ? caller.grant.kind === 'admin' : sees(caller.grant, owner);
+  if (settled !== undefined || exact !== undefined) {
+    return isVisible(settled?.workspaceId ?? exact?.workspace) ? { settled, story: exact, matches: [] } : undefined;
   }
+  const matches = stories.filter(({ workspace }) => isVisible(workspace));
+  const [story] = matches;
+  return story && { settled: await store.findRequest(story.id), story, matches };
+}
+
+/** Reads the names of workspaces, each once. */
+async function namesOf(store: PortalStore, ids: readonly string[]): Promise<(id: string) => string> {
+  const names = new Map<string, string>();
+  for (const id of new Set(ids)) names.set(id, (await store.findWorkspace(id)).name);
+  return (id) => names.get(id) ?? id;
 }
 
 /** The form of `weir usage --requests --json`. Only admins see the route. */

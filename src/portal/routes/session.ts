@@ -50,7 +50,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
       },
     },
     async (request, reply) => {
-      const person = await recognize(request.body);
+      const person = await recognize(portal, request.body);
       if (person === undefined)
         throw failedSignIn(portal, request, 'This is neither the admin token nor a good API key.');
       const session = await beginSession(portal, { request, reply }, person);
@@ -76,45 +76,46 @@ export function sessionRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const { session } = callerOf(request);
       if (session !== undefined) await leaveSession(portal, { request, reply }, session);
-      const logOutUrl = await providerLogOut(session);
+      const logOutUrl = await providerLogOut(portal, session);
       return logOutUrl === undefined ? reply.code(204).send() : reply.code(200).send({ log_out_url: logOutUrl.href });
     },
   );
+}
 
-  /** The address at which the provider ends its session. Undefined: it has none, or the provider does not answer. */
-  async function providerLogOut(session: Session | undefined): Promise<URL | undefined> {
-    if (session?.logOutHint === undefined) return undefined;
-    try {
-      return await portal.oidc?.logOutUrl(session.logOutHint);
-    } catch (error) {
-      portal.log.warn({ reason: messageOf(error) }, 'a log-out could not be sent to the identity provider');
-      return undefined;
-    }
+/** The address at which the provider ends its session. Undefined: it has none, or the provider does not answer. */
+async function providerLogOut({ oidc, log }: Portal, session: Session | undefined): Promise<URL | undefined> {
+  if (session?.logOutHint === undefined) return undefined;
+  try {
+    return await oidc?.logOutUrl(session.logOutHint);
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'a log-out could not be sent to the identity provider');
+    return undefined;
   }
+}
 
-  /** The person of a credential. Undefined: the credential is not valid. */
-  async function recognize(
-    given: api.SignInObject,
-  ): Promise<
-    Pick<Session, 'role' | 'name' | 'groupRoles' | 'address' | 'keyId' | 'credential' | 'logOutHint'> | undefined
-  > {
-    const noPerson = {
-      groupRoles: noRoles,
-      address: undefined,
-      keyId: undefined,
-      credential: undefined,
-      logOutHint: undefined,
-    };
-    if ('token' in given) {
-      if (!isSameSecret(given.token, portal.adminToken)) return undefined;
-      return { ...noPerson, role: 'admin', name: adminTokenName, credential: digestOf(portal.adminToken) };
-    }
-    const now = portal.clock.now();
-    const { key, workspace } = (await portal.store.findCredential(given.key, now)) ?? {};
-    if (key === undefined || workspace === undefined) return undefined;
-    if (key.status !== 'active' || (key.expiresAt ?? Infinity) <= now) return undefined;
-    return { ...noPerson, role: 'key', name: key.id, groupRoles: new Map([[workspace.id, 'key']]), keyId: key.id };
+/** The person of a credential. Undefined: the credential is not valid. */
+async function recognize(
+  { adminToken, store, clock }: Portal,
+  given: api.SignInObject,
+): Promise<
+  Pick<Session, 'role' | 'name' | 'groupRoles' | 'address' | 'keyId' | 'credential' | 'logOutHint'> | undefined
+> {
+  const noPerson = {
+    groupRoles: noRoles,
+    address: undefined,
+    keyId: undefined,
+    credential: undefined,
+    logOutHint: undefined,
+  };
+  if ('token' in given) {
+    if (!isSameSecret(given.token, adminToken)) return undefined;
+    return { ...noPerson, role: 'admin', name: adminTokenName, credential: digestOf(adminToken) };
   }
+  const now = clock.now();
+  const { key, workspace } = (await store.findCredential(given.key, now)) ?? {};
+  if (key === undefined || workspace === undefined) return undefined;
+  if (key.status !== 'active' || (key.expiresAt ?? Infinity) <= now) return undefined;
+  return { ...noPerson, role: 'key', name: key.id, groupRoles: new Map([[workspace.id, 'key']]), keyId: key.id };
 }
 
 async function shown(
