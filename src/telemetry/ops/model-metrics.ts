@@ -39,121 +39,129 @@ const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
 const conventional = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const;
 
-/**
- * The metrics of one model of the catalog. `model` is empty for requests that were refused before their model was found.
- */
-export function createModelMetrics(model: string): ModelMetrics {
-  const registry = new Registry();
-  const times = createExemplarRegistry();
+function declareModelMetrics(registry: Registry, times: ExemplarRegistry) {
   const counter = countersOf(registry);
   const histogram = histogramsOf(registry);
   const time = exemplarHistogramsOf(times);
   const tokens = (what: string, help: string) =>
     counter(`gen_ai_client_inference_usage_${what}_tokens_total`, help, ...conventional);
 
-  const requests = counter(
-    'weir_requests_total',
-    'Requests that have ended, by the surface they came to, how they ended (refused: nothing was dispatched) and the error code of docs/errors.md; model and code are empty where there is none.',
-    ...(['surface', 'model', 'outcome', 'code'] as const),
-  );
-  const duration = time(
-    'gen_ai_server_request_duration_seconds',
-    'Time from request to end of answer, of dispatched requests. error_type: the outcome of a request that did not complete.',
-    { buckets: durationBuckets, labelNames: [...conventional, 'error_type'] },
-  );
-  const firstToken = time(
-    'gen_ai_server_time_to_first_token_seconds',
-    'Time from request to first output, of completed requests.',
-    { buckets: firstTokenBuckets, labelNames: conventional },
-  );
-  const perToken = time(
-    'gen_ai_server_time_per_output_token_seconds',
-    'Time of an output token after the first, on average over the answer, of completed requests.',
-    { buckets: perTokenBuckets, labelNames: conventional },
-  );
-  const usage = histogram('gen_ai_client_token_usage', 'Billed tokens of a request.', {
-    buckets: tokenBuckets,
-    labelNames: [...conventional, 'gen_ai_token_type'],
-  });
-  const input = tokens('input', 'Billed tokens of prompts, the cached ones included.');
-  const output = tokens('output', 'Billed tokens of answers, reasoning included.');
-  const cached = tokens('cache_read_input', 'Billed tokens of prompts that engines had in their caches.');
-  const reasoning = tokens('reasoning_output', 'Billed tokens of reasoning.');
-  const cost = counter('weir_cost_usd_total', 'Billed cost of requests, in USD.', 'model');
-  const failovers = counter(
-    'weir_failovers_total',
-    'Requests for which another attempt replaced a failed one, before any output or in the middle of the stream, by result.',
-    ...(['model', 'phase', 'result'] as const),
-  );
-  const attempts = counter(
-    'weir_attempts_total',
-    'Calls of engines, by why they were made, and whether on another endpoint of the same backend or on another route.',
-    ...(['model', 'backend', 'reason', 'step'] as const),
-  );
-  const picks = counter(
-    'weir_endpoint_picks_total',
-    'Calls whose endpoint was picked by its cache, its queue and its speed, by why: holder has most of the prompt in its cache; sooner answers sooner than one that has more; untried and least-work where none has any; explored had no call for long; only where there is no other.',
-    ...(['model', 'backend', 'why'] as const),
-  );
-  const hedgesWon = counter(
-    'weir_hedges_won_total',
-    'Hedges that were first; those started are weir_attempts_total with the reason hedge.',
-    'model',
-  );
-  const faults = counter('weir_attempt_faults_total', 'Failed calls of engines.', 'model', 'backend', 'fault');
-  const implausible = counter(
-    'weir_implausible_usage_total',
-    'Answers whose engine reported impossible token counts, so that the service counted.',
-    ...(['model', 'backend'] as const),
-  );
+  return {
+    requests: counter(
+      'weir_requests_total',
+      'Requests that have ended, by the surface they came to, how they ended (refused: nothing was dispatched) and the error code of docs/errors.md; model and code are empty where there is none.',
+      ...(['surface', 'model', 'outcome', 'code'] as const),
+    ),
+    duration: time(
+      'gen_ai_server_request_duration_seconds',
+      'Time from request to end of answer, of dispatched requests. error_type: the outcome of a request that did not complete.',
+      { buckets: durationBuckets, labelNames: [...conventional, 'error_type'] },
+    ),
+    firstToken: time(
+      'gen_ai_server_time_to_first_token_seconds',
+      'Time from request to first output, of completed requests.',
+      { buckets: firstTokenBuckets, labelNames: conventional },
+    ),
+    perToken: time(
+      'gen_ai_server_time_per_output_token_seconds',
+      'Time of an output token after the first, on average over the answer, of completed requests.',
+      { buckets: perTokenBuckets, labelNames: conventional },
+    ),
+    usage: histogram('gen_ai_client_token_usage', 'Billed tokens of a request.', {
+      buckets: tokenBuckets,
+      labelNames: [...conventional, 'gen_ai_token_type'],
+    }),
+    input: tokens('input', 'Billed tokens of prompts, the cached ones included.'),
+    output: tokens('output', 'Billed tokens of answers, reasoning included.'),
+    cached: tokens('cache_read_input', 'Billed tokens of prompts that engines had in their caches.'),
+    reasoning: tokens('reasoning_output', 'Billed tokens of reasoning.'),
+    cost: counter('weir_cost_usd_total', 'Billed cost of requests, in USD.', 'model'),
+    failovers: counter(
+      'weir_failovers_total',
+      'Requests for which another attempt replaced a failed one, before any output or in the middle of the stream, by result.',
+      ...(['model', 'phase', 'result'] as const),
+    ),
+    attempts: counter(
+      'weir_attempts_total',
+      'Calls of engines, by why they were made, and whether on another endpoint of the same backend or on another route.',
+      ...(['model', 'backend', 'reason', 'step'] as const),
+    ),
+    picks: counter(
+      'weir_endpoint_picks_total',
+      'Calls whose endpoint was picked by its cache, its queue and its speed, by why: holder has most of the prompt in its cache; sooner answers sooner than one that has more; untried and least-work where none has any; explored had no call for long; only where there is no other.',
+      ...(['model', 'backend', 'why'] as const),
+    ),
+    hedgesWon: counter(
+      'weir_hedges_won_total',
+      'Hedges that were first; those started are weir_attempts_total with the reason hedge.',
+      'model',
+    ),
+    faults: counter('weir_attempt_faults_total', 'Failed calls of engines.', 'model', 'backend', 'fault'),
+    implausible: counter(
+      'weir_implausible_usage_total',
+      'Answers whose engine reported impossible token counts, so that the service counted.',
+      ...(['model', 'backend'] as const),
+    ),
+  };
+}
+
+/**
+ * The metrics of one model of the catalog. `model` is empty for requests that were refused before their model was found.
+ */
+export function createModelMetrics(model: string): ModelMetrics {
+  const registry = new Registry();
+  const times = createExemplarRegistry();
+  const metrics = declareModelMetrics(registry, times);
 
   // A counter that exists before its first count lets Prometheus see its first step.
-  if (model !== '') hedgesWon.inc({ model }, 0);
+  if (model !== '') metrics.hedgesWon.inc({ model }, 0);
 
   const named = { gen_ai_operation_name: 'chat', gen_ai_provider_name: 'weir', gen_ai_request_model: model };
 
-  function took({ kind, usage: billed, durationMs, firstTokenMs }: Outcome, exemplarLabels: Exemplar): void {
+  function took({ kind, usage, durationMs, firstTokenMs }: Outcome, exemplarLabels: Exemplar): void {
     const isComplete = kind === 'completed';
     const labels = isComplete ? named : { ...named, error_type: kind };
-    duration.observe({ labels, value: durationMs / 1000, exemplarLabels });
+    metrics.duration.observe({ labels, value: durationMs / 1000, exemplarLabels });
     if (!isComplete || firstTokenMs === undefined) return;
-    firstToken.observe({ labels, value: firstTokenMs / 1000, exemplarLabels });
-    if (billed.completionTokens <= 1) return;
-    const value = (durationMs - firstTokenMs) / 1000 / (billed.completionTokens - 1);
-    perToken.observe({ labels, value, exemplarLabels });
+    metrics.firstToken.observe({ labels, value: firstTokenMs / 1000, exemplarLabels });
+    if (usage.completionTokens <= 1) return;
+    const value = (durationMs - firstTokenMs) / 1000 / (usage.completionTokens - 1);
+    metrics.perToken.observe({ labels, value, exemplarLabels });
   }
 
   return {
-    ...{ registry, times },
+    registry,
+    times,
     ended: (end) => {
       const { surface, kind, code = '' } = end;
       const { beforeOutput, midStream } = end.failovers;
-      requests.inc({ surface, model, outcome: kind, code });
-      if (beforeOutput > 0) failovers.inc({ model, phase: 'before_output', result: resultOf.beforeOutput[kind] });
+      metrics.requests.inc({ surface, model, outcome: kind, code });
+      if (beforeOutput > 0)
+        metrics.failovers.inc({ model, phase: 'before_output', result: resultOf.beforeOutput[kind] });
       // An answer that no other endpoint can continue is interrupted without a further attempt.
       if (midStream > 0 || kind === 'interrupted') {
-        failovers.inc({ model, phase: 'mid_stream', result: resultOf.midStream[kind] });
+        metrics.failovers.inc({ model, phase: 'mid_stream', result: resultOf.midStream[kind] });
       }
       if (end.outcome !== undefined) took(end.outcome, exemplarOf(end));
     },
-    outcome: ({ usage: billed, cost: billedCost }) => {
-      usage.observe({ ...named, gen_ai_token_type: 'input' }, billed.promptTokens);
-      usage.observe({ ...named, gen_ai_token_type: 'output' }, billed.completionTokens);
-      input.inc(named, billed.promptTokens);
-      output.inc(named, billed.completionTokens);
-      if (billed.cachedTokens !== undefined) cached.inc(named, billed.cachedTokens);
-      if (billed.reasoningTokens !== undefined) reasoning.inc(named, billed.reasoningTokens);
-      cost.inc({ model }, Number(formatUsd(billedCost)));
+    outcome: ({ usage, cost }) => {
+      metrics.usage.observe({ ...named, gen_ai_token_type: 'input' }, usage.promptTokens);
+      metrics.usage.observe({ ...named, gen_ai_token_type: 'output' }, usage.completionTokens);
+      metrics.input.inc(named, usage.promptTokens);
+      metrics.output.inc(named, usage.completionTokens);
+      if (usage.cachedTokens !== undefined) metrics.cached.inc(named, usage.cachedTokens);
+      if (usage.reasoningTokens !== undefined) metrics.reasoning.inc(named, usage.reasoningTokens);
+      metrics.cost.inc({ model }, Number(formatUsd(cost)));
     },
     attempt: (backend, { reason, step, pick }) => {
-      attempts.inc({ model, backend, reason, step });
-      if (pick !== undefined) picks.inc({ model, backend, why: pick });
+      metrics.attempts.inc({ model, backend, reason, step });
+      if (pick !== undefined) metrics.picks.inc({ model, backend, why: pick });
     },
     won: (reason) => {
-      if (reason === 'hedge') hedgesWon.inc({ model });
+      if (reason === 'hedge') metrics.hedgesWon.inc({ model });
     },
-    fault: (backend, { kind }) => faults.inc({ model, backend, fault: kind }),
-    implausibleUsage: (backend) => implausible.inc({ model, backend }),
+    fault: (backend, { kind }) => metrics.faults.inc({ model, backend, fault: kind }),
+    implausibleUsage: (backend) => metrics.implausible.inc({ model, backend }),
   };
 }
 

@@ -1,14 +1,13 @@
 import type { Logger } from 'pino';
 import type { DatabaseState, Outcome } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { Fault } from '../../core/event.ts';
 import type { AttemptEnd } from '../../gateway/core/health.ts';
-import { endOf, type RequestEnd } from '../core/request-end.ts';
+import { endOf } from '../core/request-end.ts';
 import { recordRequest, type RequestRecord } from '../core/request-record.ts';
-import type { RequestProgress, SearchRecord, Telemetry } from '../../gateway/core/telemetry.ts';
+import type { RequestProgress, Telemetry } from '../../gateway/core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
-import { formatUsd } from '../../core/money.ts';
-import { createRepeatLimit, type PartLog } from './repeat-limit.ts';
+import type { PartLog } from './repeat-limit.ts';
+import { createRequestLog } from './request-log.ts';
 
 export interface TelemetryParts {
   readonly clock: Pick<Clock, 'elapsed'>;
@@ -40,58 +39,12 @@ export function createTelemetry(
   log: Logger,
   { clock, metrics, measured, errors, demands, stories }: TelemetryParts,
 ): Telemetry {
-  /** How often each route's engine has reported impossible token counts. */
-  const implausible = new Map<string, number>();
-  const repeats = createRepeatLimit({ now: () => performance.now() });
+  const lines = createRequestLog(log);
 
-  function attemptFailed(requestId: string, routeId: string, fault: Fault): void {
-    metrics.fault(routeId, fault);
-    const { kind, detail, status, engineError } = fault;
-    // The operator has to act on a request that our validation should have refused, and on a problem of the account.
-    const level =
-      engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
-    const { isLogged, suppressed } = repeats.take(`${routeId} ${kind}`);
-    if (isLogged) {
-      log[level]({ requestId, routeId, fault: kind, detail, status, engineError, suppressed }, 'attempt failed');
-    }
-  }
-
-  function countedWrong(requestId: string, routeId: string): void {
-    metrics.implausibleUsage(routeId);
-    const times = (implausible.get(routeId) ?? 0) + 1;
-    implausible.set(routeId, times);
-    // An engine that counts wrong does so in each answer, so only the first, the tenth, the hundredth … are logged.
-    if (/^10*$/.test(String(times))) {
-      log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
-    }
-  }
-
-  function searched(requestId: string, { provider, result, durationMs, detail }: SearchRecord): void {
-    metrics.searched(provider, result, durationMs);
-    const facts = { requestId, provider, result, durationMs, detail };
-    if (result !== 'unavailable') {
-      log.debug(facts, 'web search');
-      return;
-    }
-    // While a provider is down, every search fails, so the log lines are limited.
-    const { isLogged, suppressed } = repeats.take(`search ${provider}`);
-    if (isLogged) log.warn({ ...facts, suppressed }, 'web search');
-  }
-
-  function settled(outcome: Outcome): void {
-    metrics.outcome(outcome);
-    measured.outcome(outcome);
-    errors.outcome(outcome);
-  }
-
-  function ended(end: RequestEnd): void {
+  function ended(record: RequestRecord): void {
+    const end = endOf(record);
     metrics.ended(end);
-    const level = levelOf(end);
-    if (!log.isLevelEnabled(level)) return;
-    const { kind, code } = end;
-    // Each dispatched request has its line. A flood of refusals must not become a flood of lines.
-    const repeat = kind === 'refused' ? repeats.take(`refused ${code}`) : { isLogged: true, suppressed: undefined };
-    if (repeat.isLogged) log[level]({ ...lineOf(end), suppressed: repeat.suppressed }, 'request ended');
+    lines.ended(end);
   }
 
   /** Reports a step of a request. The record contains the step already. */
@@ -108,16 +61,18 @@ export function createTelemetry(
         metrics.won(progress.routeId, progress.reason);
         return;
       case 'implausible-usage':
-        countedWrong(requestId, progress.routeId);
+        metrics.implausibleUsage(progress.routeId);
+        lines.implausibleUsage(requestId, progress.routeId);
         return;
       case 'searched':
-        searched(requestId, progress.search);
+        metrics.searched(progress.search.provider, progress.search.result, progress.search.durationMs);
+        lines.searched(requestId, progress.search);
         return;
       case 'settled':
-        settled(progress.outcome);
+        for (const { outcome } of [metrics, measured, errors]) outcome(progress.outcome);
         return;
       case 'ended':
-        ended(endOf(record));
+        ended(record);
         stories.ended(record);
         return;
       case 'authenticated':
@@ -146,7 +101,7 @@ export function createTelemetry(
         attempt: (start) => {
           const { routeId, backend, reason, step, picked } = start;
           metrics.attempt(routeId, { reason, step, pick: picked?.why });
-          if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
+          lines.attempted({ requestId, routeId, reason, step });
           const watch = recorder.attempt(start);
           return {
             output: watch.output,
@@ -154,7 +109,9 @@ export function createTelemetry(
             ended: (end, facts) => {
               watch.ended(end, facts);
               errors.attempt(backend, end);
-              if (end.kind === 'failed') attemptFailed(requestId, routeId, end.fault);
+              if (end.kind !== 'failed') return;
+              metrics.fault(routeId, end.fault);
+              lines.attemptFailed(requestId, routeId, end.fault);
             },
           };
         },
@@ -163,55 +120,8 @@ export function createTelemetry(
     refused: (request, failure) => {
       const { record, progress } = recordRequest(request, clock);
       progress({ kind: 'ended', failure });
-      ended(endOf(record));
+      ended(record);
     },
-  };
-}
-
-/** Refusals under load, which are not errors of the service. */
-const dueToLoad: ReadonlySet<RequestEnd['code']> = new Set(['no_capacity', 'overloaded']);
-
-function levelOf({ kind, code, failure }: RequestEnd): 'info' | 'warn' | 'error' {
-  if (failure?.row.blame === 'service' && !dueToLoad.has(code)) return 'error';
-  switch (kind) {
-    case 'completed':
-    case 'cancelled':
-    case 'refused':
-      return 'info';
-    case 'interrupted':
-    case 'incomplete':
-    case 'failed':
-    case 'service-lost':
-      return 'warn';
-  }
-}
-
-/** The log line of a request: ids, names, counts and times, never content. */
-function lineOf({
-  requestId,
-  correlationId,
-  traceId,
-  surface,
-  modelId,
-  kind,
-  code,
-  failure,
-  durationMs,
-  outcome,
-}: RequestEnd) {
-  return {
-    ...{ requestId, correlationId, traceId, surface, modelId, kind, code },
-    limit: failure?.limit,
-    cause: failure?.causeName,
-    durationMs: Math.round(durationMs),
-    stream: outcome?.stream,
-    routeId: outcome?.routeId,
-    attempts: outcome?.attempts,
-    routes: outcome?.routes,
-    firstTokenMs: outcome?.firstTokenMs,
-    usage: outcome?.usage,
-    costUsd: outcome && formatUsd(outcome.cost),
-    refusedFor: outcome?.refusedFor,
   };
 }
 
