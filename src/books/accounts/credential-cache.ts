@@ -92,49 +92,6 @@ export function createCredentialCache(limit: number): CredentialCache {
     return { confirmedAt: Math.max(entry.confirmedAt, confirmedAt ?? 0), isDoubted: false };
   }
 
-  /**
-   * Sets the spent amount to 0 if a new period of the budget has begun. Returns false if the entry's period lies in the
-   * future, because the clock was ahead and was set back. Then the spent amount must be read again.
-   */
-  function beginPeriod(entry: KeyEntry, now: number): boolean {
-    const { budget } = entry.key;
-    const since = budget === undefined ? 0 : periodStart(budget.period, now);
-    if (since > entry.since) [entry.since, entry.spent] = [since, 0n];
-    return since === entry.since;
-  }
-
-  /** The same for all tags of a workspace. Looks at the single budgets once a day. */
-  function beginDay(entries: TagEntries, now: number): boolean {
-    const today = periodStart('day', now);
-    if (today > entries.day) {
-      for (const [tag, budget] of entries.budgets) {
-        const isNew = periodStart(budget.period, now) > periodStart(budget.period, entries.day);
-        if (isNew) entries.budgets.set(tag, { ...budget, spent: 0n });
-      }
-      entries.day = today;
-    }
-    return today === entries.day;
-  }
-
-  function spendOnKey(keyId: string, { day, amount }: Spending, now: number): void {
-    const entry = keys.get(hashOf.get(keyId) ?? '');
-    if (entry?.key.budget === undefined) return;
-    beginPeriod(entry, now);
-    if (isOfPeriod(entry.key.budget.period, { day, since: entry.since })) entry.spent += amount;
-  }
-
-  function spendOnTag(on: SpendingOnTag, { day, amount }: Spending, now: number): void {
-    const entries = tagBudgets.get(on.workspaceId);
-    const budget = entries?.budgets.get(on.tag);
-    if (entries === undefined || budget === undefined) return;
-    if (on.replaced) entries.isStale = true;
-    beginDay(entries, now);
-    if (!isOfPeriod(budget.period, { day, since: entries.day })) return;
-    // The new day may have begun a period.
-    const { spent } = entries.budgets.get(on.tag) ?? budget;
-    entries.budgets.set(on.tag, { ...budget, spent: spent + amount });
-  }
-
   return {
     get: (hash, { now }) => {
       const entry = keys.get(hash);
@@ -185,8 +142,13 @@ export function createCredentialCache(limit: number): CredentialCache {
     },
     spend: (spending, { now }) => {
       const { on } = spending;
-      if ('tag' in on) spendOnTag(on, spending, now);
-      else spendOnKey(on.keyId, spending, now);
+      if ('tag' in on) {
+        const entries = tagBudgets.get(on.workspaceId);
+        if (entries !== undefined) spendOnTag(entries, { ...spending, on }, now);
+      } else {
+        const entry = keys.get(hashOf.get(on.keyId) ?? '');
+        if (entry !== undefined) spendOnKey(entry, spending, now);
+      }
     },
     confirm: (elapsed) => {
       confirmedAt = elapsed;
@@ -206,6 +168,51 @@ export function createCredentialCache(limit: number): CredentialCache {
       return hashes.filter((hash) => keys.has(hash));
     },
   };
+}
+
+/**
+ * Sets the spent amount to 0 if a new period of the budget has begun. Returns false if the entry's period lies in the
+ * future, because the clock was ahead and was set back. Then the spent amount must be read again.
+ */
+function beginPeriod(entry: KeyEntry, now: number): boolean {
+  const { budget } = entry.key;
+  const since = budget === undefined ? 0 : periodStart(budget.period, now);
+  if (since > entry.since) [entry.since, entry.spent] = [since, 0n];
+  return since === entry.since;
+}
+
+/** The same for all tags of a workspace. Looks at the single budgets once a day. */
+function beginDay(entries: TagEntries, now: number): boolean {
+  const today = periodStart('day', now);
+  if (today > entries.day) {
+    for (const [tag, budget] of entries.budgets) {
+      const isNew = periodStart(budget.period, now) > periodStart(budget.period, entries.day);
+      if (isNew) entries.budgets.set(tag, { ...budget, spent: 0n });
+    }
+    entries.day = today;
+  }
+  return today === entries.day;
+}
+
+function spendOnKey(entry: KeyEntry, { day, amount }: Spending, now: number): void {
+  if (entry.key.budget === undefined) return;
+  beginPeriod(entry, now);
+  if (isOfPeriod(entry.key.budget.period, { day, since: entry.since })) entry.spent += amount;
+}
+
+function spendOnTag(
+  entries: TagEntries,
+  { on, day, amount }: Spending & { readonly on: SpendingOnTag },
+  now: number,
+): void {
+  const budget = entries.budgets.get(on.tag);
+  if (budget === undefined) return;
+  if (on.replaced) entries.isStale = true;
+  beginDay(entries, now);
+  if (!isOfPeriod(budget.period, { day, since: entries.day })) return;
+  // The new day may have begun a period.
+  const { spent } = entries.budgets.get(on.tag) ?? budget;
+  entries.budgets.set(on.tag, { ...budget, spent: spent + amount });
 }
 
 /** Whether a day is in the same period as another one. A later day was counted by a clock that was ahead. */

@@ -23,53 +23,47 @@ export interface LedgerNames {
  * `rememberedNames` of a kind are known, all of that kind are forgotten and read again.
  */
 export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200_000): LedgerNames {
-  const keys = new Map<string, { readonly number: number; readonly workspaceId: string }>();
+  const keys = new Map<string, NumberedKey>();
   const models = new Map<string, number>();
   const routes = new Map<string, number>();
   const tags = createTagNumbers(queries, rememberedNames);
-
-  function forgetMany(): void {
-    for (const map of [keys, models, routes]) if (map.size > rememberedNames) map.clear();
-  }
 
   async function readKeys(ids: readonly string[]): Promise<void> {
     const rows = await queries.selectFrom('ledger_keys').selectAll().where('key_id', 'in', ids).execute();
     for (const row of rows) keys.set(row.key_id, { number: Number(row.number), workspaceId: row.workspace_id });
   }
 
-  async function numberKeys(requests: readonly SettledRequest[]): Promise<void> {
-    const unknown = () => distinct(requests.map(({ keyId }) => keyId).filter((id) => !keys.has(id)));
-    if (unknown().length > 0) await readKeys(unknown());
-    const missing = unknown();
-    if (missing.length === 0) return;
-    await queries
-      .insertInto('ledger_keys')
-      .columns(['key_id', 'workspace_id'])
-      .expression((select) =>
-        select.selectFrom('keys').select(['id', 'workspace_id']).where('id', 'in', missing).orderBy('id'),
-      )
-      .onConflict((conflict) => conflict.column('key_id').doNothing())
-      .execute();
-    await readKeys(missing);
-  }
+  const numberKeys = (requests: readonly SettledRequest[]): Promise<void> =>
+    numberNew({
+      unknown: () => distinct(requests.map(({ keyId }) => keyId).filter((id) => !keys.has(id))),
+      read: readKeys,
+      insert: (missing) =>
+        queries
+          .insertInto('ledger_keys')
+          .columns(['key_id', 'workspace_id'])
+          .expression((select) =>
+            select.selectFrom('keys').select(['id', 'workspace_id']).where('id', 'in', missing).orderBy('id'),
+          )
+          .onConflict((conflict) => conflict.column('key_id').doNothing())
+          .execute(),
+    });
 
   async function readModels(names: readonly string[]): Promise<void> {
     const rows = await queries.selectFrom('ledger_models').selectAll().where('name', 'in', names).execute();
     for (const row of rows) models.set(row.name, Number(row.number));
   }
 
-  async function numberModels(requests: readonly SettledRequest[]): Promise<void> {
-    const unknown = () => distinct(requests.map(({ modelId }) => modelId).filter((name) => !models.has(name)));
-    if (unknown().length > 0) await readModels(unknown());
-    const missing = unknown();
-    if (missing.length === 0) return;
-    await queries
-      .insertInto('ledger_models')
-      .values(missing.map((name) => ({ name })))
-      .onConflict((conflict) => conflict.column('name').doNothing())
-      .execute();
-    await readModels(missing);
-  }
+  const numberModels = (requests: readonly SettledRequest[]): Promise<void> =>
+    numberNew({
+      unknown: () => distinct(requests.map(({ modelId }) => modelId).filter((name) => !models.has(name))),
+      read: readModels,
+      insert: (missing) =>
+        queries
+          .insertInto('ledger_models')
+          .values(missing.map((name) => ({ name })))
+          .onConflict((conflict) => conflict.column('name').doNothing())
+          .execute(),
+    });
 
   async function readRoutes(wanted: readonly RouteName[]): Promise<void> {
     const rows = await queries
@@ -81,21 +75,20 @@ export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200
     for (const { model, name, number } of rows) routes.set(routeKey({ model: Number(model), name }), Number(number));
   }
 
-  async function numberRoutes(requests: readonly SettledRequest[]): Promise<void> {
-    const unknown = () => {
-      const missing = requests.map(routeOf).filter((route) => !routes.has(routeKey(route)));
-      return [...new Map(missing.map((route) => [routeKey(route), route])).values()];
-    };
-    if (unknown().length > 0) await readRoutes(unknown());
-    const missing = unknown().toSorted((one, other) => (routeKey(one) < routeKey(other) ? -1 : 1));
-    if (missing.length === 0) return;
-    await queries
-      .insertInto('ledger_routes')
-      .values(missing)
-      .onConflict((conflict) => conflict.columns(['model', 'name']).doNothing())
-      .execute();
-    await readRoutes(missing);
-  }
+  const numberRoutes = (requests: readonly SettledRequest[]): Promise<void> =>
+    numberNew({
+      unknown: () => {
+        const missing = new Map(requests.map(routeOf).map((route) => [routeKey(route), route]));
+        return distinct([...missing.keys()].filter((key) => !routes.has(key))).flatMap((key) => missing.get(key) ?? []);
+      },
+      read: readRoutes,
+      insert: (missing) =>
+        queries
+          .insertInto('ledger_routes')
+          .values(missing)
+          .onConflict((conflict) => conflict.columns(['model', 'name']).doNothing())
+          .execute(),
+    });
 
   function routeOf({ modelId, routeId }: SettledRequest): RouteName {
     return { model: known(models.get(modelId)), name: routeId ?? '' };
@@ -107,21 +100,15 @@ export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200
       tags.forget();
     },
     number: async (requests) => {
-      forgetMany();
+      for (const map of [keys, models, routes]) if (map.size > rememberedNames) map.clear();
       await numberKeys(requests);
       await numberModels(requests);
       await numberRoutes(requests);
       const tagged = await tags.number(requests);
       return requests.map((request, index) => {
-        const { keyId, workspaceId } = request;
-        const key = keys.get(keyId);
-        if (key === undefined) throw new RangeError(`there is no key ${keyId}`);
-        if (key.workspaceId !== workspaceId) {
-          throw new RangeError(`the key ${keyId} is not of the workspace ${workspaceId}`);
-        }
         const route = routeOf(request);
         return {
-          key: key.number,
+          key: keyNumber(keys.get(request.keyId), request),
           model: route.model,
           route: known(routes.get(routeKey(route))),
           tags: tagged[index]?.numbers ?? [],
@@ -130,6 +117,34 @@ export function createLedgerNames(queries: Kysely<Schema>, rememberedNames = 200
       });
     },
   };
+}
+
+interface NumberedKey {
+  readonly number: number;
+  readonly workspaceId: string;
+}
+
+function keyNumber(key: NumberedKey | undefined, { keyId, workspaceId }: SettledRequest): number {
+  if (key === undefined) throw new RangeError(`there is no key ${keyId}`);
+  if (key.workspaceId === workspaceId) return key.number;
+  throw new RangeError(`the key ${keyId} is not of the workspace ${workspaceId}`);
+}
+
+interface Numbering<Name> {
+  /** The names that have no remembered number, sorted, each once. */
+  readonly unknown: () => readonly Name[];
+  /** Remembers the numbers that the database has. */
+  readonly read: (names: readonly Name[]) => Promise<void>;
+  readonly insert: (names: readonly Name[]) => Promise<unknown>;
+}
+
+async function numberNew<Name>({ unknown, read, insert }: Numbering<Name>): Promise<void> {
+  const unread = unknown();
+  if (unread.length > 0) await read(unread);
+  const missing = unknown();
+  if (missing.length === 0) return;
+  await insert(missing);
+  await read(missing);
 }
 
 /** A route of a model; its name is empty for requests that no route answered. */
