@@ -32,11 +32,9 @@ const closeMs = 2_000;
 
 /** Elects one replica of a namespace by a Lease, like Kubernetes' own controllers. */
 export function startElector(options: ElectorOptions): Elector {
-  const { namespace, identity, clock, random } = options;
-  const { leases } = options.client;
+  const { clock, random } = options;
   const over = new AbortController();
-  const abortable = abortedBy(over.signal);
-  const renewals = watchRenewals(clock);
+  const lease = openLease(options, over.signal);
   let renewedAt: number | undefined;
   let wasLeading = false;
   let lastError = '';
@@ -47,7 +45,7 @@ export function startElector(options: ElectorOptions): Elector {
     while (!over.signal.aborted) {
       const asked = clock.elapsed();
       try {
-        renewedAt = (await acquire(asked)) ? asked : undefined;
+        renewedAt = (await lease.acquire(asked)) ? asked : undefined;
         lastError = '';
       } catch (error) {
         if (over.signal.aborted) return;
@@ -66,6 +64,30 @@ export function startElector(options: ElectorOptions): Elector {
     wasLeading = !wasLeading;
     options.onChange(wasLeading);
   }
+
+  const running = run();
+  return {
+    isLeading,
+    close: async () => {
+      const led = isLeading();
+      over.abort();
+      await running;
+      renewedAt = undefined;
+      reportChange();
+      if (!led) return;
+      const stop = new AbortController();
+      // If the API server does not answer, the lease cannot be released and runs out by itself.
+      await Promise.race([lease.release().catch(() => undefined), waitFor(closeMs, { clock, signal: stop.signal })]);
+      stop.abort();
+    },
+  };
+}
+
+/** The lease, as this replica takes, renews and releases it. */
+function openLease({ client, namespace, identity, clock }: ElectorOptions, signal: AbortSignal) {
+  const { leases } = client;
+  const abortable = abortedBy(signal);
+  const renewals = watchRenewals(clock);
 
   /**
    * Takes or renews the lease. Returns whether this replica holds the lease now; rejects when that is unknown. `asked`:
@@ -133,20 +155,5 @@ export function startElector(options: ElectorOptions): Elector {
     if (holderOf(lease) === identity) await replace(lease, { transitions, holder: '' });
   }
 
-  const running = run();
-  return {
-    isLeading,
-    close: async () => {
-      const led = isLeading();
-      over.abort();
-      await running;
-      renewedAt = undefined;
-      reportChange();
-      if (!led) return;
-      const stop = new AbortController();
-      // If the API server does not answer, the lease cannot be released and runs out by itself.
-      await Promise.race([release().catch(() => undefined), waitFor(closeMs, { clock, signal: stop.signal })]);
-      stop.abort();
-    },
-  };
+  return { acquire, release };
 }

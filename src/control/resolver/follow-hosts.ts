@@ -44,15 +44,58 @@ interface HostName {
   cancel: CancelTimer;
 }
 
+interface HostLookUps {
+  readonly clock: Clock;
+  readonly lookUp: LookUp;
+}
+
 /**
  * Follows the addresses of host names: every address is an endpoint with the port of its host. A name is looked up
  * every 5 s, and 1 s after a failure. If the look-up fails, the last addresses stay. An IP address is known at once.
  */
-export function createHostFollower(options: {
-  readonly clock: Clock;
-  readonly lookUp: LookUp;
-}): FollowEndpoints<HostsSource> {
-  const { clock, lookUp } = options;
+export function createHostFollower(options: HostLookUps): FollowEndpoints<HostsSource> {
+  const { clock } = options;
+  const names = createHostNames(options);
+  return ({ hosts }, { scheme, onFound }) => {
+    let reported: readonly string[] | undefined;
+    let isWaiting = true;
+
+    function report(): void {
+      if (isWaiting && [...used.values()].some(({ wasLookedUp }) => !wasLookedUp)) return;
+      stopWaiting();
+      const endpoints = endpointsOf(hosts, {
+        scheme,
+        addressesOf: (host) => used.get(host)?.addresses ?? addressIn(host),
+      });
+      const now = endpoints.map(({ name, authority }) => `${name} ${authority}`);
+      if (reported !== undefined && isSame(reported, now)) return;
+      reported = now;
+      onFound({ endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf([...used.values()]) });
+    }
+
+    const used = new Map(
+      hosts.filter(({ host }) => isIP(host) === 0).map(({ host }) => [host, names.use(host, report)] as const),
+    );
+    const cancelTimeout = clock.after(firstWithinMs, () => {
+      isWaiting = false;
+      report();
+    });
+    function stopWaiting(): void {
+      isWaiting = false;
+      cancelTimeout();
+    }
+
+    report();
+    names.work();
+    return () => {
+      cancelTimeout();
+      for (const name of used.values()) names.leave(name, report);
+    };
+  };
+}
+
+/** Looks up the names that are in use. */
+function createHostNames({ clock, lookUp }: HostLookUps) {
   const names = new Map<string, HostName>();
   const queue: HostName[] = [];
   let lookUps = 0;
@@ -121,42 +164,7 @@ export function createHostFollower(options: {
     if (at !== -1) queue.splice(at, 1);
   }
 
-  return ({ hosts }, { scheme, onFound }) => {
-    let reported: readonly string[] | undefined;
-    let isWaiting = true;
-
-    function report(): void {
-      if (isWaiting && [...used.values()].some(({ wasLookedUp }) => !wasLookedUp)) return;
-      stopWaiting();
-      const endpoints = endpointsOf(hosts, {
-        scheme,
-        addressesOf: (host) => used.get(host)?.addresses ?? addressIn(host),
-      });
-      const now = endpoints.map(({ name, authority }) => `${name} ${authority}`);
-      if (reported !== undefined && isSame(reported, now)) return;
-      reported = now;
-      onFound({ endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf([...used.values()]) });
-    }
-
-    const used = new Map(
-      hosts.filter(({ host }) => isIP(host) === 0).map(({ host }) => [host, use(host, report)] as const),
-    );
-    const cancelTimeout = clock.after(firstWithinMs, () => {
-      isWaiting = false;
-      report();
-    });
-    function stopWaiting(): void {
-      isWaiting = false;
-      cancelTimeout();
-    }
-
-    report();
-    work();
-    return () => {
-      cancelTimeout();
-      for (const name of used.values()) leave(name, report);
-    };
-  };
+  return { use, leave, work };
 }
 
 function endpointsOf(
