@@ -5,6 +5,7 @@ import { lagEvent, statusEvents } from '../catalog/status-events.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { KubeObject, ObjectEvent } from '../../core/catalog.ts';
 import type { ObservedCatalog } from '../../core/observed-catalog.ts';
+import { createStatusOverlays } from './status-overlays.ts';
 
 /**
  * The newest objects of the cluster, and the newest compilation. An object that changed since that compilation has no
@@ -63,42 +64,15 @@ interface Pass extends CompiledObjects {
   readonly at: number;
 }
 
-/**
- * The status that was written last. It is used until the watch reports a version of the object that is newer than the
- * overwritten one.
- */
-interface Overlay {
-  readonly over: string;
-  readonly status: object;
-}
-
 export function startController(options: ControllerOptions): Controller {
   const { clock, isLeading, write, onError } = options;
-  const overlays = new Map<string, Overlay>();
+  const overlays = createStatusOverlays<KubeObject>();
   /** Objects, by uid and generation, whose lag has been reported in an event. */
   const lagReported = new Set<string>();
-  let cancelTimer: CancelTimer = () => undefined;
-  let running: Promise<void> | undefined;
-  let isStale = false;
-  let closed = false;
   /** The inputs of the last pass that left nothing to write. */
   let settled: Pass | undefined;
   let isSettled = false;
-
-  function schedule(delayMs: number): void {
-    cancelTimer();
-    if (!closed) cancelTimer = clock.after(delayMs, start);
-  }
-
-  function start(): void {
-    isStale = false;
-    running ??= pass()
-      .catch(onError)
-      .finally(() => {
-        running = undefined;
-        schedule(isStale ? soonMs : everyMs);
-      });
-  }
+  let closed = false;
 
   async function pass(): Promise<void> {
     if (!isLeading()) {
@@ -114,7 +88,7 @@ export function startController(options: ControllerOptions): Controller {
     if (isSamePass(settled, now)) return;
     settled = undefined;
     isSettled = true;
-    const objects = latest.objects.map(withOverlay);
+    const objects = latest.objects.map(overlays.current);
     const statuses = objectStatuses(objects, { compilation: latest.compilation, replicas, now: clock.now() });
     // The workers share one generator: the statuses of thousands of objects are computed between the answers of the API
     // server, not at once.
@@ -149,7 +123,7 @@ export function startController(options: ControllerOptions): Controller {
       }
       if (differs) {
         await write.status(object, status);
-        overlays.set(object.uid, { over: object.resourceVersion, status });
+        overlays.wrote(object, status);
         for (const event of statusEvents(before, after)) write.event(object, event);
       }
     } catch (error) {
@@ -168,14 +142,39 @@ export function startController(options: ControllerOptions): Controller {
     write.event(object, event);
   }
 
-  function withOverlay(object: KubeObject): KubeObject {
-    const overlay = overlays.get(object.uid);
-    return overlay?.over === object.resourceVersion ? { ...object, status: overlay.status } : object;
+  function forget(alive: ReadonlySet<string>): void {
+    overlays.keepOnly(alive);
+    for (const key of lagReported) if (!alive.has(key.split(' ')[0] ?? '')) lagReported.delete(key);
   }
 
-  function forget(alive: ReadonlySet<string>): void {
-    for (const uid of overlays.keys()) if (!alive.has(uid)) overlays.delete(uid);
-    for (const key of lagReported) if (!alive.has(key.split(' ')[0] ?? '')) lagReported.delete(key);
+  const passes = repeatPasses(clock, () => pass().catch(onError));
+  return {
+    changed: passes.changed,
+    close: () => {
+      closed = true;
+      return passes.close();
+    },
+  };
+}
+
+/** Runs one pass after another: soon after a change, otherwise every two seconds. `pass` never rejects. */
+function repeatPasses(clock: Clock, pass: () => Promise<void>): Controller {
+  let cancelTimer: CancelTimer = () => undefined;
+  let running: Promise<void> | undefined;
+  let isStale = false;
+  let closed = false;
+
+  function schedule(delayMs: number): void {
+    cancelTimer();
+    if (!closed) cancelTimer = clock.after(delayMs, start);
+  }
+
+  function start(): void {
+    isStale = false;
+    running ??= pass().finally(() => {
+      running = undefined;
+      schedule(isStale ? soonMs : everyMs);
+    });
   }
 
   schedule(0);

@@ -1,0 +1,130 @@
+/** The outcome of each declared object's last reconcile: settled, or tried again after a delay. */
+import type { AccountKind, AccountObject } from '../../books/core/declared-account.ts';
+import type { CancelTimer, Clock } from '../../core/clock.ts';
+import { isObject } from '../../core/json.ts';
+
+export type ObjectId = `${AccountKind}/${string}/${string}`;
+
+interface Settled {
+  readonly uid: string;
+  readonly version: string;
+  readonly isAccepted: boolean;
+}
+
+interface Retry {
+  readonly version: string;
+  readonly delayMs: number;
+  /** The Workspace of a key or a credit. */
+  readonly payer: ObjectId | undefined;
+  readonly cancel: CancelTimer;
+}
+
+export interface AccountOutcomes {
+  /** Whether this version of the object has been settled, or waits for its next try. */
+  readonly has: (id: ObjectId, version: string) => boolean;
+  readonly isRetried: (id: ObjectId) => boolean;
+  /** Nothing is left to do for this version. Retries the objects that may have waited for it. */
+  readonly settle: (object: AccountObject, isAccepted: boolean) => void;
+  /** Tries the object again, each time after a longer delay of at most `latestMs`. */
+  readonly retryLater: (object: AccountObject, latestMs: number) => void;
+  readonly dropRetry: (id: ObjectId) => void;
+  readonly forget: (id: ObjectId) => void;
+  readonly keepOnly: (ids: ReadonlySet<ObjectId>) => void;
+  readonly clear: () => void;
+}
+
+const soonestRetryMs = 250;
+
+export const idOf = ({ kind, namespace, name }: Pick<AccountObject, 'kind' | 'namespace' | 'name'>): ObjectId =>
+  `${kind}/${namespace}/${name}`;
+
+/** The Workspace that a key or a credit names. */
+function payerOf({ kind, namespace, declared: { value } }: AccountObject): ObjectId | undefined {
+  const spec = kind !== 'Workspace' && isObject(value) ? value['spec'] : undefined;
+  const name = isObject(spec) ? spec['workspace'] : undefined;
+  return typeof name === 'string' ? idOf({ kind: 'Workspace', namespace, name }) : undefined;
+}
+
+const versions = new WeakMap<AccountObject, string>();
+
+/** Everything of an object that a reconciliation depends on. Its status is not part of it. */
+export function versionOf(object: AccountObject): string {
+  const { uid, generation, deletedAt, annotations } = object;
+  const version = versions.get(object) ?? JSON.stringify([uid, generation, deletedAt, annotations]);
+  versions.set(object, version);
+  return version;
+}
+
+export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => void): AccountOutcomes {
+  const settled = new Map<ObjectId, Settled>();
+  const retries = new Map<ObjectId, Retry>();
+  /** Keys and credits that are tried again because they may wait for their Workspace, by its id. */
+  const waiters = new Map<ObjectId, Set<ObjectId>>();
+
+  function dropRetry(id: ObjectId): void {
+    const dropped = retries.get(id);
+    if (dropped === undefined) return;
+    dropped.cancel();
+    retries.delete(id);
+    const { payer } = dropped;
+    if (payer === undefined) return;
+    const others = waiters.get(payer);
+    others?.delete(id);
+    if (others?.size === 0) waiters.delete(payer);
+  }
+
+  function tryNow(id: ObjectId): void {
+    dropRetry(id);
+    retryNow(id);
+  }
+
+  function wake(workspace: ObjectId): void {
+    for (const waiter of waiters.get(workspace) ?? []) tryNow(waiter);
+  }
+
+  function forget(id: ObjectId): void {
+    settled.delete(id);
+    dropRetry(id);
+  }
+
+  return {
+    has: (id, version) => settled.get(id)?.version === version || retries.get(id)?.version === version,
+    isRetried: (id) => retries.has(id),
+    settle: (object, isAccepted) => {
+      const id = idOf(object);
+      dropRetry(id);
+      const { uid } = object;
+      const before = settled.get(id);
+      const isNew = before?.uid !== uid || (isAccepted && !before.isAccepted);
+      settled.set(id, { uid, version: versionOf(object), isAccepted });
+      const payer = payerOf(object);
+      // Keys and credits may have waited for their Workspace, and a Workspace that leaves for its keys, as may another key
+      // that names the same Secret.
+      if (payer === undefined && isNew) wake(id);
+      if (payer === undefined || object.deletedAt === undefined) return;
+      if (retries.has(payer)) tryNow(payer);
+      wake(payer);
+    },
+    retryLater: (object, latestMs) => {
+      const id = idOf(object);
+      const version = versionOf(object);
+      const before = retries.get(id);
+      dropRetry(id);
+      const delayMs = before?.version === version ? Math.min(latestMs, before.delayMs * 2) : soonestRetryMs;
+      const payer = payerOf(object);
+      retries.set(id, { version, delayMs, payer, cancel: clock.after(delayMs, () => retryNow(id)) });
+      if (payer === undefined) return;
+      const others = waiters.get(payer) ?? new Set();
+      waiters.set(payer, others.add(id));
+    },
+    dropRetry,
+    forget,
+    keepOnly: (ids) => {
+      for (const id of [...settled.keys(), ...retries.keys()]) if (!ids.has(id)) forget(id);
+    },
+    clear: () => {
+      for (const { cancel } of retries.values()) cancel();
+      for (const map of [settled, retries, waiters]) map.clear();
+    },
+  };
+}
