@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Compilation, compile, keepObjects } from '../catalog/compile.ts';
 import { isSameList, noticeFor, stayingAt } from '../catalog/notice.ts';
 import { referredSecrets } from '../catalog/secrets.ts';
-import type { KubeObject } from '../../core/catalog.ts';
+import type { CatalogObject, KubeObject } from '../../core/catalog.ts';
 import { type CancelTimer, every } from '../../core/clock.ts';
 import { findAccess } from '../kubernetes/access.ts';
 import { createKubeClient, type KubeClient } from '../kubernetes/client.ts';
@@ -42,20 +42,11 @@ export async function openKubernetes(settings: Settings, options: KubernetesOpti
   const client = createKubeClient(findAccess(environment));
   const catalog = await openKubeCatalog(settings, { ...options, client });
   const name = replicaName(settings);
+  const { latest } = catalog;
   return {
     ...catalog,
     join: (parts) =>
-      joinReplicas({
-        ...parts,
-        client,
-        namespace,
-        name,
-        identity: `${name}_${instance}`,
-        log,
-        clock,
-        random,
-        latest: catalog.latest,
-      }),
+      joinReplicas({ ...parts, client, namespace, name, identity: `${name}_${instance}`, log, clock, random, latest }),
     close: async () => {
       await catalog.close();
       await client.close();
@@ -81,11 +72,9 @@ async function openKubeCatalog(
   let isOpen = false;
   let lastCompilation: Compilation | undefined;
   let cancelNotice: CancelTimer = () => undefined;
-  let cancelSave: CancelTimer | undefined;
 
   const loaded = await kept.load();
-  let keptObjects = loaded?.objects ?? [];
-  let saving = Promise.resolve();
+  const disk = createSaver(kept, { log, clock, saved: loaded?.objects ?? [] });
   const follower = followCluster({
     client,
     namespace,
@@ -114,13 +103,6 @@ async function openKubeCatalog(
     if (isOpen) options.onChange(served);
   }
 
-  function save(): void {
-    cancelSave = undefined;
-    saving = kept
-      .save(keptObjects)
-      .catch((error: unknown) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'));
-  }
-
   function confirm(): void {
     const at = follower.inStepAt();
     if (at !== undefined) void kept.confirm(at);
@@ -147,7 +129,7 @@ async function openKubeCatalog(
   confirm();
   const cancelConfirm = every(clock, confirmEveryMs, confirm);
   return {
-    first: served ?? { objects: keptObjects, problems: [] },
+    first: served ?? { objects: disk.objects(), problems: [] },
     previous: loaded === undefined ? undefined : compile(loaded.objects).snapshot,
     known: isFirstKept ? Promise.resolve() : firstRead.promise,
     ageMs,
@@ -156,11 +138,7 @@ async function openKubeCatalog(
     compiled: (compilation) => {
       lastCompilation = compilation;
       // A compilation of the catalog on disk has no new objects of the cluster.
-      if (newest === undefined) return;
-      const objects = keepObjects(compilation.results, keptObjects);
-      if (isSameList(objects, keptObjects)) return;
-      keptObjects = objects;
-      cancelSave ??= clock.after(saveWithinMs, save);
+      if (newest !== undefined) disk.keep(compilation);
     },
     latest: () =>
       newest === undefined || lastCompilation === undefined
@@ -172,8 +150,38 @@ async function openKubeCatalog(
       await follower.close();
       // A reading that came until now has set the timer again.
       cancelNotice();
-      cancelSave?.();
-      if (cancelSave !== undefined) save();
+      await disk.close();
+    },
+  };
+}
+
+/** Writes the objects that the catalog is made of to disk, one write for the changes of `saveWithinMs`. */
+function createSaver(
+  kept: Pick<ReturnType<typeof createKeptCatalog>, 'save'>,
+  { log, clock, saved }: Pick<KubernetesOptions, 'log' | 'clock'> & { readonly saved: readonly CatalogObject[] },
+) {
+  let objects = saved;
+  let cancelTimer: CancelTimer | undefined;
+  let saving = Promise.resolve();
+
+  function save(): void {
+    cancelTimer = undefined;
+    saving = kept
+      .save(objects)
+      .catch((error: unknown) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'));
+  }
+
+  return {
+    objects: () => objects,
+    keep: ({ results }: Compilation): void => {
+      const now = keepObjects(results, objects);
+      if (isSameList(now, objects)) return;
+      objects = now;
+      cancelTimer ??= clock.after(saveWithinMs, save);
+    },
+    close: async (): Promise<void> => {
+      cancelTimer?.();
+      if (cancelTimer !== undefined) save();
       await saving;
     },
   };

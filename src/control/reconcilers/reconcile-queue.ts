@@ -48,28 +48,15 @@ const turnMs = 20;
 const maxPaced = 5_000;
 
 export function createReconcileQueue<Id extends string>(options: ReconcileQueueOptions<Id>): ReconcileQueue<Id> {
-  const { clock, concurrency, maxOfNamespace, namespaceOf, run } = options;
-  /** By namespace. The first one had its turn the longest time ago. */
-  const waiting = new Map<string, Waiting<Id>>();
+  const { clock, concurrency, namespaceOf, run } = options;
+  const waiting = createWaitingList(options);
   const running = new Map<Id, Promise<void>>();
   /** Objects that were added while they ran. */
   const again = new Map<Id, Urgency>();
-  /** Objects that have changed too often, with the timer of their next turn. */
-  const held = new Map<Id, CancelTimer>();
-  /** When the bucket of an object is full. */
-  const fullAt = new Map<Id, number>();
   let begunInTurn = 0;
   let cancelTurn: CancelTimer = () => undefined;
   let closed = false;
-
-  function waitingOf(id: Id): Waiting<Id> {
-    const namespace = namespaceOf(id);
-    const known = waiting.get(namespace);
-    if (known !== undefined) return known;
-    const made: Waiting<Id> = { soon: new Set(), calm: new Set(), running: 0 };
-    waiting.set(namespace, made);
-    return made;
-  }
+  const pace = createPace<Id>(clock, (id) => add(id, 'soon'));
 
   function add(id: Id, urgency: Urgency): void {
     if (closed) return;
@@ -77,32 +64,13 @@ export function createReconcileQueue<Id extends string>(options: ReconcileQueueO
       if (again.get(id) !== 'soon') again.set(id, urgency);
       return;
     }
-    const { soon, calm } = waitingOf(id);
-    if (urgency === 'soon') {
-      calm.delete(id);
-      soon.add(id);
-    } else if (!soon.has(id)) calm.add(id);
+    waiting.add(id, urgency);
     pump();
-  }
-
-  function next(): Id | undefined {
-    for (const [namespace, group] of waiting) {
-      if (group.running >= maxOfNamespace) continue;
-      const [id] = group.soon.size > 0 ? group.soon : group.calm;
-      if (id === undefined) continue;
-      group.soon.delete(id);
-      group.calm.delete(id);
-      // Its next turn comes after those of all others.
-      waiting.delete(namespace);
-      waiting.set(namespace, group);
-      return id;
-    }
-    return undefined;
   }
 
   function pump(): void {
     while (running.size < concurrency && begunInTurn < maxInTurn && !closed) {
-      const id = next();
+      const id = waiting.next();
       if (id === undefined) return;
       begin(id);
     }
@@ -111,7 +79,7 @@ export function createReconcileQueue<Id extends string>(options: ReconcileQueueO
   function begin(id: Id): void {
     if (begunInTurn === 0) cancelTurn = clock.after(turnMs, nextTurn);
     begunInTurn += 1;
-    const group = waitingOf(id);
+    const group = waiting.groupOf(namespaceOf(id));
     group.running += 1;
     const ended = run(id).finally(() => {
       running.delete(id);
@@ -129,6 +97,80 @@ export function createReconcileQueue<Id extends string>(options: ReconcileQueueO
     pump();
   }
 
+  function clear(): void {
+    pace.clear();
+    again.clear();
+    waiting.clear();
+  }
+
+  return {
+    changed: (id) => {
+      if (!closed) pace.changed(id);
+    },
+    retry: (id) => add(id, 'soon'),
+    refresh: (id) => add(id, 'calm'),
+    clear,
+    close: async () => {
+      closed = true;
+      cancelTurn();
+      clear();
+      await Promise.all(running.values());
+    },
+  };
+}
+
+/** The objects that wait, by namespace. */
+function createWaitingList<Id extends string>({
+  maxOfNamespace,
+  namespaceOf,
+}: Pick<ReconcileQueueOptions<Id>, 'maxOfNamespace' | 'namespaceOf'>) {
+  /** The first namespace had its turn the longest time ago. */
+  const groups = new Map<string, Waiting<Id>>();
+
+  function groupOf(namespace: string): Waiting<Id> {
+    const known = groups.get(namespace);
+    if (known !== undefined) return known;
+    const made: Waiting<Id> = { soon: new Set(), calm: new Set(), running: 0 };
+    groups.set(namespace, made);
+    return made;
+  }
+
+  return {
+    groupOf,
+    add: (id: Id, urgency: Urgency): void => {
+      const { soon, calm } = groupOf(namespaceOf(id));
+      if (urgency === 'soon') {
+        calm.delete(id);
+        soon.add(id);
+      } else if (!soon.has(id)) calm.add(id);
+    },
+    next: (): Id | undefined => {
+      for (const [namespace, group] of groups) {
+        if (group.running >= maxOfNamespace) continue;
+        const [id] = group.soon.size > 0 ? group.soon : group.calm;
+        if (id === undefined) continue;
+        group.soon.delete(id);
+        group.calm.delete(id);
+        // Its next turn comes after those of all others.
+        groups.delete(namespace);
+        groups.set(namespace, group);
+        return id;
+      }
+      return undefined;
+    },
+    clear: (): void => {
+      for (const { soon, calm } of groups.values()) for (const ids of [soon, calm]) ids.clear();
+    },
+  };
+}
+
+/** Lets objects that change all the time through at `changePace`. */
+function createPace<Id extends string>(clock: ReconcileQueueOptions<Id>['clock'], pass: (id: Id) => void) {
+  /** Objects that have changed too often, with the timer of their next turn. */
+  const held = new Map<Id, CancelTimer>();
+  /** When the bucket of an object is full. */
+  const fullAt = new Map<Id, number>();
+
   /** Takes a token from the object's bucket. Returns the wait until there is one, without taking it. */
   function takeTurn(id: Id): number {
     const now = clock.elapsed();
@@ -140,35 +182,24 @@ export function createReconcileQueue<Id extends string>(options: ReconcileQueueO
   }
 
   function changed(id: Id): void {
-    if (closed || held.has(id)) return;
+    if (held.has(id)) return;
     const waitMs = takeTurn(id);
-    if (waitMs <= 0) add(id, 'soon');
-    else {
-      const turn = (): void => {
-        held.delete(id);
-        changed(id);
-      };
-      held.set(id, clock.after(waitMs, turn));
+    if (waitMs <= 0) {
+      pass(id);
+      return;
     }
-  }
-
-  function clear(): void {
-    for (const cancel of held.values()) cancel();
-    held.clear();
-    again.clear();
-    for (const { soon, calm } of waiting.values()) for (const ids of [soon, calm]) ids.clear();
+    const turn = (): void => {
+      held.delete(id);
+      changed(id);
+    };
+    held.set(id, clock.after(waitMs, turn));
   }
 
   return {
     changed,
-    retry: (id) => add(id, 'soon'),
-    refresh: (id) => add(id, 'calm'),
-    clear,
-    close: async () => {
-      closed = true;
-      cancelTurn();
-      clear();
-      await Promise.all(running.values());
+    clear: (): void => {
+      for (const cancel of held.values()) cancel();
+      held.clear();
     },
   };
 }
