@@ -4,11 +4,14 @@ import type { Clock } from '../../core/clock.ts';
 import { AnswerTooLarge, isRefusal, type KubeClient, sentenceOf } from './client.ts';
 
 /** The page of a list to request, in the words of the typed APIs. */
-export interface ListPage {
+export interface ListPage extends Selection {
   readonly limit: number;
+  readonly _continue?: string;
+}
+
+interface Selection {
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
-  readonly _continue?: string;
 }
 
 /** A kind of object at the API server. */
@@ -22,8 +25,7 @@ export interface CollectionOptions<Item> {
   readonly client: Pick<KubeClient, 'watch'>;
   readonly kind: WatchedKind;
   /** Only the selected objects are listed and watched. */
-  readonly fieldSelector?: string;
-  readonly labelSelector?: string;
+  readonly selected?: Selection;
   readonly clock: Clock;
   /** 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
@@ -128,7 +130,7 @@ class Expired extends Error {}
  * time.
  */
 export function followCollection<Item>(options: CollectionOptions<Item>): Collection<Item> {
-  const { client, kind, clock, read, onChange } = options;
+  const { client, kind, clock, read, onChange, selected = {} } = options;
   const items = new Map<string, Item>();
   const over = new AbortController();
   const backOff = createBackOff({ ...options, signal: over.signal });
@@ -136,29 +138,17 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   let state: State = { kind: 'behind', since: undefined };
   let trouble: unknown = notTriedYet;
   let listed = false;
-  let pageSize = maxPageSize;
-
-  const { fieldSelector, labelSelector } = options;
-  const selected = {
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-  };
 
   async function list(): Promise<void> {
     const begun = clock.elapsed();
     const found = new Map<string, Item>();
-    pageSize = maxPageSize;
-    let next: string | undefined;
-    do {
-      const answer = await listPage(next);
-      for (const raw of answer.items) {
+    for await (const { items: raws, metadata } of pagesOf(kind, selected, over.signal)) {
+      for (const raw of raws) {
         const { name, item } = read(raw, items);
         found.set(name, item);
       }
-      version = answer.metadata.resourceVersion;
-      next = answer.metadata.continue ?? answer.metadata._continue;
-      if (next === '') next = undefined;
-    } while (next !== undefined && !over.signal.aborted);
+      version = metadata.resourceVersion;
+    }
     const gone = [...items].filter(([name]) => !found.has(name));
     const changed = [...found].filter(([name, item]) => items.get(name) !== item);
     items.clear();
@@ -169,26 +159,9 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     onChange([...gone, ...changed].map(([, item]) => item));
   }
 
-  /** Lists one page, of fewer objects if they are too large together. */
-  async function listPage(next: string | undefined): Promise<z.output<typeof page>> {
-    for (;;) {
-      const wanted = { limit: pageSize, ...selected, ...(next === undefined ? {} : { _continue: next }) };
-      try {
-        return page.parse(await kind.list(wanted, over.signal));
-      } catch (error) {
-        if (!(error instanceof AnswerTooLarge) || pageSize === 1) throw error;
-        pageSize = Math.ceil(pageSize / 8);
-      }
-    }
-  }
-
-  /** Applies one event of the watch. Throws when the event reports that the watch has failed. */
+  /** Applies one event of the watch. */
   function take(line: string): void {
-    const { type, object } = event.parse(JSON.parse(line));
-    if (type === 'ERROR') {
-      const { code, message } = failure.parse(object);
-      throw code === 410 ? new Expired(message) : new Error(`the watch ended: ${message}`);
-    }
+    const { type, object } = readEvent(line);
     version = versioned.parse(object).metadata.resourceVersion;
     if (type === 'BOOKMARK') return;
     const { name, item } = read(object, items);
@@ -202,14 +175,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   async function watch(): Promise<boolean> {
     const begun = clock.elapsed();
     const seconds = Math.round(watchSeconds * (1 + options.random()));
-    const query = new URLSearchParams({
-      watch: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersion: version ?? '',
-      timeoutSeconds: String(seconds),
-      ...selected,
-    });
-    await client.watch(`${kind.path}?${query.toString()}`, {
+    await client.watch(watchPath(kind, { version, seconds, selected }), {
       signal: over.signal,
       onOpen: () => {
         state = { kind: 'in-step' };
@@ -261,4 +227,44 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
       await running;
     },
   };
+}
+
+function watchPath(
+  { path }: WatchedKind,
+  from: { readonly version: string | undefined; readonly seconds: number; readonly selected: Selection },
+): string {
+  const { version = '', seconds, selected } = from;
+  const query = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion: version, ...selected };
+  return `${path}?${new URLSearchParams({ ...query, timeoutSeconds: String(seconds) }).toString()}`;
+}
+
+/** Lists pages until the last one, of fewer objects where they are too large together. */
+async function* pagesOf(
+  { list }: WatchedKind,
+  selected: Selection,
+  signal: AbortSignal,
+): AsyncGenerator<z.output<typeof page>> {
+  let limit = maxPageSize;
+  let next: string | undefined;
+  for (;;) {
+    let found: z.output<typeof page>;
+    try {
+      found = page.parse(await list({ limit, ...selected, ...(next && { _continue: next }) }, signal));
+    } catch (error) {
+      if (!(error instanceof AnswerTooLarge) || limit === 1) throw error;
+      limit = Math.ceil(limit / 8);
+      continue;
+    }
+    yield found;
+    next = found.metadata.continue ?? found.metadata._continue;
+    if (!next || signal.aborted) return;
+  }
+}
+
+/** Reads one event of a watch. Throws when the event reports that the watch has failed. */
+function readEvent(line: string): z.output<typeof event> {
+  const read = event.parse(JSON.parse(line));
+  if (read.type !== 'ERROR') return read;
+  const { code, message } = failure.parse(read.object);
+  throw code === 410 ? new Expired(message) : new Error(`the watch ended: ${message}`);
 }

@@ -197,7 +197,7 @@ function followSecrets(options: SecretsOptions): Secrets {
               path: `/api/v1/namespaces/${namespace}/secrets`,
               list: (page, signal) => client.core.listNamespacedSecret({ namespace, ...page }, abortedBy(signal)),
             },
-            fieldSelector: `metadata.name=${name}`,
+            selected: { fieldSelector: `metadata.name=${name}` },
             read: readSecret,
           });
           followed.set(name, { keys, collection, last: undefined });

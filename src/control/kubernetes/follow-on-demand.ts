@@ -104,28 +104,21 @@ export function followOnDemand<Source>(
   const ending = new Set<Promise<unknown>>();
   let watches: Watches<Source> | undefined;
   let cancelTroubles: CancelTimer | undefined;
-  let cancelGathering: CancelTimer | undefined;
-  let isBehind = false;
   const reportChanges = reportTroubleChanges(options.onTroubles, []);
+  const gathering = createGathering(clock, lookAtAll);
 
   function changed(): void {
     // A watch may still report while it is being closed.
     if (watches === undefined) return;
     cancelTroubles ??= clock.after(quietMs, reportTroubles);
-    isBehind = true;
-    if (cancelGathering === undefined) lookAtAll();
+    gathering.changed();
   }
 
-  function lookAtAll(): void {
-    isBehind = false;
+  /** Returns the most endpoints of a source that has changed. Undefined: none has. */
+  function lookAtAll(): number | undefined {
     want();
-    let most: number | undefined;
-    for (const one of all) if (lookAt(one)) most = Math.max(most ?? 0, one.found?.endpoints.length ?? 0);
-    if (most === undefined) return;
-    cancelGathering = clock.after(gatherMs * Math.max(1, most / gatheredTogether), () => {
-      cancelGathering = undefined;
-      if (isBehind) lookAtAll();
-    });
+    const changes = [...all].filter(lookAt).map(({ found }) => found?.endpoints.length ?? 0);
+    return changes.length > 0 ? Math.max(...changes) : undefined;
   }
 
   /** Computes the endpoints of a source if one of their inputs has changed. Returns whether it did. */
@@ -135,7 +128,7 @@ export function followOnDemand<Source>(
     if (computation === undefined) {
       // Known endpoints are used until there are others.
       if (one.isLate && (one.found === undefined || one.found.endpoints.length === 0))
-        publish(one, lastKnown(one, watches));
+        publish(one, lastKnown(kinds, { watches, endpoints: one.found ? [] : options.kept.get(kinds.keyOf(one)) }));
       return false;
     }
     if (one.inputs !== undefined && isSame(one.inputs, computation.inputs)) return false;
@@ -149,18 +142,10 @@ export function followOnDemand<Source>(
   }
 
   function publish(one: Followed<Source>, found: FoundEndpoints): void {
-    const { found: before } = one;
-    if (before?.trouble === found.trouble && before !== undefined && isSameEndpoints(before.endpoints, found.endpoints))
-      return;
+    if (one.found !== undefined && isSameFound(one.found, found)) return;
     one.found = found;
     one.onFound(found);
     options.onChange();
-  }
-
-  function lastKnown(one: Followed<Source>, { collections }: Watches<Source>): FoundEndpoints {
-    const endpoints = (one.found === undefined ? options.kept.get(kinds.keyOf(one)) : undefined) ?? [];
-    const reason = kinds.describe([...collections().values()].map((each) => each.trouble()).find(Boolean));
-    return { endpoints, trouble: endpoints.length > 0 ? undefined : `${kinds.field}: not known yet: ${reason}` };
   }
 
   function reportTroubles(): void {
@@ -174,8 +159,7 @@ export function followOnDemand<Source>(
     watches = undefined;
     cancelTroubles?.();
     cancelTroubles = undefined;
-    cancelGathering?.();
-    cancelGathering = undefined;
+    gathering.cancel();
     const ended = closed.finally(() => ending.delete(ended));
     ending.add(ended);
   }
@@ -212,6 +196,48 @@ export function followOnDemand<Source>(
   };
 }
 
+function isSameFound(before: FoundEndpoints, now: FoundEndpoints): boolean {
+  return before.trouble === now.trouble && isSameEndpoints(before.endpoints, now.endpoints);
+}
+
 function isSame(before: readonly unknown[], now: readonly unknown[]): boolean {
   return before.length === now.length && before.every((input, index) => input === now[index]);
+}
+
+/** The endpoints that are used until the API server answers. */
+function lastKnown<Source>(
+  { field, describe }: WatchedKinds<Source>,
+  known: { readonly watches: Watches<Source>; readonly endpoints: readonly Endpoint[] | undefined },
+): FoundEndpoints {
+  const { watches, endpoints = [] } = known;
+  if (endpoints.length > 0) return { endpoints, trouble: undefined };
+  const reason = describe([...watches.collections().values()].map((each) => each.trouble()).find(Boolean));
+  return { endpoints, trouble: `${field}: not known yet: ${reason}` };
+}
+
+/** Gathers changes. `look`: looks at all of them; its result is the most endpoints of a source that has changed. */
+function createGathering(clock: Clock, look: () => number | undefined) {
+  let cancelTimer: CancelTimer | undefined;
+  let isBehind = false;
+
+  function lookNow(): void {
+    isBehind = false;
+    const most = look();
+    if (most === undefined) return;
+    cancelTimer = clock.after(gatherMs * Math.max(1, most / gatheredTogether), () => {
+      cancelTimer = undefined;
+      if (isBehind) lookNow();
+    });
+  }
+
+  return {
+    changed: (): void => {
+      isBehind = true;
+      if (cancelTimer === undefined) lookNow();
+    },
+    cancel: (): void => {
+      cancelTimer?.();
+      cancelTimer = undefined;
+    },
+  };
 }

@@ -62,7 +62,7 @@ function watchPools(options: FollowPoolsOptions, onChange: () => void): Watches<
         path: `/api/v1/namespaces/${namespace}/pods`,
         list: (page, signal) => client.core.listNamespacedPod({ namespace, ...page }, abortedBy(signal)),
       },
-      labelSelector,
+      selected: { labelSelector },
       read: readPod,
     });
 
