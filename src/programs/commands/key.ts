@@ -33,35 +33,17 @@ interface UpdateOptions {
   readonly models?: ModelPatterns | typeof absent;
 }
 
+const statuses = [
+  ['revoke', 'revoked', 'end a key for good: requests with it get 401'],
+  ['suspend', 'suspended', 'refuse requests with a key until it is resumed: they get 403'],
+  ['resume', 'active', 'take the suspension of a key back'],
+] as const satisfies readonly (readonly [string, KeyStatus, string])[];
+
 /** Adds `key` to the command line: the credentials of workspaces. */
 export function keyCommand(program: Command): void {
   const group = program.command('key').description('make keys, limit, suspend and revoke them');
 
-  const create = withBudget(
-    group.command('create').description('make a key; its text is shown this once'),
-    'with the key',
-  )
-    .requiredOption('--workspace <workspace>', 'name or id of the workspace that pays')
-    .option('--rate <n>', 'sustained requests per second', countOption(1), defaultLimits.rate)
-    .option('--burst <n>', 'requests at once above the rate', countOption(1), defaultLimits.burst)
-    .option('--name <text>', 'what it is for')
-    .option('--expires <when>', 'good until this UTC day or moment: requests from then on get 401', momentOption)
-    .option(
-      '--models <patterns>',
-      "all that it may call, by id and not by alias, such as 'org/*,org/model' (default: every model)",
-      modelsOption,
-    );
-  accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options) => {
-    const { workspace, rate, burst, name, expires: expiresAt, models } = options;
-    const budget = budgetOf(create, options);
-    const wanted = { workspace, budget, rate, burst, name, expiresAt, models };
-    const publicUrl = options.json ? undefined : readPublicUrl();
-    const { key, text } = await accounts.createKey(wanted, byOperator());
-    const { id, ...rest } = shownKey(key);
-    // A script gets its answer at once, without a search for the gateway.
-    const gateway = options.json ? undefined : await findOwnGateway({ data: options.data, publicUrl }, key);
-    return { json: { id, key: text, ...rest }, text: shownOnce(key, text, gateway) };
-  });
+  createCommand(group);
 
   accountsCommand<{ readonly workspace?: string }>(
     group
@@ -77,11 +59,6 @@ export function keyCommand(program: Command): void {
     },
   );
 
-  const statuses = [
-    ['revoke', 'revoked', 'end a key for good: requests with it get 401'],
-    ['suspend', 'suspended', 'refuse requests with a key until it is resumed: they get 403'],
-    ['resume', 'active', 'take the suspension of a key back'],
-  ] as const satisfies readonly (readonly [string, KeyStatus, string])[];
   for (const [name, status, description] of statuses) {
     accountsCommand(
       group.command(name).description(description).argument('<id>', 'id of the key'),
@@ -139,6 +116,34 @@ export function keyCommand(program: Command): void {
     { about: 'a budget', argument: ['<id>', 'id of the key'] },
     (accounts, object, { thresholds, by }) => accounts.setKeyThresholds(object, thresholds, by),
   );
+}
+
+function createCommand(group: Command): void {
+  const create = withBudget(
+    group.command('create').description('make a key; its text is shown this once'),
+    'with the key',
+  )
+    .requiredOption('--workspace <workspace>', 'name or id of the workspace that pays')
+    .option('--rate <n>', 'sustained requests per second', countOption(1), defaultLimits.rate)
+    .option('--burst <n>', 'requests at once above the rate', countOption(1), defaultLimits.burst)
+    .option('--name <text>', 'what it is for')
+    .option('--expires <when>', 'good until this UTC day or moment: requests from then on get 401', momentOption)
+    .option(
+      '--models <patterns>',
+      "all that it may call, by id and not by alias, such as 'org/*,org/model' (default: every model)",
+      modelsOption,
+    );
+  accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options) => {
+    const { workspace, rate, burst, name, expires: expiresAt, models } = options;
+    const budget = budgetOf(create, options);
+    const wanted = { workspace, budget, rate, burst, name, expiresAt, models };
+    const publicUrl = options.json ? undefined : readPublicUrl();
+    const { key, text } = await accounts.createKey(wanted, byOperator());
+    const { id, ...rest } = shownKey(key);
+    // A script gets its answer at once, without a search for the gateway.
+    const gateway = options.json ? undefined : await findOwnGateway({ data: options.data, publicUrl }, key);
+    return { json: { id, key: text, ...rest }, text: shownOnce(key, text, gateway) };
+  });
 }
 
 /** The details that the options name, and no others. A detail that is present and undefined is removed from the key. */
