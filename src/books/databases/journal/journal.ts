@@ -83,17 +83,14 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
   let open: { readonly name: string; readonly file: number; size: number } | undefined;
   let made = 0;
   let fault: string | undefined;
-  /** The files that end in refused rows, and the size without these. */
-  const uncut = new Map<string, number>();
+  const refused = createRefusedEnds(folder, files);
 
   function begin(): NonNullable<typeof open> {
     made += 1;
-    const [time, number] = [String(clock.now()).padStart(15, '0'), String(made).padStart(6, '0')];
-    // The random part makes the names of several processes differ, because their files may be moved into one folder.
-    const name = `${time}-${number}-${randomBytes(4).toString('hex')}${extension}`;
+    const name = segmentName(clock.now(), made);
     const file = files.openSync(join(folder, name), 'ax', 0o600);
     try {
-      syncFolder();
+      syncFolder(folder, files);
     } catch (error) {
       // Each attempt would take a file more, perhaps because there is none left.
       files.closeSync(file);
@@ -117,10 +114,10 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
       files.fdatasyncSync(into.file);
     } catch (error) {
       // Records after a record that was cut off would never be read back.
-      uncut.set(into.name, into.size);
+      refused.add(into.name, into.size);
       end();
       try {
-        cut();
+        refused.cut();
       } catch {
         throw new AppendInDoubt(error);
       }
@@ -129,30 +126,6 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
     into.size += record.length;
     bytes += record.length;
     if (into.size >= segmentBytes || rarely?.('journal-file-ends') === true) end();
-  }
-
-  /** Removes refused rows from the ends of files. Throws when the disk fails. */
-  function cut(): void {
-    for (const [name, size] of uncut) {
-      const file = files.openSync(join(folder, name), 'r+');
-      try {
-        files.ftruncateSync(file, size);
-        files.fdatasyncSync(file);
-      } finally {
-        files.closeSync(file);
-      }
-      uncut.delete(name);
-    }
-  }
-
-  /** A new file name is durable only when its folder has been synced. */
-  function syncFolder(): void {
-    const handle = files.openSync(folder, 'r');
-    try {
-      files.fsyncSync(handle);
-    } finally {
-      files.closeSync(handle);
-    }
   }
 
   return {
@@ -171,7 +144,7 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
     fault: () => fault,
     tryAgain: () => {
       try {
-        cut();
+        refused.cut();
         files.writeFileSync(join(folder, trialName), trial, { flush: true, mode: 0o600 });
         files.unlinkSync(join(folder, trialName));
         fault = undefined;
@@ -183,7 +156,7 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
       if (closed.length === 0) end();
       const [name] = closed;
       if (name === undefined) return undefined;
-      const content = files.readFileSync(join(folder, name)).subarray(0, uncut.get(name));
+      const content = files.readFileSync(join(folder, name)).subarray(0, refused.sizeWithout(name));
       const { rows, endBytes } = readRecords(content);
       return { name, rows, torn: endBytes < content.length };
     },
@@ -192,11 +165,51 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
       const { size } = files.statSync(path);
       if (keep === undefined) files.unlinkSync(path);
       else files.renameSync(path, `${path.slice(0, -extension.length)}.${keep}`);
-      bytes = Math.max(0, bytes - (uncut.get(name) ?? size));
-      uncut.delete(name);
+      bytes = Math.max(0, bytes - (refused.sizeWithout(name) ?? size));
+      refused.forget(name);
       closed = closed.filter((other) => other !== name);
     },
     close: end,
+  };
+}
+
+function segmentName(now: number, number: number): string {
+  // The random part makes the names of several processes differ, because their files may be moved into one folder.
+  const random = randomBytes(4).toString('hex');
+  return `${String(now).padStart(15, '0')}-${String(number).padStart(6, '0')}-${random}${extension}`;
+}
+
+/** A new file name is durable only when its folder has been synced. */
+function syncFolder(folder: string, files: Machine['files']): void {
+  const handle = files.openSync(folder, 'r');
+  try {
+    files.fsyncSync(handle);
+  } finally {
+    files.closeSync(handle);
+  }
+}
+
+/** The files that end in refused rows. */
+function createRefusedEnds(folder: string, files: Machine['files']) {
+  /** The size of each file without the refused rows. */
+  const sizes = new Map<string, number>();
+  return {
+    add: (name: string, size: number): void => void sizes.set(name, size),
+    sizeWithout: (name: string): number | undefined => sizes.get(name),
+    forget: (name: string): void => void sizes.delete(name),
+    /** Removes refused rows from the ends of files. Throws when the disk fails. */
+    cut: (): void => {
+      for (const [name, size] of sizes) {
+        const file = files.openSync(join(folder, name), 'r+');
+        try {
+          files.ftruncateSync(file, size);
+          files.fdatasyncSync(file);
+        } finally {
+          files.closeSync(file);
+        }
+        sizes.delete(name);
+      }
+    },
   };
 }
 
