@@ -72,7 +72,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'key.burst': defaultLimits.burst,
   'key.name-length': from('books/accounts/keys.ts', 'maxNameLength'),
   'key.models': listBounds.maxKeyModels,
-  'key.grace-without-database': from('books/store/connect-store.ts', 'awayForMs', minute),
+  'key.grace-without-database': from('books/store/credentials.ts', 'downForMs', minute),
   'workspace.in-flight': defaultLimits.maxInFlight,
   'credit.note-length': from('books/accounts/credits.ts', 'maxNoteLength'),
   'tags.of-request': listBounds.maxRequestTags,

@@ -1,15 +1,13 @@
-import type { Credential, Store } from '../../core/account.ts';
+import type { Store } from '../../core/account.ts';
 import { type CancelTimer, every } from '../../core/clock.ts';
-import { Failure } from '../../core/failure.ts';
-import { createCredentialCache, createLookUps, type Moment, type Remembered } from '../accounts/credential-cache.ts';
 import { createReservationReport, type Reserved, reportReservedEveryMs } from '../accounts/reservation-report.ts';
 import { newSecret } from '../accounts/shared-secret.ts';
 import type { DatabaseLocation } from '../databases/database.ts';
 import type { StoreTime } from '../databases/machine.ts';
+import { createCredentials, unavailable } from './credentials.ts';
 import { createSettleQueue } from './settle-queue.ts';
 import type { StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
-const rememberedKeys = 50_000;
 /** Most rows that may wait for the disk: some seconds of a busy service, about 10 MB. */
 const maxWaitingRows = 10_000;
 const maxBatch = 1_000;
@@ -20,19 +18,10 @@ const maxBatch = 1_000;
  */
 const commitEveryMs = 2;
 
-/**
- * How long a credential is used after it was read. SQLite reports changes several times a second. PostgreSQL reports
- * them only if no pooler is in between. So keys in use are read again in time, and every change takes effect within a
- * second.
- */
-const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
+/** PostgreSQL does not report all changes, so keys in use are read again in time. */
 const readAgainEveryMs = 300;
-const readAgainAtMost = 5_000;
 /** After this time without a query, a query checks that PostgreSQL answers. SQLite needs no such query. */
 const lookEveryMs = 5_000;
-/** How long a known key works while the database is down. An operator cannot suspend it in that time. */
-const awayForMs = 30 * 60_000;
-
 /** Callbacks of a store, and what it was opened with. */
 export interface StoreClientOptions {
   readonly kind: DatabaseLocation['kind'];
@@ -98,29 +87,188 @@ export async function connectStore(
   options: StoreClientOptions,
   time: StoreTime,
 ): Promise<OpenStore> {
-  let askedAt = time.elapsed();
-  const post = (request: StoreRequest): void => {
-    askedAt = time.elapsed();
-    thread.post(request);
+  const { kind, journalBytes: journalLimitBytes, retentionDays } = options;
+  const { post, quietMs } = createRequests(thread, time);
+  const life = createLifetime(() => post({ kind: 'close' }));
+  const { isOpen } = life;
+  let facts: StoreFacts = { status: statusAtStart, upkeep: { doneAt: undefined, failures: 0 }, secret: newSecret() };
+  let stopReporting: CancelTimer = () => undefined;
+  const { queue, acknowledge } = createCommits({ post, time, onCommit: options.onCommit });
+  const credentials = createCredentials({
+    kind,
+    time,
+    isOpen,
+    isDatabaseUp: () => facts.status.database === 'up',
+    ask: (hash) => post({ kind: 'find', hashes: [hash] }),
+  });
+
+  function take(reply: StoreReply): void {
+    switch (reply.kind) {
+      case 'ready':
+        life.opened();
+        break;
+      case 'unusable':
+        stop(new Error(reply.message));
+        life.close();
+        break;
+      case 'settled':
+      case 'journaled':
+        // The balance comes first: requests that `acknowledge` lets continue must see it without this cost.
+        credentials.settled(reply);
+        acknowledge(reply);
+        break;
+      case 'found':
+      case 'not-searched':
+      case 'changed':
+      case 'confirmed':
+        credentials.take(reply);
+        break;
+      case 'secret':
+      case 'status':
+      case 'upkeep':
+        facts = factsAfter(facts, reply, time.now());
+        if (reply.kind === 'status') options.onStatus?.(reply.status);
+        break;
+    }
+  }
+
+  thread.listen({
+    reply: take,
+    failed: stop,
+    ended: (code) => {
+      stop(new Error(`the store's thread ended with code ${code}`));
+      stopReading();
+      stopReporting();
+      life.ended();
+    },
+  });
+
+  function stop(reason: Error): void {
+    const failure = unavailable(reason);
+    queue.fail(failure);
+    credentials.refuseAll(failure);
+    life.fail(reason);
+  }
+
+  const stopReading = every(time, readAgainEveryMs, () => {
+    if (kind !== 'postgres' || facts.status.database !== 'up' || !isOpen()) return;
+    const hashes = credentials.takeUsed();
+    if (hashes.length > 0) post({ kind: 'find', hashes });
+    else if (quietMs() >= lookEveryMs) post({ kind: 'look' });
+  });
+
+  await life.whenOpen();
+  return {
+    findCredential: credentials.find,
+    settle: queue.add,
+    canSettle: () => isOpen() && facts.status.hasRoom && queue.size() < maxWaitingRows / 2,
+    waiting: queue.size,
+    status: () => facts.status,
+    upkeep: () => ({ journalLimitBytes, retentionDays, upkeep: facts.upkeep }),
+    secret: () => facts.secret,
+    reportReserved: (reservedNow) => {
+      const isDue = createReservationReport();
+      stopReporting = every(time, reportReservedEveryMs, () => {
+        const reserved = reservedNow();
+        if (isOpen() && isDue(reserved, time.elapsed())) post({ kind: 'reserved', reserved });
+      });
+    },
+    lost: life.lost,
+    close: async () => {
+      await queue.drained();
+      life.close();
+      await life.whenEnded;
+    },
   };
-  const cache = createCredentialCache(rememberedKeys);
-  const lookUps = createLookUps((hash) => post({ kind: 'find', hashes: [hash] }));
+}
+
+/** The life of a store: it opens or cannot, is open, closes, and has ended. */
+function createLifetime(postClose: () => void) {
   const ready = Promise.withResolvers<void>();
   const lost = Promise.withResolvers<Error>();
   const ended = Promise.withResolvers<void>();
-  let phase: 'open' | 'closing' = 'open';
-  let status: StoreStatus = {
-    database: 'replaying',
-    journalBytes: 0,
-    journalFault: undefined,
-    hasRoom: true,
-    reason: undefined,
+  let isOpen = true;
+  return {
+    /** Whether nobody has closed it yet. */
+    isOpen: (): boolean => isOpen,
+    opened: ready.resolve,
+    fail: (reason: Error): void => {
+      ready.reject(reason);
+      if (isOpen) lost.resolve(reason);
+    },
+    close: (): void => {
+      if (isOpen) postClose();
+      isOpen = false;
+    },
+    ended: ended.resolve,
+    /** Rejects when the store has ended without having been opened. */
+    whenOpen: async (): Promise<void> => {
+      try {
+        await ready.promise;
+      } catch (error) {
+        await ended.promise;
+        throw error;
+      }
+    },
+    lost: lost.promise,
+    whenEnded: ended.promise,
   };
+}
+
+/** Posts requests to the store's thread. `quietMs`: how long ago the last one was. */
+function createRequests(thread: StoreThread, time: StoreTime) {
+  let postedAt = time.elapsed();
+  return {
+    post: (request: StoreRequest): void => {
+      postedAt = time.elapsed();
+      thread.post(request);
+    },
+    quietMs: (): number => time.elapsed() - postedAt,
+  };
+}
+
+/** What the store's thread has last reported. */
+interface StoreFacts {
+  readonly status: StoreStatus;
+  readonly upkeep: StoreUpkeep['upkeep'];
+  readonly secret: string;
+}
+
+function factsAfter(
+  facts: StoreFacts,
+  reply: Extract<StoreReply, { readonly kind: 'secret' | 'status' | 'upkeep' }>,
+  now: number,
+): StoreFacts {
+  switch (reply.kind) {
+    case 'secret':
+      return { ...facts, secret: reply.secret };
+    case 'status':
+      return { ...facts, status: reply.status };
+    case 'upkeep': {
+      const { doneAt, failures } = facts.upkeep;
+      const upkeep = reply.result === 'done' ? { doneAt: now, failures } : { doneAt, failures: failures + 1 };
+      return { ...facts, upkeep };
+    }
+  }
+}
+
+const statusAtStart: StoreStatus = {
+  database: 'replaying',
+  journalBytes: 0,
+  journalFault: undefined,
+  hasRoom: true,
+  reason: undefined,
+};
+
+interface CommitsOptions extends Pick<StoreClientOptions, 'onCommit'> {
+  readonly post: (request: StoreRequest) => void;
+  readonly time: StoreTime;
+}
+
+/** The queue of rows, which hands over a batch at a time, and the batch that is under way. */
+function createCommits({ post, time, onCommit }: CommitsOptions) {
   let lastSent = 0;
   let sentRows = 0;
-  let upkeep: StoreUpkeep['upkeep'] = { doneAt: undefined, failures: 0 };
-  let stopReporting: CancelTimer = () => undefined;
-  let secret = newSecret();
   const queue = createSettleQueue({
     send: (outcomes) => {
       lastSent = time.elapsed();
@@ -135,148 +283,12 @@ export async function connectStore(
     maxWaiting: maxWaitingRows,
     maxBatch,
   });
-
-  function take(reply: StoreReply): void {
-    switch (reply.kind) {
-      case 'ready':
-        ready.resolve();
-        break;
-      case 'unusable':
-        stop(new Error(reply.message));
-        if (phase === 'open') post({ kind: 'close' });
-        phase = 'closing';
-        break;
-      case 'secret':
-        secret = reply.secret;
-        break;
-      // The balance comes first: requests that `acknowledge` lets continue must see it without this cost.
-      case 'settled':
-        for (const [workspaceId, balance] of reply.balances) cache.setBalance(workspaceId, balance);
-        for (const spending of reply.spendings) cache.spend(spending, moment());
-        committed('database', reply.faults);
-        queue.acknowledge(reply.faults);
-        break;
-      case 'journaled':
-        for (const [workspaceId, cost] of reply.costs) cache.charge(workspaceId, cost);
-        for (const spending of reply.spendings) cache.spend(spending, moment());
-        committed('journal', reply.faults);
-        queue.acknowledge(reply.faults);
-        break;
-      case 'found':
-        for (const [hash, credential] of reply.found) {
-          cache.put(hash, credential, moment());
-          lookUps.answer(hash, credential);
-        }
-        break;
-      case 'not-searched':
-        for (const hash of reply.hashes) notSearched(hash, unavailable(new Error(reply.message)));
-        break;
-      case 'changed':
-        cache.doubt();
-        break;
-      case 'confirmed':
-        cache.confirm(time.elapsed());
-        break;
-      case 'status':
-        status = reply.status;
-        options.onStatus?.(status);
-        break;
-      case 'upkeep':
-        upkeep =
-          reply.result === 'done' ? { ...upkeep, doneAt: time.now() } : { ...upkeep, failures: upkeep.failures + 1 };
-        break;
-    }
-  }
-
-  thread.listen({
-    reply: take,
-    failed: stop,
-    ended: (code) => {
-      stop(new Error(`the store's thread ended with code ${code}`));
-      stopReading();
-      stopReporting();
-      ended.resolve();
-    },
-  });
-
-  function moment(): Moment {
-    return { now: time.now(), elapsed: time.elapsed() };
-  }
-
-  function isWithin({ confirmedAt }: Remembered, ms: number): boolean {
-    return time.elapsed() - confirmedAt < ms;
-  }
-
-  function committed(into: 'database' | 'journal', faults: readonly unknown[]): void {
-    options.onCommit?.({ into, rows: sentRows - faults.length, durationMs: time.elapsed() - lastSent });
-  }
-
-  function stop(reason: Error): void {
-    const failure = unavailable(reason);
-    queue.fail(failure);
-    lookUps.refuseAll(failure);
-    ready.reject(reason);
-    if (phase === 'open') lost.resolve(reason);
-  }
-
-  /** While the database is down, known keys are good for longer. An unknown key can be neither accepted nor refused. */
-  function notSearched(hash: string, failure: Failure): void {
-    const known = cache.get(hash, moment());
-    if (known?.credential !== undefined && isWithin(known, awayForMs)) lookUps.answer(hash, known.credential);
-    else lookUps.refuse(hash, failure);
-  }
-
-  function lookUp(hash: string): Promise<Credential | undefined> {
-    return phase === 'open' ? lookUps.ask(hash) : Promise.reject(unavailable(new Error('the store is closed')));
-  }
-
-  const stopReading = every(time, readAgainEveryMs, () => {
-    if (options.kind !== 'postgres' || status.database !== 'up' || phase !== 'open') return;
-    const hashes = cache.takeUsed(readAgainAtMost);
-    if (hashes.length > 0) post({ kind: 'find', hashes });
-    else if (time.elapsed() - askedAt >= lookEveryMs) post({ kind: 'look' });
-  });
-
-  try {
-    await ready.promise;
-  } catch (error) {
-    await ended.promise;
-    throw error;
-  }
   return {
-    findCredential: (keyHash) => {
-      const known = cache.get(keyHash, moment());
-      if (known === undefined) return lookUp(keyHash);
-      if (!known.isDoubted && isWithin(known, goodForMs[options.kind])) return known.credential;
-      // The database is down, so it is not asked.
-      if (status.database !== 'up' && known.credential !== undefined && isWithin(known, awayForMs)) {
-        return known.credential;
-      }
-      return lookUp(keyHash);
-    },
-    settle: queue.add,
-    canSettle: () => phase === 'open' && status.hasRoom && queue.size() < maxWaitingRows / 2,
-    waiting: queue.size,
-    status: () => status,
-    upkeep: () => ({ journalLimitBytes: options.journalBytes, retentionDays: options.retentionDays, upkeep }),
-    secret: () => secret,
-    reportReserved: (reservedNow) => {
-      const isDue = createReservationReport();
-      stopReporting = every(time, reportReservedEveryMs, () => {
-        const reserved = reservedNow();
-        if (phase === 'open' && isDue(reserved, time.elapsed())) post({ kind: 'reserved', reserved });
-      });
-    },
-    lost: lost.promise,
-    close: async () => {
-      await queue.drained();
-      if (phase === 'open') post({ kind: 'close' });
-      phase = 'closing';
-      await ended.promise;
+    queue,
+    acknowledge: ({ kind, faults }: Extract<StoreReply, { readonly kind: 'settled' | 'journaled' }>): void => {
+      const into = kind === 'settled' ? 'database' : 'journal';
+      onCommit?.({ into, rows: sentRows - faults.length, durationMs: time.elapsed() - lastSent });
+      queue.acknowledge(faults);
     },
   };
-}
-
-function unavailable(cause: Error): Failure {
-  return new Failure('internal', 'The service could not reach its accounts. It is safe to retry.', { cause });
 }
