@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { byUrgency, mergeProblems, type Problem, problemId } from '../control/core/problem.ts';
+import { byUrgency, mergeProblems, type Problem, problemOf } from '../control/core/problem.ts';
 import { rememberAnswer, type ServiceAnswer, type LiveServices } from './services.ts';
 
 /** The current problems of all services as one list, the most urgent first, and whether each service answered. */
@@ -40,19 +40,21 @@ export function createProblemList(
 const placeOf = (origin: string): string => origin.replace(/^http:\/\//, '');
 
 function silentService(origin: string, why: string, since: string): Problem {
-  const identity = { object: `service/${placeOf(origin)}`, kind: 'service-silent' } as const;
-  return {
-    ...{ ...identity, id: problemId(identity), model: null, since },
+  return problemOf({
+    object: `service/${placeOf(origin)}`,
+    kind: 'service-silent',
+    since,
     problem: `Does not answer: ${why}.`,
     action: 'Start it again, or take its address out of WEIR_SERVICES: docs/runbooks.md#weiraway',
-  };
+  });
 }
 
 function noService(now: string): Problem {
-  const identity = { object: 'service', kind: 'service-silent' } as const;
-  return {
-    ...{ ...identity, id: problemId(identity), model: null, since: now },
+  return problemOf({
+    object: 'service',
+    kind: 'service-silent',
+    since: now,
     problem: 'No service is known.',
     action: 'Start the gateway, or name its services in WEIR_SERVICES: docs/runbooks.md#weiraway',
-  };
+  });
 }

@@ -71,6 +71,11 @@ export function problemId({
   return [kind, object, detail].filter((part) => part !== '').join(' ');
 }
 
+/** A problem of no model. */
+export function problemOf(facts: Omit<Problem, 'id' | 'model'>): Problem {
+  return { ...facts, id: problemId(facts), model: null };
+}
+
 /** A new catalog reaches all replicas within moments. A difference that lasts longer is a problem. */
 const differsForMs = 30_000;
 
@@ -117,26 +122,27 @@ function behind(services: readonly ReportingService[], now: number): readonly Pr
   );
   const since = servedSince(most);
   if (now - Date.parse(since) < differsForMs) return [];
-  return others.flat().map(({ name }) => {
-    const identity = { object: `service/${name}`, kind: 'replica-behind' } as const;
-    return {
-      ...{ ...identity, id: problemId(identity), model: null, since },
+  return others.flat().map(({ name }) =>
+    problemOf({
+      object: `service/${name}`,
+      kind: 'replica-behind',
+      since,
       problem: `Serves another catalog than ${most.length} of ${services.length} services.`,
       action: 'Look in its log for the reason; restart it if that does not help: docs/runbooks.md#weircatalogold',
-    };
-  });
+    }),
+  );
 }
 
 /** The first problems of a list, and a last problem that counts the others. */
 export function cutProblems(problems: readonly Problem[], most: number): readonly Problem[] {
   const left = problems.slice(most);
   if (left.length === 0) return problems;
-  const identity = { object: 'catalog', kind: 'not-shown' } as const;
-  const more: Problem = {
-    ...{ ...identity, id: problemId(identity), model: null },
+  const more = problemOf({
+    object: 'catalog',
+    kind: 'not-shown',
     since: left.map(({ since }) => since).reduce((a, b) => (a < b ? a : b)),
     problem: `${left.length} more problems are not listed here.`,
     action: 'Mend those that are listed first.',
-  };
+  });
   return [...problems.slice(0, most), more];
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { messageOf } from '../../core/failure.ts';
-import { type Problem, problemId } from '../../control/core/problem.ts';
+import { type Problem, problemOf } from '../../control/core/problem.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type Answer, databaseCommand } from './accounts-command.ts';
 import { dataFolder, openServices, serviceOrigins } from './services-asked.ts';
@@ -27,7 +27,7 @@ export function problemsCommand(program: Command): void {
         accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
       } catch (error) {
         // Without the database there is no token for the services, so only its outage is reported.
-        return answerOf([databaseAway(messageOf(error))]);
+        return answerOf([databaseDown(messageOf(error))]);
       }
       try {
         const { createProblemList } = await import('../../portal/problem-list.ts');
@@ -54,22 +54,23 @@ function tableOf(problems: readonly Problem[]): string {
   return textTable(['object', 'since', 'problem, and what to do'], rows);
 }
 
-function ownProblem(kind: Problem['kind'], facts: Pick<Problem, 'object' | 'problem' | 'action'>): Problem {
-  const since = new Date(systemClock.now()).toISOString();
-  return { id: problemId({ object: facts.object, kind }), kind, model: null, since, ...facts };
-}
+const nowText = (): string => new Date(systemClock.now()).toISOString();
 
 function nothingRuns(folder: string): Problem {
-  return ownProblem('service-silent', {
+  return problemOf({
     object: 'service',
+    kind: 'service-silent',
+    since: nowText(),
     problem: `No service runs with the data folder ${folder}.`,
     action: 'Start the gateway with `npm start` or `weir serve`, or name another folder with --data.',
   });
 }
 
-function databaseAway(why: string): Problem {
-  return ownProblem('database-down', {
+function databaseDown(why: string): Problem {
+  return problemOf({
     object: 'database',
+    kind: 'database-down',
+    since: nowText(),
     problem: `Cannot be opened from here, so the services could not be asked: ${why}`,
     action: 'Bring the database back, or correct --data or WEIR_DATABASE_URL: docs/runbooks.md#weirledgeraway',
   });
