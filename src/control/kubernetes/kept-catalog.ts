@@ -1,7 +1,7 @@
-import { open, rename, stat, utimes } from 'node:fs/promises';
+import { stat, utimes } from 'node:fs/promises';
 import * as z from 'zod';
 import type { CatalogObject } from '../../core/catalog.ts';
-import { maxKeptBytes, readBoundedFile } from '../../process/bounded-file.ts';
+import { readKeptFile, replaceFile } from '../../process/kept-file.ts';
 import type { EndpointsBySource } from './follow-on-demand.ts';
 
 /** The objects that were served when the API server last answered. */
@@ -39,14 +39,11 @@ export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
   const kept = createKeptFile(file);
   return {
     load: async () => {
-      try {
-        const { mtimeMs } = await stat(file);
-        const body = catalogBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
-        return body.namespace === namespace ? { objects: body.objects, inStepAt: mtimeMs } : undefined;
-      } catch {
-        // A file of another version counts as none: the API server has the catalog.
-        return undefined;
-      }
+      const inStepAt = (await stat(file).catch(() => undefined))?.mtimeMs;
+      // A file of another version counts as none: the API server has the catalog.
+      const body = await readKeptFile(file, catalogBody);
+      if (inStepAt === undefined || body?.namespace !== namespace) return undefined;
+      return { objects: body.objects, inStepAt };
     },
     save: (objects) =>
       kept.save(() => ({ version: 1, namespace, objects: objects.map(({ where, value }) => ({ where, value })) })),
@@ -83,14 +80,9 @@ export function createKeptEndpoints({ file, namespace }: KeptIn): KeptEndpoints 
   const kept = createKeptFile(file);
   return {
     load: async () => {
-      try {
-        const body = endpointsBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
-        if (body.namespace !== namespace) return new Map();
-        const sources = Object.entries(body.sources);
-        return new Map(sources.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));
-      } catch {
-        return new Map();
-      }
+      const body = await readKeptFile(file, endpointsBody);
+      const sources = body?.namespace === namespace ? Object.entries(body.sources) : [];
+      return new Map(sources.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));
     },
     save: (endpoints) => kept.save(() => ({ version: 1, namespace, sources: Object.fromEntries(endpoints) })),
   };
@@ -112,18 +104,7 @@ function createKeptFile(file: string): KeptFile {
     while (waiting !== undefined) {
       const text = JSON.stringify(waiting());
       waiting = undefined;
-      // Several services of one data folder may write at the same moment.
-      const draft = `${file}.draft-${process.pid}`;
-      const handle = await open(draft, 'w', 0o600);
-      try {
-        // A draft that a killed process left may be readable by others.
-        await handle.chmod(0o600);
-        await handle.writeFile(text);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(draft, file);
+      await replaceFile(file, text, 0o600);
     }
   }
 

@@ -4,8 +4,7 @@ import * as z from 'zod';
 import type { CatalogObject } from '../../core/catalog.ts';
 import { accountKinds, type AccountObject } from '../../books/core/declared-account.ts';
 import { isObject } from '../../core/json.ts';
-import { maxKeptBytes, readBoundedFile } from '../../process/bounded-file.ts';
-import { replaceFile } from './replace-file.ts';
+import { readKeptFile, replaceFile } from '../../process/kept-file.ts';
 
 /** The namespace of all objects of a manifest folder. */
 export const folderNamespace = 'manifests';
@@ -44,15 +43,6 @@ const keptObject = z.object({
 });
 const fileBody = z.object({ version: z.literal(1), objects: z.array(keptObject) });
 
-/** Without the file, all objects of the folder are new, and those that have left it meanwhile are not known. */
-async function readKept(file: string): Promise<readonly z.output<typeof keptObject>[]> {
-  try {
-    return fileBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes)))).objects;
-  } catch {
-    return [];
-  }
-}
-
 async function write(file: string, objects: readonly AccountObject[]): Promise<void> {
   const kept = objects.map(
     ({ kind, name, uid, generation, finalizers, annotations, deletedAt, status, declared: { value } }) => ({
@@ -69,7 +59,9 @@ export async function openAccountObjects(file: string, onError: (error: unknown)
   let writing = Promise.resolve();
   let next: Promise<void> | undefined;
 
-  for (const { value, ...kept } of await readKept(file)) put({ ...kept, declared: { where: '', value } });
+  // Without the file, all objects of the folder are new, and those that have left it meanwhile are not known.
+  const { objects: known = [] } = (await readKeptFile(file, fileBody)) ?? {};
+  for (const { value, ...kept } of known) put({ ...kept, declared: { where: '', value } });
 
   const sorted = (): readonly AccountObject[] =>
     accountKinds.flatMap((kind) => [...objects.values()].filter((object) => object.kind === kind));

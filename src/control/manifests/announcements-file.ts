@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import type { Announcement } from '../../core/catalog.ts';
-import { maxKeptBytes, readBoundedFile } from '../../process/bounded-file.ts';
-import { replaceFile } from './replace-file.ts';
+import { readKeptFile, replaceFile } from '../../process/kept-file.ts';
 
 /** Keeps the announced retirements of a manifest folder's models over a restart. */
 interface AnnouncementsFile {
@@ -19,13 +18,9 @@ const fileBody = z.object({
 export function createAnnouncementsFile(file: string): AnnouncementsFile {
   return {
     load: async () => {
-      try {
-        const { models } = fileBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
-        return new Map(models.map(({ name, ...announced }) => [name, announced]));
-      } catch {
-        // Lost announcements are made again. The notice of 14 days begins again, so no caller loses a day.
-        return new Map();
-      }
+      // Lost announcements are made again. The notice of 14 days begins again, so no caller loses a day.
+      const { models = [] } = (await readKeptFile(file, fileBody)) ?? {};
+      return new Map(models.map(({ name, ...announced }) => [name, announced]));
     },
     save: async (announcements) => {
       const models = [...announcements].map(([name, { announcedAt, announcedFor }]) => ({

@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeySecret, KeySecrets } from '../core/key-secrets.ts';
 import { maxSecretBytes, readBoundedFile } from '../../process/bounded-file.ts';
-import { replaceFile } from './replace-file.ts';
+import { replaceFile } from '../../process/kept-file.ts';
 
 /** The Secrets that Weir makes for the ApiKeys of a manifest folder: a folder each, with the file `key`, as a Secret is mounted. */
 export interface KeyFiles extends KeySecrets {

@@ -1,8 +1,8 @@
-import { mkdir, open, rename } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { type Problem, problemSchema } from '../core/problem.ts';
-import { maxKeptBytes, readBoundedFile } from '../../process/bounded-file.ts';
+import { readKeptFile, replaceFile } from '../../process/kept-file.ts';
 
 /** Keeps the listed problems and their times over a restart. */
 interface ProblemsFile {
@@ -18,20 +18,11 @@ const fileBody = z.object({ version: z.literal(1), problems: z.array(problemSche
 export function createProblemsFile(data: string, service: number): ProblemsFile {
   const file = join(data, 'problems', `service-${service}.json`);
   return {
-    load: async () => {
-      try {
-        return fileBody.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes)))).problems;
-      } catch {
-        // Without the file, all problems count as new.
-        return [];
-      }
-    },
+    // Without the file, all problems count as new.
+    load: async () => (await readKeptFile(file, fileBody))?.problems ?? [],
     save: async (problems) => {
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      const draft = `${file}.draft`;
-      await using handle = await open(draft, 'w', 0o600);
-      await handle.writeFile(JSON.stringify({ version: 1, problems }));
-      await rename(draft, file);
+      await replaceFile(file, JSON.stringify({ version: 1, problems }), 0o600);
     },
   };
 }

@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import type { Cluster } from '../../../core/catalog.ts';
-import { maxKeptBytes, readBoundedFile } from '../../../process/bounded-file.ts';
+import { readKeptFile } from '../../../process/kept-file.ts';
 import type { ConfigObject } from '../config/typed.ts';
 
 /** The file from which Envoy reads its clusters. */
@@ -109,10 +109,4 @@ export function isReached(version: string, by: string): boolean {
  * Undefined if there is no such file. From a file of another version of the service, only the names of the clusters
  * must be readable.
  */
-async function readRendered(file: string): Promise<Rendered | undefined> {
-  try {
-    return rendered.parse(JSON.parse(String(await readBoundedFile(file, maxKeptBytes))));
-  } catch {
-    return undefined;
-  }
-}
+const readRendered = (file: string): Promise<Rendered | undefined> => readKeptFile(file, rendered);
