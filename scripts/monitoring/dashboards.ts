@@ -134,7 +134,7 @@ const overview: Dashboard = {
             },
           ],
         }),
-        lines('Journal', 'Bills that wait while the database is away, as a share of what fits.', {
+        lines('Journal', 'Bills that wait while the database is down, as a share of what fits.', {
           unit: 'percentunit',
           queries: [
             { expr: `max(${of('weir_journal_bytes')} / ${of('weir_journal_limit_bytes')})`, legend: 'fullest replica' },

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { DatabaseAway, Refusal } from '../books/core/administration.ts';
+import { DatabaseDown, Refusal } from '../books/core/administration.ts';
 import { fieldPath, messageOf } from '../core/failure.ts';
 import { faultsOf } from '../control/core/schema-faults.ts';
 import type { ErrorObject } from './api/values.ts';
@@ -44,7 +44,7 @@ export function asPortalError(error: unknown): PortalError {
     const { kind, sentence, field } = error;
     return new PortalError(refusalStatus[kind], sentence, { field });
   }
-  if (error instanceof DatabaseAway) {
+  if (error instanceof DatabaseDown) {
     const message = 'The database does not answer now. Try again in a moment.';
     return new PortalError(503, message, { retryAfterSeconds: 2, cause: error });
   }

@@ -44,6 +44,6 @@ export interface Portal {
   readonly clock: Clock;
   readonly log: PortalLog;
   readonly logLevel: LogLevelControl;
-  /** The token of the database (`internalToken`). Rejects with `DatabaseAway`. */
+  /** The token of the database (`internalToken`). Rejects with `DatabaseDown`. */
   readonly internalToken: () => Promise<string>;
 }

@@ -4,7 +4,7 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { Registry } from 'prom-client';
 import type { z } from 'zod';
-import { DatabaseAway } from '../books/core/administration.ts';
+import { DatabaseDown } from '../books/core/administration.ts';
 import { messageOf } from '../core/failure.ts';
 import { createJsonScan } from '../core/json-scan.ts';
 import { shareWork } from '../core/share-work.ts';
@@ -89,7 +89,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   server.setErrorHandler((error, request, reply) => {
     const answer = asPortalError(error);
     // An outage of the database is logged once elsewhere, not for each request.
-    if (answer.status >= 500 && !(error instanceof DatabaseAway)) {
+    if (answer.status >= 500 && !(error instanceof DatabaseDown)) {
       portal.log.error(
         { err: answer.cause ?? error, route: request.routeOptions.url },
         'a request of the portal failed',

@@ -10,7 +10,7 @@ function counted() {
   let fails = false;
   const shared = shareReports(async (filter, dimensions) => {
     asked.push(`${filter.modelId ?? 'all'} ${dimensions.join()}`);
-    if (fails) throw new Error('the database is away');
+    if (fails) throw new Error('the database is down');
     return [];
   }, clock);
   return { clock, asked, shared, failing: (value: boolean) => (fails = value) };
@@ -46,7 +46,7 @@ it('reads again after the cache was dropped, and after a failure', async () => {
   expect(asked).toHaveLength(2);
   shared.forget();
   failing(true);
-  await expect(ask()).rejects.toThrow('away');
+  await expect(ask()).rejects.toThrow('down');
   failing(false);
   await ask();
   expect(asked).toHaveLength(4);

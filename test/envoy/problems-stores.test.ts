@@ -48,7 +48,7 @@ async function listed(): Promise<readonly Listed[]> {
   return (JSON.parse(stdout) as readonly Listed[]).filter(({ object }) => object !== 'disk');
 }
 
-/** Either service may answer, and each sees for itself that its database is away. */
+/** Either service may answer, and each sees for itself that its database is down. */
 async function isDownInMetrics(): Promise<number> {
   const metrics = await (await fetch(gateway.opsUrl, { headers: { connection: 'close' } })).text();
   return metricIn(metrics, 'weir_problem', { object: 'database', kind: 'database-down' });

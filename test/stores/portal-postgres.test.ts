@@ -55,6 +55,6 @@ it('the portal starts while PostgreSQL is away, says so, and goes on by itself w
   await postgres.start();
   await here();
   expect(log.text().match(/the database is (?:away|back)/g)).toEqual([
-    ...['the database is away', 'the database is back', 'the database is away', 'the database is back'],
+    ...['the database is down', 'the database is back', 'the database is down', 'the database is back'],
   ]);
 }, 120_000);

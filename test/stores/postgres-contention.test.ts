@@ -87,7 +87,7 @@ it('a command that stops in the middle of a change loses its locks, so that sett
   });
   await locked.promise;
   // Twin: while the lock lasts, rows wait for it and go to the journal.
-  expect(await settle('one')).toMatchObject({ kind: 'away' });
+  expect(await settle('one')).toMatchObject({ kind: 'down' });
   await expect.poll(async () => (await settle('two')).kind).toBe('settled');
   resumed.resolve(undefined);
   await expect(stopped).rejects.toThrow(/connection/);

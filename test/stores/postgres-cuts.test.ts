@@ -127,7 +127,7 @@ describe('a settlement whose connection is cut', () => {
     // Makes the partition and the names, which are commits, too.
     expect(await settle('before')).toMatchObject({ kind: 'settled' });
     proxy.arm({ statement, when });
-    expect(await settle('a')).toMatchObject({ kind: 'away', mayHaveRows });
+    expect(await settle('a')).toMatchObject({ kind: 'down', mayHaveRows });
     expect(proxy.disarm()).toMatch(statement);
     await database.probe();
     expect(await settle('a')).toMatchObject({ kind: 'settled', refused: [] });

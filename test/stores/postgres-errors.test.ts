@@ -84,8 +84,8 @@ describe('a settlement that PostgreSQL answers with an error of its own', () => 
 
   it.each([
     ['23514', 'refused for good', { kind: 'settled', refused: [{ index: 0, message: 'at its commit' }] }],
-    ['40001', 'surely not there', { kind: 'away', message: 'at its commit', mayHaveRows: false }],
-    ['53100', 'perhaps there', { kind: 'away', mayHaveRows: true }],
+    ['40001', 'surely not there', { kind: 'down', message: 'at its commit', mayHaveRows: false }],
+    ['53100', 'perhaps there', { kind: 'down', mayHaveRows: true }],
   ])('%s at its commit: the row is %s', async (code, _, result) => {
     const sample = await sampleDatabase();
     await sql`create function fail() returns trigger language plpgsql as ${sql.lit(

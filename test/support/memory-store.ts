@@ -63,7 +63,7 @@ export async function memoryDatabase() {
     writes: sqliteWrites,
     prepare: async (rows) => entriesOf(rows, await names.number(rows)),
     classify: (error) =>
-      error instanceof Error && /constraint|no workspace/i.test(error.message) ? 'refused' : 'away',
+      error instanceof Error && /constraint|no workspace/i.test(error.message) ? 'refused' : 'down',
     probe: async () => {
       state.probes += 1;
       refuseIfDown();

@@ -232,8 +232,8 @@ export interface LedgerFilter {
 }
 
 /** The database cannot be reached, and nothing was done. The same call may succeed a moment later. */
-export class DatabaseAway extends Error {
-  override readonly name = 'DatabaseAway';
+export class DatabaseDown extends Error {
+  override readonly name = 'DatabaseDown';
 }
 
 /** The dimensions by which usage can be grouped. */

@@ -22,11 +22,11 @@ function describeLocation(location: DatabaseLocation): string {
 
 /**
  * The meaning of a database error for its statement. `refused`: the statement can never succeed (a constraint, an
- * invalid value). `again`: it will succeed if it is tried again at once (two transactions in conflict). `away`: the
- * database cannot be reached and the outcome is unknown, so the rows must be kept. Every unknown error is `away`, so
+ * invalid value). `again`: it will succeed if it is tried again at once (two transactions in conflict). `down`: the
+ * database cannot be reached and the outcome is unknown, so the rows must be kept. Every unknown error is `down`, so
  * that no row is given up by mistake.
  */
-export type DatabaseErrorKind = 'refused' | 'again' | 'away';
+export type DatabaseErrorKind = 'refused' | 'again' | 'down';
 
 /** After a step there may be more to do at once, or nothing for a while. */
 export type UpkeepStep = 'more' | 'done';
@@ -109,7 +109,7 @@ export interface OpenOptions {
 
 /** A database cannot be opened. The message is a sentence that names the database. */
 export class CannotOpen extends Error {
-  /** `away`: opening it may succeed in a moment. */
+  /** `down`: opening it may succeed in a moment. */
   readonly kind: DatabaseErrorKind;
 
   constructor(location: DatabaseLocation, cause: unknown, kind: DatabaseErrorKind) {

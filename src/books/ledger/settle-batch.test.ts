@@ -84,8 +84,8 @@ describe('settleBatch', () => {
 
   it('does nothing for no rows, whatever state the database is in', async () => {
     const { database } = await sampleDatabase();
-    const away = { ...database, prepare: () => Promise.reject(new Error('away')) };
-    expect(await settleBatch(away, [])).toEqual({ balances: [], spendings: [] });
+    const down = { ...database, prepare: () => Promise.reject(new Error('away')) };
+    expect(await settleBatch(down, [])).toEqual({ balances: [], spendings: [] });
   });
 
   it('writes workspaces, keys and days in the order of their ids, so that two processes cannot wait for each other', async () => {
@@ -209,7 +209,7 @@ describe('settleOrExplain', () => {
 
   it.each([
     [4, { kind: 'settled', refused: [] }],
-    [5, { kind: 'away', message: 'conflict 5', mayHaveRows: false }],
+    [5, { kind: 'down', message: 'conflict 5', mayHaveRows: false }],
   ])('tries five times: after %i conflicts with other transactions the result is %j', async (conflicts, result) => {
     let attempts = 0;
     const { database, ids } = await withPrepare((prepare) => ({
@@ -223,7 +223,7 @@ describe('settleOrExplain', () => {
     expect(attempts).toBe(5);
   });
 
-  it('has all rows settled again when the database goes away between two of them, and does not try at once', async () => {
+  it('has all rows settled again when the database goes down between two of them, and does not try at once', async () => {
     const attempts: (readonly string[])[] = [];
     const { database, ids } = await withPrepare((prepare) => ({
       prepare: (rows) => {
@@ -231,14 +231,14 @@ describe('settleOrExplain', () => {
         if (rows.length > 1) return Promise.reject(new RangeError('one of them is bad'));
         return rows[0]?.requestId === 'b' ? Promise.reject(new Error('no answer')) : prepare(rows);
       },
-      classify: (error) => (error instanceof RangeError ? 'refused' : 'away'),
+      classify: (error) => (error instanceof RangeError ? 'refused' : 'down'),
     }));
     const rows = ['a', 'b', 'c'].map((requestId) => sampleOutcome({ ...ids, requestId }));
-    const away = { kind: 'away', message: 'no answer' };
-    expect(await settleOrExplain(database, rows, sampleNow)).toEqual({ ...away, mayHaveRows: true });
+    const down = { kind: 'down', message: 'no answer' };
+    expect(await settleOrExplain(database, rows, sampleNow)).toEqual({ ...down, mayHaveRows: true });
     expect(attempts).toEqual([['a', 'b', 'c'], ['a'], ['b']]);
     // Before `b`, no row was settled.
-    expect(await settleOrExplain(database, rows.slice(1), sampleNow)).toEqual({ ...away, mayHaveRows: false });
+    expect(await settleOrExplain(database, rows.slice(1), sampleNow)).toEqual({ ...down, mayHaveRows: false });
   });
 
   it.each([
@@ -247,7 +247,7 @@ describe('settleOrExplain', () => {
   ])('says whether the database may have the rows after an error %s', async (_, error, message, mayHaveRows) => {
     const { database, ids } = await withPrepare(() => ({ prepare: () => Promise.reject(error) }));
     const result = await settleOrExplain(database, [sampleOutcome(ids)], sampleNow);
-    expect(result).toEqual({ kind: 'away', message, mayHaveRows });
+    expect(result).toEqual({ kind: 'down', message, mayHaveRows });
   });
 
   it('charges no workspace that is gone, keeps no row of it, and tries once', async () => {
@@ -282,12 +282,12 @@ describe('settleOrExplain', () => {
     expect((await listRequests(queries, {}, 10)).map(({ requestId }) => requestId).toSorted()).toEqual(['a', 'c']);
   });
 
-  it('says that the database is away when another process lets nobody write, and the rows can be settled later', async () => {
+  it('says that the database is down when another process lets nobody write, and the rows can be settled later', async () => {
     const { location, queries, ids } = await sampleDatabase();
     const impatient = await openDatabase(location, { missing: 'refuse', user: 'service' });
     const rows = ['a', 'b'].map((requestId) => sampleOutcome({ ...ids, requestId }));
     const { release } = await lockedByAnother(location);
-    expect(await settleOrExplain(impatient, rows, Date.now())).toMatchObject({ kind: 'away', mayHaveRows: false });
+    expect(await settleOrExplain(impatient, rows, Date.now())).toMatchObject({ kind: 'down', mayHaveRows: false });
     await release();
 
     expect(await settleOrExplain(impatient, rows, Date.now())).toMatchObject({ kind: 'settled', refused: [] });

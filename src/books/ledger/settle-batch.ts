@@ -161,7 +161,7 @@ export type SettleResult =
   | (Settled & { readonly kind: 'settled'; readonly refused: readonly RefusedRow[] })
   /** The database failed or did not answer: all rows have to be kept and settled again. */
   | {
-      readonly kind: 'away';
+      readonly kind: 'down';
       readonly message: string;
       /** Whether the database may have rows of the batch: a commit is in doubt, or some were settled one by one. */
       readonly mayHaveRows: boolean;
@@ -185,7 +185,7 @@ export async function settleOrExplain(
   const first = await attempt(database, rows, now);
   switch (first.kind) {
     case 'settled':
-    case 'away':
+    case 'down':
       return first;
     case 'refused':
       break;
@@ -204,7 +204,7 @@ export async function settleOrExplain(
       case 'refused':
         refused.push({ index, message: single.message });
         break;
-      case 'away':
+      case 'down':
         return { ...single, mayHaveRows: single.mayHaveRows || index > refused.length };
     }
   }
@@ -227,7 +227,7 @@ async function attempt(
       const kind = database.classify(error);
       const message = messageOf(error);
       if (kind === 'refused') return { kind: 'refused', message };
-      if (kind === 'away' || left === 0) return { kind: 'away', message, mayHaveRows: error instanceof CommitInDoubt };
+      if (kind === 'down' || left === 0) return { kind: 'down', message, mayHaveRows: error instanceof CommitInDoubt };
     }
   }
 }

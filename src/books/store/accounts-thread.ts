@@ -1,4 +1,4 @@
-import { DatabaseAway, Refusal } from '../core/administration.ts';
+import { DatabaseDown, Refusal } from '../core/administration.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import type { AccountOperations, OperationArguments, OperationName, OperationResults } from './account-operations.ts';
 import type { DatabaseLocation } from '../databases/database.ts';
@@ -25,7 +25,7 @@ export type AccountsReply =
       readonly sentence: string;
       readonly field: string | undefined;
     }
-  | { readonly kind: 'away'; readonly message: string }
+  | { readonly kind: 'down'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
 
 export interface AccountsWorkerData {
@@ -72,8 +72,8 @@ function resultOf<Name extends OperationName>(reply: AccountsReply, name: Name):
         kind: reply.as,
         ...(reply.field !== undefined && { field: reply.field }),
       });
-    case 'away':
-      throw new DatabaseAway(reply.message);
+    case 'down':
+      throw new DatabaseDown(reply.message);
     case 'failed':
       throw new Error(reply.message);
     case 'done':

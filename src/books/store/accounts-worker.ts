@@ -22,15 +22,15 @@ function accounts(): Promise<Accounts> {
 }
 
 async function answer(ask: AccountsAsk): Promise<AccountsReply> {
-  let isAway = (error: unknown): boolean => error instanceof CannotOpen && error.kind === 'away';
+  let isDown = (error: unknown): boolean => error instanceof CannotOpen && error.kind === 'down';
   try {
     const opened = await accounts();
-    isAway = opened.isAway;
+    isDown = opened.isDown;
     return await run(opened, ask);
   } catch (error) {
     if (error instanceof Refusal)
       return { kind: 'refused', as: error.kind, sentence: error.sentence, field: error.field };
-    return { kind: isAway(error) ? 'away' : 'failed', message: messageOf(error) };
+    return { kind: isDown(error) ? 'down' : 'failed', message: messageOf(error) };
   }
 }
 

@@ -29,7 +29,7 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     }),
     exportRequests: exportRequests.bind(undefined, queries),
     /** Whether an error of one of these functions, other than a `Refusal`, means that the database is down. */
-    isAway: (error: unknown) => classify(error) === 'away',
+    isDown: (error: unknown) => classify(error) === 'down',
     /** The damage in the file. Undefined: a server keeps the data. */
     findDamage: () => file?.findDamage(),
     /** Makes the file as small as it can be. Throws a `Refusal` where a server keeps the data. */

@@ -36,7 +36,7 @@ async function expectTrueBooks({ queries }: Pick<Awaited<ReturnType<typeof outag
 // An outage is noticed when a wait for the lock is over.
 vi.setConfig({ testTimeout: 60_000 });
 
-describe('while the database is away', () => {
+describe('while the database is down', () => {
   it('rows go to the journal, and into the database when it is back, each once', async () => {
     const { queries, store, release, settle, files, written } = await outage();
     await Promise.all(Array.from({ length: 300 }, (_, index) => settle(`a${index}`)));

@@ -48,7 +48,7 @@ export async function settleHeld(context: LoopContext, database: OpenDatabase): 
   const { held } = state;
   if (held === undefined) return true;
   const result = await settleOrExplain(database, held.batch.rows, options.clock.now());
-  if (result.kind === 'away') {
+  if (result.kind === 'down') {
     goDown(context, result.message);
     return false;
   }

@@ -190,7 +190,7 @@ describe('the loop', () => {
 
   it('tries again after a pause while the database cannot be opened, and rests meanwhile', async () => {
     const { loop, status, refuseToOpen, clock, untilUp } = await runningLoop();
-    refuseToOpen(new CannotOpen(location, new Error('no route'), 'away'));
+    refuseToOpen(new CannotOpen(location, new Error('no route'), 'down'));
     await loop.start();
     expect(status()).toMatchObject({ database: 'down', reason: expect.stringContaining('no route') });
     expect(clock.armed()).toBe(1);

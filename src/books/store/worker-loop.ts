@@ -156,7 +156,7 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
       return;
     }
     mayHaveRows = result.kind === 'settled' || result.mayHaveRows;
-    goDown(context, result.kind === 'away' ? result.message : 'the answer to a commit was lost');
+    goDown(context, result.kind === 'down' ? result.message : 'the answer to a commit was lost');
   }
   const refusal = appendToJournal(context, batch);
   if (refusal === undefined) return;

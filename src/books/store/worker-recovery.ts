@@ -48,7 +48,7 @@ async function connect(context: LoopContext): Promise<OpenDatabase | undefined> 
     }
     return database;
   } catch (error) {
-    if (error instanceof CannotOpen && error.kind !== 'away') {
+    if (error instanceof CannotOpen && error.kind !== 'down') {
       state.phase = 'closing';
       options.reply({ kind: 'unusable', message: error.message });
     } else goDown(context, messageOf(error));
@@ -90,7 +90,7 @@ async function replaySome(context: LoopContext, database: OpenDatabase, replay: 
   setStatus(context, 'replaying');
   const rows = rowsOf(replay);
   const result = await settleOrExplain(database, rows, options.clock.now());
-  if (result.kind === 'away') {
+  if (result.kind === 'down') {
     goDown(context, result.message);
     return;
   }

@@ -130,5 +130,5 @@ export function databaseIfUp({ state }: LoopContext): OpenDatabase | undefined {
 
 /** After a statement has failed: reports it if the database is down. */
 export function statementFailed(context: LoopContext, database: OpenDatabase, error: unknown): void {
-  if (database.classify(error) === 'away') goDown(context, messageOf(error));
+  if (database.classify(error) === 'down') goDown(context, messageOf(error));
 }

@@ -57,7 +57,7 @@ const all = async (observed: Observed, isListed = false): Promise<readonly Findi
 /** Each line: what is observed, and the one problem that it is. */
 const table: readonly (readonly [string, Observed, FoundKind, object: string, problem: string])[] = [
   [
-    'the database is away',
+    'the database is down',
     inStore({ database: 'down', reason: 'no route', journalBytes: 3 * mebibyte }),
     'database-down',
     'database',

@@ -81,7 +81,7 @@ describe('weir problems', () => {
     expect(await json(data)).toMatchObject({ code: 0, said: [{ object: `service/127.0.0.1:${port}`, problem }] });
   });
 
-  it('says that the database is away, without which no service answers', async () => {
+  it('says that the database is down, without which no service answers', async () => {
     const { data } = await setUp([]);
     const url = `postgres://weir:secret-word@127.0.0.1:${await freePort()}/weir`;
     const env = { WEIR_DATABASE_URL: url, WEIR_DATA: data };

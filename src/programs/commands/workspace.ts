@@ -65,7 +65,7 @@ export function workspaceCommand(program: Command): void {
       try {
         return answer(await add());
       } catch (error) {
-        if (error instanceof Refusal || !accounts.isAway(error)) throw error;
+        if (error instanceof Refusal || !accounts.isDown(error)) throw error;
         return answer(await add().catch(unknownWhether));
       }
     },

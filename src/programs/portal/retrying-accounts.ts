@@ -1,4 +1,4 @@
-import { DatabaseAway, Refusal } from '../../books/core/administration.ts';
+import { DatabaseDown, Refusal } from '../../books/core/administration.ts';
 import { type Clock, waitFor } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { PortalLog } from '../../portal/portal.ts';
@@ -17,7 +17,7 @@ import { operationsOf } from '../../books/store/operation-names.ts';
 
 /** The accounts of a database that may be down, at the start or later. */
 export interface RetryingAccounts {
-  /** Each operation rejects with `DatabaseAway` while the database is down. */
+  /** Each operation rejects with `DatabaseDown` while the database is down. */
   readonly store: AccountOperations<Exclude<PeoplesName, ReportName>>;
   readonly close: () => Promise<void>;
 }
@@ -39,52 +39,52 @@ export async function openWithRetry(
 ): Promise<RetryingAccounts> {
   const closing = new AbortController();
   let accounts: Accounts | undefined;
-  let isAway = false;
+  let isDown = false;
 
   /** Logs once in an outage that the database is down. */
-  function away(error: unknown): DatabaseAway {
-    if (!isAway)
-      log.warn({ error: messageOf(error) }, 'the database is away: the portal answers with 503 until it is back');
-    isAway = true;
-    return new DatabaseAway('The database does not answer.', { cause: error });
+  function down(error: unknown): DatabaseDown {
+    if (!isDown)
+      log.warn({ error: messageOf(error) }, 'the database is down: the portal answers with 503 until it is back');
+    isDown = true;
+    return new DatabaseDown('The database does not answer.', { cause: error });
   }
 
-  function here(): void {
-    if (isAway) log.warn({}, 'the database is back');
-    isAway = false;
+  function up(): void {
+    if (isDown) log.warn({}, 'the database is back');
+    isDown = false;
   }
 
   async function tryToOpen(): Promise<void> {
     accounts = await open();
-    here();
+    up();
   }
 
   async function goOnTrying(): Promise<void> {
     while (accounts === undefined && !closing.signal.aborted) {
       await waitFor(retryMs, { clock, signal: closing.signal });
-      if (!closing.signal.aborted) await tryToOpen().catch(away);
+      if (!closing.signal.aborted) await tryToOpen().catch(down);
     }
   }
 
   const store = operationsOf({ ...changes, ...sessions, ...records, ...reads }, async (name, given) => {
-    if (accounts === undefined) throw away(new Error('it was away when the portal started'));
+    if (accounts === undefined) throw down(new Error('it was down when the portal started'));
     const opened: AccountOperations = accounts;
     try {
       const result = await opened[name](...given);
-      here();
+      up();
       return result;
     } catch (error) {
       // A refusal is an answer of the database, not an outage.
-      if (error instanceof Refusal || !accounts.isAway(error)) throw error;
-      throw away(error);
+      if (error instanceof Refusal || !accounts.isDown(error)) throw error;
+      throw down(error);
     }
   });
 
   try {
     await tryToOpen();
   } catch (error) {
-    if (!(error instanceof CannotOpen) || error.kind !== 'away') throw error;
-    away(error);
+    if (!(error instanceof CannotOpen) || error.kind !== 'down') throw error;
+    down(error);
   }
   const trying = goOnTrying();
 

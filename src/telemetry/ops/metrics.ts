@@ -85,7 +85,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   for (const limit of limits) limitRefusals.inc({ limit }, 0);
   const commits = histogram(
     'weir_ledger_commit_duration_seconds',
-    'Time in which rows became durable together, in the database or, while that is away, in the journal.',
+    'Time in which rows became durable together, in the database or, while that is down, in the journal.',
     { buckets: commitBuckets, labelNames: ['into'] },
   );
   const rows = counter('weir_ledger_rows_total', 'Rows that became durable in the database or in the journal.', 'into');

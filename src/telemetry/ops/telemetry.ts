@@ -141,7 +141,7 @@ export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
     const { database, journalBytes, journalFault, hasRoom, message } = status;
     const facts = { journalBytes, error: message ?? journalFault };
     if (database !== last.database) {
-      if (database === 'down') log.warn(facts, 'the database is away: rows go to the journal');
+      if (database === 'down') log.warn(facts, 'the database is down: rows go to the journal');
       else if (database === 'replaying') log.info(facts, 'the database is back: settling the rows of the journal');
       else if (last.database !== 'up') log.info(facts, 'the database has every row');
     } else if (message !== undefined) log.warn(facts, 'store problem');

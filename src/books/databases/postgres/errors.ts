@@ -18,10 +18,10 @@ const networkCodes = new Set([
 /** The meaning of an error for its statement. */
 export function kindOf(error: unknown): DatabaseErrorKind {
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
-  if (!(error instanceof DatabaseError)) return 'away';
+  if (!(error instanceof DatabaseError)) return 'down';
   const { code = '' } = error;
   if (againCodes.has(code)) return 'again';
-  return refusedClasses.has(code.slice(0, 2)) ? 'refused' : 'away';
+  return refusedClasses.has(code.slice(0, 2)) ? 'refused' : 'down';
 }
 
 /**
@@ -29,7 +29,7 @@ export function kindOf(error: unknown): DatabaseErrorKind {
  * connection may send its error after it has committed.
  */
 export function isRolledBack(error: unknown): boolean {
-  return isAbortedTransactionError(error) || (error instanceof DatabaseError && kindOf(error) !== 'away');
+  return isAbortedTransactionError(error) || (error instanceof DatabaseError && kindOf(error) !== 'down');
 }
 
 /** Whether waiting cannot solve why a database was not opened. */

@@ -38,7 +38,7 @@ export async function openPostgres(
   try {
     return await open(location.url, options, machine);
   } catch (cause) {
-    throw new CannotOpen(location, cause, isHopeless(cause) ? 'refused' : 'away');
+    throw new CannotOpen(location, cause, isHopeless(cause) ? 'refused' : 'down');
   }
 }
 

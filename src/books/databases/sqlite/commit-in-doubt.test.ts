@@ -77,7 +77,7 @@ it.each([
 ])('the file may have the rows of a commit that cannot be %s, and they can be settled again', async (_, trouble) => {
   const { database, failing, settle } = await onFailingDisk();
   Object.assign(failing, trouble);
-  expect(await settle(database, 'a')).toMatchObject({ kind: 'away', mayHaveRows: true });
+  expect(await settle(database, 'a')).toMatchObject({ kind: 'down', mayHaveRows: true });
   Object.assign(failing, { write: false, sync: false });
   expect(await settle(database, 'a')).toMatchObject({ kind: 'settled', refused: [] });
   expect(await contentOf(database)).toEqual({ rows: ['a', 'first'], balance: 96n });
@@ -86,7 +86,7 @@ it.each([
 it('the file surely does not have the rows while another process has locked it', async () => {
   const { database, failing, settle } = await onFailingDisk();
   failing.isLocked = true;
-  expect(await settle(database, 'a')).toMatchObject({ kind: 'away', mayHaveRows: false });
+  expect(await settle(database, 'a')).toMatchObject({ kind: 'down', mayHaveRows: false });
   failing.isLocked = false;
   expect(await contentOf(database)).toEqual({ rows: ['first'], balance: 98n });
 });
@@ -94,7 +94,7 @@ it('the file surely does not have the rows while another process has locked it',
 it('a commit that was not synced is there after a power cut, and is settled again without a second charge', async () => {
   const { database, failing, settle, cutPower } = await onFailingDisk();
   failing.sync = true;
-  expect(await settle(database, 'a')).toMatchObject({ kind: 'away', mayHaveRows: true });
+  expect(await settle(database, 'a')).toMatchObject({ kind: 'down', mayHaveRows: true });
   expect(await contentOf(database)).toEqual({ rows: ['first'], balance: 98n });
   failing.sync = false;
   const next = await cutPower();

@@ -161,7 +161,7 @@ async function beginWal(database: SqliteConnection, clock: Clock): Promise<void>
 function classify(error: unknown): DatabaseErrorKind {
   // The driver throws these errors before it asks the database, for example for a value past 64 bits.
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
-  return error instanceof Error && refusals.has(primaryCode(error) ?? 0) ? 'refused' : 'away';
+  return error instanceof Error && refusals.has(primaryCode(error) ?? 0) ? 'refused' : 'down';
 }
 
 /** Watches `data_version`, which commits of other connections change (https://sqlite.org/pragma.html#pragma_data_version). */

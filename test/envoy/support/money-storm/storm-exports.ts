@@ -75,7 +75,7 @@ export function openStormExports({ flags, env }: StormDatabase): StormExports {
   };
 }
 
-/** Rejects while the database is away. */
+/** Rejects while the database is down. */
 async function settledNow({ flags, env }: StormDatabase): Promise<Settled> {
   const location = databaseLocation({ data: flags[1], url: env['WEIR_DATABASE_URL'] });
   const database = await openDatabase(location, { missing: 'refuse', user: 'service' });

@@ -25,7 +25,7 @@ export interface StormWorld {
     readonly requests: number;
     readonly seed: number;
     readonly accounts: StormAccounts;
-    /** How often the database goes away in `disasters`, for the report. */
+    /** How often the database goes down in `disasters`, for the report. */
     readonly outages: number;
     readonly disasters: (progress: StormProgress) => Promise<void>;
   }) => Promise<ReadonlyMap<string, StormTally>>;
