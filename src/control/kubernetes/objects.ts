@@ -96,7 +96,7 @@ function declare(
   };
 }
 
-export interface ObjectWriter {
+interface ObjectWriter {
   /** Merges into the status of the object of this name. Rejects with ApiError: 404 when the object is gone. */
   readonly status: (object: KubeObject<string>, status: object) => Promise<void>;
   /** Rejects with ApiError: 404 when the object is gone, 409 when it has changed. */

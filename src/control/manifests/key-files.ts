@@ -6,7 +6,7 @@ import { maxSecretBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import { replaceFile } from '../../process/kept-file.ts';
 
 /** The Secrets that Weir makes for the ApiKeys of a manifest folder: a folder each, with the file `key`, as a Secret is mounted. */
-export interface KeyFiles extends KeySecrets {
+interface KeyFiles extends KeySecrets {
   /** Removes the Secret of this name if it was made for this ApiKey. */
   readonly remove: (apiKey: string, name: string) => Promise<void>;
 }

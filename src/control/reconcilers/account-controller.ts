@@ -28,7 +28,7 @@ export interface AccountsParts {
 }
 
 /** The controller's write access to the objects of a namespace. */
-export interface AccountWriter {
+interface AccountWriter {
   readonly status: (object: AccountObject, status: object) => Promise<void>;
   readonly finalizers: (object: AccountObject, finalizers: readonly string[]) => Promise<void>;
   readonly event: (object: AccountObject, event: ObjectEvent) => void;

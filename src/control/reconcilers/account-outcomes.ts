@@ -19,7 +19,7 @@ interface Retry {
   readonly cancel: CancelTimer;
 }
 
-export interface AccountOutcomes {
+interface AccountOutcomes {
   /** Whether this version of the object has been settled, or waits for its next try. */
   readonly has: (id: ObjectId, version: string) => boolean;
   readonly isRetried: (id: ObjectId) => boolean;

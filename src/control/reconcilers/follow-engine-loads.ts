@@ -12,7 +12,7 @@ interface EngineLoadsOptions {
   readonly reader: MetricsReader;
 }
 
-export interface EngineLoadFollower {
+interface EngineLoadFollower {
   /** Asks the engines of these routes, and no others. */
   readonly follow: (routes: Iterable<Route>) => void;
   readonly close: () => void;

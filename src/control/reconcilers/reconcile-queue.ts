@@ -15,7 +15,7 @@ interface ReconcileQueueOptions<Id extends string> {
  * The order in which objects are reconciled. Namespaces take turns, so that thousands of objects of one delay no other. An
  * object runs once at a time, and once more if it is added meanwhile.
  */
-export interface ReconcileQueue<Id extends string> {
+interface ReconcileQueue<Id extends string> {
   /** The object has changed. One that changes all the time runs at a bounded pace. */
   readonly changed: (id: Id) => void;
   /** The object is tried again, before objects that are only refreshed. */

@@ -18,7 +18,7 @@ export const auditQuery = pageQuery.extend({
 const fields = z.record(z.string(), z.unknown());
 
 /** An entry in the form of `weir audit --json`. */
-export const auditEntry = z
+const auditEntry = z
   .object({
     id: z.int().meta({ description: 'Rises from entry to entry.' }),
     at: moment,

@@ -6,7 +6,7 @@ import { storySchema } from '../../telemetry/core/story.ts';
 import { givenMoment, keyId, modelId, pageOf, pageQuery } from './values.ts';
 
 /** How a request of the list ended. `refused`: before anything was settled, so only the services know it. */
-export const listedOutcomes = [...outcomeKinds, 'refused'] as const;
+const listedOutcomes = [...outcomeKinds, 'refused'] as const;
 
 /** Several outcomes together, which a filter can ask for. */
 const outcomeGroups = ['error', 'settled'] as const;
@@ -69,7 +69,7 @@ const { plan, attempts: toldAttempts } = storySchema.shape;
 const attempt = toldAttempts.unwrap().element;
 
 /** How a request was served. Members see numbers in place of routes, and no names of backends and endpoints. */
-export const requestStory = storySchema
+const requestStory = storySchema
   .extend({
     plan: plan.meta({ description: forMembers }),
     attempts: z

@@ -38,7 +38,7 @@ export const signIn = z
 export type SignInObject = z.infer<typeof signIn>;
 
 /** A workspace of the caller, with what the caller may do in it. */
-export const ownWorkspace = z
+const ownWorkspace = z
   .object({
     id: workspaceId,
     name: z.string(),

@@ -31,11 +31,9 @@ const tagBudget = z
     thresholds: budgetThresholds,
   })
   .meta({ id: 'TagBudget', description: 'What may be spent in a period on the requests that have a tag.' });
-export type TagBudgetObject = z.infer<typeof tagBudget>;
 
 /** `GET` and `POST /workspaces/{id}/tag-budgets`. */
 export const tagBudgets = pageOf(tagBudget, { id: 'TagBudgetList', of: 'budgets of tags' });
-export type TagBudgetsObject = z.infer<typeof tagBudgets>;
 
 export const newTagBudget = z
   .strictObject({

@@ -74,4 +74,3 @@ export type NewCreditObject = z.input<typeof newCredit>;
 export const credited = z
   .object({ credit, workspace })
   .meta({ id: 'Credited', description: 'The credit, and the workspace with its new balance.' });
-export type CreditedObject = z.infer<typeof credited>;

@@ -31,7 +31,7 @@ export const usualEngines: readonly UsualEngine[] = [
 ];
 
 /** An engine that answers on this machine. */
-export interface FoundEngine {
+interface FoundEngine {
   readonly name: string;
   /** `http://127.0.0.1:11434` */
   readonly url: string;

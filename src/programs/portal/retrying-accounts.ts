@@ -16,7 +16,7 @@ import { CannotOpen } from '../../books/databases/database.ts';
 import { operationsOf } from '../../books/store/operation-names.ts';
 
 /** The accounts of a database that may be down, at the start or later. */
-export interface RetryingAccounts {
+interface RetryingAccounts {
   /** Each operation rejects with `DatabaseDown` while the database is down. */
   readonly store: AccountOperations<Exclude<PeoplesName, ReportName>>;
   readonly close: () => Promise<void>;

@@ -34,7 +34,7 @@ import { openReports } from './reports.ts';
 
 import manifest from '../../../package.json' with { type: 'json' };
 
-export interface RunningPortal {
+interface RunningPortal {
   readonly port: number;
   readonly close: () => Promise<void>;
 }
