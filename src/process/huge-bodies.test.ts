@@ -5,12 +5,13 @@ import { hugeBodies } from '../../test/support/fuzz/huge-bodies.ts';
 import { longestHold, longestHoldMs, maxTries } from '../../test/support/loop-delay.ts';
 import { targetOf } from '../../test/support/route-of.ts';
 import { type PrepareWorker, startPrepareWorker } from '../gateway/prepare/prepare-in-worker.ts';
+import { startThread } from './worker-thread.ts';
 
 let worker: PrepareWorker;
 
 beforeAll(() => {
   worker = startPrepareWorker({
-    script: new URL('../gateway/prepare/prepare-worker.ts', import.meta.url),
+    startThread,
     imageHosts: 'any',
     keepsBillingLines: false,
     tokenizerRoot: fileURLToPath(new URL('../../test/golden/tokens', import.meta.url)),

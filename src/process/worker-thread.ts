@@ -1,13 +1,35 @@
 import type { Worker } from 'node:worker_threads';
 import { ByNumber } from '../core/by-number.ts';
 import { waitFor } from '../core/clock.ts';
-import { ThreadEnded, type ThreadOptions, type ThreadReply, type WorkerThread } from '../core/worker-thread.ts';
+import { Failure, type FailureCode } from '../core/failure.ts';
+import { type StartThread, ThreadEnded, type ThreadOptions } from '../core/worker-thread.ts';
 import { backgroundClock } from './clock.ts';
 import { startWorker } from './start-worker.ts';
 
-interface Question<Reply> {
-  readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: ThreadEnded) => void;
+/** What the thread's script (function-worker.ts) is started with. */
+export interface FunctionWorkerData {
+  readonly module: string;
+  readonly data: unknown;
+  readonly isLowPriority: boolean;
+}
+
+/** A message to the thread. Without an id, no caller waits for a result. */
+export interface FunctionCall {
+  readonly id: number | undefined;
+  readonly name: string;
+  readonly given: readonly unknown[];
+}
+
+/** A message of the thread: a result, a failure as fields because messages lose the class, or once `ready`, when it has loaded. */
+export type FunctionReply<Result = unknown> =
+  | { readonly id: number; readonly result: Result }
+  | { readonly id: number; readonly failure: { readonly code: FailureCode; readonly message: string } }
+  | 'ready';
+
+interface OpenCall {
+  /** `never`: the type of each result is that of its own function. */
+  readonly resolve: (result: never) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** How often a silent thread is checked within its limit. */
@@ -15,6 +37,22 @@ const looks = 4;
 /** How much longer a thread without a processor may be silent, in limits and in milliseconds. */
 const maxLimits = 8;
 const maxStarvedMs = 10_000;
+
+/** A thread does not keep the process alive. */
+function startFunctions({ module, data, isLowPriority = false, name, env, ...limits }: ThreadOptions<unknown>): Worker {
+  const workerData: FunctionWorkerData = { module: module.href, data, isLowPriority };
+  const worker = startWorker(new URL('./function-worker.ts', import.meta.url), {
+    workerData,
+    ...(name === undefined ? {} : { name }),
+    ...(env === undefined ? {} : { env }),
+    resourceLimits: {
+      ...(limits.maxHeapMb !== undefined && { maxOldGenerationSizeMb: limits.maxHeapMb }),
+      ...(limits.maxYoungMb !== undefined && { maxYoungGenerationSizeMb: limits.maxYoungMb }),
+    },
+  });
+  worker.unref();
+  return worker;
+}
 
 /**
  * Processor time that a thread has had, milliseconds; undefined if the thread does not answer in time, because it has
@@ -30,12 +68,31 @@ async function ranOf(
 }
 
 /**
- * The protocol of all threads that answer questions: numbered questions, a limit of silence, and a new thread after the end of
- * one. A thread does not keep the process alive.
+ * Resolves when a thread was silent for too long although it had a processor. Its processor time is measured from the first check
+ * on, which comes after a part of the limit. A thread that runs without a pause has had the rest of the limit at the last check. A
+ * thread without processors may be silent for longer.
  */
-export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<Ask, Reply> {
-  const { script, name, workerData, env, maxHeapMb, maxYoungMb, silenceMs, startMs = silenceMs, idleMs } = options;
-  const questions = new ByNumber<Question<Reply>>();
+async function waitForSilence(
+  worker: Worker,
+  { limitMs, signal }: { readonly limitMs: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const stepMs = limitMs / looks;
+  const enoughMs = (limitMs - stepMs) * 0.9;
+  const maxMs = limitMs + Math.min(maxLimits * limitMs, maxStarvedMs);
+  let firstMs: number | undefined;
+  for (let silentMs = 0; silentMs < maxMs && !signal.aborted; silentMs += stepMs) {
+    await waitFor(stepMs, { clock: backgroundClock, signal });
+    const ranMs = signal.aborted ? undefined : await ranOf(worker, { withinMs: stepMs, signal });
+    if (ranMs === undefined) silentMs += stepMs;
+    firstMs ??= ranMs;
+    if (ranMs !== undefined && firstMs !== undefined && ranMs - firstMs >= enoughMs) return;
+  }
+}
+
+/** The protocol of all threads that run functions: numbered calls, a limit of silence, and a new thread after the end of one. */
+export const startThread: StartThread = (options) => {
+  const { silenceMs, startMs = silenceMs, idleMs } = options;
+  const calls = new ByNumber<OpenCall>();
   const ending = new Set<Promise<unknown>>();
   let nextId = 0;
   let worker: Worker | undefined;
@@ -44,23 +101,12 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
   let isClosed = false;
 
   function start(): Worker {
-    const started = startWorker(script, {
-      workerData,
-      ...(name === undefined ? {} : { name }),
-      ...(env === undefined ? {} : { env }),
-      resourceLimits: {
-        ...(maxHeapMb !== undefined && { maxOldGenerationSizeMb: maxHeapMb }),
-        ...(maxYoungMb !== undefined && { maxYoungGenerationSizeMb: maxYoungMb }),
-      },
-    });
-    started.unref();
-    started.on('message', (message: ThreadReply<Reply>) => {
+    const started = startFunctions(options);
+    started.on('message', (message: FunctionReply<never>) => {
       if (worker !== started) return;
       hasStarted = true;
-      const question = message === 'ready' || message.id === undefined ? undefined : questions.get(message.id);
-      if (message !== 'ready' && message.id !== undefined) questions.delete(message.id);
-      if (message !== 'ready') question?.resolve(message.reply);
-      watch();
+      if (message !== 'ready') settle(message);
+      watch(started);
     });
     const ended = (cause: unknown): void => {
       if (worker === started) giveUp('the thread ended', cause);
@@ -70,7 +116,14 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
     return started;
   }
 
-  /** Ends the thread and rejects all questions. The next question starts another thread. */
+  function settle(reply: Exclude<FunctionReply<never>, 'ready'>): void {
+    const call = calls.get(reply.id);
+    calls.delete(reply.id);
+    if ('failure' in reply) call?.reject(new Failure(reply.failure.code, reply.failure.message));
+    else call?.resolve(reply.result);
+  }
+
+  /** Ends the thread and rejects all calls. The next call starts another thread. */
   function giveUp(message: string, cause?: unknown): void {
     const ended = worker;
     if (ended === undefined) return;
@@ -80,69 +133,55 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
     watching.abort();
     const end = ended.terminate().finally(() => ending.delete(end));
     ending.add(end);
-    const rejected = questions.values();
-    questions.clear();
+    const rejected = calls.values();
+    calls.clear();
     for (const { reject } of rejected) reject(error);
   }
 
-  /** Restarts the limit of silence, or of idleness when no question is open. */
-  function watch(): void {
+  /** Restarts the limit of silence, or of idleness when no call is open. */
+  function watch(watched: Worker): void {
     watching.abort();
     watching = new AbortController();
-    if (questions.size > 0) void endSilent(hasStarted ? silenceMs : startMs, watching.signal);
-    else if (idleMs !== undefined) void endIdle(idleMs, watching.signal);
-  }
-
-  async function endIdle(limitMs: number, signal: AbortSignal): Promise<void> {
-    await waitFor(limitMs, { clock: backgroundClock, signal });
-    if (!signal.aborted) giveUp('the thread had nothing to do');
-  }
-
-  /**
-   * Ends a thread that is silent although it had a processor. Its processor time is measured from the first check on,
-   * which comes after a part of the limit. A thread that runs without a pause has had the rest of the limit at the last
-   * check. A thread without processors may be silent for longer.
-   */
-  async function endSilent(limitMs: number, signal: AbortSignal): Promise<void> {
-    const stepMs = limitMs / looks;
-    const enoughMs = (limitMs - stepMs) * 0.9;
-    const maxMs = limitMs + Math.min(maxLimits * limitMs, maxStarvedMs);
-    let firstMs: number | undefined;
-    for (let silentMs = 0; silentMs < maxMs; silentMs += stepMs) {
-      await waitFor(stepMs, { clock: backgroundClock, signal });
-      if (signal.aborted || worker === undefined) return;
-      const ranMs = await ranOf(worker, { withinMs: stepMs, signal });
-      if (signal.aborted) return;
-      if (ranMs === undefined) silentMs += stepMs;
-      firstMs ??= ranMs;
-      if (ranMs !== undefined && firstMs !== undefined && ranMs - firstMs >= enoughMs) break;
+    const { signal } = watching;
+    const unless = (message: string) => () => {
+      if (!signal.aborted) giveUp(message);
+    };
+    if (calls.size > 0) {
+      const limitMs = hasStarted ? silenceMs : startMs;
+      void waitForSilence(watched, { limitMs, signal }).then(unless('the thread did not answer in time'));
+    } else if (idleMs !== undefined) {
+      void waitFor(idleMs, { clock: backgroundClock, signal }).then(unless('the thread had nothing to do'));
     }
-    giveUp('the thread did not answer in time');
   }
 
   return {
-    ask: (ask, transfer = []) => {
+    call: (name, given, transfer = []) => {
       if (isClosed) return Promise.reject(new ThreadEnded('closed', { hadStarted: false, cause: undefined }));
       try {
         worker ??= start();
       } catch (cause) {
-        // A thread needs files of its own. The next question tries again.
+        // A thread needs files of its own. The next call tries again.
         return Promise.reject(new ThreadEnded('the thread could not start', { hadStarted: false, cause }));
       }
       const id = nextId++;
-      // Throws if the question cannot be copied. Then there is none.
-      worker.postMessage({ id, ask }, transfer);
-      const { promise, resolve, reject } = Promise.withResolvers<Reply>();
-      questions.set(id, { resolve, reject });
-      if (questions.size === 1) watch();
-      return promise;
+      const call: FunctionCall = { id, name, given };
+      // Throws if what is given cannot be cloned. Then there is no call.
+      worker.postMessage(call, transfer);
+      const started = worker;
+      return new Promise((resolve, reject) => {
+        calls.set(id, { resolve, reject });
+        if (calls.size === 1) watch(started);
+      });
     },
-    post: (message) => worker?.postMessage({ id: undefined, ask: message }),
-    pending: () => questions.size,
+    post: (name, given) => {
+      const call: FunctionCall = { id: undefined, name, given };
+      worker?.postMessage(call);
+    },
+    pending: () => calls.size,
     close: async () => {
       isClosed = true;
       giveUp('the thread was closed');
       await Promise.all(ending);
     },
   };
-}
+};

@@ -1,36 +1,9 @@
 import { DatabaseDown, Refusal } from '../core/administration.ts';
 import { startThread } from '../../process/worker-thread.ts';
-import type { AccountOperations, OperationArguments, OperationName, OperationResults } from './account-operations.ts';
+import type { AccountOperations, OperationName, OperationResults } from './account-operations.ts';
 import type { DatabaseLocation } from '../databases/database.ts';
+import type { AccountsAnswer, AccountsReply, createFunctions } from './accounts-worker.ts';
 import { operationsOf } from './operation-names.ts';
-
-/** A message to the thread of accounts: which operation to run, and its arguments. */
-export interface AccountsAsk<Name extends OperationName = OperationName> {
-  readonly name: Name;
-  readonly given: OperationArguments[Name];
-}
-
-export interface AccountsAnswer<Name extends OperationName = OperationName> {
-  readonly kind: 'done';
-  readonly name: Name;
-  readonly result: OperationResults[Name];
-}
-
-export type AccountsReply =
-  | AccountsAnswer
-  /** A `Refusal` as fields, because messages between threads lose the class. */
-  | {
-      readonly kind: 'refused';
-      readonly as: Refusal['kind'];
-      readonly sentence: string;
-      readonly field: string | undefined;
-    }
-  | { readonly kind: 'down'; readonly message: string }
-  | { readonly kind: 'failed'; readonly message: string };
-
-export interface AccountsWorkerData {
-  readonly location: DatabaseLocation;
-}
 
 interface ThreadLimits {
   readonly name: string;
@@ -52,15 +25,10 @@ export function openAccountsThread<Some extends OperationName>(
   group: Readonly<Record<Some, unknown>>,
   limits: ThreadLimits,
 ): { readonly store: AccountOperations<Some>; readonly close: () => Promise<void> } {
-  const workerData: AccountsWorkerData = { location };
-  const thread = startThread<AccountsAsk, AccountsReply>({
-    script: new URL('./accounts-worker.ts', import.meta.url),
-    workerData,
-    maxYoungMb,
-    ...limits,
-  });
+  const module = new URL('./accounts-worker.ts', import.meta.url);
+  const thread = startThread<typeof createFunctions>({ module, data: location, maxYoungMb, ...limits });
   return {
-    store: operationsOf(group, async (name, given) => resultOf(await thread.ask({ name, given }), name)),
+    store: operationsOf(group, async (name, given) => resultOf(await thread.call('operate', [{ name, given }]), name)),
     close: thread.close,
   };
 }

@@ -1,37 +1,60 @@
 /** Runs operations on accounts in a thread of its own, with its own connection: reports for the portal, and what objects declare. */
-import { parentPort, workerData } from 'node:worker_threads';
-import type { AccountsAnswer, AccountsAsk, AccountsReply, AccountsWorkerData } from './accounts-thread.ts';
 import { Refusal } from '../core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
-import type { ThreadMessage } from '../../core/worker-thread.ts';
-import type { AccountOperations, OperationName } from './account-operations.ts';
+import type { AccountOperations, OperationArguments, OperationName, OperationResults } from './account-operations.ts';
 import { type Accounts, openAccounts } from './open-accounts.ts';
-import { CannotOpen } from '../databases/database.ts';
+import { CannotOpen, type DatabaseLocation } from '../databases/database.ts';
 
-let opening: Promise<Accounts> | undefined;
-
-function accounts(): Promise<Accounts> {
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- `openAccountsThread`, which starts this thread, is typed to give exactly this.
-  const { location } = workerData as AccountsWorkerData;
-  opening ??= openAccounts(location, { missing: 'refuse', user: 'operator' }).catch((error: unknown) => {
-    // The next operation tries again.
-    opening = undefined;
-    throw error;
-  });
-  return opening;
+/** A message to the thread of accounts: which operation to run, and its arguments. */
+export interface AccountsAsk<Name extends OperationName = OperationName> {
+  readonly name: Name;
+  readonly given: OperationArguments[Name];
 }
 
-async function answer(ask: AccountsAsk): Promise<AccountsReply> {
-  let isDown = (error: unknown): boolean => error instanceof CannotOpen && error.kind === 'down';
-  try {
-    const opened = await accounts();
-    isDown = opened.isDown;
-    return await run(opened, ask);
-  } catch (error) {
-    if (error instanceof Refusal)
-      return { kind: 'refused', as: error.kind, sentence: error.sentence, field: error.field };
-    return { kind: isDown(error) ? 'down' : 'failed', message: messageOf(error) };
+export interface AccountsAnswer<Name extends OperationName = OperationName> {
+  readonly kind: 'done';
+  readonly name: Name;
+  readonly result: OperationResults[Name];
+}
+
+export type AccountsReply =
+  | AccountsAnswer
+  /** A `Refusal` as fields, because messages between threads lose the class. */
+  | {
+      readonly kind: 'refused';
+      readonly as: Refusal['kind'];
+      readonly sentence: string;
+      readonly field: string | undefined;
+    }
+  | { readonly kind: 'down'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string };
+
+export function createFunctions(location: DatabaseLocation) {
+  let opening: Promise<Accounts> | undefined;
+
+  function accounts(): Promise<Accounts> {
+    opening ??= openAccounts(location, { missing: 'refuse', user: 'operator' }).catch((error: unknown) => {
+      // The next operation tries again.
+      opening = undefined;
+      throw error;
+    });
+    return opening;
   }
+
+  return {
+    operate: async (ask: AccountsAsk): Promise<AccountsReply> => {
+      let isDown = (error: unknown): boolean => error instanceof CannotOpen && error.kind === 'down';
+      try {
+        const opened = await accounts();
+        isDown = opened.isDown;
+        return await run(opened, ask);
+      } catch (error) {
+        if (error instanceof Refusal)
+          return { kind: 'refused', as: error.kind, sentence: error.sentence, field: error.field };
+        return { kind: isDown(error) ? 'down' : 'failed', message: messageOf(error) };
+      }
+    },
+  };
 }
 
 async function run<Name extends OperationName>(
@@ -40,7 +63,3 @@ async function run<Name extends OperationName>(
 ): Promise<AccountsAnswer<Name>> {
   return { kind: 'done', name, result: await opened[name](...given) };
 }
-
-parentPort?.on('message', ({ id, ask }: ThreadMessage<AccountsAsk>) => {
-  void answer(ask).then((reply) => parentPort?.postMessage({ id, reply }));
-});

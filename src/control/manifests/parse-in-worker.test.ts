@@ -10,7 +10,7 @@ import { parseManifest } from './parse.ts';
 let parser: ManifestParser;
 
 beforeAll(async () => {
-  parser = startManifestParser({ script: new URL('./manifest-worker.ts', import.meta.url), startThread });
+  parser = startManifestParser({ startThread });
   await parser.parse('warm.yaml', 'a: 1');
 });
 afterAll(() => parser.close());
@@ -46,28 +46,23 @@ describe('a manifest that is parsed in a thread of its own', () => {
   });
 
   it('is read by a new thread after the last one had nothing to do for a while', async () => {
-    const script = `import { parentPort, threadId } from 'node:worker_threads';
-      parentPort.on('message', ({ id }) => {
-        const problem = { where: String(threadId), field: '', message: '' };
-        parentPort.postMessage({ id, reply: { documents: [{ kind: 'broken', problem }], isLast: true } });
-      });`;
-    const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
-    const restless = startManifestParser({ script: url, startThread, idleMs: 1 });
+    const script = `import { threadId } from 'node:worker_threads';
+      const problem = { where: String(threadId), field: '', message: '' };
+      const begin = () => ({ documents: [{ kind: 'broken', problem }], isLast: true });
+      export const createFunctions = () => ({ begin });`;
+    const module = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+    const restless = startManifestParser({ module, startThread, idleMs: 1 });
     const [first] = await restless.parse('a.yaml', 'a: 1');
     await expect.poll(() => restless.parse('b.yaml', 'a: 1'), { interval: 20 }).not.toEqual([first]);
     await restless.close();
   });
 
   it('is a problem where its thread dies of it, and the next one is read', async () => {
-    const script = `import { parentPort } from 'node:worker_threads';
-      parentPort.on('message', ({ id, ask }) => {
-        if (ask.file === 'bad.yaml') process.exit(1);
-        parentPort.postMessage({ id, reply: { documents: [], isLast: true } });
-      });`;
-    const mortal = startManifestParser({
-      script: new URL(`data:text/javascript,${encodeURIComponent(script)}`),
-      startThread,
-    });
+    const script = `export const createFunctions = () => ({
+      begin: (file) => (file === 'bad.yaml' ? process.exit(1) : { documents: [], isLast: true }),
+    });`;
+    const module = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+    const mortal = startManifestParser({ module, startThread });
     expect(await mortal.parse('bad.yaml', 'a: 1')).toMatchObject([{ kind: 'broken', problem: { where: 'bad.yaml' } }]);
     expect(await mortal.parse('good.yaml', 'a: 1')).toEqual([]);
     await mortal.close();

@@ -1,16 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StartThread } from '../../core/worker-thread.ts';
-import { entryOf, type ManifestEntry, type ParsedDocument, type ParseManifest } from './parse.ts';
-
-/** A question to the thread: begin with a file, or return the next documents of that file. */
-export type ParseAsk =
-  | { readonly kind: 'begin'; readonly file: string; readonly text: string }
-  | { readonly kind: 'more' };
-
-export interface ParseReply {
-  readonly documents: readonly ParsedDocument[];
-  readonly isLast: boolean;
-}
+import type { createFunctions } from './manifest-worker.ts';
+import { entryOf, type ManifestEntry, type ParseManifest } from './parse.ts';
 
 export interface ManifestParser {
   readonly parse: ParseManifest;
@@ -20,7 +11,7 @@ export interface ManifestParser {
 /** Longest wait for the next documents. Documents within the limits take a tenth of it. */
 const silenceMs = 10_000;
 /** Folders change seldom. */
-const defaultIdleMs = 5_000;
+const usualIdleMs = 5_000;
 /** Texts within the limits need far less. */
 const maxHeapMb = 512;
 
@@ -28,18 +19,22 @@ const maxHeapMb = 512;
  * Parses manifests in a thread of its own: parsing YAML takes seconds for a megabyte and cannot be interrupted. One file at a
  * time. A file that the thread cannot parse in time becomes a problem.
  */
-export function startManifestParser(options: {
-  readonly script: URL;
+export function startManifestParser({
+  startThread,
+  module = new URL('./manifest-worker.ts', import.meta.url),
+  idleMs = usualIdleMs,
+}: {
   readonly startThread: StartThread;
+  readonly module?: URL;
   readonly idleMs?: number;
 }): ManifestParser {
-  const { script, startThread, idleMs = defaultIdleMs } = options;
-  const thread = startThread<ParseAsk, ParseReply>({ script, maxHeapMb, silenceMs, idleMs });
+  const limits = { maxHeapMb, silenceMs, idleMs };
+  const thread = startThread<typeof createFunctions>({ module, data: undefined, isLowPriority: true, ...limits });
 
   async function parse(file: string, text: string): Promise<readonly ManifestEntry[]> {
     const entries: ManifestEntry[] = [];
-    for (let ask: ParseAsk = { kind: 'begin', file, text }; ; ask = { kind: 'more' }) {
-      const reply = await thread.ask(ask).catch(() => undefined);
+    for (let reading = thread.call('begin', [file, text]); ; reading = thread.call('next', [])) {
+      const reply = await reading.catch(() => undefined);
       if (reply === undefined) {
         const message = 'expected YAML or JSON that can be read in ten seconds: split the file';
         return [...entries, { kind: 'broken', problem: { where: file, field: '', message } }];

@@ -26,10 +26,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     options.onChange(reading);
     accounts?.changed();
   };
-  const parser = startManifestParser({
-    script: new URL('../manifests/manifest-worker.ts', import.meta.url),
-    startThread,
-  });
+  const parser = startManifestParser({ startThread });
   const inSlices = createSlices();
   const { first, announced, close } = await openManifestCatalog({
     clock,

@@ -4,16 +4,16 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { targetOf } from '../../../test/support/route-of.ts';
 import { uncounted } from '../../../test/support/uncounted.ts';
 import { prepareHere } from '../request/prepare.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { type PrepareWorker, startPrepareWorker } from './prepare-in-worker.ts';
 
-const script = new URL('./prepare-worker.ts', import.meta.url);
 const tokenizerRoot = fileURLToPath(new URL('../../../test/golden/tokens', import.meta.url));
 const encode = (body: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(body));
 const bodyOf = (content: unknown) => ({ model: 'demo/tiny', messages: [{ role: 'user', content }] });
 let worker: PrepareWorker;
 
 beforeEach(() => {
-  worker = startPrepareWorker({ script, tokenizerRoot, imageHosts: 'any', keepsBillingLines: false });
+  worker = startPrepareWorker({ startThread, tokenizerRoot, imageHosts: 'any', keepsBillingLines: false });
 });
 
 afterEach(async () => {
@@ -116,12 +116,8 @@ describe('a worker that is gone', () => {
 
   it('when it dies refuses what it was doing, and another takes its place', async () => {
     const dying = startPrepareWorker({
-      imageHosts: 'any',
-      keepsBillingLines: false,
-      tokenizerRoot,
-      script: new URL(
-        'data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",()=>process.exit(1))',
-      ),
+      ...{ startThread, tokenizerRoot, imageHosts: 'any', keepsBillingLines: false },
+      module: new URL('data:text/javascript,export const createFunctions=()=>({read:()=>process.exit(1)})'),
     });
     await expect(dying.prepare(encode(bodyOf('x')), 'chat')).rejects.toMatchObject({ code: 'overloaded' });
     // The second death shows that a second one was started.

@@ -1,6 +1,6 @@
 import type { TokenizerBounds, Tokenizers } from '../../core/prompt.ts';
 import type { StartThread } from '../../core/worker-thread.ts';
-import type { TokenizerAnswer, TokenizerAsk, TokenizerThreadData } from './tokenizer-task.ts';
+import type { createFunctions } from './tokenizer-worker.ts';
 
 export interface TokenizersOptions {
   /** Folder of the tokenizer folders. */
@@ -23,40 +23,31 @@ const maxHeapMb = 2048;
 /** The tokenizers of a service, in one thread of their own. The thread starts when first used. */
 export function startTokenizers(options: TokenizersOptions): Tokenizers {
   const { root, startThread, allowanceMs = 2_000, silenceMs = 10_000 } = options;
-  const workerData: TokenizerThreadData = { root, allowanceMs };
-  const thread = startThread<TokenizerAsk, TokenizerAnswer>({
-    script: new URL('./tokenizer-worker.ts', import.meta.url),
+  const thread = startThread<typeof createFunctions>({
+    module: new URL('./tokenizer-worker.ts', import.meta.url),
+    data: { root, allowanceMs },
     name: 'weir-tokenizers',
-    workerData,
-    maxHeapMb,
-    silenceMs,
+    ...{ maxHeapMb, silenceMs },
   });
   const bounds = new Map<string, TokenizerBounds>();
 
   /** Undefined when there is no answer: too many are waiting, the thread was ended, or the service closes. */
-  function ask(task: TokenizerAsk): Promise<TokenizerAnswer | undefined> {
-    if (thread.pending() >= maxWaiting) return Promise.resolve(undefined);
-    return thread.ask(task).catch(() => undefined);
-  }
+  const ifRoom = <Answer>(call: () => Promise<Answer>): Promise<Answer | undefined> =>
+    thread.pending() >= maxWaiting ? Promise.resolve(undefined) : call().catch(() => undefined);
 
   return {
     load: async (path) => {
-      const answer = await ask({ kind: 'load', path });
-      if (answer?.kind !== 'load') {
-        return { kind: 'broken', problem: { file: path, field: '', message: 'took too long or too much to load' } };
-      }
-      if (answer.load.kind === 'loaded') bounds.set(path, answer.load.bounds);
-      return answer.load;
+      const load = (await ifRoom(() => thread.call('load', [path]))) ?? {
+        kind: 'broken',
+        problem: { file: path, field: '', message: 'took too long or too much to load' },
+      };
+      if (load.kind === 'loaded') bounds.set(path, load.bounds);
+      return load;
     },
     boundsOf: (path) => bounds.get(path),
-    countPrompt: async (path, prompt, countOptions) => {
-      const answer = await ask({ kind: 'prompt', path, prompt, options: countOptions });
-      return answer?.kind === 'prompt' ? answer.count : { kind: 'unknown', reason: 'time' };
-    },
-    countText: async (path, text) => {
-      const answer = await ask({ kind: 'text', path, text });
-      return answer?.kind === 'text' ? answer.tokens : undefined;
-    },
+    countPrompt: async (...given) =>
+      (await ifRoom(() => thread.call('countPrompt', given))) ?? { kind: 'unknown', reason: 'time' },
+    countText: (...given) => ifRoom(() => thread.call('countText', given)),
     close: thread.close,
   };
 }

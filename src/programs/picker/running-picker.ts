@@ -13,6 +13,7 @@ import { systemClock } from '../../process/clock.ts';
 import { openFilesLimit } from '../../process/machine.ts';
 import { startPrepareWorker } from '../../gateway/prepare/prepare-in-worker.ts';
 import { createSlices, createTurnEnd } from '../../process/turns.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { createAffinity } from '../../gateway/routing/affinity.ts';
 import { createEndpointPool } from '../../gateway/routing/pool/pool.ts';
 import type { PickerSettings } from '../../process/settings/picker-settings.ts';
@@ -35,10 +36,7 @@ export async function startPicker(
   const tls = readTlsFiles(settings);
   const clientCa = readClientCa(settings.WEIR_PICKER_CLIENT_CA_FILE, { setting: 'WEIR_PICKER_CLIENT_CA_FILE', tls });
   const name = source.kind === 'pool' ? `${source.namespace}/${source.name}` : 'of the given endpoints';
-  const worker = startPrepareWorker({
-    script: new URL('../../gateway/prepare/prepare-worker.ts', import.meta.url),
-    ...{ tokenizerRoot: '', imageHosts: 'any', keepsBillingLines: true },
-  });
+  const worker = startPrepareWorker({ startThread, tokenizerRoot: '', imageHosts: 'any', keepsBillingLines: true });
   const { WEIR_REPLICAS: replicas, WEIR_PICKER_FIRST_TOKEN_SECONDS: firstTokenSeconds } = settings;
   const maxOpenFiles = openFilesLimit();
   let isReady = false;

@@ -27,12 +27,7 @@ export function startReaders(
 ) {
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
   const reading = { imageHosts: settings.WEIR_IMAGE_HOSTS, keepsBillingLines: settings.WEIR_BILLING_LINES === 'keep' };
-  const worker = startPrepareWorker({
-    script: new URL('../../gateway/prepare/prepare-worker.ts', import.meta.url),
-    tokenizerRoot,
-    ...reading,
-    sealFiles: sealing,
-  });
+  const worker = startPrepareWorker({ startThread, tokenizerRoot, ...reading, sealFiles: sealing });
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
   const structures = startStructureChecker({ startThread });
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });

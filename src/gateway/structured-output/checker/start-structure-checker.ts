@@ -1,5 +1,6 @@
-import type { StructureAsk, StructureChecker, StructureResult, TopType } from '../../core/structure.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../../core/structure.ts';
 import { type StartThread, ThreadEnded } from '../../../core/worker-thread.ts';
+import type { CheckTask, createFunctions } from './check-worker.ts';
 import { validateText } from './validate-text.ts';
 import { type SchemaCost, schemaCost } from './schema-cost.ts';
 
@@ -35,10 +36,7 @@ export function startStructureChecker(options: StructureCheckerOptions): Structu
   const { startThread, allowanceMs = 1_000, timeoutMs = 3_000 } = options;
   const blocked = createBlockedSchemas();
   const thread = {
-    script: new URL('./check-worker.ts', import.meta.url),
-    startThread,
-    allowanceMs,
-    timeoutMs,
+    ...{ startThread, allowanceMs, timeoutMs },
     stuck: ({ schema }: CheckTask) => {
       if (schema !== undefined) blocked.add(schema);
     },
@@ -95,13 +93,7 @@ function createBlockedSchemas(): { readonly add: (schema: string) => void; reado
   };
 }
 
-interface CheckThreadOptions {
-  readonly script: URL;
-  readonly startThread: StartThread;
-  /** Most time one check may take. */
-  readonly allowanceMs: number;
-  /** Most time a check may wait for its turn. */
-  readonly timeoutMs: number;
+interface CheckThreadOptions extends Required<StructureCheckerOptions> {
   /** Called with a check that took too long, or that ended the thread. */
   readonly stuck: (task: CheckTask) => void;
 }
@@ -110,12 +102,6 @@ interface CheckThreadOptions {
 interface CheckThread {
   readonly check: (task: CheckTask) => Promise<StructureResult>;
   readonly close: () => Promise<void>;
-}
-
-interface Job {
-  readonly task: CheckTask;
-  readonly settle: (result: StructureResult) => void;
-  readonly asked: number;
 }
 
 /** Longest time for loading the thread. Loading takes a tenth of a second. If it takes longer than this, it will not succeed. */
@@ -128,77 +114,54 @@ const maxHeapMb = 256;
 
 const late: StructureResult = { kind: 'unknown', reason: 'time' };
 
-function startCheckThread(options: CheckThreadOptions): CheckThread {
-  const { script, startThread, allowanceMs, timeoutMs, stuck } = options;
-  const thread = startThread<CheckTask, StructureResult>({
-    script,
+function startCheckThread({ startThread, allowanceMs, timeoutMs, stuck }: CheckThreadOptions): CheckThread {
+  const thread = startThread<typeof createFunctions>({
+    module: new URL('./check-worker.ts', import.meta.url),
+    data: undefined,
     name: 'weir-structure',
     // Schemas become code in the thread, so the thread gets none of our environment variables.
     env: {},
-    maxHeapMb,
-    startMs,
-    silenceMs: allowanceMs,
+    ...{ maxHeapMb, startMs, silenceMs: allowanceMs },
   });
-  const waiting: Job[] = [];
+  let turn: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
   let waitingCharacters = 0;
-  let isWorking = false;
+  /** Checks that were asked for until then are late: the thread cannot start, or is closed. */
+  let lateUntil = 0;
   let isClosed = false;
 
-  function take(): Job | undefined {
-    const job = waiting.shift();
-    if (job !== undefined) waitingCharacters -= job.task.text.length;
-    return job;
-  }
-
-  function settleAll(): void {
-    for (let job = take(); job !== undefined; job = take()) job.settle(late);
-  }
-
-  async function run({ task, settle, asked }: Job): Promise<void> {
-    if (performance.now() - asked > timeoutMs) {
-      settle(late);
-      return;
-    }
+  async function run(task: CheckTask, asked: number): Promise<StructureResult> {
+    if (asked <= lateUntil || performance.now() - asked > timeoutMs) return late;
     try {
-      settle(await thread.ask(task));
+      return await thread.call('check', [task]);
     } catch (error) {
-      const hadStarted = error instanceof ThreadEnded && error.hadStarted;
-      if (hadStarted) stuck(task);
-      settle(late);
+      if (error instanceof ThreadEnded && error.hadStarted) stuck(task);
       // A thread that cannot even start will not start for the next check either.
-      if (!hadStarted) settleAll();
+      else lateUntil = performance.now();
+      return late;
     }
-  }
-
-  async function work(): Promise<void> {
-    isWorking = true;
-    for (let job = take(); job !== undefined; job = take()) await run(job);
-    isWorking = false;
   }
 
   return {
     check: (task) => {
       const { length } = task.text;
-      const isFull = waiting.length >= maxWaiting || waitingCharacters + length > maxWaitingCharacters;
+      const isFull = waiting >= maxWaiting || waitingCharacters + length > maxWaitingCharacters;
       if (isClosed || isFull) return Promise.resolve(late);
-      return new Promise((settle) => {
-        waiting.push({ task, settle, asked: performance.now() });
-        waitingCharacters += length;
-        if (!isWorking) void work();
+      const asked = performance.now();
+      waiting += 1;
+      waitingCharacters += length;
+      const checked = turn.then(() => {
+        waiting -= 1;
+        waitingCharacters -= length;
+        return run(task, asked);
       });
+      turn = checked;
+      return checked;
     },
     close: async () => {
       isClosed = true;
-      settleAll();
+      lateUntil = performance.now();
       await thread.close();
     },
   };
-}
-
-/** One check, as it is sent to the thread. */
-export interface CheckTask {
-  readonly text: string;
-  /** The schema as JSON text. The thread remembers the compiled schema by this text. */
-  readonly schema?: string;
-  readonly top: TopType;
 }
