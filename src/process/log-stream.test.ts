@@ -1,193 +1,153 @@
 // @suite apart
-import { describe, expect, it } from 'vitest';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { createLogStream, type LogSink } from './log-stream.ts';
+import { createLogStream } from './log-stream.ts';
 
-type Done = Parameters<LogSink['write']>[1];
+let folder: string;
+const open: number[] = [];
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'weir-log-'))));
+afterEach(() => {
+  for (const fd of open.splice(0)) closeSync(fd);
+  rmSync(folder, { recursive: true });
+});
 
-/** A sink that answers a write when the test says so. */
-function setUp(maxBytes?: number) {
+function opened(path: string, flags: string | number): number {
+  const fd = openSync(path, flags);
+  open.push(fd);
+  return fd;
+}
+
+function setUp(fd: number, maxBytes?: number) {
   const clock = createFakeClock();
-  const writes: string[] = [];
-  const lastWords: string[] = [];
-  let pending: { readonly bytes: Buffer; readonly done: Done } | undefined;
-  const answer = (error: string | undefined, written?: number): void => {
-    const write = pending;
-    if (write === undefined) throw new Error('nothing is being written');
-    pending = undefined;
-    writes.push(write.bytes.subarray(0, written ?? (error === undefined ? write.bytes.length : 0)).toString());
-    write.done(
-      error === undefined ? undefined : Object.assign(new Error(error), { code: error }),
-      written ?? (error === undefined ? write.bytes.length : 0),
-    );
-  };
-  const stream = createLogStream({
-    sink: {
-      write: (bytes, done) => {
-        if (pending !== undefined) throw new Error('two writes at once');
-        pending = { bytes, done };
-      },
-      writeNow: (bytes) => lastWords.push(bytes.toString()),
-    },
-    clock,
-    format: (record) => record,
-    notice: (dropped) => `${dropped} dropped\n`,
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-  });
-  return {
-    ...{ clock, stream, writes, lastWords, answer },
-    written: () => writes.join(''),
-    isWriting: () => pending !== undefined,
-  };
+  const format = (record: string): string => record;
+  return { clock, stream: createLogStream({ fd, clock, format, ...(maxBytes !== undefined && { maxBytes }) }) };
 }
 
 describe('the log stream', () => {
-  it('writes the first record at once, and those of the next 100 ms together', () => {
-    const { stream, answer, writes, isWriting, clock } = setUp();
+  it('writes the records of 100 ms together, and arms nothing when there is nothing to write', async () => {
+    const file = join(folder, 'log');
+    const { stream, clock } = setUp(opened(file, 'a'));
     for (const record of ['a\n', 'b\n']) stream.write(record);
-    answer(undefined);
     clock.advance(99);
-    stream.write('c\n');
-    expect(isWriting()).toBe(false);
+    expect(readFileSync(file, 'utf8')).toBe('');
+    expect(clock.armed()).toBe(1);
     clock.advance(1);
-    answer(undefined);
-    expect(writes).toEqual(['a\n', 'b\nc\n']);
-    clock.advance(100);
-    expect(isWriting()).toBe(false);
+    await expect.poll(() => readFileSync(file, 'utf8')).toBe('a\nb\n');
     expect(clock.armed()).toBe(0);
-    stream.write('d\n');
-    expect(isWriting()).toBe(true);
+    stream.write('c\n');
+    expect(await stream.close(500)).toBe(true);
+    expect(readFileSync(file, 'utf8')).toBe('a\nb\nc\n');
+    expect(clock.armed()).toBe(0);
+  });
+
+  it('keeps a bounded amount on a full disk, counts the rest, tries once a second, and closes', async () => {
+    const { stream, clock } = setUp(opened('/dev/full', 'w'), 10);
+    for (let record = 0; record < 20; record += 1) stream.write('a\n');
+    expect(stream.dropped()).toBe(15);
+    clock.advance(100);
+    await expect.poll(clock.armed).toBe(1);
+    clock.advance(999);
+    expect(clock.armed()).toBe(1);
+    clock.advance(1);
+    await expect.poll(clock.armed).toBe(1);
+    expect(await stream.close(500)).toBe(true);
+    stream.writeNow();
+    expect(stream.dropped()).toBe(15);
+  });
+
+  it('twin: without a bound it keeps everything', () => {
+    const { stream } = setUp(opened('/dev/full', 'w'), Number.POSITIVE_INFINITY);
+    for (let record = 0; record < 2_000; record += 1) stream.write(`${'a'.repeat(1_023)}\n`);
     expect(stream.dropped()).toBe(0);
   });
 
-  it('goes on where a write stopped short', () => {
-    const { stream, answer, written } = setUp();
-    stream.write('abcdef\n');
-    answer(undefined, 3);
-    answer(undefined);
-    expect(written()).toBe('abcdef\n');
-  });
-
-  it.each(['ENOSPC', 'EIO', 'EPIPE'])(
-    'drops and counts on %s, tries again after a second and logs how many',
-    (code) => {
-      const { stream, answer, written, clock, isWriting } = setUp();
-      for (const record of ['a\n', 'b\n']) stream.write(record);
-      answer(code);
-      expect(stream.dropped()).toBe(2);
-      stream.write('c\n');
-      clock.advance(999);
-      expect(isWriting()).toBe(false);
-      clock.advance(1);
-      answer(undefined);
+  it('continues with a pipe that is read again, and logs how many records are missing', async () => {
+    const path = join(folder, 'pipe');
+    execFileSync('sh', ['-c', 'mkfifo "$0"', path]);
+    const pipe = opened(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const { stream, clock } = setUp(pipe, 64 * 1024);
+    const record = `${'a'.repeat(1_023)}\n`;
+    for (let number = 0; number < 1_000; number += 1) stream.write(record);
+    expect(stream.dropped()).toBe(1_000 - 64);
+    let text = '';
+    const read = (): string => {
       clock.advance(100);
-      answer(undefined);
-      expect(written()).toBe('2 dropped\nc\n');
-      clock.advance(100);
-      expect(clock.armed()).toBe(0);
-    },
-  );
+      const page = Buffer.alloc(64 * 1024);
+      try {
+        return (text += page.toString('utf8', 0, readSync(pipe, page)));
+      } catch {
+        return text;
+      }
+    };
+    await expect.poll(read).toMatch(/"dropped":936,"msg":"records of this log were dropped/);
+    expect(text.startsWith(record.repeat(64))).toBe(true);
+    expect(stream.dropped()).toBe(936);
+  });
+});
 
-  it('counts the records that could not be written, and logs their number once', () => {
-    const { stream, answer, written, clock } = setUp();
-    stream.write('a\n');
-    answer('ENOSPC');
-    stream.write('b\n');
-    clock.advance(1000);
-    answer('ENOSPC');
-    expect(stream.dropped()).toBe(2);
-    clock.advance(1000);
-    answer(undefined);
-    expect(written()).toBe('2 dropped\n');
+/** A program that logs 100 KiB a round, and whose event loop must run on. It ends by itself, or by `process.exit` if a write is open. */
+const program = `
+import { logToStandardOutput } from '${new URL('log-stream.ts', import.meta.url).href}';
+const stream = logToStandardOutput((record) => record);
+for (let round = 0; round < Number(process.argv[1]); round += 1) {
+  for (let record = 0; record < 100; record += 1) stream.write('a'.repeat(1_023) + '\\n');
+  await new Promise((resolve) => setTimeout(resolve, 1));
+}
+process.stderr.write(String(stream.dropped()));
+if (!(await stream.close(100))) process.exit(7);`;
+
+describe('a program whose standard output is', () => {
+  /** How it ended, and how many records it dropped. */
+  async function run(
+    stdout: 'pipe' | number,
+    { reader = 'silent', rounds = 40 }: { readonly reader?: 'silent' | 'gone'; readonly rounds?: number } = {},
+  ): Promise<{ readonly code: unknown; readonly dropped: number }> {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program, String(rounds)], {
+      stdio: ['ignore', stdout, 'pipe'],
+    });
+    if (reader === 'gone') child.stdout?.destroy();
+    else child.stdout?.pause();
+    let said = '';
+    child.stderr?.on('data', (bytes: Buffer) => (said += bytes.toString()));
+    const [code] = (await once(child, 'exit')) as unknown[];
+    child.stdout?.destroy();
+    return { code, dropped: Number(said) };
+  }
+
+  it('a socket that nobody reads drops records, and ends', async () => {
+    const { code, dropped } = await run('pipe');
+    expect(code).toBe(7);
+    expect(dropped).toBeGreaterThan(2_000);
   });
 
-  it('does not count a record that was whole, and begins a new line after one that was cut', () => {
-    const { stream, answer, written, clock } = setUp();
-    stream.write('0\n');
-    for (const record of ['a\n', 'bcd\n', 'e\n']) stream.write(record);
-    answer(undefined);
-    clock.advance(100);
-    answer(undefined, 4);
-    answer('ENOSPC');
-    expect(stream.dropped()).toBe(2);
-    clock.advance(1000);
-    answer(undefined);
-    expect(written()).toBe('0\na\nbc\n2 dropped\n');
+  it('a socket whose reader has gone drops records, and ends', async () => {
+    const { code, dropped } = await run('pipe', { reader: 'gone' });
+    expect(code).toBe(0);
+    expect(dropped).toBeGreaterThan(2_000);
   });
 
-  it('waits for room without dropping what is being written when there is none at the moment', () => {
-    const { stream, answer, written, clock } = setUp();
-    stream.write('a\n');
-    answer('EAGAIN');
-    clock.advance(100);
-    answer(undefined);
-    expect(written()).toBe('a\n');
-    expect(stream.dropped()).toBe(0);
+  it('a pipe that nobody reads drops records, and ends', async () => {
+    const path = join(folder, 'pipe');
+    execFileSync('sh', ['-c', 'mkfifo "$0"', path]);
+    const { code, dropped } = await run(opened(path, constants.O_RDWR));
+    expect(code).toBe(7);
+    expect(dropped).toBeGreaterThan(2_000);
   });
 
-  it('keeps a bounded amount without a reader, drops the rest, and logs the number when a reader returns', () => {
-    const { stream, answer, written, clock } = setUp(4);
-    for (const record of ['a\n', 'b\n', 'c\n', 'd\n', 'e\n']) stream.write(record);
-    expect(stream.dropped()).toBe(2);
-    answer(undefined);
-    answer(undefined);
-    clock.advance(100);
-    answer(undefined);
-    expect(written()).toBe('a\n2 dropped\nb\nc\n');
+  it('a full disk drops records, and ends', async () => {
+    const { code, dropped } = await run(opened('/dev/full', 'w'));
+    expect(code).toBe(0);
+    expect(dropped).toBeGreaterThan(2_000);
   });
 
-  it('closes when everything is written', async () => {
-    const { stream, answer, written, clock } = setUp();
-    stream.write('a\n');
-    stream.write('b\n');
-    const closed = stream.close(500);
-    answer(undefined);
-    answer(undefined);
-    expect(await closed).toBe(true);
-    expect(written()).toBe('a\nb\n');
-    expect(clock.armed()).toBe(0);
-  });
-
-  it('closes without a wait while it gathers', async () => {
-    const { stream, answer, written, clock } = setUp();
-    stream.write('a\n');
-    answer(undefined);
-    stream.write('b\n');
-    const closed = stream.close(500);
-    answer(undefined);
-    expect(await closed).toBe(true);
-    expect(written()).toBe('a\nb\n');
-    expect(clock.armed()).toBe(0);
-  });
-
-  it('closes after the time it was given when a write does not end, and says so', async () => {
-    const { stream, clock } = setUp();
-    stream.write('a\n');
-    const closed = stream.close(500);
-    clock.advance(500);
-    expect(await closed).toBe(false);
-    expect(clock.armed()).toBe(0);
-  });
-
-  it('closes at once, with nothing armed, when writing fails', async () => {
-    const { stream, answer, clock } = setUp();
-    stream.write('a\n');
-    const closed = stream.close(500);
-    answer('ENOSPC');
-    expect(await closed).toBe(true);
-    stream.write('b\n');
-    expect(stream.dropped()).toBe(2);
-    expect(clock.armed()).toBe(0);
-  });
-
-  it('hands what waits to the last attempt at the exit', () => {
-    const { stream, answer, lastWords } = setUp();
-    for (const record of ['a\n', 'b\n', 'c\n']) stream.write(record);
-    stream.writeNow();
-    expect(lastWords).toEqual(['b\nc\n']);
-    answer(undefined);
-    stream.write('d\n');
-    stream.writeNow();
-    expect(lastWords).toEqual(['b\nc\n', 'd\n']);
+  it('a file drops none', async () => {
+    const path = join(folder, 'log');
+    expect(await run(opened(path, 'a'), { rounds: 5 })).toEqual({ code: 0, dropped: 0 });
+    expect(readFileSync(path, 'utf8')).toHaveLength(5 * 100 * 1_024);
   });
 });

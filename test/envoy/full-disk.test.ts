@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { metricIn } from '../support/metric-in.ts';
+import { droppedAfterRequests } from './support/dropped-records.ts';
 import { mountSmallDisk, type SmallDisk } from './support/small-disk.ts';
 import { chat, newDataFolder, removeStarts, start } from '../support/start.ts';
 
@@ -19,16 +19,12 @@ test('a disk that was full and has room again gets the log again, and in it how 
   const data = newDataFolder();
   const logs = join(data, 'logs');
   mkdirSync(logs);
-  disk = mountSmallDisk(logs, 256);
+  // Larger than what waits for it.
+  disk = mountSmallDisk(logs, 8 * 1024);
   skip(disk === undefined, 'this user may not mount a disk');
   const gateway = await start([], { data, env: { WEIR_LOG_LEVEL: 'debug' } });
   disk?.fill();
-  // The last block of the log has room for some records.
-  const droppedAfterMore = async (): Promise<number> => {
-    expect((await chat(gateway, {})).status).toBe(200);
-    return metricIn(await (await fetch(gateway.opsUrl)).text(), 'weir_log_dropped_records_total');
-  };
-  await expect.poll(droppedAfterMore).toBeGreaterThan(0);
+  await expect.poll(() => droppedAfterRequests(gateway, gateway.opsUrl)).toBeGreaterThan(0);
   disk?.free();
   const log = (): string => readFileSync(join(logs, 'service.log'), 'utf8');
   await expect.poll(log).toMatch(/^\{.*"dropped":\d+,"msg":"records of this log were dropped/m);
