@@ -4,7 +4,7 @@ import type { RequestEnd } from '../../src/telemetry/core/request-end.ts';
 export function sampleEnd(changes: Partial<RequestEnd> = {}): RequestEnd {
   return {
     ...{ requestId: 'req-1', correlationId: 'correlation-1', traceId: undefined, surface: 'chat' },
-    ...{ modelId: undefined, outcome: undefined },
+    ...{ workspaceId: undefined, keyId: undefined, modelId: undefined, outcome: undefined },
     ...{ kind: 'refused', code: undefined, failure: undefined, durationMs: 345, added: undefined },
     failovers: { beforeOutput: 0, midStream: 0 },
     ...changes,

@@ -65,8 +65,7 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
   }
 
   async function begin(lock: Lock): Promise<void> {
-    const onError = (error: unknown): void =>
-      log.warn({ error: messageOf(error) }, 'the account of an object could not be brought into the ledger');
+    const onError = (error: unknown): void => log.warn({ error: messageOf(error) }, 'reconcile failed');
     const objects = await openAccountObjects(file, onError);
     take(objects);
     const keyFiles = createKeyFiles(join(data, 'account-keys'));
@@ -99,8 +98,7 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
 
   function look(): void {
     if (closed || !isNeeded || leading !== undefined || beginning !== undefined) return;
-    const onError = (error: unknown): void =>
-      log.warn({ error: messageOf(error) }, 'the accounts of the manifest folder are not followed');
+    const onError = (error: unknown): void => log.warn({ watch: 'accounts', error: messageOf(error) }, 'watch failed');
     try {
       const lock = tryLock(join(data, 'accounts.lock'));
       if (lock === undefined) return;
@@ -170,6 +168,6 @@ function secretNameOf({ declared }: AccountObject): string | undefined {
 /** A folder has no Events, so the log has them. */
 function logEvent(log: PartLog, { kind, name }: AccountObject, { severity, reason, note }: ObjectEvent): void {
   const fields = { object: `${kind} ${name}`, reason, note };
-  if (severity === 'Warning') log.warn(fields, 'an account that a manifest declares');
-  else log.info(fields, 'an account that a manifest declares');
+  if (severity === 'Warning') log.warn(fields, 'reconciled');
+  else log.info(fields, 'reconciled');
 }

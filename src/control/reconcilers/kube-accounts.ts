@@ -42,7 +42,7 @@ export function openKubeAccounts(options: KubeAccountsOptions): AccountControlle
     ...{ client, namespaces, clock, random },
     onChange: (objects) => controller.changed(objects),
     onTroubles: (troubles) => {
-      for (const { of, reason } of troubles) log.warn({ of, reason }, 'the objects of accounts are not followed');
+      for (const { of, reason } of troubles) log.warn({ watch: 'accounts', of, reason }, 'watch failed');
     },
   });
   const writers = new Map(namespaces.map((one) => [one, createObjectWriter(client, one)]));
@@ -56,7 +56,7 @@ export function openKubeAccounts(options: KubeAccountsOptions): AccountControlle
       return { ...write, event: (object: KubeObject<string>, event) => events.get(place)?.report(object, event) };
     },
     isGoneOrChanged: (error) => isRefusal(error, 404, 409),
-    onError: fault('the account of an object could not be brought into the ledger'),
+    onError: fault('reconcile failed'),
   });
   return {
     changed: controller.changed,

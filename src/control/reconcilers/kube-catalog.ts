@@ -86,7 +86,7 @@ async function openKubeCatalog(
       firstRead.resolve();
       serve();
     },
-    onTroubles: createTroubleLog(log, { namespace, what: 'the catalog is' }),
+    onTroubles: createTroubleLog(log, { namespace, watch: 'catalog' }),
   });
 
   /** Reports the objects to serve now, if they have changed. Runs again when the next notice ends. */
@@ -123,7 +123,7 @@ async function openKubeCatalog(
   const isFirstKept = served === undefined && loaded !== undefined;
   if (isFirstKept) {
     const ageSeconds = Math.round((ageMs() ?? 0) / 1000);
-    log.warn({ namespace, ageSeconds }, 'the API server does not answer: serving the catalog that was kept on disk');
+    log.warn({ namespace, ageSeconds }, 'API server unreachable: serving the catalog kept on disk');
   }
   isOpen = true;
   confirm();

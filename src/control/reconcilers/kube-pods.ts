@@ -41,9 +41,9 @@ export async function openPods(settings: Settings, options: PodsOptions): Promis
       cancelSave ??= clock.after(saveWithinMs, save);
     },
   };
-  const troubleLog = (what: string) => createTroubleLog(log, { namespace, what: `the endpoints of ${what} are` });
-  const services = followServices({ ...shared, onTroubles: troubleLog('Services') });
-  const pools = followPools({ ...shared, onTroubles: troubleLog('InferencePools') });
+  const troubleLog = (watch: string) => createTroubleLog(log, { namespace, watch });
+  const services = followServices({ ...shared, onTroubles: troubleLog('endpoints of Services') });
+  const pools = followPools({ ...shared, onTroubles: troubleLog('endpoints of InferencePools') });
 
   function save(): void {
     cancelSave = undefined;

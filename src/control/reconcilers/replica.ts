@@ -62,11 +62,11 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   const elector = startElector({
     ...options,
     onChange: (isLeading) => {
-      log.info({ name }, isLeading ? 'this replica writes the status of objects now' : 'another replica may write now');
+      log.info({ name }, isLeading ? 'became leader' : 'lost leadership');
       controller.changed();
       accounts?.changed();
     },
-    onError: fault('the election of a replica is stuck'),
+    onError: fault('leader election failed'),
   });
   const controller = startController({
     clock,

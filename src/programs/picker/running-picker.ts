@@ -150,7 +150,7 @@ function followSource(
     kept: new Map(),
     onChange: () => undefined,
     onTroubles: (troubles) => {
-      for (const trouble of troubles) log.warn(trouble, 'what the API server has may be out of date');
+      for (const trouble of troubles) log.warn({ watch: 'endpoints', ...trouble }, 'watch failed');
     },
   });
   follower.follow({ kind: 'inference-pool', pool: source.name }, { scheme: 'http', onFound });

@@ -43,14 +43,13 @@ export async function openWithRetry(
 
   /** Logs once in an outage that the database is down. */
   function down(error: unknown): DatabaseDown {
-    if (!isDown)
-      log.warn({ error: messageOf(error) }, 'the database is down: the portal answers with 503 until it is back');
+    if (!isDown) log.warn({ error: messageOf(error) }, 'database unreachable: answering with 503');
     isDown = true;
     return new DatabaseDown('The database does not answer.', { cause: error });
   }
 
   function up(): void {
-    if (isDown) log.warn({}, 'the database is back');
+    if (isDown) log.warn({}, 'database reachable');
     isDown = false;
   }
 

@@ -59,6 +59,12 @@ describe('the end of a request', () => {
       ['first', interrupted, recorded, ended],
       { code: 'stream_interrupted' },
     ],
+    [
+      'names the workspace and the key of its caller',
+      [{ kind: 'authenticated', workspaceId: 'ws_1', keyId: 'key_1' }, failedWith(full)],
+      { workspaceId: 'ws_1', keyId: 'key_1' },
+    ],
+    ['names no caller before its key is known', [failedWith(full)], { workspaceId: undefined, keyId: undefined }],
     ['names no model before routes were compared', [read, failedWith(full)], { modelId: undefined }],
     ['names the model whose routes were ranked', [read, ranked, failedWith(full)], { modelId: 'test/m' }],
     ['names the model that has no route', [read, { kind: 'unavailable' }, failedWith(full)], { modelId: 'test/m' }],

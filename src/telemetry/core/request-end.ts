@@ -12,6 +12,9 @@ export interface RequestEnd {
   /** The trace that contains the request. Undefined: no trace does. */
   readonly traceId: string | undefined;
   readonly surface: Surface;
+  /** Undefined: its key is not known. */
+  readonly workspaceId: string | undefined;
+  readonly keyId: string | undefined;
   /** A model of the catalog. Undefined: the request was refused before the routes of a model were compared. */
   readonly modelId: string | undefined;
   /** `refused`: nothing was dispatched. */
@@ -44,12 +47,23 @@ const codeOfKind: Partial<Readonly<Record<RequestEnd['kind'], FailureCode>>> = {
 
 /** Reads the end of a request from its record. */
 export function endOf(record: RequestRecord): RequestEnd {
-  const { requestId, correlationId, trace, surface, begun, overAt = begun, failure, failovers } = record;
+  const {
+    requestId,
+    correlationId,
+    trace,
+    surface,
+    workspaceId,
+    keyId,
+    begun,
+    overAt = begun,
+    failure,
+    failovers,
+  } = record;
   // A request whose row could not be written has failed, whatever its caller got.
   const outcome = record.recordedAt === undefined ? undefined : record.outcome;
   const kind = outcome?.kind ?? kindWithoutOutcome(record);
   return {
-    ...{ requestId, correlationId, surface, kind, failure, outcome, failovers },
+    ...{ requestId, correlationId, surface, workspaceId, keyId, kind, failure, outcome, failovers },
     traceId: trace?.place.isSampled === true ? trace.place.traceId : undefined,
     modelId: record.ranking === undefined && !record.isUnavailable ? undefined : record.modelId,
     code: codeOfKind[kind] ?? failure?.code,

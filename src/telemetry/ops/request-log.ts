@@ -84,6 +84,8 @@ function lineOf({
   correlationId,
   traceId,
   surface,
+  workspaceId,
+  keyId,
   modelId,
   kind,
   code,
@@ -92,7 +94,7 @@ function lineOf({
   outcome,
 }: RequestEnd) {
   return {
-    ...{ requestId, correlationId, traceId, surface, modelId, kind, code },
+    ...{ requestId, correlationId, traceId, surface, workspaceId, keyId, modelId, kind, code },
     limit: failure?.limit,
     cause: failure?.causeName,
     durationMs: Math.round(durationMs),

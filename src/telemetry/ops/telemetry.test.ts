@@ -6,7 +6,7 @@ import type { AttemptStart, BegunRequest } from '../../gateway/core/telemetry.ts
 import { createLog } from '../../programs/command-line/program-log.ts';
 import { createSlices } from '../../process/turns.ts';
 import { createMetrics } from './metrics.ts';
-import { createProblemLog, createTelemetry } from './telemetry.ts';
+import { createProblemLog, createStoreLog, createTelemetry } from './telemetry.ts';
 
 function setUp() {
   const records: Readonly<Record<string, unknown>>[] = [];
@@ -58,6 +58,16 @@ describe('the log of requests', () => {
     expect(count('request ended')).toBe(times + 41);
   });
 
+  it('has the ids of the workspace and of the key, once they are known', () => {
+    const { begin, records } = setUp();
+    const { progress } = begin();
+    progress({ kind: 'authenticated', workspaceId: 'ws_1', keyId: 'key_1' });
+    progress({ kind: 'ended', failure: new Failure('rate_limited', '') });
+    begin().progress({ kind: 'ended', failure: new Failure('unauthenticated', '') });
+    expect(records).toMatchObject([{ workspaceId: 'ws_1', keyId: 'key_1' }, { code: 'unauthenticated' }]);
+    expect(records[1]).not.toHaveProperty('keyId');
+  });
+
   it('limits what can repeat with each request: faults by route and kind, searches by provider, wrong counts by route', () => {
     const { begin, count } = setUp();
     const { attempt, progress } = begin();
@@ -74,6 +84,23 @@ describe('the log of requests', () => {
     repeat(() => progress({ kind: 'implausible-usage', routeId: 'a/b@one' }));
     expect(count('the engine counts tokens that cannot be')).toBe(2);
   });
+});
+
+it('an outage of the database is one line at each change of its state', () => {
+  const { log, records } = setUp();
+  const tell = createStoreLog(log);
+  const status = { journalBytes: 0, journalFault: undefined, hasRoom: true };
+  for (const database of ['up', 'down', 'down', 'replaying', 'replaying', 'up', 'up'] as const)
+    tell({ ...status, database });
+  tell({ ...status, database: 'up', hasRoom: false });
+  tell({ ...status, database: 'up' });
+  expect(records.map(({ msg }) => msg)).toEqual([
+    'database unreachable: writing to the journal',
+    'database reachable: replaying the journal',
+    'journal replayed',
+    'journal full: refusing new requests',
+    'journal writable',
+  ]);
 });
 
 it('a problem that stays is logged once, and again when it comes back', () => {

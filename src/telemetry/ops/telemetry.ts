@@ -141,14 +141,14 @@ export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
     const { database, journalBytes, journalFault, hasRoom, message } = status;
     const facts = { journalBytes, error: message ?? journalFault };
     if (database !== last.database) {
-      if (database === 'down') log.warn(facts, 'the database is down: rows go to the journal');
-      else if (database === 'replaying') log.info(facts, 'the database is back: settling the rows of the journal');
-      else if (last.database !== 'up') log.info(facts, 'the database has every row');
+      if (database === 'down') log.warn(facts, 'database unreachable: writing to the journal');
+      else if (database === 'replaying') log.info(facts, 'database reachable: replaying the journal');
+      else if (last.database !== 'up') log.info(facts, 'journal replayed');
     } else if (message !== undefined) log.warn(facts, 'store problem');
     if (hasRoom !== last.hasRoom) {
-      if (hasRoom) log.info(facts, 'the journal has room again');
-      else if (journalFault !== undefined) log.error(facts, 'the journal cannot be written: new requests are refused');
-      else log.error(facts, 'the journal is full: new requests are refused');
+      if (hasRoom) log.info(facts, 'journal writable');
+      else if (journalFault !== undefined) log.error(facts, 'journal write failed: refusing new requests');
+      else log.error(facts, 'journal full: refusing new requests');
     }
     last = status;
   };
