@@ -16,7 +16,7 @@ import type { MakeDatabase } from './world-database.ts';
  */
 export const onPostgres =
   (url: string): MakeDatabase =>
-  async ({ scheduler, chance, seed, isConnectionLost }) => {
+  async ({ scheduler, chance, seed, loses }) => {
     const schema = `world_${process.pid}_${seed}`;
     await runSql(url, `drop schema if exists ${schema} cascade; create schema ${schema}`);
     const location = schemaLocation(url, schema);
@@ -28,7 +28,11 @@ export const onPostgres =
       machineFor: (program, isAway) => ({
         sqlite: thisMachine.sqlite,
         postgres: (at) =>
-          connect(at, program, { ...shared, isConnectionLost, way: createWay(program, isAway, chance) }),
+          connect(at, program, {
+            ...shared,
+            isConnectionLost: () => loses('connection'),
+            way: createWay(program, isAway, chance),
+          }),
       }),
       powerCut: () => undefined,
       close: async () => {

@@ -22,7 +22,6 @@ import { createSystemPlacement } from '../../src/gateway/routing/system-placemen
 import { hashKey, looksLikeKey } from '../../src/books/accounts/key-text.ts';
 import { connectStore, type OpenStore, type StoreThread } from '../../src/books/store/connect-store.ts';
 import type { DatabaseLocation } from '../../src/books/databases/database.ts';
-import type { Rarely } from '../../src/books/databases/machine.ts';
 import { runStore } from '../../src/books/store/run-store.ts';
 import type { StoreRequest } from '../../src/books/store/worker-message.ts';
 import { compileSchema } from '../../src/gateway/structured-output/checker/compile-schema.ts';
@@ -49,7 +48,6 @@ export interface ServiceOptions {
   readonly disk: Disk;
   readonly database: WorldDatabase;
   readonly isLocked: () => boolean;
-  readonly rarely: Rarely;
   /** Undefined: limits are in memory. */
   readonly valkey: SimulatedValkey | undefined;
   readonly replicas: number;
@@ -85,7 +83,8 @@ export interface SimulatedService {
 const keys = parseKeys('5e'.repeat(32));
 const seal = createSeal(() => keys);
 
-const journalBytes = 8 * 1024 * 1024;
+/** Each of its files ends after a row or two, so that an outage fills several of them. */
+const journalBytes = 64 * 1024;
 export const dataFolder = '/data';
 
 export function startService(options: ServiceOptions): SimulatedService {
@@ -93,12 +92,7 @@ export function startService(options: ServiceOptions): SimulatedService {
   const clock = program.time;
   const folder = `${dataFolder}/journal/${number}`;
   disk.files.mkdirSync(folder);
-  const machine = {
-    time: clock,
-    files: disk.files,
-    ...database.machineFor(program, options.isLocked),
-    rarely: options.rarely,
-  };
+  const machine = { time: clock, files: disk.files, ...database.machineFor(program, options.isLocked) };
   const health = createHealth({ clock, random: chance, endpoints });
   const snapshots = createSnapshots(options.snapshot, () => undefined);
   const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });

@@ -15,6 +15,7 @@ interface ConnectionOptions {
   readonly run: <Result>(work: () => Result) => Result;
   /** The open ones, each with a function that closes it. */
   readonly connections: Map<number, () => void>;
+  readonly losesCommit: (() => boolean) | undefined;
 }
 
 const textIn = ({ buffer, byteOffset, length }: Uint8Array): string =>
@@ -72,6 +73,7 @@ export function openConnection(api: Api, path: string, options: ConnectionOption
     run(() => {
       const result: number = capi.sqlite3_exec(database, sql, 0, 0, 0);
       if (result !== 0) throw failure(database, result);
+      if (sql === 'commit' && options.losesCommit?.() === true) throw failure(0, capi.SQLITE_IOERR_FSYNC);
     });
   }
 

@@ -36,10 +36,17 @@ export interface Owner {
   readonly isAlive: () => boolean;
 }
 
+/** What befalls a program's connections. */
+export interface SqliteTroubles {
+  /** Whether the lock that it asks for next is held by another process. */
+  readonly isHeld: () => boolean;
+  /** Whether a commit that was made is reported as failed, as if its sync had failed. Absent: none is. */
+  readonly losesCommit?: () => boolean;
+}
+
 /** SQLite, compiled to WebAssembly, whose files are on simulated disks. Loaded once for all worlds. */
 export interface SimulatedSqlite {
-  /** SQLite for a program. `busy`: whether the lock that it asks for next is held by another process. */
-  readonly driverOn: (disk: Disk, owner: Owner, busy: () => boolean) => SqliteDriver;
+  readonly driverOn: (disk: Disk, owner: Owner, troubles: SqliteTroubles) => SqliteDriver;
   /** Seeds SQLite's own chance, such as the salts of a WAL. */
   readonly seed: (chance: () => number) => void;
   /** Closes what the programs of a world have left open, and forgets the shared memory. */
@@ -63,7 +70,7 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
   const memories = new Map<SimulatedFile, SharedMemory>();
   const connections = new Map<number, () => void>();
   let chance: () => number = () => 0;
-  let opening: { readonly disk: Disk; readonly owner: Owner; readonly busy: () => boolean } | undefined;
+  let opening: { readonly disk: Disk; readonly owner: Owner } | undefined;
   const busyOf = new Map<Owner, () => boolean>();
 
   const errorOf = (error: unknown, usual: number): number =>
@@ -328,9 +335,9 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
       memories.clear();
       busyOf.clear();
     },
-    driverOn: (disk, owner, busy) => {
-      busyOf.set(owner, busy);
-      const surroundings = { disk, owner, busy };
+    driverOn: (disk, owner, { isHeld, losesCommit }) => {
+      busyOf.set(owner, isHeld);
+      const surroundings = { disk, owner };
       return {
         open: (path, options) =>
           within(surroundings, () =>
@@ -339,6 +346,7 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
               vfsName,
               run: (work) => within(surroundings, work),
               connections,
+              losesCommit,
             }),
           ),
         backUp: () => Promise.reject(new Error('no backups here')),

@@ -5,6 +5,7 @@ import type { Disk } from './disk.ts';
 import type { Program } from './program.ts';
 import { quiescence, type Scheduler } from './scheduler.ts';
 import { dataFolder } from './service.ts';
+import type { Loses } from './losses.ts';
 import type { SimulatedSqlite } from './sqlite.ts';
 
 /** The database of a world, for the programs that open it. */
@@ -30,18 +31,20 @@ export type MakeDatabase = (world: {
   readonly scheduler: Scheduler;
   readonly disk: Disk;
   readonly chance: Chance;
-  /** Whether a connection over the network breaks at this statement. */
-  readonly isConnectionLost: () => boolean;
+  /** Whether the database loses something now. */
+  readonly loses: Loses;
 }) => Promise<WorldDatabase>;
 
 /** A file on the world's disk. */
 export const onSqlite =
   (sqlite: SimulatedSqlite): MakeDatabase =>
-  async ({ disk, chance }) => {
+  async ({ disk, chance, loses }) => {
     sqlite.seed(chance);
     return {
       location: { kind: 'sqlite', file: `${dataFolder}/weir.db` },
-      machineFor: (program, isHeld) => ({ sqlite: sqlite.driverOn(disk, program, isHeld) }),
+      machineFor: (program, isHeld) => ({
+        sqlite: sqlite.driverOn(disk, program, { isHeld, losesCommit: () => loses('commit') }),
+      }),
       observer: undefined,
       powerCut: sqlite.forgetAll,
       quiet: quiescence,

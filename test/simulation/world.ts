@@ -10,10 +10,10 @@ import { createDisk } from './disk.ts';
 import { createEngine, mannersOf } from './engines.ts';
 import type { FaultEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
 import { createOperator } from './operator.ts';
+import { createLosses } from './losses.ts';
 import { createRoundLog } from './heard-rounds.ts';
 import { createProgram, type Program } from './program.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
-import { createRareBranches } from './rare-branches.ts';
 import { dataFolder, type SimulatedService, startService } from './service.ts';
 import { createSearchProvider } from './search-provider.ts';
 import { createValkey } from './valkey.ts';
@@ -35,14 +35,14 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   const scheduler: Scheduler = createScheduler(() => database.quiet());
   const { log } = scheduler;
   const chance: Chance = seededChance(seed ^ 0x5eed);
-  const isForced = createRareBranches(plan, { scheduler, disturb });
+  const loses = createLosses(plan, { scheduler, disturb });
   /** Faults begin when the world has its accounts. */
   let hasAccounts = false;
   const disk = createDisk();
   disk.files.mkdirSync(dataFolder);
   const database: WorldDatabase = await makeDatabase({
     ...{ seed, scheduler, disk, chance: seededChance(seed ^ 0x5a17) },
-    isConnectionLost: () => hasAccounts && isForced('connection-lost'),
+    loses: (what) => hasAccounts && loses(what),
   });
   const valkey = plan.valkey ? createValkey(scheduler) : undefined;
   const search = createSearchProvider(scheduler, plan.searchProvider);
@@ -85,7 +85,6 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog },
       ...{ endpoints: found[number] ?? createEndpointList(), responses: plan.responses },
       isLocked,
-      rarely: (branch) => program.isAlive() && isForced(branch),
       network: {
         ...{ scheduler, engines, search, seed: seed + starts },
         isCut: () => scheduler.now() < (cutUntil[number] ?? 0),

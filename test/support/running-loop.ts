@@ -4,7 +4,6 @@ import { createWorkspace } from '../../src/books/accounts/workspaces.ts';
 import type { JournalSegment } from '../../src/books/databases/journal/journal.ts';
 import { createWorkerLoop } from '../../src/books/store/worker-loop.ts';
 import type { StoreReply } from '../../src/books/store/worker-message.ts';
-import type { WorkerLoopOptions } from '../../src/books/store/worker-state.ts';
 import { createFakeClock } from './fake-clock.ts';
 import { memoryDatabase, memoryJournal } from './memory-store.ts';
 import { sampleAuthor } from './sample-database.ts';
@@ -15,7 +14,6 @@ export async function runningLoop(
   options: {
     readonly segments?: readonly JournalSegment[];
     readonly fullBytes?: number;
-    readonly rarely?: WorkerLoopOptions['rarely'];
   } = {},
 ) {
   const { database, state } = await memoryDatabase();
@@ -37,7 +35,6 @@ export async function runningLoop(
     open: () => opening(),
     reply: (message) => void replies.push(message),
     nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
-    rarely: options.rarely,
   });
   /** Waits until the loop has replied with a message of this kind, and returns the last one. */
   const replied = async <Kind extends StoreReply['kind']>(kind: Kind) => {

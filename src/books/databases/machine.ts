@@ -13,18 +13,7 @@ export interface Machine {
   readonly sqlite: SqliteDriver;
   /** Connects to the server at a URL. Absent: over the network. */
   readonly postgres?: ((url: string) => PostgresConnections) | undefined;
-  /** Absent: no branch is forced. */
-  readonly rarely?: Rarely | undefined;
 }
-
-/**
- * A branch that a store takes only after a rare event. `commit-unheard`: the answer to a commit was lost.
- * `journal-file-ends`: a file of the journal is full.
- */
-export type RareBranch = 'commit-unheard' | 'journal-file-ends';
-
-/** Whether to take a branch now, as if its event had occurred. A simulation forces branches so. */
-export type Rarely = (branch: RareBranch) => boolean;
 
 export interface StoreTime extends Clock {
   /** Runs a function after the messages that have arrived were handled. */

@@ -6,7 +6,8 @@ import { openDatabase } from '../databases/open-database.ts';
 import { createWorkerLoop } from './worker-loop.ts';
 import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
 
-const segmentBytes = 4 * 1024 * 1024;
+/** Files in a full journal. Each is read in one piece. */
+const maxJournalFiles = 64;
 /** Share of the journal above which new requests are refused; the rest is for the rows of requests under way. */
 const fullShare = 0.8;
 
@@ -30,6 +31,7 @@ export async function runStore(
 ): Promise<void> {
   const { location, journalFolder, journalBytes, retentionDays } = worker;
   const { reply } = port;
+  const segmentBytes = journalBytes / maxJournalFiles;
   try {
     const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes, machine });
     const loop = createWorkerLoop({
@@ -41,7 +43,6 @@ export async function runStore(
       reply,
       clock: machine.time,
       nextTurn: () => new Promise((resolve) => machine.time.nextTurn(resolve)),
-      rarely: machine.rarely,
     });
     port.listen((request) => {
       if (request.kind === 'close') void loop.close().finally(() => port.close());

@@ -98,24 +98,6 @@ describe('rows that the database may have and the journal refuses', () => {
     expect(answers()).toEqual([]);
     await loop.close();
   });
-
-  it('are also those of a commit whose loss is forced', async () => {
-    const { loop, disk, settle, send, answers, status, clock, untilUp, balance } = await runningLoop({
-      rarely: (branch) => branch === 'commit-unheard',
-    });
-    await loop.start();
-    disk.state.fault = 'ENOSPC';
-    send('a');
-    await expect.poll(status).toMatchObject({ database: 'down', journalFault: 'ENOSPC' });
-    expect(answers()).toEqual([]);
-    clock.advance(250);
-    await untilUp();
-    expect(answers()).toMatchObject([settled]);
-    expect(await balance()).toBe(98n);
-    disk.state.fault = undefined;
-    expect(await settle('b')).toMatchObject({ kind: 'journaled' });
-    await loop.close();
-  });
 });
 
 describe('rows that only the disk of the journal may have', () => {

@@ -141,7 +141,7 @@ async function perform(context: LoopContext, next: Exclude<Work, { readonly kind
 
 async function settle(context: LoopContext, outcomes: readonly SettledRequest[]): Promise<void> {
   const { state, options } = context;
-  const { reply, clock, rarely } = options;
+  const { reply, clock } = options;
   const batch = checkBatch(outcomes);
   if (batch.rows.length === 0) {
     reply(settledReply(batch, { balances: [], spendings: [], refused: [] }));
@@ -151,12 +151,12 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
   let mayHaveRows = false;
   if (database !== undefined) {
     const result = await settleOrExplain(database, batch.rows, clock.now());
-    if (result.kind === 'settled' && rarely?.('commit-unheard') !== true) {
+    if (result.kind === 'settled') {
       reply(settledReply(batch, result));
       return;
     }
-    mayHaveRows = result.kind === 'settled' || result.mayHaveRows;
-    goDown(context, result.kind === 'down' ? result.message : 'the answer to a commit was lost');
+    mayHaveRows = result.mayHaveRows;
+    goDown(context, result.message);
   }
   const refusal = appendToJournal(context, batch);
   if (refusal === undefined) return;

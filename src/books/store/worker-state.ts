@@ -5,7 +5,6 @@ import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Reserved } from '../accounts/reservation-report.ts';
 import type { OpenDatabase } from '../databases/database.ts';
 import type { Journal } from '../databases/journal/journal.ts';
-import type { Rarely } from '../databases/machine.ts';
 import type { UpkeepRunner } from '../databases/upkeep-runner.ts';
 import type { StoreReply, StoreStatus } from './worker-message.ts';
 import { addReason, type HeldBatch, type Replay, statusOf } from './worker-rules.ts';
@@ -26,7 +25,6 @@ export interface WorkerLoopOptions {
   readonly clock: Clock;
   /** Resolves when the loop has received the messages that have arrived. */
   readonly nextTurn: () => Promise<void>;
-  readonly rarely?: Rarely | undefined;
 }
 
 /** The state of the loop. Only the functions of the loop change it. */

@@ -107,18 +107,6 @@ describe('the journal', () => {
     expect([later.journal.isEmpty(), later.journal.bytes(), readdirSync(folder)]).toEqual([true, 0, []]);
   });
 
-  it('ends a file before it is full when that branch is forced, and not otherwise', () => {
-    const filesOf = (isForced: boolean): number => {
-      const { folder, journal } = journalIn(undefined, { machine: { ...thisMachine, rarely: () => isForced } });
-      for (const name of ['a', 'b', 'c']) journal.append(rows(name));
-      journal.close();
-      const files = readdirSync(folder).length;
-      expect(journalIn(folder).drain()).toEqual(['a', 'b', 'c']);
-      return files;
-    };
-    expect([filesOf(true), filesOf(false)]).toEqual([3, 1]);
-  });
-
   it('gives a file again until it is removed', () => {
     const { journal, drain } = journalIn();
     journal.append(rows('a', 'b'));

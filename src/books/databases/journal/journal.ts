@@ -67,7 +67,7 @@ export interface JournalOptions {
   /** A file is closed at this size. It is read in one piece, and settled again after a crash. */
   readonly segmentBytes: number;
   /** Absent: this one. */
-  readonly machine?: Pick<Machine, 'files' | 'time' | 'rarely'> | undefined;
+  readonly machine?: Pick<Machine, 'files' | 'time'> | undefined;
 }
 
 const extension = '.journal';
@@ -76,7 +76,7 @@ const trial = Buffer.alloc(16 * 1024);
 
 /** Opens the journal of a folder, with the files that an earlier process has left in it. Throws when the folder cannot be read. */
 export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMachine }: JournalOptions): Journal {
-  const { files, time: clock, rarely } = machine;
+  const { files, time: clock } = machine;
   /** Oldest first: the names begin with the time. */
   let closed: readonly string[] = rowFilesIn(folder, files).toSorted();
   let bytes = closed.reduce((sum, name) => sum + files.statSync(join(folder, name)).size, 0);
@@ -125,7 +125,7 @@ export function openJournal({ folder, maxBytes, segmentBytes, machine = thisMach
     }
     into.size += record.length;
     bytes += record.length;
-    if (into.size >= segmentBytes || rarely?.('journal-file-ends') === true) end();
+    if (into.size >= segmentBytes) end();
   }
 
   return {

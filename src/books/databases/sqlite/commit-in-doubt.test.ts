@@ -35,7 +35,7 @@ async function onFailingDisk() {
     const machine: Machine = {
       time: { ...createFakeClock(sampleNow), nextTurn: (run) => void setImmediate(run) },
       files: disk.files,
-      sqlite: sqlite.driverOn(failingDisk, { isAlive: () => true }, () => failing.isLocked),
+      sqlite: sqlite.driverOn(failingDisk, { isAlive: () => true }, { isHeld: () => failing.isLocked }),
     };
     return openSqlite({ kind: 'sqlite', file: '/data/weir.db' }, { missing: 'create', user: 'service' }, machine);
   };
