@@ -50,8 +50,19 @@ export interface RequestEvent {
   readonly readsPerMs: number | undefined;
 }
 
+/** When a service dies that has a moment to die at. */
+export type Death = 'after-commit' | 'before-journal-removed';
+
 /** A change of accounts. */
 export type AccountEvent =
+  /** A share of the balance is taken, and given back later. */
+  | {
+      readonly kind: 'correction';
+      readonly at: number;
+      readonly workspace: number;
+      readonly share: number;
+      readonly forMs: number;
+    }
   | { readonly kind: 'credit'; readonly at: number; readonly workspace: number; readonly picoUsd: string }
   | {
       readonly kind: 'key-status';
@@ -74,6 +85,18 @@ export type OperatorEvent =
 
 export type FaultEvent =
   | { readonly kind: 'kill'; readonly at: number; readonly service: number; readonly downMs: number }
+  /**
+   * Killed at the next such moment in this time, if there is one: rows are durable, and nobody has been told; or the rows
+   * of a file of the journal are settled, and the file is there.
+   */
+  | {
+      readonly kind: 'dies';
+      readonly at: number;
+      readonly service: number;
+      readonly moment: Death;
+      readonly forMs: number;
+      readonly downMs: number;
+    }
   | { readonly kind: 'restart'; readonly at: number; readonly service: number; readonly downMs: number }
   /** The machine of all services and of their disk. */
   | { readonly kind: 'power-cut'; readonly at: number; readonly downMs: number }
@@ -137,7 +160,7 @@ export interface WorldPlan {
 export const isRequest = (event: WorldEvent): event is RequestEvent => event.kind === 'request';
 
 const faultKinds: ReadonlySet<string> = new Set<FaultEvent['kind']>([
-  ...(['kill', 'restart', 'power-cut', 'pause', 'clock-jump'] as const),
+  ...(['kill', 'dies', 'restart', 'power-cut', 'pause', 'clock-jump'] as const),
   ...(['disk', 'locked', 'engine', 'dns', 'search', 'partition', 'valkey'] as const),
 ]);
 

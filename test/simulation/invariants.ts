@@ -8,6 +8,7 @@ import { differenceOf } from './check-answer.ts';
 import { couldBeServed } from './check-availability.ts';
 import { placeTriedTwice } from './check-attempts.ts';
 import { pastBudget } from './check-budget.ts';
+import { fundsFaults } from './check-funds.ts';
 import { isRequest } from './events.ts';
 import { type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
 import { canary, queriesOf } from './searches.ts';
@@ -72,6 +73,12 @@ export function createInvariants(world: World): Invariants {
 
   const isCalm = (from: number, until: number): boolean =>
     world.spells.every(([begin, end]) => end < from || begin > until);
+
+  /** Nothing runs, and every service has heard of what has ended and changed. */
+  const isQuiet = (): boolean =>
+    open.size === 0 &&
+    isCalm(scheduler.now() - healedMs, scheduler.now()) &&
+    world.calls.every((call) => call.endedAt() < scheduler.now() - stopDelayMs);
 
   function checkCall(call: Call): void {
     const { event } = call;
@@ -169,10 +176,12 @@ export function createInvariants(world: World): Invariants {
     if (database === undefined) return;
     let books: Awaited<ReturnType<typeof verifyLedger>> | undefined;
     let rows: readonly SettledRequest[];
+    let funds: readonly string[];
     try {
       const since = how === 'all' ? 0 : world.plan.startsAt + scheduler.now() - newRowsMs;
       rows = await listRequests(database.queries, { since }, 100_000);
       books = how === 'all' ? await verifyLedger(database.queries) : undefined;
+      funds = how === 'all' && isQuiet() ? await fundsFaults(world, database.queries) : [];
     } catch {
       // The disk fails.
       return;
@@ -190,6 +199,8 @@ export function createInvariants(world: World): Invariants {
         'rollups',
         JSON.stringify(difference, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
       );
+    for (const fault of funds) violate('funds', fault);
+    for (const text of world.wrongCorrections.splice(0)) violate('correction', text);
     for (const row of rows) rowsOfLedger.set(row.requestId, row);
     checkRows(rows);
     checkBudgets();
@@ -300,6 +311,7 @@ export function createInvariants(world: World): Invariants {
       violate('rest', 'the database cannot be opened');
       return;
     }
+    for (const fault of await fundsFaults(world, database.queries)) violate('funds', fault);
     const rows = await listRequests(database.queries, {}, 100_000);
     const known = new Set(rows.map(({ requestId }) => requestId));
     for (const [id, { request }] of told) if (!known.has(id)) violate('money', 'told a cost, and has no row', request);

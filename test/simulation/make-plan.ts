@@ -152,13 +152,19 @@ function requestsAround(end: number, firstId: number, from: Drawing): readonly R
   }));
 }
 
-/** Rows go to the journal, are settled when the lock is gone, and are there again after a power cut that follows. */
-function replayOf(at: number, chance: Chance): readonly FaultEvent[] {
+/**
+ * Rows go to the journal and are settled when the lock is gone. They are there again after a power cut that follows, or for
+ * the next life of a service that dies before it removes them.
+ */
+function replayOf(at: number, again: 'after-power-cut' | 'after-death', chance: Chance): readonly FaultEvent[] {
   const forMs = 200 + chance() * 2_000;
-  return [
-    { kind: 'locked', at, forMs },
-    { kind: 'power-cut', at: at + forMs + 100 + chance() * 1_000, downMs: 500 + chance() * 2_000 },
-  ];
+  const downMs = 500 + chance() * 2_000;
+  const locked: FaultEvent = { kind: 'locked', at, forMs };
+  if (again === 'after-death') {
+    const dying = { kind: 'dies', at, moment: 'before-journal-removed', forMs: forMs + 5_000, downMs } as const;
+    return [locked, ...[0, 1, 2, 3].map((service): FaultEvent => ({ ...dying, service }))];
+  }
+  return [locked, { kind: 'power-cut', at: at + forMs + 100 + chance() * 1_000, downMs }];
 }
 
 /** At a moment that is more often than not close to a request, so that faults meet requests. */
@@ -173,6 +179,10 @@ function faultOf(at: number, chance: Chance): FaultEvent {
   const kinds: readonly FaultEvent[] = [
     { kind: 'kill', at, service, downMs: 200 + chance() * 5_000 },
     { kind: 'kill', at, service, downMs: 200 + chance() * 5_000 },
+    {
+      ...{ kind: 'dies', at, service, forMs, downMs: 200 + chance() * 5_000 },
+      moment: one(['after-commit', 'before-journal-removed'] as const, chance),
+    },
     { kind: 'restart', at, service, downMs: 200 + chance() * 2_000 },
     { kind: 'power-cut', at, downMs: 500 + chance() * 5_000 },
     { kind: 'pause', at, service, forMs: 10 + chance() * chance() * 60_000 },
@@ -194,6 +204,8 @@ function operatorEventOf(at: number, chance: Chance): readonly OperatorEvent[] {
   const workspace = Math.floor(chance() * 3);
   const kinds: readonly (readonly OperatorEvent[])[] = [
     [{ kind: 'credit', at, workspace, picoUsd: String(1 + Math.floor(chance() * 1_000_000_000)) }],
+    // Most requests cost little: a correction meets what is reserved for them only if it takes nearly all.
+    [{ kind: 'correction', at, workspace, share: one([0.5, 0.99, 1] as const, chance), forMs: 200 + chance() * 2_000 }],
     [
       { kind: 'key-status', at, key, status: 'suspended' },
       { kind: 'key-status', at: at + 5_000 + chance() * 60_000, key, status: 'active' },
@@ -249,12 +261,17 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   const calmness = chance();
   const faults = calmness < 0.25 ? 0 : Math.floor(chance() * 24);
   for (let index = 0; index < faults; index += 1) events.push(faultOf(moment(asked, length, chance), chance));
-  if (faults > 0 && chance() < 0.5) events.push(...replayOf(moment(asked, length, chance), chance));
+  for (const again of faults > 0 ? (['after-power-cut', 'after-death'] as const) : [])
+    if (chance() < 0.5) events.push(...replayOf(moment(asked, length, chance), again, chance));
   for (const key of revokedKeys)
     if (chance() < 0.7) events.push({ kind: 'key-status', at: chance() * length, key, status: 'revoked' });
   const operations = Math.floor(chance() * 16);
   for (let index = 0; index < operations; index += 1)
     events.push(...operatorEventOf(moment(asked, length, chance), chance));
+  if (operations > 0) {
+    const correction = { workspace: Math.floor(chance() * 3), share: 1, forMs: 1_000 } as const;
+    events.push({ kind: 'correction', at: moment(asked, length, chance), ...correction });
+  }
   return {
     ...{ seed, hours: 1, services, startsAt: Math.floor(startsAt) },
     ...{ valkey: services > 1 || chance() < 0.3, responses },

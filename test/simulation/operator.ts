@@ -1,8 +1,9 @@
-import type { Authorship } from '../../src/books/core/administration.ts';
+import { type Authorship, Refusal } from '../../src/books/core/administration.ts';
 import { creditWorkspace } from '../../src/books/accounts/credits.ts';
 import { setKeyBudget, setKeyStatus } from '../../src/books/accounts/change-keys.ts';
 import { createKey } from '../../src/books/accounts/keys.ts';
-import { createWorkspace, setWorkspaceStatus } from '../../src/books/accounts/workspaces.ts';
+import { reservedFor } from '../../src/books/accounts/reservations.ts';
+import { createWorkspace, findWorkspace, setWorkspaceStatus } from '../../src/books/accounts/workspaces.ts';
 import type { OpenDatabase } from '../../src/books/databases/database.ts';
 import { openDatabase } from '../../src/books/databases/open-database.ts';
 import type { Disk } from './disk.ts';
@@ -21,6 +22,7 @@ export interface Operator {
   readonly stoppedAt: ReadonlyMap<number, number>;
   /** Changes that were made. */
   readonly mutations: () => number;
+  readonly wrongCorrections: string[];
   readonly open: () => Promise<void>;
   readonly createAccounts: () => Promise<void>;
   readonly operate: (event: AccountEvent) => Promise<void>;
@@ -52,6 +54,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
   const stopped = new Set<string>();
   /** Keys and workspaces of which a change failed, and may have been made all the same. */
   const unknown = new Set<string>();
+  const wrongCorrections: string[] = [];
   let mutations = 0;
   let running: { readonly program: Program; readonly database: OpenDatabase } | undefined;
 
@@ -128,6 +131,50 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
     return { name: `workspace ${event.workspace}`, numbers };
   }
 
+  /**
+   * Takes a share of a balance, unless this is reserved for requests under way. Returns whether it did. On SQLite nothing
+   * happens between two of its statements.
+   */
+  async function correct(
+    queries: OpenDatabase['queries'],
+    event: Extract<AccountEvent, { readonly kind: 'correction' }>,
+  ): Promise<boolean> {
+    const id = workspaceIds[event.workspace] ?? '';
+    const by = author();
+    const { balance } = await findWorkspace(queries, id);
+    const amount = (balance * BigInt(Math.round(event.share * 100))) / 100n;
+    if (amount <= 0n) return false;
+    const left = balance - amount;
+    const reserved = await reservedFor(queries, id, by.now);
+    const isExact = store.observer === undefined;
+    try {
+      await creditWorkspace(queries, id, { amount: -amount, note: 'x' }, by);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (isExact && left >= reserved) wrongCorrections.push(`refused: ${left} left, ${reserved} reserved`);
+      log.write('operator correction refused');
+      return false;
+    }
+    if (isExact && left < reserved) wrongCorrections.push(`accepted: ${left} left, ${reserved} reserved`);
+    const picoUsd = String(amount);
+    const back: AccountEvent = { kind: 'credit', at: scheduler.now(), workspace: event.workspace, picoUsd };
+    scheduler.after(event.forMs, () => void operate(back));
+    return true;
+  }
+
+  async function operate(event: AccountEvent): Promise<void> {
+    if (running === undefined) return;
+    try {
+      const isChange = await change(running.database, event);
+      if (isChange) mutations += 1;
+      await running.database.announce();
+      if (isChange) log.write(`operator ${event.kind} done`);
+    } catch (error) {
+      if (event.kind === 'key-status' || event.kind === 'workspace-status') noteUnknown(event);
+      log.write(`operator ${event.kind} failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
   /** Makes a change. Returns whether it was one. */
   async function change({ queries }: OpenDatabase, event: AccountEvent): Promise<boolean> {
     const by = author();
@@ -137,6 +184,8 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
         await creditWorkspace(queries, workspaceIds[event.workspace] ?? '', credit, by);
         return true;
       }
+      case 'correction':
+        return correct(queries, event);
       case 'key-status':
         await setKeyStatus(queries, keys[event.key]?.id ?? '', event.status, by);
         return noteStatus(event);
@@ -152,21 +201,9 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
   }
 
   return {
-    ...{ keys, workspaceIds, stoppedAt, open, createAccounts },
+    ...{ keys, workspaceIds, stoppedAt, wrongCorrections, open, createAccounts, operate },
     database: () => running?.database,
     mutations: () => mutations,
-    operate: async (event) => {
-      if (running === undefined) return;
-      try {
-        const isChange = await change(running.database, event);
-        if (isChange) mutations += 1;
-        await running.database.announce();
-        if (isChange) log.write(`operator ${event.kind} done`);
-      } catch (error) {
-        if (event.kind === 'key-status' || event.kind === 'workspace-status') noteUnknown(event);
-        log.write(`operator ${event.kind} failed: ${error instanceof Error ? error.message : String(error)}`);
-      }
-    },
     kill: () => {
       running?.program.kill();
       running = undefined;

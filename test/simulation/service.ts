@@ -22,6 +22,7 @@ import { createSystemPlacement } from '../../src/gateway/routing/system-placemen
 import { hashKey, looksLikeKey } from '../../src/books/accounts/key-text.ts';
 import { connectStore, type OpenStore, type StoreThread } from '../../src/books/store/connect-store.ts';
 import type { DatabaseLocation } from '../../src/books/databases/database.ts';
+import type { Machine } from '../../src/books/databases/machine.ts';
 import { runStore } from '../../src/books/store/run-store.ts';
 import type { StoreRequest } from '../../src/books/store/worker-message.ts';
 import { compileSchema } from '../../src/gateway/structured-output/checker/compile-schema.ts';
@@ -36,6 +37,7 @@ import { noTokenizers, uncounted } from '../support/uncounted.ts';
 import { recordStory } from '../support/record-story.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
+import type { Death } from './events.ts';
 import { searchPrice } from './catalog.ts';
 import { createUpstream, type NetworkOptions, searchCluster } from './engines.ts';
 import type { Program } from './program.ts';
@@ -56,6 +58,8 @@ export interface ServiceOptions {
   readonly snapshot: Snapshot;
   readonly endpoints: Endpoints;
   readonly network: NetworkOptions;
+  /** Whether it has died just now, because of this moment. */
+  readonly diesAt: (moment: Death) => boolean;
   readonly chance: Chance;
   readonly settled: (outcome: Outcome) => void;
   /** Returns how many attempts of the request have begun. */
@@ -92,7 +96,14 @@ export function startService(options: ServiceOptions): SimulatedService {
   const clock = program.time;
   const folder = `${dataFolder}/journal/${number}`;
   disk.files.mkdirSync(folder);
-  const machine = { time: clock, files: disk.files, ...database.machineFor(program, options.isLocked) };
+  const files: Machine['files'] = {
+    ...disk.files,
+    unlinkSync: (path) => {
+      const isOfJournal = String(path).startsWith(folder);
+      if (!isOfJournal || !options.diesAt('before-journal-removed')) disk.files.unlinkSync(path);
+    },
+  };
+  const machine = { time: clock, files, ...database.machineFor(program, options.isLocked) };
   const health = createHealth({ clock, random: chance, endpoints });
   const snapshots = createSnapshots(options.snapshot, () => undefined);
   const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });
@@ -122,7 +133,7 @@ export function startService(options: ServiceOptions): SimulatedService {
 
   async function open(): Promise<void> {
     const opened = await connectStore(
-      inThisThread({ program, folder, machine, location: database.location }),
+      inThisThread({ program, folder, machine, location: database.location, diesAt: options.diesAt }),
       {
         ...{ kind: database.location.kind, journalBytes, retentionDays: 1 },
         onStatus: (status) => note(`database ${status.database}`),
@@ -242,11 +253,13 @@ function inThisThread({
   folder,
   machine,
   location,
+  diesAt,
 }: {
   readonly program: Program;
   readonly folder: string;
   readonly machine: Parameters<typeof runStore>[2];
   readonly location: DatabaseLocation;
+  readonly diesAt: ServiceOptions['diesAt'];
 }): StoreThread {
   const wayMs = 0.05;
   const early: StoreRequest[] = [];
@@ -258,7 +271,10 @@ function inThisThread({
         void runStore(
           { location, journalFolder: folder, journalBytes, retentionDays: 1 },
           {
-            reply: (message) => void program.deliver(wayMs, () => reply(message)),
+            reply: (message) => {
+              const isCommit = message.kind === 'settled' || message.kind === 'journaled';
+              if (!isCommit || !diesAt('after-commit')) program.deliver(wayMs, () => reply(message));
+            },
             listen: (handle) => {
               take = handle;
               for (const request of early.splice(0)) handle(request);

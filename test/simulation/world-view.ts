@@ -44,6 +44,8 @@ export interface World {
   readonly stoppedAt: ReadonlyMap<number, number>;
   /** Changes of operators that were made. */
   readonly mutations: () => number;
+  /** Corrections that took what was reserved, or were refused without a reason. */
+  readonly wrongCorrections: string[];
   readonly search: SearchProviderModel;
   /** The calls of the model in requests that search. */
   readonly rounds: RoundLog;

@@ -6,6 +6,7 @@ import { createEndpointList, enginesOf, pace, snapshotWith } from './catalog.ts'
 import { earlierAnswer } from './earlier-answer.ts';
 import type { Spell, World } from './world-view.ts';
 import type { SeenAttempt } from './check-attempts.ts';
+import { createDeaths } from './deaths.ts';
 import { createDisk } from './disk.ts';
 import { createEngine, mannersOf } from './engines.ts';
 import type { FaultEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
@@ -36,13 +37,13 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   const { log } = scheduler;
   const chance: Chance = seededChance(seed ^ 0x5eed);
   const loses = createLosses(plan, { scheduler, disturb });
-  /** Faults begin when the world has its accounts. */
-  let hasAccounts = false;
+  /** Faults begin when the world has its accounts, and end before its rest. */
+  let isInUse = false;
   const disk = createDisk();
   disk.files.mkdirSync(dataFolder);
   const database: WorldDatabase = await makeDatabase({
     ...{ seed, scheduler, disk, chance: seededChance(seed ^ 0x5a17) },
-    loses: (what) => hasAccounts && loses(what),
+    loses: (what) => isInUse && loses(what),
   });
   const valkey = plan.valkey ? createValkey(scheduler) : undefined;
   const search = createSearchProvider(scheduler, plan.searchProvider);
@@ -63,6 +64,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   const spells: Spell[] = [];
   const engineSpells: Spell[] = [];
   const searchSpells: Spell[] = [];
+  const deaths = createDeaths(scheduler, { kill, start });
   let starts = 0;
   let lockedUntil = 0;
   let catalog = snapshotWith(['a', 'b'], 1, 'v0');
@@ -89,6 +91,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         ...{ scheduler, engines, search, seed: seed + starts },
         isCut: () => scheduler.now() < (cutUntil[number] ?? 0),
       },
+      diesAt: (moment) => deaths.diesAt(number, moment),
       chance: seededChance(seed * 31 + starts),
       attempted: (requestId, attempt) => {
         const known = attempts.get(requestId) ?? [];
@@ -195,12 +198,14 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         });
         return;
       case 'credit':
+      case 'correction':
       case 'key-status':
       case 'budget':
       case 'workspace-status':
         void operator.operate(event);
         return;
       case 'kill':
+      case 'dies':
       case 'restart':
       case 'power-cut':
       case 'pause':
@@ -222,6 +227,10 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         disturb(now, now + event.downMs + 4_000);
         kill(event.service % plan.services);
         scheduler.after(event.downMs, () => start(event.service % plan.services));
+        return;
+      case 'dies':
+        disturb(now, now + event.forMs + event.downMs + 4_000);
+        deaths.arm(event.service % plan.services, event);
         return;
       case 'restart': {
         const number = event.service % plan.services;
@@ -320,7 +329,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   }
 
   await inVirtualTime(operator.open().then(operator.createAccounts));
-  hasAccounts = true;
+  isInUse = true;
   for (let number = 0; number < plan.services; number += 1) start(number);
   for (const event of plan.events) scheduler.after(event.at, () => happen(event));
 
@@ -329,9 +338,10 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     ...{ search, rounds, searchSpells },
     ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
     database: () => database.observer ?? operator.database(),
-    mutations: operator.mutations,
+    ...{ mutations: operator.mutations, wrongCorrections: operator.wrongCorrections },
     runUntil: scheduler.runUntil,
     calmDown: async (check) => {
+      isInUse = false;
       for (const each of [disk, valkey]) each?.setTrouble('none');
       lockedUntil = 0;
       for (let number = 0; number < plan.services; number += 1) start(number);
