@@ -1,11 +1,7 @@
 // @suite waits
 import { expect, test } from 'vitest';
-import {
-  liveNeighbours,
-  type PortalPhase,
-  portalFailuresIn,
-  runHostilePortal,
-} from './support/hostile-portal/hostile-portal.ts';
+import { failuresIn, type Phase } from './support/hostile/play-phases.ts';
+import { liveNeighbours, runHostilePortal } from './support/hostile-portal/hostile-portal.ts';
 import type { PortalAttackName } from './support/hostile-portal/portal-attacks.ts';
 import { portalReportOf } from './support/hostile-portal/portal-report.ts';
 
@@ -28,14 +24,18 @@ test(
   'members of the portal see no failure beside one attacker of each kind, and see one when the portal dies',
   { timeout: 300_000 },
   async () => {
-    const attacked = Object.entries(attackSeconds).map(([name, seconds]): PortalPhase => ({
+    const attacked = Object.entries(attackSeconds).map(([name, seconds]): Phase => ({
       name,
       seconds,
-      attack: name as PortalAttackName,
+      attacks: [name],
     }));
     const phases = await runHostilePortal({
       // The last phase is the twin: neighbours that see no failure there would see none at all.
-      phases: [{ name: 'quiet', seconds: 3 }, ...attacked, { name: 'killed', seconds: 3, harm: 'kill' }],
+      phases: [
+        { name: 'quiet', attacks: [], seconds: 3 },
+        ...attacked,
+        { name: 'killed', attacks: [], seconds: 3, harm: 'kill' },
+      ],
       neighboursPerSecond: 10,
       report: () => undefined,
     });
@@ -43,11 +43,11 @@ test(
     const found = (name: PortalAttackName | 'quiet' | 'killed') => {
       const figures = phases.find(({ phase }) => phase.name === name);
       if (figures === undefined) throw new Error(`there was no phase "${name}"`);
-      return figures;
+      return { portal: figures.watched, attacker: figures.attackers[name] ?? {} };
     };
     for (const figures of phases) {
-      if (figures.phase.harm === 'kill') expect(portalFailuresIn(figures), report).toBeGreaterThan(0);
-      else expect([figures.phase.name, portalFailuresIn(figures)], report).toEqual([figures.phase.name, 0]);
+      if (figures.phase.harm === 'kill') expect(failuresIn(figures), report).toBeGreaterThan(0);
+      else expect([figures.phase.name, failuresIn(figures)], report).toEqual([figures.phase.name, 0]);
     }
 
     const readers = found('event streams');

@@ -1,8 +1,9 @@
 // @suite alone
 import { expect, test } from 'vitest';
+import { failuresIn } from './support/hostile/play-phases.ts';
 import { attackNames } from './support/hostile-traffic/attacks.ts';
 import { runHostileTraffic } from './support/hostile-traffic/hostile-run.ts';
-import { failuresIn, reportOf } from './support/hostile-traffic/report.ts';
+import { reportOf } from './support/hostile-traffic/report.ts';
 
 test(
   'neighbours of one attacker of each kind see no failure, and see one when the service dies',
@@ -14,7 +15,7 @@ test(
         // Longer than the 20 s after which an upload without bytes is ended: the attackers come again.
         { name: 'attacked', attacks: attackNames, seconds: 26 },
         // Who sees no failure here would see none at all.
-        { name: 'killed', attacks: [], seconds: 3, harm: (weir) => process.kill(weir.pid('service'), 'SIGKILL') },
+        { name: 'killed', attacks: [], seconds: 3, harm: 'kill' },
       ],
       neighboursPerSecond: 12,
       report: () => undefined,

@@ -1,30 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { metricIn } from '../../../support/metric-in.ts';
-import { startThread } from '../hostile-traffic/thread.ts';
+import type { AttackCommand } from '../hostile/attackers.ts';
+import type { NeighbourCommand } from '../hostile/neighbours.ts';
+import { type HostilePlan, type PhaseFigures, playPhases } from '../hostile/play-phases.ts';
+import { startThread } from '../hostile/thread.ts';
 import { figuresOf } from '../process-figures.ts';
-import type { PortalAttackName } from './portal-attacks.ts';
-import type { PortalNeighbourFigures } from './portal-neighbours.ts';
 import { startPortalProcess, type PortalProcess } from './portal-process.ts';
-import type { PortalAttackCommand, PortalNeighbourCommand, PortalTally } from './portal-threads.ts';
-
-/** A time of the run, and what is done to the portal in it. */
-export interface PortalPhase {
-  readonly name: string;
-  readonly seconds: number;
-  readonly attack?: PortalAttackName;
-  /** Ends the portal at the beginning of the phase. */
-  readonly harm?: 'kill';
-}
-
-export interface PortalPhaseFigures {
-  readonly phase: PortalPhase;
-  readonly neighbours: PortalNeighbourFigures;
-  readonly attacker: PortalTally;
-  readonly portal: PortalFigures;
-}
+import type { PortalTarget } from './portal-target.ts';
 
 /** The most of each that was seen in one phase, a look a second. */
-interface PortalFigures {
+export interface PortalFigures {
   readonly residentBytes: number;
   readonly loopDelayP99Ms: number;
   readonly loopDelayLongestMs: number;
@@ -33,50 +18,27 @@ interface PortalFigures {
 }
 
 export const liveNeighbours = 3;
-/** Traffic between two phases, which counts for neither. */
-const betweenSeconds = 3;
-const between = 'between';
 
 /** Runs members beside attackers of a portal of its own, phase by phase. */
-export async function runHostilePortal({
-  phases,
-  neighboursPerSecond,
-  report,
-}: {
-  readonly phases: readonly PortalPhase[];
-  /** Requests of all neighbours together. */
-  readonly neighboursPerSecond: number;
-  readonly report: (line: string) => void;
-}): Promise<readonly PortalPhaseFigures[]> {
+export async function runHostilePortal(plan: HostilePlan): Promise<readonly PhaseFigures<PortalFigures>[]> {
   await using stack = new AsyncDisposableStack();
   const portal = await startPortalProcess(liveNeighbours);
   stack.defer(portal.close);
   const { target } = portal;
-  const attackers = startThread<PortalAttackCommand>(new URL('./portal-attacks-worker.ts', import.meta.url));
+  const attackers = startThread<AttackCommand<PortalTarget>>(new URL('./portal-attacks-worker.ts', import.meta.url));
   stack.defer(attackers.stop);
-  const neighbours = startThread<PortalNeighbourCommand>(new URL('./portal-neighbours-worker.ts', import.meta.url));
+  const neighbours = startThread<NeighbourCommand<PortalTarget>>(
+    new URL('./portal-neighbours-worker.ts', import.meta.url),
+  );
   stack.defer(neighbours.stop);
-  neighbours.tell({ kind: 'start', target, perSecond: neighboursPerSecond, phase: between });
-  const found: Omit<PortalPhaseFigures, 'neighbours'>[] = [];
-  for (const phase of phases) {
-    await pause(betweenSeconds * 1000);
-    report(`${phase.name}: ${phase.seconds} s`);
-    // What the phases before have left of the loop's delay counts for them.
-    await portal.metrics();
-    neighbours.tell({ kind: 'phase', phase: phase.name });
-    if (phase.attack !== undefined) attackers.tell({ kind: 'attack', target, name: phase.attack });
-    if (phase.harm === 'kill') process.kill(portal.pid, 'SIGKILL');
-    const figures = await watch(portal, phase.seconds);
-    neighbours.tell({ kind: 'phase', phase: between });
-    attackers.tell({ kind: 'halt' });
-    found.push({ phase, portal: figures, attacker: (await attackers.answer()) as PortalTally });
-  }
-  neighbours.tell({ kind: 'stop' });
-  const byPhase = (await neighbours.answer()) as Readonly<Record<string, PortalNeighbourFigures>>;
-  return found.map((figures) => {
-    const seen = byPhase[figures.phase.name];
-    if (seen === undefined) throw new Error(`no neighbour asked anything during "${figures.phase.name}"`);
-    return { ...figures, neighbours: seen };
+  return await playPhases(plan, {
+    ...{ target, attackers, neighbours },
+    watch: async (seconds) => {
+      // What came before has left its delay of the loop in the metrics.
+      await portal.metrics();
+      return watch(portal, seconds);
+    },
+    kill: () => process.kill(portal.pid, 'SIGKILL'),
   });
 }
 
@@ -98,7 +60,3 @@ async function watch(portal: PortalProcess, seconds: number): Promise<PortalFigu
   }
   return most;
 }
-
-/** Requests and events of neighbours that failed in a phase. */
-export const portalFailuresIn = ({ neighbours }: PortalPhaseFigures): number =>
-  Object.values(neighbours.failures).reduce((sum, count) => sum + count, 0);

@@ -1,6 +1,8 @@
 // `npm run hostile:portal`: members of the portal beside one attacker of each kind.
 import { parseArgs } from 'node:util';
-import { runHostilePortal, portalFailuresIn } from './hostile-portal.ts';
+import { chosenAttacks, positive } from '../hostile/flags.ts';
+import { failuresIn } from '../hostile/play-phases.ts';
+import { runHostilePortal } from './hostile-portal.ts';
 import { portalAttackNames } from './portal-attacks.ts';
 import { portalReportOf } from './portal-report.ts';
 
@@ -26,27 +28,15 @@ const { values } = parseArgs({
   },
 });
 
-function positive(name: 'seconds' | 'rate'): number {
-  const value = Number(values[name]);
-  if (!(value > 0)) throw new Error(`--${name} takes a number above 0.`);
-  return value;
-}
-
-const chosen = (values.only?.split(',') ?? portalAttackNames).map((name) => {
-  const known = portalAttackNames.find((one) => one === name.trim());
-  if (known === undefined)
-    throw new Error(`There is no attacker "${name}". There are: ${portalAttackNames.join(', ')}.`);
-  return known;
-});
-
 if (values.help) console.log(usage);
 else {
-  const seconds = positive('seconds');
+  const seconds = positive('seconds', values.seconds);
+  const attacks = chosenAttacks(values.only, portalAttackNames);
   const phases = await runHostilePortal({
-    phases: [{ name: 'quiet', seconds }, ...chosen.map((attack) => ({ name: attack, attack, seconds }))],
-    neighboursPerSecond: positive('rate'),
+    phases: [{ name: 'quiet', attacks: [], seconds }, ...attacks.map((name) => ({ name, attacks: [name], seconds }))],
+    neighboursPerSecond: positive('rate', values.rate),
     report: (line) => console.error(line),
   });
   console.log(portalReportOf(phases));
-  if (phases.some((phase) => portalFailuresIn(phase) > 0)) process.exitCode = 1;
+  if (phases.some((phase) => failuresIn(phase) > 0)) process.exitCode = 1;
 }

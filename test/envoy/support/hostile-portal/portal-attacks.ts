@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
-import { type Attack, type AttackSurroundings, holdConnections } from '../hostile-traffic/attack-tools.ts';
+import type { Attack, AttackSurroundings } from '../hostile/attackers.ts';
+import { holdConnections } from '../hostile-traffic/attack-tools.ts';
 import type { PortalTarget } from './portal-target.ts';
 
 /** One attacker of the portal: the target, a loopback address of its own, and a count of how each attempt ended. */
-type Around = Omit<AttackSurroundings, 'target'> & { readonly target: PortalTarget };
+type Around = AttackSurroundings<PortalTarget>;
 
 const api = '/api/v1';
 
@@ -36,7 +37,7 @@ const events = ({ target }: Around, method: 'GET' | 'HEAD'): string =>
 const overTheLimit = 600;
 
 /** One attacker of each kind, bounded in connections; a connection that ends is opened anew after a fifth of a second. */
-const attacks = {
+export const portalAttacks = {
   'event streams': (around: Around): Attack => sendWhole(around, 100, events(around, 'GET')),
   'HEAD of events': (around: Around): Attack => sendWhole(around, 50, events(around, 'HEAD')),
   'endless bodies': (around: Around): Attack =>
@@ -56,8 +57,6 @@ const attacks = {
   'wrong tokens': (around: Around): Attack => sendWhole(around, 20, signIn(JSON.stringify({ token: 'wrong' }))),
 } as const satisfies Readonly<Record<string, (around: Around) => Attack>>;
 
-export type PortalAttackName = keyof typeof attacks;
+export type PortalAttackName = keyof typeof portalAttacks;
 
-export const portalAttackNames = Object.keys(attacks) as readonly PortalAttackName[];
-
-export const startPortalAttack = (name: PortalAttackName, around: Around): Attack => attacks[name](around);
+export const portalAttackNames = Object.keys(portalAttacks) as readonly PortalAttackName[];

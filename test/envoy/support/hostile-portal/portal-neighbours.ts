@@ -1,37 +1,11 @@
 import { Agent, request as startRequest } from 'node:http';
-import { quantile } from '../../../support/quantile.ts';
+import type { StartNeighbours } from '../hostile/neighbours.ts';
 import { addressOf, host } from '../hostile-traffic/target.ts';
 import type { PortalTarget, SignedIn } from './portal-target.ts';
-
-/** What the neighbours saw in one phase. */
-export interface PortalNeighbourFigures {
-  readonly requests: number;
-  /** How many failed, by what went wrong. */
-  readonly failures: Readonly<Record<string, number>>;
-  /** Time to the end of an answer. */
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  /** From a credit to its event on an open page; NaN where there was none. */
-  readonly eventP99Ms: number;
-}
-
-export interface PortalNeighbours {
-  /** What is asked from now on counts for this phase. */
-  readonly phase: (name: string) => void;
-  /** Asks no more, and resolves when what is open has ended. */
-  readonly stop: () => Promise<Readonly<Record<string, PortalNeighbourFigures>>>;
-}
 
 /** An answer or an event that takes longer has failed. */
 const limitMs = 30_000;
 const creditEveryMs = 2_000;
-
-interface Tally {
-  readonly waits: number[];
-  readonly events: number[];
-  requests: number;
-  readonly failures: Map<string, number>;
-}
 
 interface Page {
   readonly member: SignedIn;
@@ -52,38 +26,13 @@ const paths = ({ workspace }: SignedIn): readonly string[] => [
   '/api/v1/models',
 ];
 
-/** Starts members who read so many answers a second in all, and have a live page open each. */
-export function startPortalNeighbours(target: PortalTarget, perSecond: number): PortalNeighbours {
-  const phases = new Map<string, Tally>();
-  const open = new Set<Promise<void>>();
-  let current = '';
+/** Starts members who read so many answers a second in all, and have a live page open each. An event is that of a credit on an open page. */
+export const startPortalNeighbours: StartNeighbours<PortalTarget> = (target, perSecond, { count, fail }) => {
   let asked = 0;
-  let over = false;
-
-  const tally = (): Tally => {
-    const known = phases.get(current) ?? { waits: [], events: [], requests: 0, failures: new Map() };
-    phases.set(current, known);
-    return known;
-  };
-  const fail = ({ failures }: Tally, why: string): void => void failures.set(why, (failures.get(why) ?? 0) + 1);
-  /** Counts what is asked now for the phase of now, also if its end comes later. */
-  const counted = (kind: 'waits' | 'events', run: () => Promise<number>): void => {
-    const of = tally();
-    of.requests += 1;
-    const running = run()
-      .then(
-        (ms) => void of[kind].push(ms),
-        (error: unknown) => fail(of, error instanceof Error ? error.message : String(error)),
-      )
-      .finally(() => open.delete(running));
-    open.add(running);
-  };
 
   const pages = target.neighbours.map((member, index) => {
     const agent = new Agent({ keepAlive: true, localAddress: addressOf('neighbour', index) });
-    const page = openPage({ target, member, agent }, (why) => {
-      if (!over) fail(tally(), `live page: ${why}`);
-    });
+    const page = openPage({ target, member, agent }, (why) => fail(`live page: ${why}`));
     return { ...page, member, agent };
   });
 
@@ -93,14 +42,14 @@ export function startPortalNeighbours(target: PortalTarget, perSecond: number): 
     asked += 1;
     if (page === undefined || path === undefined) return;
     const headers = { cookie: page.member.cookie };
-    counted('waits', () => ask({ port: target.port, agent: page.agent, method: 'GET', path, headers }));
+    count('waits', () => ask({ port: target.port, agent: page.agent, method: 'GET', path, headers }));
   };
   let credited = 0;
   const credit = (): void => {
     const page = pages[credited % pages.length];
     credited += 1;
     if (page === undefined) return;
-    counted('events', async () => {
+    count('events', async () => {
       const begunAt = performance.now();
       const seen = inTime(page.nextBalance(), 'no event of a credit');
       seen.catch(() => undefined);
@@ -116,30 +65,16 @@ export function startPortalNeighbours(target: PortalTarget, perSecond: number): 
   };
   const timers = [setInterval(askNext, 1000 / perSecond), setInterval(credit, creditEveryMs)];
 
-  return {
-    phase: (name) => {
-      current = name;
-    },
-    stop: async () => {
-      for (const timer of timers) clearInterval(timer);
-      await Promise.all(open);
-      over = true;
+  return () => {
+    for (const timer of timers) clearInterval(timer);
+    return () => {
       for (const { close, agent } of pages) {
         close();
         agent.destroy();
       }
-      return Object.fromEntries(
-        [...phases].map(([name, { waits, events, requests, failures }]) => [
-          name,
-          {
-            ...{ requests, failures: Object.fromEntries(failures) },
-            ...{ p50Ms: quantile(waits, 0.5), p99Ms: quantile(waits, 0.99), eventP99Ms: quantile(events, 0.99) },
-          },
-        ]),
-      );
-    },
+    };
   };
-}
+};
 
 async function inTime<Value>(value: Promise<Value>, otherwise: string): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();

@@ -1,25 +1,15 @@
 import { Agent, request as startRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import type { Attack, AttackSurroundings } from '../hostile/attackers.ts';
 import { host, type Target } from './target.ts';
 
-/** One attacker at work. */
-export interface Attack {
-  readonly stop: () => void;
-}
-
-export interface AttackSurroundings {
-  readonly target: Target;
-  /** The loopback address that the attacker comes from. */
-  readonly address: string;
-  /** Counts how an attempt ended. */
-  readonly count: (outcome: string) => void;
-}
+export type GatewayAttack = AttackSurroundings<Target>;
 
 const reopenMs = 200;
 
 /** Keeps so many connections open; each is opened anew, a little later, when the other side closes it. `opened`: how many were before. */
 export function holdConnections(
-  { target, address, count }: Omit<AttackSurroundings, 'target'> & { readonly target: Pick<Target, 'port'> },
+  { target, address, count }: AttackSurroundings<Pick<Target, 'port'>>,
   connections: number,
   use: (socket: Socket, opened: number) => (() => void) | undefined,
 ): Attack {
@@ -75,7 +65,7 @@ export interface AttackRequest {
 
 /** Sends requests at a pace, with at most so many open at once; what comes back is read and thrown away. */
 export function sendRequests(
-  { target, address, count }: AttackSurroundings,
+  { target, address, count }: GatewayAttack,
   pace: { readonly perSecond: number; readonly atOnce: number },
   make: (number: number) => AttackRequest,
 ): Attack {

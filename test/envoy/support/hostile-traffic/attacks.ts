@@ -1,12 +1,7 @@
 import { type HostileBody, hostileBodies } from '../fuzz/hostile-bodies.ts';
 import { hostileResponses } from '../fuzz/hostile-responses.ts';
-import {
-  type Attack,
-  type AttackRequest,
-  type AttackSurroundings,
-  holdConnections,
-  sendRequests,
-} from './attack-tools.ts';
+import type { Attack } from '../hostile/attackers.ts';
+import { type AttackRequest, type GatewayAttack, holdConnections, sendRequests } from './attack-tools.ts';
 import { hostileAnswers } from './hostile-engine.ts';
 
 /** How attackers ask on one surface. */
@@ -63,24 +58,24 @@ const schemas: readonly { readonly schema: object; readonly content: string }[] 
 ];
 
 /** One attacker of each kind. Rates and numbers are what one person with one machine does; two cores must carry them all. */
-const attacks = {
+export const attacks = {
   /** Uploads that announce 32 MB and send one byte, from a customer and from a stranger. */
-  'stalled uploads': (around: AttackSurroundings): Attack =>
+  'stalled uploads': (around: GatewayAttack): Attack =>
     holdConnections(around, 64, (socket, opened) => {
       const { path } = surfaceOf(opened, 2);
       const key = opened % 2 === 0 ? 'sk-weir-nobody' : around.target.attackerKey;
       socket.write(`${head(path, [`authorization: Bearer ${key}`, 'content-length: 33554432'])}\r\n\r\n{`);
       return undefined;
     }),
-  'idle connections': (around: AttackSurroundings): Attack => holdConnections(around, 150, () => undefined),
+  'idle connections': (around: GatewayAttack): Attack => holdConnections(around, 150, () => undefined),
   /** A head that never ends, a byte each second. */
-  'slow heads': (around: AttackSurroundings): Attack =>
+  'slow heads': (around: GatewayAttack): Attack =>
     holdConnections(around, 100, (socket, opened) => {
       socket.write(`${head(surfaceOf(opened).path, [])}\r\nx-slow: `);
       const drip = setInterval(() => socket.write('x'), 1000);
       return () => clearInterval(drip);
     }),
-  'hostile bodies': (around: AttackSurroundings): Attack => {
+  'hostile bodies': (around: GatewayAttack): Attack => {
     const requestsTo = ({ path, hostile }: AttackedSurface): readonly AttackRequest[] =>
       hostile.map(({ bytes, headers = {} }) => ({
         ...{ path, headers },
@@ -92,38 +87,38 @@ const attacks = {
       return requests[Math.floor(number / 2) % requests.length] ?? { path: chat.path, body: '' };
     });
   },
-  'impossible schemas': (around: AttackSurroundings): Attack =>
+  'impossible schemas': (around: GatewayAttack): Attack =>
     sendRequests(around, { perSecond: 5, atOnce: 8 }, (number) => {
       const { schema, content } = schemas[number % schemas.length] ?? { schema: {}, content: '' };
       const { path, body, format } = surfaceOf(number, schemas.length);
       return { path, body: body(around.target.model, { content }, format(schema)) };
     }),
   /** Prompts by which the engines that everybody shares fail. */
-  'poisoned prompts': (around: AttackSurroundings): Attack =>
+  'poisoned prompts': (around: GatewayAttack): Attack =>
     sendRequests(around, { perSecond: 10, atOnce: 16 }, (number) => {
       const { path, body } = surfaceOf(number, 2);
       const poison = number % 2 === 0 ? { status: 500 } : { fault: 'reset', at: 'before-headers' };
       return { path, body: body(around.target.model, poison) };
     }),
   /** Requests that are left as soon as they may have been dispatched. */
-  'instant cancels': (around: AttackSurroundings): Attack =>
+  'instant cancels': (around: GatewayAttack): Attack =>
     sendRequests(around, { perSecond: 20, atOnce: 40 }, (number) => {
       const { path, body } = surfaceOf(number, 20);
       const sent = body(around.target.model, { words: 200, tokenDelayMs: 20 });
       return { path, body: sent, leaveAfterMs: 5 + (number % 20) * 5 };
     }),
-  'hostile engine': (around: AttackSurroundings): Attack =>
+  'hostile engine': (around: GatewayAttack): Attack =>
     sendRequests(around, { perSecond: 2, atOnce: 3 }, (number) => {
       const { path, body } = surfaceOf(number, hostileAnswers);
       return { path, body: body(around.target.hostileModel, {}) };
     }),
-  'wrong keys': (around: AttackSurroundings): Attack =>
+  'wrong keys': (around: GatewayAttack): Attack =>
     sendRequests(around, { perSecond: 50, atOnce: 50 }, (number) => {
       const { path, body } = surfaceOf(number);
       return { path, body: body(around.target.model, {}), key: `sk-weir-wrong-${number}` };
     }),
   /** Answers of megabytes that are asked for and never read. */
-  'slow readers': (around: AttackSurroundings): Attack =>
+  'slow readers': (around: GatewayAttack): Attack =>
     holdConnections(around, 16, (socket, opened) => {
       const { path, body } = surfaceOf(opened);
       const sent = body(around.target.model, { bytes: 8_000_000 });
@@ -135,10 +130,8 @@ const attacks = {
       socket.once('data', () => socket.pause());
       return undefined;
     }),
-} as const satisfies Readonly<Record<string, (around: AttackSurroundings) => Attack>>;
+} as const satisfies Readonly<Record<string, (around: GatewayAttack) => Attack>>;
 
 export type AttackName = keyof typeof attacks;
 
 export const attackNames = Object.keys(attacks) as readonly AttackName[];
-
-export const startAttack = (name: AttackName, around: AttackSurroundings): Attack => attacks[name](around);

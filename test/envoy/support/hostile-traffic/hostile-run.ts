@@ -6,28 +6,11 @@ import { figuresOf } from '../process-figures.ts';
 import { quantile } from '../../../support/quantile.ts';
 import { spawnProgrammableEngine } from '../spawn-programmable-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../../../support/weir.ts';
-import type { AttackName } from './attacks.ts';
-import type { NeighbourFigures } from './neighbours.ts';
+import type { AttackCommand } from '../hostile/attackers.ts';
+import type { NeighbourCommand } from '../hostile/neighbours.ts';
+import { type HostilePlan, type PhaseFigures, playPhases } from '../hostile/play-phases.ts';
+import { startThread } from '../hostile/thread.ts';
 import type { Target } from './target.ts';
-import { startThread } from './thread.ts';
-import type { AttackCommand, AttackTally, NeighbourCommand } from './threads.ts';
-
-/** A time of the run, and who attacks in it. */
-export interface Phase {
-  readonly name: string;
-  readonly attacks: readonly AttackName[];
-  readonly seconds: number;
-  /** Done to the gateway when the phase begins. */
-  readonly harm?: (weir: Weir) => void;
-}
-
-export interface HostilePlan {
-  readonly phases: readonly Phase[];
-  /** Requests of all neighbours together. */
-  readonly neighboursPerSecond: number;
-  /** Told what happens. */
-  readonly report: (line: string) => void;
-}
 
 /** What the service and its Envoy were like in one phase. */
 export interface ServiceFigures {
@@ -38,27 +21,12 @@ export interface ServiceFigures {
   readonly envoyBytes: number;
 }
 
-export interface PhaseFigures {
-  readonly phase: Phase;
-  readonly neighbours: NeighbourFigures;
-  readonly service: ServiceFigures;
-  readonly attackers: AttackTally;
-}
-
 const workspaces = 3;
-/** Traffic between two phases, which counts for neither: what the first has left is over then. */
-const betweenSeconds = 3;
-const between = 'between';
-
 /** Runs honest traffic through a gateway of its own, phase by phase, and gives what became of it. */
-export async function runHostileTraffic({
-  phases,
-  neighboursPerSecond,
-  report,
-}: HostilePlan): Promise<readonly PhaseFigures[]> {
+export async function runHostileTraffic(plan: HostilePlan): Promise<readonly PhaseFigures<ServiceFigures>[]> {
   const closers: (() => Promise<unknown>)[] = [];
   try {
-    const attackers = startThread<AttackCommand>(new URL('./attacks-worker.ts', import.meta.url));
+    const attackers = startThread<AttackCommand<Target>>(new URL('./attacks-worker.ts', import.meta.url));
     closers.push(attackers.stop);
     const hostilePort = (await attackers.answer()) as number;
     const engines = await Promise.all([0, 1].map(() => spawnProgrammableEngine({ reasoning: 'never' })));
@@ -77,27 +45,12 @@ export async function runHostileTraffic({
     });
     closers.push(weir.close);
     const target = await targetOf(weir);
-    const neighbours = startThread<NeighbourCommand>(new URL('./neighbours-worker.ts', import.meta.url));
+    const neighbours = startThread<NeighbourCommand<Target>>(new URL('./neighbours-worker.ts', import.meta.url));
     closers.push(neighbours.stop);
-    neighbours.tell({ kind: 'start', target, perSecond: neighboursPerSecond, phase: between });
-    const found: Omit<PhaseFigures, 'neighbours'>[] = [];
-    for (const phase of phases) {
-      await pause(betweenSeconds * 1000);
-      report(`${phase.name}: ${phase.seconds} s`);
-      neighbours.tell({ kind: 'phase', phase: phase.name });
-      attackers.tell({ kind: 'attack', target, names: phase.attacks });
-      phase.harm?.(weir);
-      const service = await watch(weir, phase.seconds);
-      neighbours.tell({ kind: 'phase', phase: between });
-      attackers.tell({ kind: 'halt' });
-      found.push({ phase, service, attackers: (await attackers.answer()) as AttackTally });
-    }
-    neighbours.tell({ kind: 'stop' });
-    const byPhase = (await neighbours.answer()) as Readonly<Record<string, NeighbourFigures>>;
-    return found.map((figures) => {
-      const seen = byPhase[figures.phase.name];
-      if (seen === undefined) throw new Error(`nobody asked anything during "${figures.phase.name}"`);
-      return { ...figures, neighbours: seen };
+    return await playPhases(plan, {
+      ...{ target, attackers, neighbours },
+      watch: (seconds) => watch(weir, seconds),
+      kill: () => process.kill(weir.pid('service'), 'SIGKILL'),
     });
   } finally {
     for (const close of closers.toReversed()) await close();

@@ -1,8 +1,10 @@
 // `npm run hostile`: honest traffic beside one attacker of each kind, for as long as you like.
 import { parseArgs } from 'node:util';
-import { type AttackName, attackNames } from './attacks.ts';
-import { type Phase, runHostileTraffic } from './hostile-run.ts';
-import { failuresIn, reportOf, slowdownOf } from './report.ts';
+import { chosenAttacks, positive } from '../hostile/flags.ts';
+import { failuresIn, type Phase } from '../hostile/play-phases.ts';
+import { attackNames } from './attacks.ts';
+import { runHostileTraffic } from './hostile-run.ts';
+import { reportOf, slowdownOf } from './report.ts';
 
 const usage = `npm run hostile -- [options]
 
@@ -27,24 +29,9 @@ const { values } = parseArgs({
   },
 });
 
-function positive(name: 'minutes' | 'rate'): number {
-  const value = Number(values[name]);
-  if (!(value > 0)) throw new Error(`--${name} takes a number above 0.`);
-  return value;
-}
-
-function chosen(): readonly AttackName[] {
-  if (values.only === undefined) return attackNames;
-  return values.only.split(',').map((name) => {
-    const known = attackNames.find((one) => one === name.trim());
-    if (known === undefined) throw new Error(`There is no attacker "${name}". There are: ${attackNames.join(', ')}.`);
-    return known;
-  });
-}
-
 function phases(): readonly Phase[] {
-  const names = chosen();
-  const seconds = positive('minutes') * 60;
+  const names = chosenAttacks(values.only, attackNames);
+  const seconds = positive('minutes', values.minutes) * 60;
   const quiet: Phase = { name: 'quiet', attacks: [], seconds: Math.min(180, seconds / 4) };
   if (!values.each) return [quiet, { name: 'attacked', attacks: names, seconds }];
   return [quiet, ...names.map((name) => ({ name, attacks: [name], seconds: seconds / names.length }))];
@@ -55,7 +42,7 @@ else {
   const report = (line: string): void => console.error(line);
   const [quiet, ...attacked] = await runHostileTraffic({
     phases: phases(),
-    neighboursPerSecond: positive('rate'),
+    neighboursPerSecond: positive('rate', values.rate),
     report,
   });
   if (quiet !== undefined) {

@@ -1,17 +1,6 @@
 import { Agent, request as startRequest } from 'node:http';
-import { quantile } from '../../../support/quantile.ts';
+import type { StartNeighbours } from '../hostile/neighbours.ts';
 import { addressOf, host, type Target } from './target.ts';
-
-/** What the neighbours saw in one phase. */
-export interface NeighbourFigures {
-  readonly requests: number;
-  /** How many failed, by what went wrong. */
-  readonly failures: Readonly<Record<string, number>>;
-  /** Time to the first byte of output: of an answer in one piece that is its first byte. */
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly maxMs: number;
-}
 
 /** How long a neighbour waits for the end of an answer that takes a fifth of a second. */
 const timeoutMs = 60_000;
@@ -80,7 +69,8 @@ function ask(
   from: { readonly agent: Agent; readonly key: string; readonly target: Target },
 ): Promise<number> {
   const begunAt = performance.now();
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const { promise, resolve, reject: refuse } = Promise.withResolvers<number>();
+  const reject = (error: Error): void => refuse(new Error(`${kind.path}: ${error.message}`));
   const request = startRequest({
     ...{ host, port: from.target.port, path: kind.path, method: 'POST', agent: from.agent },
     headers: { 'content-type': 'application/json', ...kind.headers(from.key) },
@@ -111,63 +101,24 @@ function ask(
   return promise.finally(() => clearTimeout(patience));
 }
 
-export interface Neighbours {
-  /** What is asked from now on counts for this phase. */
-  readonly phase: (name: string) => void;
-  /** Asks no more, and resolves when what is open has ended. */
-  readonly stop: () => Promise<Readonly<Record<string, NeighbourFigures>>>;
-}
-
-/** Starts honest callers: so many requests a second, spread evenly, from several workspaces and addresses. */
-export function startNeighbours(target: Target, perSecond: number): Neighbours {
-  const phases = new Map<string, { waits: number[]; requests: number; failures: Map<string, number> }>();
+/** Starts honest callers: so many requests a second, spread evenly, from several workspaces and addresses. A time is that to the first byte of output. */
+export const startNeighbours: StartNeighbours<Target> = (target, perSecond, { count }) => {
   const callers = target.neighbourKeys.map((key, index) => ({
     ...{ key, target },
     agent: new Agent({ keepAlive: true, localAddress: addressOf('neighbour', index) }),
   }));
-  const open = new Set<Promise<void>>();
-  let current = '';
   let asked = 0;
-
   const askNext = (): void => {
     const kind = kinds[asked % kinds.length];
     const caller = callers[Math.floor(asked / kinds.length) % callers.length];
     asked += 1;
-    if (kind === undefined || caller === undefined) return;
-    let phase = phases.get(current);
-    if (phase === undefined) phases.set(current, (phase = { waits: [], requests: 0, failures: new Map() }));
-    const { waits, failures } = phase;
-    phase.requests += 1;
-    const asking = ask(kind, caller)
-      .then(
-        (ms) => void waits.push(ms),
-        (error: unknown) => {
-          const why = `${kind.path}: ${error instanceof Error ? error.message : String(error)}`;
-          failures.set(why, (failures.get(why) ?? 0) + 1);
-        },
-      )
-      .finally(() => open.delete(asking));
-    open.add(asking);
+    if (kind !== undefined && caller !== undefined) count('waits', () => ask(kind, caller));
   };
   const pace = setInterval(askNext, 1000 / perSecond);
-
-  return {
-    phase: (name) => {
-      current = name;
-    },
-    stop: async () => {
-      clearInterval(pace);
-      await Promise.all(open);
+  return () => {
+    clearInterval(pace);
+    return () => {
       for (const { agent } of callers) agent.destroy();
-      return Object.fromEntries(
-        [...phases].map(([name, { waits, requests, failures }]) => [
-          name,
-          {
-            ...{ requests, failures: Object.fromEntries(failures) },
-            ...{ p50Ms: quantile(waits, 0.5), p99Ms: quantile(waits, 0.99), maxMs: Math.max(0, ...waits) },
-          },
-        ]),
-      );
-    },
+    };
   };
-}
+};

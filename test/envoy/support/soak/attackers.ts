@@ -1,7 +1,7 @@
 import type { AttackName } from '../hostile-traffic/attacks.ts';
 import type { Target } from '../hostile-traffic/target.ts';
-import { startThread } from '../hostile-traffic/thread.ts';
-import type { AttackCommand, AttackTally } from '../hostile-traffic/threads.ts';
+import type { AttackCommand, AttackTally } from '../hostile/attackers.ts';
+import { startThread } from '../hostile/thread.ts';
 
 /** Attackers of hostile traffic on a thread of their own, with the engine that is one of them. */
 export interface Attackers {
@@ -15,7 +15,7 @@ export interface Attackers {
 }
 
 export async function startAttackers(): Promise<Attackers> {
-  const thread = startThread<AttackCommand>(new URL('../hostile-traffic/attacks-worker.ts', import.meta.url));
+  const thread = startThread<AttackCommand<Target>>(new URL('../hostile-traffic/attacks-worker.ts', import.meta.url));
   const enginePort = (await thread.answer()) as number;
   let aimed: Target | undefined;
   const stop = (): Promise<AttackTally> => {

@@ -19,3 +19,5 @@ export function startThread<Command>(script: URL) {
     },
   };
 }
+
+export type Thread<Command> = ReturnType<typeof startThread<Command>>;
