@@ -73,6 +73,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'key.name-length': from('books/accounts/keys.ts', 'maxNameLength'),
   'key.models': listBounds.maxKeyModels,
   'key.grace-without-database': from('books/store/credentials.ts', 'downForMs', minute),
+  'key.unused-read-again': from('books/store/credentials.ts', 'maxUnusedKeys'),
   'workspace.in-flight': defaultLimits.maxInFlight,
   'credit.note-length': from('books/accounts/credits.ts', 'maxNoteLength'),
   'tags.of-request': listBounds.maxRequestTags,

@@ -9,6 +9,7 @@ import { couldBeServed } from './check-availability.ts';
 import { placeTriedTwice } from './check-attempts.ts';
 import { pastBudget } from './check-budget.ts';
 import { fundsFaults } from './check-funds.ts';
+import { healedMs, mustRefuse, stopDelayMs } from './check-stopped.ts';
 import { isRequest } from './events.ts';
 import { type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
 import { canary, queriesOf } from './searches.ts';
@@ -44,11 +45,6 @@ export interface Invariants {
   readonly violations: () => readonly Violation[];
 }
 
-/** A key that was stopped serves nothing that comes later than this, without a fault (docs/accounts.md: within a second). */
-const stopDelayMs = 1_500;
-
-/** After so much time without a fault, all replicas know what is in the database. */
-const healedMs = 10_000;
 /** How far a wall clock is set in a world, at most. */
 const mostJumpMs = 12_000;
 /** Rows that are older are read when all rows are. */
@@ -146,8 +142,8 @@ export function createInvariants(world: World): Invariants {
 
   function checkStopped(call: Call, isSuccess: boolean): void {
     const stopped = world.stoppedAt.get(call.event.key);
-    if (!isSuccess || stopped === undefined || call.startedAt < stopped + stopDelayMs) return;
-    if (isCalm(Math.max(stopped, call.startedAt - healedMs), call.startedAt))
+    if (!isSuccess || stopped === undefined) return;
+    if (mustRefuse({ stoppedAt: stopped, startedAt: call.startedAt }, world.spells))
       violate('stopped key', 'is served', call.event.id);
   }
 

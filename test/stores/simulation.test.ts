@@ -1,6 +1,9 @@
 // @suite long
 import { randomInt } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
+import type { WorldPlan } from '../simulation/events.ts';
 import { makePlan } from '../simulation/make-plan.ts';
 import { onPostgres } from '../simulation/postgres.ts';
 import { runWorld } from '../simulation/run-world.ts';
@@ -19,6 +22,14 @@ it('keeps its promises in worlds that no one has seen', { timeout: 300_000 }, as
     const { violations } = await runWorld(makePlan(seed, requests), database);
     expect({ seed, violations }).toEqual({ seed, violations: [] });
   }
+});
+
+const folder = join(import.meta.dirname, '../simulation/regressions');
+
+it.each(globSync('*.json', { cwd: folder }))('keeps its promises in %s', { timeout: 120_000 }, async (name) => {
+  const database = onPostgres(await databaseOfThisFile(server));
+  const plan = JSON.parse(readFileSync(join(folder, name), 'utf8')) as WorldPlan;
+  expect((await runWorld(plan, database)).violations).toEqual([]);
 });
 
 it('gives the same log for the same seed', { timeout: 120_000 }, async () => {

@@ -21,6 +21,8 @@ export async function memoryDatabase() {
     fault: undefined as string | undefined,
     nextCommit: undefined as 'made' | 'not-made' | undefined,
     ...{ probes: 0, upkeepSteps: 0, isClosed: false },
+    /** Reports a change by another process. */
+    changed: (): void => undefined,
   };
   const refuseIfDown = (): void => {
     if (state.fault !== undefined) throw new Error(state.fault);
@@ -68,7 +70,10 @@ export async function memoryDatabase() {
       state.probes += 1;
       refuseIfDown();
     },
-    watch: () => ({ stop: async () => undefined }),
+    watch: ({ changed }) => {
+      state.changed = changed;
+      return { stop: async () => undefined };
+    },
     beginUpkeep: () => ({
       place: 'between',
       steps: (async function* () {

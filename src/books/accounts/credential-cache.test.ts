@@ -179,6 +179,21 @@ describe('the credential cache', () => {
     expect(cache.takeUsed(10)).toEqual(['a']);
   });
 
+  it('names keys that nobody uses when a change is known to be old, or none was reported for long', () => {
+    const cache = createCredentialCache(10);
+    for (const name of ['a', 'b']) cache.put(name, credential(name), at(1));
+    cache.put('x', undefined, at(1));
+    expect(cache.outdated(30_000, 10)).toEqual([]);
+    expect(cache.outdated(30_001, 10)).toEqual(['a', 'b']);
+    cache.confirm(30_001);
+    expect(cache.outdated(30_001, 10)).toEqual([]);
+    cache.doubt();
+    cache.put('a', credential('a'), at(30_400));
+    expect([cache.outdated(30_500, 10), cache.outdated(30_501, 10)]).toEqual([[], ['b']]);
+    cache.doubt();
+    expect([cache.outdated(30_900, 10), cache.outdated(30_900, 1)]).toEqual([['b', 'a'], ['b']]);
+  });
+
   it('does not take a key that it forgot for one that is absent', () => {
     const cache = createCredentialCache(1);
     cache.put('a', undefined, at(1));

@@ -44,7 +44,16 @@ export interface CredentialCache {
   readonly doubt: () => void;
   /** Returns at most `most` hashes of keys that were used since the last call, so that they can be read again before they are too old. */
   readonly takeUsed: (most: number) => readonly string[];
+  /**
+   * Returns at most `max` hashes of keys, used or not, that have been doubted or unconfirmed for too long, the oldest
+   * ones first. While the database is down a remembered key is used as it is, so a key that was stopped before must not
+   * be remembered as active.
+   */
+  readonly outdated: (elapsed: number, max: number) => readonly string[];
 }
+
+/** How long an unused key is remembered without a confirmation: when a change is known, and when none was reported. */
+const unconfirmedMs = { doubted: 500, quiet: 30_000 } as const;
 
 interface Confirmation {
   confirmedAt: number;
@@ -166,6 +175,17 @@ export function createCredentialCache(limit: number): CredentialCache {
       const hashes = [...used].slice(0, most);
       for (const hash of hashes) used.delete(hash);
       return hashes.filter((hash) => keys.has(hash));
+    },
+    outdated: (elapsed, max) => {
+      const hashes: string[] = [];
+      // `put` appends, so the entries are in the order of their confirmation.
+      for (const [hash, entry] of keys) {
+        const { confirmedAt: at, isDoubted } = confirmation(entry);
+        const isOutdated = elapsed - at >= (isDoubted ? unconfirmedMs.doubted : unconfirmedMs.quiet);
+        if (!isOutdated || hashes.length >= max) break;
+        hashes.push(hash);
+      }
+      return hashes;
     },
   };
 }

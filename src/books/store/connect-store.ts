@@ -18,10 +18,11 @@ const maxBatch = 1_000;
  */
 const commitEveryMs = 2;
 
-/** PostgreSQL does not report all changes, so keys in use are read again in time. */
+/** Not all changes are reported in time, so keys are read again. */
 const readAgainEveryMs = 300;
 /** After this time without a query, a query checks that PostgreSQL answers. SQLite needs no such query. */
 const lookEveryMs = 5_000;
+
 /** Callbacks of a store, and what it was opened with. */
 export interface StoreClientOptions {
   readonly kind: DatabaseLocation['kind'];
@@ -151,10 +152,10 @@ export async function connectStore(
   }
 
   const stopReading = every(time, readAgainEveryMs, () => {
-    if (kind !== 'postgres' || facts.status.database !== 'up' || !isOpen()) return;
-    const hashes = credentials.takeUsed();
+    if (facts.status.database !== 'up' || !isOpen()) return;
+    const hashes = credentials.takeOutdated();
     if (hashes.length > 0) post({ kind: 'find', hashes });
-    else if (quietMs() >= lookEveryMs) post({ kind: 'look' });
+    else if (kind === 'postgres' && quietMs() >= lookEveryMs) post({ kind: 'look' });
   });
 
   await life.whenOpen();

@@ -13,8 +13,8 @@ export interface Credentials {
   readonly take: (reply: ReplyOf<'found' | 'not-searched' | 'changed' | 'confirmed'>) => void;
   /** Applies the costs of rows that have become durable to what is remembered. */
   readonly settled: (reply: ReplyOf<'settled' | 'journaled'>) => void;
-  /** The keys that were used since the last call, to be read again before they are too old. */
-  readonly takeUsed: () => readonly string[];
+  /** Keys to read again before they are too old: those used since the last call, and some that nobody uses. */
+  readonly takeOutdated: () => readonly string[];
   readonly refuseAll: (failure: Failure) => void;
 }
 
@@ -35,6 +35,8 @@ const rememberedKeys = 50_000;
  */
 const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
 const readAgainAtMost = 5_000;
+/** Unused keys read again at a time. At this rate the service reads all remembered keys within 30 s. */
+const maxUnusedKeys = 500;
 /** How long a known key works while the database is down. An operator cannot suspend it in that time. */
 const downForMs = 30 * 60_000;
 
@@ -94,7 +96,10 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, ask }: Cre
       else for (const [workspaceId, balance] of reply.balances) cache.setBalance(workspaceId, balance);
       for (const spending of reply.spendings) cache.spend(spending, moment());
     },
-    takeUsed: () => cache.takeUsed(readAgainAtMost),
+    takeOutdated: () => {
+      const used = kind === 'postgres' ? cache.takeUsed(readAgainAtMost) : [];
+      return [...used, ...cache.outdated(time.elapsed(), maxUnusedKeys)];
+    },
     refuseAll: lookUps.refuseAll,
   };
 }

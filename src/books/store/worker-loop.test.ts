@@ -285,6 +285,23 @@ describe('the loop', () => {
     await loop.close();
   });
 
+  it('reports a change again if it came during a look-up, which may have read the old state', async () => {
+    const { loop, state, replies, replied, text } = await runningLoop();
+    await loop.start();
+    replies.length = 0;
+    loop.take({ kind: 'find', hashes: [hashKey(text)] });
+    await replied('found');
+    expect(replies.map(({ kind }) => kind)).toEqual(['found']);
+    replies.length = 0;
+    loop.take({ kind: 'find', hashes: [hashKey(text)] });
+    // The look-up begins in the next microtask.
+    await Promise.resolve();
+    state.changed();
+    await replied('found');
+    expect(replies.map(({ kind }) => kind)).toEqual(['changed', 'found', 'changed']);
+    await loop.close();
+  });
+
   it('does a request that arrives in the turn in which it comes to rest', async () => {
     const { loop, replied } = await runningLoop();
     await loop.start();

@@ -168,6 +168,7 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
 
 async function find(context: LoopContext, hashes: readonly string[]): Promise<void> {
   const { reply, clock } = context.options;
+  const { changes } = context.state;
   const database = databaseIfUp(context);
   if (database === undefined) {
     reply({ kind: 'not-searched', hashes, message: `the database is ${context.state.status.database}` });
@@ -176,6 +177,8 @@ async function find(context: LoopContext, hashes: readonly string[]): Promise<vo
   try {
     const found = await findCredentials(database.queries, hashes, clock.now());
     reply({ kind: 'found', found: hashes.map((hash) => [hash, found.get(hash)] as const) });
+    // What was found may be older than a change that was reported meanwhile.
+    if (context.state.changes !== changes) reply({ kind: 'changed' });
   } catch (error) {
     statementFailed(context, database, error);
     reply({ kind: 'not-searched', hashes, message: messageOf(error) });

@@ -61,7 +61,10 @@ async function reach({ state, options: { open, reply } }: LoopContext): Promise<
     const database = await open();
     state.database = database;
     state.watching = database.watch({
-      changed: () => reply({ kind: 'changed' }),
+      changed: () => {
+        state.changes += 1;
+        reply({ kind: 'changed' });
+      },
       confirmed: () => state.status.database === 'up' && reply({ kind: 'confirmed' }),
     });
     return database;

@@ -33,6 +33,8 @@ export interface LoopState {
   /** Undefined until it was opened for the first time. */
   database: OpenDatabase | undefined;
   watching: { readonly stop: () => Promise<void> } | undefined;
+  /** How many changes by other processes were reported. */
+  changes: number;
   upkeep: UpkeepRunner | undefined;
   status: StoreStatus;
   /** The reasons of the outage that are in the log. */
@@ -72,6 +74,7 @@ export function newState(journal: Journal): LoopState {
     phase: 'open',
     database: undefined,
     watching: undefined,
+    changes: 0,
     upkeep: undefined,
     status: {
       database: 'replaying',

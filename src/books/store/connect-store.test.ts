@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import type { Credential } from '../../core/account.ts';
+import { connectStore } from './connect-store.ts';
+import type { StoreReply, StoreRequest } from './worker-message.ts';
+
+const status = { journalBytes: 0, journalFault: undefined, hasRoom: true, reason: undefined };
+
+function credential(keyStatus: Credential['key']['status']): Credential {
+  return {
+    key: { id: 'key-1', workspaceId: 'ws', status: keyStatus, rate: 1, burst: 1 },
+    workspace: { id: 'ws', name: 'acme', status: 'active', balance: 10n, maxInFlight: 1 },
+    spent: 0n,
+  };
+}
+
+/** A store that remembers one active key. Its thread is the test. */
+async function rememberingStore(kind: 'sqlite' | 'postgres') {
+  const clock = createFakeClock();
+  const time = { ...clock, nextTurn: (run: () => void) => void clock.after(0, run) };
+  const requests: StoreRequest[] = [];
+  let reply = (_message: StoreReply): void => undefined;
+  const connecting = connectStore(
+    { post: (request) => void requests.push(request), listen: (calls) => (reply = calls.reply) },
+    { kind, journalBytes: 1, retentionDays: 0 },
+    time,
+  );
+  reply({ kind: 'ready' });
+  const store = await connecting;
+  reply({ kind: 'status', status: { ...status, database: 'up' } });
+  reply({ kind: 'found', found: [['hash', credential('active')]] });
+  const lookUps = () => requests.splice(0).flatMap((request) => (request.kind === 'find' ? request.hashes : []));
+  const goDown = () => reply({ kind: 'status', status: { ...status, database: 'down' } });
+  return { clock, store, reply, lookUps, goDown };
+}
+
+it.each(['sqlite', 'postgres'] as const)('reads a key that nobody uses again after a change, on %s', async (kind) => {
+  const { clock, store, reply, lookUps, goDown } = await rememberingStore(kind);
+  reply({ kind: 'confirmed' });
+  clock.advance(600);
+  expect(lookUps()).toEqual([]);
+  reply({ kind: 'changed' });
+  clock.advance(300);
+  expect(lookUps()).toEqual(['hash']);
+  reply({ kind: 'found', found: [['hash', credential('revoked')]] });
+  goDown();
+  clock.advance(60_000);
+  expect(store.findCredential('hash')).toMatchObject({ key: { status: 'revoked' } });
+  expect(lookUps()).toEqual([]);
+});
+
+it('would use a key that was stopped in an outage if it was not read again', async () => {
+  const { clock, store, reply, goDown } = await rememberingStore('postgres');
+  reply({ kind: 'changed' });
+  goDown();
+  clock.advance(60_000);
+  expect(store.findCredential('hash')).toMatchObject({ key: { status: 'active' } });
+});
+
+it('reads a key again now and then if no change is reported', async () => {
+  const { clock, lookUps } = await rememberingStore('postgres');
+  clock.advance(29_900);
+  expect(lookUps()).toEqual([]);
+  clock.advance(300);
+  expect(lookUps()).toEqual(['hash']);
+});
