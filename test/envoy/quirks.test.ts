@@ -285,6 +285,12 @@ describe('usage is the same block', () => {
     },
   );
 
+  test('from an engine that reports zeros: both transports have the same estimate', async () => {
+    const block = await usageOf({ usage: 'zeros' });
+    expect(block.prompt_tokens).toBeGreaterThan(0);
+    expect(block.completion_tokens).toBeGreaterThan(0);
+  });
+
   test.each(['absent', 'null'] as const)('even from an engine whose usage is %s: it is estimated', async (usage) => {
     engine.set({ words: 12, reasoningWords: 9, usage });
     const body = request({ prompt: 'Why is the sky blue?' });

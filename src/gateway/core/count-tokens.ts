@@ -31,23 +31,32 @@ const firstIdeograph = 0x2e80;
  * character that only repeats the one before it: tokenizers have single tokens for long runs of one character.
  */
 export function estimateTokens(text: string): number {
-  const size: TextSize = { tokens: 0, bytes: 0 };
+  const size = emptySize();
   addSize(size, text);
-  return size.tokens;
+  return tokensOf(size);
 }
 
-/** The size of texts: tokens, a fraction that errs low, and bytes in UTF-8. */
+/** The size of texts: the characters that count, and bytes in UTF-8. Whole numbers, so that pieces of a text sum up to it. */
 interface TextSize {
-  tokens: number;
+  characters: number;
+  ideographs: number;
   bytes: number;
+  /** The last character, so that the next piece of a text may repeat it. */
+  last: number;
 }
+
+const emptySize = (): TextSize => ({ characters: 0, ideographs: 0, bytes: 0, last: 0 });
+
+/** Tokens, a fraction that errs low. */
+const tokensOf = ({ characters, ideographs }: TextSize): number =>
+  characters / charactersPerToken + ideographs / ideographsPerToken;
 
 /** Adds a text's size, in one pass. */
 function addSize(size: TextSize, text: string): void {
   let characters = 0;
   let ideographs = 0;
   let beyondAscii = 0;
-  let last = 0;
+  let { last } = size;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code > 0x7f) beyondAscii += extraBytes(code);
@@ -57,8 +66,10 @@ function addSize(size: TextSize, text: string): void {
     }
     last = code;
   }
-  size.tokens += characters / charactersPerToken + ideographs / ideographsPerToken;
+  size.characters += characters;
+  size.ideographs += ideographs;
   size.bytes += text.length + beyondAscii;
+  size.last = last;
 }
 
 /**
@@ -106,6 +117,11 @@ interface OutputEstimate {
   readonly take: (event: RelayedEvent) => void;
   /** One token for each of the engine's own deltas, or the estimate of the text if a delta has much text. */
   readonly tokens: () => number;
+  /**
+   * The estimate of the text alone, which is the same for a stream and for a whole answer. It is for an engine whose
+   * counts are not believed: its deltas are no better evidence.
+   */
+  readonly textTokens: () => number;
   /** Whether the text and the names of calls have at least so many bytes in UTF-8. Every token stands for a byte or more. */
   readonly hasBytes: (least: number) => boolean;
   /** Whether the text has more tokens than this, however long its tokens are (`minTokens`). */
@@ -125,8 +141,8 @@ export function createOutputEstimate(): OutputEstimate {
   let uncounted: string[] = [];
   let uncountedCharacters = 0;
   let characters = 0;
-  let ofText: TextSize = { tokens: 0, bytes: 0 };
-  const ofNames: TextSize = { tokens: 0, bytes: 0 };
+  let ofText = emptySize();
+  const ofNames = emptySize();
 
   function forget(): void {
     uncounted = [];
@@ -139,20 +155,21 @@ export function createOutputEstimate(): OutputEstimate {
   }
 
   return {
-    tokens: () => Math.max(deltas, Math.floor(counted().tokens)),
+    tokens: () => Math.max(deltas, Math.floor(tokensOf(counted()))),
+    textTokens: () => Math.ceil(tokensOf(counted()) + tokensOf(ofNames)),
     // A character has at least one byte, so the number of characters nearly always decides.
     hasBytes: (least) => least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
     exceeds: (tokens, maxTokenBytes) => {
       if (tokens <= 0) return characters > 0;
       // A character counts as half a token at most, so the number of characters nearly always decides.
-      return [() => characters / ideographsPerToken, () => counted().tokens].every(
+      return [() => characters / ideographsPerToken, () => tokensOf(counted())].every(
         (estimated) => minTokens(estimated(), maxTokenBytes) > tokens,
       );
     },
     clear: () => {
       deltas = 0;
       characters = 0;
-      ofText = { tokens: 0, bytes: 0 };
+      ofText = emptySize();
       forget();
     },
     take: (event) => {

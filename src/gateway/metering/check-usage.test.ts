@@ -44,8 +44,8 @@ function told({ steps, cap, choices = 1, mode = 'None', ...given }: Case) {
   return { usage: last?.usage, countedBy: last?.countedBy, implausible };
 }
 
-const three = [text('a '), text('b '), text('c')];
-const bulk = text('w '.repeat(500), 500);
+const three = [text('alpha '), text('bravo '), text('gamma')];
+const bulk = text('words '.repeat(500), 500);
 
 describe('a count that can be true', () => {
   it.each<readonly [string, Case, Partial<Usage>]>([
@@ -74,7 +74,7 @@ describe('a count that can be true', () => {
       { steps: [[reasoning('hm'), ...three, finish, usage(1, 500, { reasoningTokens: 480 })]], mode: 'Optional' },
       { completionTokens: 500 },
     ],
-    ['the markup of a call', { steps: [[...three, call, finish, usage(1, 6 + 2 * 64)]] }, { completionTokens: 134 }],
+    ['the markup of a call', { steps: [[...three, call, finish, usage(1, 18 + 2 * 64)]] }, { completionTokens: 146 }],
     ['the markup of a running answer', { steps: [[...three, usage(1, 60)]] }, { completionTokens: 60 }],
     [
       'hidden reasoning of a running answer',
@@ -131,7 +131,7 @@ describe('a count that cannot be true', () => {
     ['more than 2^53', usage(2 ** 53, 2 ** 53), 7, 3],
     ['a negative completion', usage(12, -1), 12, 3],
     ['more than the window', usage(12, 1001), 12, 3],
-    ['more tokens than bytes', usage(12, 70), 12, 3],
+    ['more tokens than bytes', usage(12, 82), 12, 3],
   ])('is ours, as an estimate: %s', (_, event, promptTokens, completionTokens) => {
     expect(told({ steps: [[...three, finish], [event]] })).toEqual({
       ...{ usage: { promptTokens, completionTokens }, countedBy: 'estimate', implausible: 1 },
@@ -151,7 +151,7 @@ describe('a count that cannot be true', () => {
   });
 
   it('is one beyond the bytes and the markup of the answer and its calls', () => {
-    expect(told({ steps: [[...three, call, finish, usage(1, 6 + 2 * 64 + 1)]] }).implausible).toBe(1);
+    expect(told({ steps: [[...three, call, finish, usage(1, 18 + 2 * 64 + 1)]] }).implausible).toBe(1);
   });
 
   it('is the output that was seen, up to the cap of all choices', () => {
@@ -183,7 +183,7 @@ describe('a count that cannot be true', () => {
   });
 
   it('may count the prompt for each choice', () => {
-    const given = { steps: [[bulk, finish, finish, usage(240, 3)]], choices: 2, maxPrompt: 120 };
+    const given = { steps: [[bulk, finish, finish, usage(240, 500)]], choices: 2, maxPrompt: 120 };
     expect(told(given)).toMatchObject({ usage: { promptTokens: 240 }, implausible: 0 });
   });
 
@@ -206,6 +206,30 @@ describe('a count that cannot be true', () => {
 
 const long = text('word '.repeat(2000));
 const longReasoning = reasoning('word '.repeat(2000));
+
+describe('the estimate in place of a count', () => {
+  const said = 'Water finds its own level in the end, and so do we.';
+  const pieces = (length: number) => (said.match(new RegExp(`.{1,${length}}`, 'g')) ?? []).map((piece) => text(piece));
+  const whole = told({ steps: [[text(said), finish, usage(1, 0)]] }).usage;
+
+  it.each<readonly [string, Case]>([
+    ['a stream in tokens', { steps: [...pieces(4).map((piece) => [piece]), [finish, usage(1, 0)]] }],
+    ['a stream in characters', { steps: [...pieces(1).map((piece) => [piece]), [finish, usage(1, 0)]] }],
+    [
+      'a stream with running counts',
+      { steps: [...pieces(4).map((piece) => [piece, usage(1, 0)]), [finish, usage(1, 0)]] },
+    ],
+    ['pieces of a whole answer', { steps: [[...pieces(7), finish, usage(1, 0)]] }],
+  ])('is the same for a whole answer and for %s', (_, given) => {
+    expect(told(given).usage).toEqual(whole);
+    expect(whole).toEqual({ promptTokens: 1, completionTokens: 8 });
+  });
+
+  it('counts the names of calls', () => {
+    const named: AnswerEvent = { type: 'tool-start', choice: 0, tool: 0, id: 'call_1', name: 'get_weather_forecast' };
+    expect(told({ steps: [[named, finish, usage(1, 5_000)]] }).usage?.completionTokens).toBe(4);
+  });
+});
 
 describe('a count and the least tokens of its text', () => {
   // 8,000 letters that do not repeat count as 1,600 tokens, of which 32 fit into the longest token.

@@ -123,7 +123,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
       estimated: { prompt, completion },
       usage: {
         promptTokens,
-        completionTokens: completion ? Math.min(output.tokens(), capped * choices) : usage.completionTokens,
+        completionTokens: completion ? Math.min(output.textTokens(), capped * choices) : usage.completionTokens,
         ...(isCount(cachedTokens) ? { cachedTokens: Math.min(cachedTokens, promptTokens) } : {}),
         // If the count of output tokens cannot be true, the reasoning tokens among them are worthless.
         ...(!completion && reasoningTokens !== undefined ? { reasoningTokens } : {}),
