@@ -51,14 +51,14 @@ describe('the bound of a prompt', () => {
   const tokenizer = { path: 'm', tokensPerImage: 256 };
 
   it('is far below the window for a word, and lower with a measured template', () => {
-    expect(maxPromptTokens(hi, { bounds: undefined })).toBe(100 + 4096 + 64);
+    expect(maxPromptTokens(hi, { bounds: undefined })).toBe(100 + 2048 + 64);
     const template = { base: 20, perMessage: 5 };
     const bounds = { tokensPerByte: 1, tokensPerAsciiByte: 1, maxTokenBytes: 100, template };
     expect(maxPromptTokens(hi, { bounds })).toBe(100 + 2 * 25 + 256);
   });
 
   it('counts the bytes of a text, and images by what the model declares', () => {
-    expect(maxPromptTokens(withImages(1), { bounds: undefined, tokenizer })).toBe(100 + 4096 + 64 + 512);
+    expect(maxPromptTokens(withImages(1), { bounds: undefined, tokenizer })).toBe(100 + 2048 + 64 + 512);
     // The image of a tool may have become a text.
     expect(maxPromptTokens(withImages(0), { bounds: undefined, tokenizer })).toBeGreaterThan(1_000_000);
   });
@@ -71,7 +71,7 @@ describe('the bound of a prompt', () => {
 
   it('leaves room for tools, which templates write with blanks', () => {
     const shape = promptShape({ messages: 1, tools: 2, toolCalls: 1 });
-    expect(maxPromptTokens({ bodyBytes: 1000, shape }, { bounds: undefined })).toBe(2000 + 4096 + 128 + 1024);
+    expect(maxPromptTokens({ bodyBytes: 1000, shape }, { bounds: undefined })).toBe(2000 + 2048 + 2048 + 128 + 1024);
   });
 });
 

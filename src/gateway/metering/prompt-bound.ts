@@ -2,8 +2,13 @@ import { minTokens } from '../core/count-tokens.ts';
 import type { Model } from '../../core/catalog.ts';
 import type { PromptShape, TokenizerBounds } from '../../core/prompt.ts';
 
-/** Tokens that a chat template may add to a prompt by itself: the longest system prompts of public templates have half of it. */
-const maxTemplateTokens = 4096;
+/**
+ * Tokens that a chat template may add to a prompt by itself. The default system prompts of public templates have up to
+ * 1,200: those of Mistral's coding models are the longest.
+ */
+const maxTemplateTokens = 2048;
+/** Tokens that it may add to explain the use of tools: public templates have up to 1,100. */
+const maxToolPromptTokens = 2048;
 /** Tokens that it may add around a message, a call and a tool. */
 const maxMessageTokens = 64;
 const maxToolTokens = 512;
@@ -53,8 +58,11 @@ function templateTokens(
 ): number {
   const { template } = bounds ?? {};
   const ofTools = template?.tools;
-  if (template === undefined || (tools + toolCalls > 0 && ofTools === undefined))
-    return maxTemplateTokens + maxMessageTokens * (messages + toolCalls) + maxToolTokens * tools;
+  const hasTools = tools + toolCalls > 0;
+  if (template === undefined || (hasTools && ofTools === undefined)) {
+    const own = maxTemplateTokens + (hasTools ? maxToolPromptTokens : 0);
+    return own + maxMessageTokens * (messages + toolCalls) + maxToolTokens * tools;
+  }
   const { base, perTool, perCall } = ofTools ?? { base: 0, perTool: 0, perCall: 0 };
   const measured = template.base + template.perMessage * messages + base + perTool * tools + perCall * toolCalls;
   return 2 * measured + maxUnmeasuredTokens;
