@@ -91,7 +91,6 @@ function portBoundsTable(): string {
     portal,
     picker,
     'health of the picker': pickerHealth,
-    'ext_proc for another Envoy': otherEnvoys,
   };
   return markdownTable(
     [
@@ -103,10 +102,17 @@ function portBoundsTable(): string {
       'idle',
       'gRPC calls of a connection',
     ],
-    Object.entries(ports).map(([name, bounds]) => [
-      ...[name, bounds.maxConnections.toLocaleString('en'), bounds.maxPerAddress.toLocaleString('en')],
-      ...[seconds(bounds.maxHeadMs), seconds(bounds.maxRequestMs), seconds(bounds.maxIdleMs)],
-      bounds.maxCalls.toLocaleString('en'),
-    ]),
+    [
+      ...Object.entries(ports).map(([name, bounds]) => [
+        ...[name, bounds.maxConnections.toLocaleString('en'), bounds.maxPerAddress.toLocaleString('en')],
+        ...[seconds(bounds.maxHeadMs), seconds(bounds.maxRequestMs), seconds(bounds.maxIdleMs)],
+        bounds.maxCalls.toLocaleString('en'),
+      ]),
+      [
+        'ext_proc for another Envoy',
+        otherEnvoys.maxConnections.toLocaleString('en'),
+        ...Array.from({ length: 5 }, () => '–'),
+      ],
+    ],
   );
 }

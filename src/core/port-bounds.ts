@@ -7,10 +7,15 @@
  * are streams on these connections, which admission bounds. A bound would protect from nobody, and could refuse a thread of Envoy.
  */
 
-/** What all callers of a port may hold together, and for how long. Without bounds, strangers could use up all files of a program. */
-export interface PortBounds {
+/** How many connections all callers of a port may hold together. Without a bound, strangers could use up all files of a program. */
+export interface ConnectionBounds {
   readonly maxConnections: number;
-  /** A connection over a Unix socket has no address, and is only one of all. */
+  /** Undefined for a Unix socket, whose connections have no address. */
+  readonly maxPerAddress?: number;
+}
+
+/** What all callers of a port may hold together, and for how long. */
+export interface PortBounds extends ConnectionBounds {
   readonly maxPerAddress: number;
   /** Longest head of a request, bytes. */
   readonly maxHeadBytes: number;
@@ -38,18 +43,26 @@ export const portBounds = {
   /** Each thread of a gateway has a connection, with a stream for each of its requests. */
   picker: { ...ofPrograms, maxConnections: 1_024, maxPerAddress: 256, maxIdleMs: 300_000, maxCalls: 20_000 },
   pickerHealth: ofPrograms,
-  /** Each thread of another Envoy has a connection, with a stream for each of its requests. All come through the own Envoy. */
-  otherEnvoys: { ...ofPrograms, maxConnections: 1_024, maxPerAddress: 1_024, maxIdleMs: 300_000, maxCalls: 20_000 },
-} as const satisfies Readonly<Record<string, PortBounds>>;
+  /**
+   * Each thread of another Envoy has a connection, with a stream for each of its requests. All come through the own Envoy.
+   * They have no bound in time: the pings that it needs would cut the last streams while a pod ends. Admission bounds the streams.
+   */
+  otherEnvoys: { maxConnections: 1_024 },
+} as const satisfies Readonly<Record<string, PortBounds | ConnectionBounds>>;
 
 /** Share of the files of a program that the connections of one port may take. */
 const shareOfFiles = 1 / 8;
 
 /** The bounds of a port in a program that may have only so many files open. Undefined: no limit is known. */
-export function boundsWithin(bounds: PortBounds, maxOpenFiles: number | undefined): PortBounds {
+export function boundsWithin<Bounds extends ConnectionBounds>(
+  bounds: Bounds,
+  maxOpenFiles: number | undefined,
+): Bounds {
   const fitting = Math.max(8, Math.floor((maxOpenFiles ?? Infinity) * shareOfFiles));
   const maxConnections = Math.min(bounds.maxConnections, fitting);
-  return { ...bounds, maxConnections, maxPerAddress: Math.min(bounds.maxPerAddress, Math.ceil(maxConnections / 2)) };
+  const { maxPerAddress } = bounds;
+  if (maxPerAddress === undefined) return { ...bounds, maxConnections };
+  return { ...bounds, maxConnections, maxPerAddress: Math.min(maxPerAddress, Math.ceil(maxConnections / 2)) };
 }
 
 /** The options of node:http for a port. */
@@ -105,9 +118,9 @@ interface BoundConnections {
 export function boundConnections<Socket extends BoundedSocket>(
   server: BoundedServer<Socket>,
   {
-    bounds: { maxConnections, maxPerAddress },
+    bounds: { maxConnections, maxPerAddress = maxConnections },
     isBusy,
-  }: { readonly bounds: PortBounds; readonly isBusy: (socket: Socket) => boolean },
+  }: { readonly bounds: ConnectionBounds; readonly isBusy: (socket: Socket) => boolean },
 ): BoundConnections {
   const open = new Set<Socket>();
   const byAddress = new Map<string | undefined, number>();
@@ -196,7 +209,7 @@ interface BoundedListener<Socket extends BoundedSocket> extends BoundedServer<So
 export function injectBounded<Socket extends BoundedSocket>(
   listener: BoundedListener<Socket>,
   options: {
-    readonly bounds: PortBounds;
+    readonly bounds: ConnectionBounds;
     readonly security: 'tls' | 'none';
     readonly inject: (socket: Socket) => void;
     readonly isBusy?: (socket: Socket) => boolean;

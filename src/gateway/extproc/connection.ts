@@ -117,7 +117,7 @@ export function serveConnection<Message extends object>(options: {
   readonly maxMessageBytes?: number;
   /** Counts what the connection holds, and refuses compressed messages. Absent: the peer is the Envoy of this machine. */
   readonly memory?: ConnectionMemory;
-  /** Absent: the peer is the Envoy of this machine, which has a socket of its own. */
+  /** Absent: the peer is an Envoy, that of this machine or another one behind it. */
   readonly bounds?: PortBounds | undefined;
   /** Adds further services, which grpc-js serves in the usual way. */
   readonly addServices?: (server: Server) => void;

@@ -11,7 +11,6 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { holdConnections } from '../../../test/support/held-connections.ts';
 import type { Exchange, Upload } from '../../core/exchange.ts';
 import { asFailure, Failure } from '../../core/failure.ts';
-import { portBounds } from '../../core/port-bounds.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type ExtProcServer, listenExtProc } from './server.ts';
 
@@ -69,7 +68,7 @@ afterEach(async () => {
 function listen(): Promise<ExtProcServer> {
   return listenExtProc({
     socketPath,
-    strangers: { socketPath: join(folder, 'others.sock'), bounds: { ...portBounds.otherEnvoys, maxConnections: 3 } },
+    strangers: { socketPath: join(folder, 'others.sock'), bounds: { maxConnections: 3 } },
     handle: (exchange) => {
       exchanges.push(exchange);
       handle(exchange);

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AtTurnEnd, Clock } from '../../core/clock.ts';
 import type { Exchange } from '../../core/exchange.ts';
-import { injectBounded, type PortBounds } from '../../core/port-bounds.ts';
+import { type ConnectionBounds, injectBounded } from '../../core/port-bounds.ts';
 import { tagsHeader } from '../../core/tags.ts';
 import type { Call, CallHandler } from './call.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
@@ -25,9 +25,9 @@ export async function listenExtProc(options: {
   readonly socketPath: string;
   /**
    * A second socket, for streams of an Envoy that nothing is known of. Anybody may speak there, so their heads have no header of our own,
-   * and their connections have bounds. Undefined: there is none.
+   * and the number of their connections has a bound. Undefined: there is none.
    */
-  readonly strangers?: { readonly socketPath: string; readonly bounds: PortBounds } | undefined;
+  readonly strangers?: { readonly socketPath: string; readonly bounds: ConnectionBounds } | undefined;
   /** Must not throw: every failure of a request is an answer. */
   readonly handle: (exchange: Exchange) => void;
   readonly openDelivery: OpenDelivery;
@@ -85,7 +85,7 @@ export async function listenExtProc(options: {
     socket.on('close', () => connections.delete(socket));
   }
 
-  function serverForStrangers(bounds: PortBounds): Server {
+  function serverForStrangers(bounds: ConnectionBounds): Server {
     const server = createServer();
     // Without pings: while a pod ends, they would cut the last streams of the other Envoy.
     injectBounded(server, {
