@@ -5,6 +5,11 @@ import { blameOf } from './endpoint-attempt.ts';
 // What an endpoint does with the blame, attempt by attempt: health.test.ts, route-health.test.ts and flapping-endpoints.test.ts.
 it.each<readonly [string, Partial<Fault>, ReturnType<typeof blameOf>]>([
   ['a connection that is reset', { kind: 'reset' }, 'broken'],
+  ['a connection that is refused', { kind: 'connect', detail: 'ECONNREFUSED' }, 'broken'],
+  ['our own lack of files', { kind: 'connect', detail: 'EMFILE' }, 'nothing'],
+  ["the machine's lack of files", { kind: 'connect', detail: 'ENFILE' }, 'nothing'],
+  ['our own lack of buffers', { kind: 'connect', detail: 'ENOBUFS' }, 'nothing'],
+  ['a reset that only has the name of a shortage', { kind: 'reset', detail: 'EMFILE' }, 'broken'],
   ['a status of which the engine says no more', { status: 500, engineError: 'other' }, 'broken'],
   ['a rate limit', { status: 429, engineError: 'rate-limit' }, 'full'],
   ['a 429 of any kind', { status: 429, engineError: 'other' }, 'full'],

@@ -8,10 +8,18 @@ import type { BackendLoad } from './load.ts';
 import type { Pace } from './pace.ts';
 
 /**
+ * Reasons of a failed connect that say that this service or its machine is short of files, buffers or memory. No engine has got the
+ * request.
+ */
+const ownShortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EAGAIN']);
+
+/**
  * The meaning of a fault for the health of its endpoint. `nothing`: any endpoint would have answered the same, or `StructureHealth`
  * counts it. `full`: the endpoint has no room now. `broken`: the endpoint failed.
  */
-export function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'nothing' | 'full' | 'broken' {
+export function blameOf(fault: Fault): 'nothing' | 'full' | 'broken' {
+  const { kind, detail, engineError, status, retryAfterSeconds } = fault;
+  if (kind === 'connect' && ownShortages.has(detail)) return 'nothing';
   // The engine works. Its answer had the wrong structure, or did not continue the other answer.
   if (kind === 'structure' || kind === 'disjoint') return 'nothing';
   switch (engineError ?? 'other') {
