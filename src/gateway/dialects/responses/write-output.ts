@@ -33,238 +33,257 @@ interface OutputWriter {
 }
 
 type Message = OutputItem & { readonly kind: 'message' };
-type Reasoning = OutputItem & { readonly kind: 'reasoning' };
+type Search = OutputItem & { readonly kind: 'search' };
 type ToolStart = Extract<AnswerEvent, { readonly type: 'tool-start' }>;
+
+/** The items of an answer so far. */
+interface OutputState {
+  /** Ends the ids of the items. */
+  readonly suffix: string;
+  readonly customTools: ReadonlySet<string>;
+  readonly namespaced: NonNullable<AskedAnswer['callFormat']>['namespaced'];
+  readonly trace: TraceWriting;
+  readonly traceEvents: typeof rawTrace | typeof summaryTrace;
+  readonly write: WriteEvent;
+  readonly open: OutputItem[];
+  /** By the number of the tool call. */
+  readonly calls: (OutputCall | undefined)[];
+  readonly searches: Map<string, Search>;
+  /** The ended items by their places, JSON. */
+  readonly written: string[];
+  count: number;
+}
+
+/** The events of a trace. `at`: the member that names its only part. */
+const rawTrace = {
+  at: '"content_index":0',
+  part: 'reasoning_text',
+  added: 'response.content_part.added',
+  delta: 'response.reasoning_text.delta',
+  textDone: 'response.reasoning_text.done',
+  partDone: 'response.content_part.done',
+} as const;
+const summaryTrace = {
+  at: '"summary_index":0',
+  part: 'summary_text',
+  added: 'response.reasoning_summary_part.added',
+  delta: 'response.reasoning_summary_text.delta',
+  textDone: 'response.reasoning_summary_text.done',
+  partDone: 'response.reasoning_summary_part.done',
+} as const;
 
 export function createOutput(
   identity: AnswerIdentity,
   { callFormat }: Pick<AskedAnswer, 'callFormat'>,
   { trace, write }: { readonly trace: TraceWriting; readonly write: WriteEvent },
 ): OutputWriter {
-  const suffix = identity.id.replace(/^resp_/, '');
-  const custom = new Set(callFormat?.customTools);
-  const open: OutputItem[] = [];
-  const calls: (OutputCall | undefined)[] = [];
-  const searches = new Map<string, OutputItem & { readonly kind: 'search' }>();
-  /** The ended items by their places, JSON. */
-  const written: string[] = [];
-  let count = 0;
-
-  function place(kind: OutputItem['kind']): { readonly id: string; readonly index: number } {
-    const index = count;
-    count += 1;
-    return { id: `${idPrefixes[kind]}${suffix}_${index}`, index };
-  }
-
-  /** The members by which an event names its item. */
-  const at = ({ id, index }: OutputItem): string => `"item_id":${JSON.stringify(id)},"output_index":${index}`;
-
-  function begin(item: OutputItem): string {
-    const ended = endOthers();
-    open.push(item);
-    const json = writeItem(item, 'in_progress', trace);
-    return ended + write('response.output_item.added', `"output_index":${item.index},"item":${json}`);
-  }
-
-  /** Ends the items that another one follows. Until its arguments are complete, the engine may go on with a call. */
-  function endOthers(): string {
-    let text = '';
-    for (const item of [...open]) {
-      if (isCall(item) && !item.scan.isOver()) continue;
-      text += endItem(item, 'completed');
-    }
-    return text;
-  }
-
-  function endItem(item: OutputItem, status: Exclude<ItemStatus, 'in_progress'>): string {
-    const position = open.indexOf(item);
-    if (position !== -1) open.splice(position, 1);
-    // The cap may have cut a call off.
-    const isCut = isCall(item) && item.text !== '' && parseJson(item.text) === undefined;
-    const json = writeItem(item, isCut ? 'incomplete' : status, trace);
-    written[item.index] = json;
-    return endContent(item) + write('response.output_item.done', `"output_index":${item.index},"item":${json}`);
-  }
-
-  /** The events that close what is inside an item. */
-  function endContent(item: OutputItem): string {
-    switch (item.kind) {
-      case 'message':
-        return endPart(item);
-      case 'reasoning':
-        return endTrace(item);
-      case 'function': {
-        const { name, text } = item;
-        const members = JSON.stringify({ name, arguments: text }).slice(1, -1);
-        return write('response.function_call_arguments.done', `${at(item)},${members}`);
-      }
-      case 'custom': {
-        const input = JSON.stringify(customInputOf(item.text));
-        const delta =
-          item.text === '' ? '' : write('response.custom_tool_call_input.delta', `${at(item)},"delta":${input}`);
-        return delta + write('response.custom_tool_call_input.done', `${at(item)},"input":${input}`);
-      }
-      case 'search':
-        return '';
-    }
-  }
-
-  const inPart = (item: Message): string => `${at(item)},"content_index":${item.parts.length - 1}`;
-
-  function endPart(item: Message): string {
-    const part = item.parts.at(-1);
-    if (part === undefined) return '';
-    const text = JSON.stringify(part.text);
-    const done =
-      part.type === 'output_text'
-        ? write(
-            'response.output_text.done',
-            `${inPart(item)},"text":${text},"logprobs":${JSON.stringify(part.logprobs)}`,
-          )
-        : write('response.refusal.done', `${inPart(item)},"refusal":${text}`);
-    return done + write('response.content_part.done', `${inPart(item)},"part":${writePart(part)}`);
-  }
-
-  function endTrace(item: Reasoning): string {
-    const text = JSON.stringify(item.text);
-    if (trace.asSummary) {
-      const part = `"part":{"type":"summary_text","text":${text}}`;
-      return (
-        write('response.reasoning_summary_text.done', `${at(item)},"summary_index":0,"text":${text}`) +
-        write('response.reasoning_summary_part.done', `${at(item)},"summary_index":0,${part}`)
-      );
-    }
-    const part = `"part":{"type":"reasoning_text","text":${text}}`;
-    return (
-      write('response.reasoning_text.done', `${at(item)},"content_index":0,"text":${text}`) +
-      write('response.content_part.done', `${at(item)},"content_index":0,${part}`)
-    );
-  }
-
-  function pushTrace({ text }: TextEvent): string {
-    if (text === '') return '';
-    const last = open.find((item) => item.kind === 'reasoning');
-    const item = last ?? { ...place('reasoning'), kind: 'reasoning' as const, text: '' };
-    let begun = '';
-    if (last === undefined) {
-      begun = begin(item);
-      begun += trace.asSummary
-        ? write(
-            'response.reasoning_summary_part.added',
-            `${at(item)},"summary_index":0,"part":{"type":"summary_text","text":""}`,
-          )
-        : write(
-            'response.content_part.added',
-            `${at(item)},"content_index":0,"part":{"type":"reasoning_text","text":""}`,
-          );
-    }
-    item.text += text;
-    const delta = `"delta":${JSON.stringify(text)}`;
-    return (
-      begun +
-      (trace.asSummary
-        ? write('response.reasoning_summary_text.delta', `${at(item)},"summary_index":0,${delta}`)
-        : write('response.reasoning_text.delta', `${at(item)},"content_index":0,${delta}`))
-    );
-  }
-
-  function pushText({ type, text, logprobs, citations = [] }: TextEvent): string {
-    if (text === '') return '';
-    const kind = type === 'refusal-delta' ? 'refusal' : 'output_text';
-    let item = open.find((one) => one.kind === 'message');
-    let begun = '';
-    if (item === undefined) {
-      item = { ...place('message'), kind: 'message', parts: [] };
-      begun = begin(item);
-    }
-    let part = item.parts.at(-1);
-    if (part?.type !== kind) {
-      begun += endPart(item);
-      part = emptyPart(kind);
-      item.parts.push(part);
-      begun += write('response.content_part.added', `${inPart(item)},"part":${writePart(part)}`);
-    }
-    const start = part.text.length;
-    part.text += text;
-    if (part.type === 'refusal') {
-      return begun + write('response.refusal.delta', `${inPart(item)},"delta":${JSON.stringify(text)}`);
-    }
-    const probabilities = logprobs?.content ?? [];
-    for (const token of probabilities) part.logprobs.push(token);
-    const rest = `"delta":${JSON.stringify(text)},"logprobs":${JSON.stringify(probabilities)}`;
-    let deltas = begun + write('response.output_text.delta', `${inPart(item)},${rest}`);
-    for (const citation of citations) {
-      const json = writeCitation(citation, { start, end: part.text.length });
-      const index = part.annotations.push(json) - 1;
-      const members = `${inPart(item)},"annotation_index":${index},"annotation":${json}`;
-      deltas += write('response.output_text.annotation.added', members);
-    }
-    return deltas;
-  }
-
-  function pushStart({ tool, id, name }: ToolStart): string {
-    const kind = custom.has(name) ? 'custom' : 'function';
-    const own = callFormat?.namespaced?.[name];
-    const call: OutputCall = {
-      ...place(kind),
-      ...{ kind, callId: id, name: own?.name ?? name, namespace: own?.namespace },
-      ...{ text: '', scan: createJsonScan() },
-    };
-    calls[tool] = call;
-    return begin(call);
-  }
-
-  function pushArguments(tool: number, text: string): string {
-    const call = calls[tool];
-    if (call === undefined || !open.includes(call)) return '';
-    call.text += text;
-    call.scan.push(text);
-    // The input of a custom tool is known when the arguments are complete, so it is sent in one piece.
-    if (call.kind === 'custom') return '';
-    return write('response.function_call_arguments.delta', `${at(call)},"delta":${JSON.stringify(text)}`);
-  }
-
-  function endAll(status: 'completed' | 'incomplete'): string {
-    return [...open].map((item) => endItem(item, status)).join('');
-  }
-
+  const output: OutputState = {
+    suffix: identity.id.replace(/^resp_/, ''),
+    customTools: new Set(callFormat?.customTools),
+    namespaced: callFormat?.namespaced,
+    trace,
+    traceEvents: trace.asSummary ? summaryTrace : rawTrace,
+    write,
+    open: [],
+    calls: [],
+    searches: new Map(),
+    written: [],
+    count: 0,
+  };
   return {
-    items: () => `[${written.filter((json) => json !== undefined).join(',')}]`,
-    end: () => endAll('completed'),
-    breakOff: () => endAll('incomplete'),
+    items: () => `[${output.written.filter((json) => json !== undefined).join(',')}]`,
+    end: () => endAll(output, 'completed'),
+    breakOff: () => endAll(output, 'incomplete'),
     push: (event) => {
       switch (event.type) {
         case 'text-delta':
         case 'refusal-delta':
-          return pushText(event);
+          return pushText(output, event);
         case 'reasoning-delta':
-          return pushTrace(event);
+          return pushTrace(output, event.text);
         case 'tool-start':
-          return pushStart(event);
+          return pushStart(output, event);
         case 'tool-delta':
-          return pushArguments(event.tool, event.text);
+          return pushArguments(output, event.tool, event.text);
         case 'search-call': {
-          const item = { ...place('search'), kind: 'search' as const, input: event.input, result: undefined };
-          searches.set(event.id, item);
+          const item: Search = { ...place(output, 'search'), kind: 'search', input: event.input, result: undefined };
+          output.searches.set(event.id, item);
           return (
-            begin(item) +
+            begin(output, item) +
             write('response.web_search_call.in_progress', at(item)) +
             write('response.web_search_call.searching', at(item))
           );
         }
         case 'search-result': {
-          const item = searches.get(event.id);
+          const item = output.searches.get(event.id);
           if (item === undefined) return '';
           item.result = event.result;
-          return write('response.web_search_call.completed', at(item)) + endItem(item, 'completed');
+          return write('response.web_search_call.completed', at(item)) + endItem(output, item, 'completed');
         }
         case 'finish':
-          return endAll('completed');
+          return endAll(output, 'completed');
         case 'usage':
           return '';
       }
     },
   };
+}
+
+function place(output: OutputState, kind: OutputItem['kind']): { readonly id: string; readonly index: number } {
+  const index = output.count;
+  output.count += 1;
+  return { id: `${idPrefixes[kind]}${output.suffix}_${index}`, index };
+}
+
+/** The members by which an event names its item. */
+const at = ({ id, index }: OutputItem): string => `"item_id":${JSON.stringify(id)},"output_index":${index}`;
+
+function begin(output: OutputState, item: OutputItem): string {
+  const ended = endOthers(output);
+  output.open.push(item);
+  const json = writeItem(item, 'in_progress', output.trace);
+  return ended + output.write('response.output_item.added', `"output_index":${item.index},"item":${json}`);
+}
+
+/** Ends the items that another one follows. Until its arguments are complete, the engine may go on with a call. */
+function endOthers(output: OutputState): string {
+  let text = '';
+  for (const item of [...output.open]) {
+    if (isCall(item) && !item.scan.isOver()) continue;
+    text += endItem(output, item, 'completed');
+  }
+  return text;
+}
+
+function endItem(output: OutputState, item: OutputItem, status: Exclude<ItemStatus, 'in_progress'>): string {
+  const position = output.open.indexOf(item);
+  if (position !== -1) output.open.splice(position, 1);
+  // The cap may have cut a call off.
+  const isCut = isCall(item) && item.text !== '' && parseJson(item.text) === undefined;
+  const json = writeItem(item, isCut ? 'incomplete' : status, output.trace);
+  output.written[item.index] = json;
+  return (
+    endContent(output, item) + output.write('response.output_item.done', `"output_index":${item.index},"item":${json}`)
+  );
+}
+
+/** The events that close what is inside an item. */
+function endContent(output: OutputState, item: OutputItem): string {
+  const { write } = output;
+  switch (item.kind) {
+    case 'message':
+      return endPart(output, item);
+    case 'reasoning': {
+      const { traceEvents: events } = output;
+      const text = JSON.stringify(item.text);
+      const part = `"part":{"type":"${events.part}","text":${text}}`;
+      return (
+        write(events.textDone, `${at(item)},${events.at},"text":${text}`) +
+        write(events.partDone, `${at(item)},${events.at},${part}`)
+      );
+    }
+    case 'function': {
+      const { name, text } = item;
+      const members = JSON.stringify({ name, arguments: text }).slice(1, -1);
+      return write('response.function_call_arguments.done', `${at(item)},${members}`);
+    }
+    case 'custom': {
+      const input = JSON.stringify(customInputOf(item.text));
+      const delta =
+        item.text === '' ? '' : write('response.custom_tool_call_input.delta', `${at(item)},"delta":${input}`);
+      return delta + write('response.custom_tool_call_input.done', `${at(item)},"input":${input}`);
+    }
+    case 'search':
+      return '';
+  }
+}
+
+const inPart = (item: Message): string => `${at(item)},"content_index":${item.parts.length - 1}`;
+
+function endPart({ write }: OutputState, item: Message): string {
+  const part = item.parts.at(-1);
+  if (part === undefined) return '';
+  const text = JSON.stringify(part.text);
+  const done =
+    part.type === 'output_text'
+      ? write('response.output_text.done', `${inPart(item)},"text":${text},"logprobs":${JSON.stringify(part.logprobs)}`)
+      : write('response.refusal.done', `${inPart(item)},"refusal":${text}`);
+  return done + write('response.content_part.done', `${inPart(item)},"part":${writePart(part)}`);
+}
+
+function pushTrace(output: OutputState, text: string): string {
+  if (text === '') return '';
+  const { traceEvents: events, write } = output;
+  const last = output.open.find((item) => item.kind === 'reasoning');
+  const item = last ?? { ...place(output, 'reasoning'), kind: 'reasoning' as const, text: '' };
+  let begun = '';
+  if (last === undefined) {
+    begun = begin(output, item);
+    begun += write(events.added, `${at(item)},${events.at},"part":{"type":"${events.part}","text":""}`);
+  }
+  item.text += text;
+  return begun + write(events.delta, `${at(item)},${events.at},"delta":${JSON.stringify(text)}`);
+}
+
+function pushText(output: OutputState, { type, text, logprobs, citations = [] }: TextEvent): string {
+  if (text === '') return '';
+  const { write } = output;
+  const kind = type === 'refusal-delta' ? 'refusal' : 'output_text';
+  let item = output.open.find((one) => one.kind === 'message');
+  let begun = '';
+  if (item === undefined) {
+    item = { ...place(output, 'message'), kind: 'message', parts: [] };
+    begun = begin(output, item);
+  }
+  let part = item.parts.at(-1);
+  if (part?.type !== kind) {
+    begun += endPart(output, item);
+    part = emptyPart(kind);
+    item.parts.push(part);
+    begun += write('response.content_part.added', `${inPart(item)},"part":${writePart(part)}`);
+  }
+  const start = part.text.length;
+  part.text += text;
+  if (part.type === 'refusal') {
+    return begun + write('response.refusal.delta', `${inPart(item)},"delta":${JSON.stringify(text)}`);
+  }
+  const probabilities = logprobs?.content ?? [];
+  for (const token of probabilities) part.logprobs.push(token);
+  const rest = `"delta":${JSON.stringify(text)},"logprobs":${JSON.stringify(probabilities)}`;
+  let deltas = begun + write('response.output_text.delta', `${inPart(item)},${rest}`);
+  for (const citation of citations) {
+    const json = writeCitation(citation, { start, end: part.text.length });
+    const index = part.annotations.push(json) - 1;
+    const members = `${inPart(item)},"annotation_index":${index},"annotation":${json}`;
+    deltas += write('response.output_text.annotation.added', members);
+  }
+  return deltas;
+}
+
+function pushStart(output: OutputState, { tool, id, name }: ToolStart): string {
+  const kind = output.customTools.has(name) ? 'custom' : 'function';
+  const own = output.namespaced?.[name];
+  const call: OutputCall = {
+    ...place(output, kind),
+    ...{ kind, callId: id, name: own?.name ?? name, namespace: own?.namespace },
+    ...{ text: '', scan: createJsonScan() },
+  };
+  output.calls[tool] = call;
+  return begin(output, call);
+}
+
+function pushArguments(output: OutputState, tool: number, text: string): string {
+  const call = output.calls[tool];
+  if (call === undefined || !output.open.includes(call)) return '';
+  call.text += text;
+  call.scan.push(text);
+  // The input of a custom tool is known when the arguments are complete, so it is sent in one piece.
+  if (call.kind === 'custom') return '';
+  return output.write('response.function_call_arguments.delta', `${at(call)},"delta":${JSON.stringify(text)}`);
+}
+
+function endAll(output: OutputState, status: 'completed' | 'incomplete'): string {
+  return [...output.open].map((item) => endItem(output, item, status)).join('');
 }
 
 const isCall = (item: OutputItem): item is OutputCall => item.kind === 'function' || item.kind === 'custom';
