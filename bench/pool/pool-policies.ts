@@ -1,6 +1,6 @@
 import { pull } from '../../src/gateway/routing/affinity.ts';
 import { createPools } from '../../src/gateway/routing/pool/pools.ts';
-import type { PoolAttempt } from '../../src/gateway/routing/pool/endpoint-knowledge.ts';
+import type { PoolAttempt } from '../../src/gateway/routing/pool/pool-attempt.ts';
 import { pick } from '../../src/gateway/routing/pool/pick.ts';
 import type { EngineSpeed } from './engine.ts';
 import type { CreatePolicy } from './run.ts';

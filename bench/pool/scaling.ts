@@ -4,7 +4,7 @@ import type { Endpoint } from '../../src/core/endpoint.ts';
 import { scaleOf } from '../../src/gateway/core/backend-scale.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { createBackendDemands } from '../../src/gateway/routing/pool/backend-demands.ts';
-import type { PoolAttempt } from '../../src/gateway/routing/pool/endpoint-knowledge.ts';
+import type { PoolAttempt } from '../../src/gateway/routing/pool/pool-attempt.ts';
 import { createPools } from '../../src/gateway/routing/pool/pools.ts';
 import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import { endpointOf, modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';

@@ -1,5 +1,6 @@
 import { createDecayedMean } from '../health/decayed-mean.ts';
-import { assumedPrefill, assumedTokens, type OwnWork } from './endpoint-knowledge.ts';
+import type { OwnWork } from './endpoint-knowledge.ts';
+import { assumedPrefill, assumedTokens } from './endpoint-state.ts';
 import type { AssumedSpeed, Speed } from './speed.ts';
 
 /** What the requests of this replica ask of the endpoints of a pool. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PoolAttempt } from './endpoint-knowledge.ts';
+import type { PoolAttempt } from './pool-attempt.ts';
 import type { EngineLoad } from '../../core/engine-load.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
 import { createEndpointPool } from './pool.ts';

@@ -1,11 +1,8 @@
 import { createDemand, type PoolDemand } from './demand.ts';
-import {
-  assumedTokens,
-  createAnswerKnowledge,
-  createEndpointKnowledge,
-  type EndpointKnowledge,
-  type PoolAttempt,
-} from './endpoint-knowledge.ts';
+import { createAnswerKnowledge } from './answer-knowledge.ts';
+import { createEndpointKnowledge, type EndpointKnowledge } from './endpoint-knowledge.ts';
+import { assumedTokens } from './endpoint-state.ts';
+import type { PoolAttempt } from './pool-attempt.ts';
 import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
