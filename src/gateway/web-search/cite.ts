@@ -20,137 +20,150 @@ const maxHeld = 1000;
 /** Whether a text begins with white space or closing punctuation, so that the blank before a mark is removed with the mark. */
 const closesUp = (text: string): boolean => /^[\s.,;:!?…)\]。，！？]/.test(text) || text === '';
 
+interface SourceLookup {
+  /** Returns the citation of a source for a statement about it. Undefined when no source has this number. */
+  readonly citationOf: (number: number, statement: string) => Citation | undefined;
+  readonly isKnown: (number: number) => boolean;
+}
+
+interface CiterState extends SourceLookup {
+  /** Text that is held back. */
+  text: string;
+  /** The engine's deltas in the text that is held back. */
+  deltas: number;
+  /** The numbers of marks before the next sentence. */
+  ahead: readonly number[];
+  /** Whether the current line has words so far. */
+  lineHasWords: boolean;
+  out: TextEvent[];
+}
+
 /**
  * A mark cites its own sentence or the one before it; at the beginning of a line, it cites the next sentence. Marks are removed
  * together with the blank before them. A mark of an unknown source remains: the answer may be about such marks.
  */
-export function createCiter(options: {
-  /** Returns the citation of a source for a statement about it. Undefined when no source has this number. */
-  readonly citationOf: (number: number, statement: string) => Citation | undefined;
-  readonly isKnown: (number: number) => boolean;
-}): Citer {
-  const { citationOf, isKnown } = options;
-  /** Text that is held back, and the engine's deltas in it. */
-  const held = { text: '', deltas: 0 };
-  /** The numbers of marks before the next sentence. */
-  let ahead: readonly number[] = [];
-  /** Whether the current line has words so far. */
-  let lineHasWords = false;
-  let out: TextEvent[] = [];
-
-  function write(text: string, cited: readonly number[] = []): void {
-    if (text === '') return;
-    const citations = cited.flatMap((number) => citationOf(number, text) ?? []);
-    const line = text.slice(text.lastIndexOf('\n') + 1);
-    lineHasWords = hasWords(line) || (lineHasWords && line.length === text.length);
-    const last = out.at(-1);
-    if (citations.length === 0 && last !== undefined && last.citations === undefined) {
-      out[out.length - 1] = { ...last, text: last.text + text };
-    } else {
-      const { deltas } = held;
-      held.deltas = 0;
-      out.push({
-        type: 'text-delta',
-        choice: 0,
-        text,
-        deltas,
-        citations: citations.length === 0 ? undefined : citations,
-      });
-    }
-  }
-
-  /** Writes a text without marks. The marks before it cite its first sentence. */
-  function writePlain(text: string): void {
-    if (ahead.length === 0 || !hasWords(text)) {
-      write(text);
-      return;
-    }
-    let done = 0;
-    for (const sentence of sentences(text)) {
-      done += sentence.length;
-      if (!hasWords(sentence)) write(sentence);
-      else {
-        const blank = sentence.length - sentence.trimEnd().length;
-        write(sentence.trimEnd(), ahead);
-        ahead = [];
-        write(text.slice(done - blank));
-        return;
-      }
-    }
-  }
-
-  /**
-   * Writes the text before some marks. `rest`: the text after the marks, which is empty only at the end. Returns the part of `rest`
-   * that is still to be written.
-   */
-  function writeMarked(before: string, numbers: readonly number[], rest: string): string {
-    const words = before.trimEnd();
-    const blank = before.slice(words.length);
-    const line = before.slice(before.lastIndexOf('\n') + 1);
-    const beginsLine = !hasWords(line) && (line.length < before.length || !lineHasWords);
-    if (beginsLine && /^[ \t]*[^\s]/.test(rest)) {
-      writePlain(before);
-      ahead = [...new Set([...ahead, ...numbers])];
-      return rest.replace(/^ /, '');
-    }
-    const start = lastSentence(words);
-    const sentence = words.slice(start);
-    if (!hasWords(sentence)) writePlain(words);
-    else {
-      writePlain(words.slice(0, start));
-      const cited = [...new Set([...ahead, ...numbers])];
-      ahead = [];
-      write(sentence, cited);
-    }
-    if (!closesUp(rest) || blank.includes('\n')) writePlain(blank);
-    return rest;
-  }
-
-  function drain(isEnd: boolean): readonly TextEvent[] {
-    out = [];
-    let { text } = held;
-    /** The index at which the marks of unknown sources end. */
-    let from = 0;
-    for (;;) {
-      const place = findMarks(text.slice(from));
-      if (place === undefined) break;
-      const end = from + place.end;
-      const rest = text.slice(end);
-      // More marks may follow, and the text after them decides which sentence they cite.
-      const undecided = unfinishedMark(rest.replace(/^[ ,;]+/, '')) === 0 || rest.trim() === '';
-      if (undecided && !isEnd) break;
-      const known = place.numbers.filter(isKnown);
-      if (known.length === 0) from = end;
-      else {
-        text = writeMarked(text.slice(0, from + place.start), known, rest);
-        from = 0;
-      }
-    }
-    const keep = isEnd ? text.length : heldFrom(text, from);
-    writePlain(text.slice(0, keep));
-    held.text = text.slice(keep);
-    if (isEnd) ahead = [];
-    // Deltas without any output are counted with the next output.
-    const last = out.at(-1);
-    if (last !== undefined && held.text === '') {
-      out[out.length - 1] = { ...last, deltas: last.deltas + held.deltas };
-      held.deltas = 0;
-    }
-    return out;
-  }
-
+export function createCiter({ citationOf, isKnown }: SourceLookup): Citer {
+  const state: CiterState = { citationOf, isKnown, text: '', deltas: 0, ahead: [], lineHasWords: false, out: [] };
   return {
     push: (event) => {
-      held.text += event.text;
-      held.deltas += event.deltas;
-      return drain(false);
+      state.text += event.text;
+      state.deltas += event.deltas;
+      return drain(state, 'decided');
     },
-    flush: () => drain(true),
+    flush: () => drain(state, 'all'),
     breakOff: () => {
-      held.text = held.text.slice(0, unfinishedMark(held.text)).trimEnd();
-      return drain(true);
+      state.text = state.text.slice(0, unfinishedMark(state.text)).trimEnd();
+      return drain(state, 'all');
     },
   };
+}
+
+function write(state: CiterState, text: string, cited: readonly number[] = []): void {
+  if (text === '') return;
+  const { out } = state;
+  const citations = cited.flatMap((number) => state.citationOf(number, text) ?? []);
+  const line = text.slice(text.lastIndexOf('\n') + 1);
+  state.lineHasWords = hasWords(line) || (state.lineHasWords && line.length === text.length);
+  const last = out.at(-1);
+  if (citations.length === 0 && last !== undefined && last.citations === undefined) {
+    out[out.length - 1] = { ...last, text: last.text + text };
+  } else {
+    const { deltas } = state;
+    state.deltas = 0;
+    out.push({
+      type: 'text-delta',
+      choice: 0,
+      text,
+      deltas,
+      citations: citations.length === 0 ? undefined : citations,
+    });
+  }
+}
+
+/** Writes a text without marks. The marks before it cite its first sentence. */
+function writePlain(state: CiterState, text: string): void {
+  if (state.ahead.length === 0 || !hasWords(text)) {
+    write(state, text);
+    return;
+  }
+  let done = 0;
+  for (const sentence of sentences(text)) {
+    done += sentence.length;
+    if (!hasWords(sentence)) write(state, sentence);
+    else {
+      const blank = sentence.length - sentence.trimEnd().length;
+      write(state, sentence.trimEnd(), state.ahead);
+      state.ahead = [];
+      write(state, text.slice(done - blank));
+      return;
+    }
+  }
+}
+
+/**
+ * Writes the text before some marks. `rest`: the text after the marks, which is empty only at the end. Returns the part of `rest`
+ * that is still to be written.
+ */
+function writeMarked(
+  state: CiterState,
+  before: string,
+  { numbers, rest }: { readonly numbers: readonly number[]; readonly rest: string },
+): string {
+  const words = before.trimEnd();
+  const blank = before.slice(words.length);
+  const line = before.slice(before.lastIndexOf('\n') + 1);
+  const beginsLine = !hasWords(line) && (line.length < before.length || !state.lineHasWords);
+  if (beginsLine && /^[ \t]*[^\s]/.test(rest)) {
+    writePlain(state, before);
+    state.ahead = [...new Set([...state.ahead, ...numbers])];
+    return rest.replace(/^ /, '');
+  }
+  const start = lastSentence(words);
+  const sentence = words.slice(start);
+  if (!hasWords(sentence)) writePlain(state, words);
+  else {
+    writePlain(state, words.slice(0, start));
+    const cited = [...new Set([...state.ahead, ...numbers])];
+    state.ahead = [];
+    write(state, sentence, cited);
+  }
+  if (!closesUp(rest) || blank.includes('\n')) writePlain(state, blank);
+  return rest;
+}
+
+function drain(state: CiterState, reach: 'decided' | 'all'): readonly TextEvent[] {
+  const isEnd = reach === 'all';
+  const out: TextEvent[] = [];
+  state.out = out;
+  let { text } = state;
+  /** The index at which the marks of unknown sources end. */
+  let from = 0;
+  for (;;) {
+    const place = findMarks(text.slice(from));
+    if (place === undefined) break;
+    const end = from + place.end;
+    const rest = text.slice(end);
+    // More marks may follow, and the text after them decides which sentence they cite.
+    const undecided = unfinishedMark(rest.replace(/^[ ,;]+/, '')) === 0 || rest.trim() === '';
+    if (undecided && !isEnd) break;
+    const known = place.numbers.filter(state.isKnown);
+    if (known.length === 0) from = end;
+    else {
+      text = writeMarked(state, text.slice(0, from + place.start), { numbers: known, rest });
+      from = 0;
+    }
+  }
+  const keep = isEnd ? text.length : heldFrom(text, from);
+  writePlain(state, text.slice(0, keep));
+  state.text = text.slice(keep);
+  if (isEnd) state.ahead = [];
+  // Deltas without any output are counted with the next output.
+  const last = out.at(-1);
+  if (last !== undefined && state.text === '') {
+    out[out.length - 1] = { ...last, deltas: last.deltas + state.deltas };
+    state.deltas = 0;
+  }
+  return out;
 }
 
 /** The index from which a text is held back. */

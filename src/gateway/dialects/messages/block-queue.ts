@@ -47,121 +47,72 @@ interface Block {
   readonly scan: JsonScan;
 }
 
+interface QueueState {
+  readonly signatureOf: (index: number) => string;
+  /** The open block and those after it. */
+  readonly queue: Block[];
+  /** By the number of the tool call. */
+  readonly calls: (Block | undefined)[];
+  count: number;
+  isOpen: boolean;
+  isEnded: boolean;
+  isBroken: boolean;
+}
+
 /** `signatureOf` makes the signature of a block of thinking from its index. */
 export function createBlockQueue(signatureOf: (index: number) => string): BlockQueue {
-  /** The open block and those after it. */
-  const queue: Block[] = [];
-  const calls: (Block | undefined)[] = [];
-  let count = 0;
-  let isOpen = false;
-  let isEnded = false;
-  let isBroken = false;
-
-  function append(kind: BlockKind, start: string, citations: readonly Citation[] = []): Block {
-    const index = count;
-    count += 1;
-    const [type, field] = deltas[kind];
-    const block: Block = {
-      kind,
-      index,
-      start,
-      citations,
-      waiting: '',
-      unscanned: '',
-      scan: createJsonScan(),
-      deltaHead: `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":`,
-    };
-    queue.push(block);
-    return block;
-  }
-
-  /** Adds text to the last block if that is of this kind, else begins a new block. An empty text begins no block. */
-  function addText(kind: 'text' | 'thinking', text: string): void {
-    if (text === '') return;
-    const last = queue.at(-1);
-    const empty = kind === 'text' ? '{"type":"text","text":""}' : '{"type":"thinking","thinking":"","signature":""}';
-    const block = last?.kind === kind ? last : append(kind, empty);
-    block.waiting += text;
-  }
-
-  function mayClose(block: Block): boolean {
-    if (isEnded) return true;
-    if (queue.length === 1) return false;
-    if (block.kind !== 'tool_use' || isBroken) return true;
-    // Complete arguments close a call only once another block follows: until then the engine may go on with it.
-    block.scan.push(block.unscanned);
-    block.unscanned = '';
-    return block.scan.isOver();
-  }
-
-  function open({ index, start, citations }: Block): string {
-    const cite = (citation: Citation): string =>
-      `"delta":{"type":"citations_delta","citation":${writeCitation(citation)}}`;
-    const cited = citations.map((citation) => frame('content_block_delta', `"index":${index},${cite(citation)}`));
-    return frame('content_block_start', `"index":${index},"content_block":${start}`) + cited.join('');
-  }
-
-  function close({ kind, index }: Block): string {
-    const at = `"index":${index}`;
-    const signed =
-      kind === 'thinking'
-        ? frame('content_block_delta', `${at},"delta":{"type":"signature_delta","signature":"${signatureOf(index)}"}`)
-        : '';
-    return signed + frame('content_block_stop', at);
-  }
-
-  function write(): string {
-    let text = '';
-    for (let block = queue[0]; block !== undefined; block = queue[0]) {
-      if (!isOpen) text += open(block);
-      isOpen = true;
-      if (block.waiting !== '') text += `${block.deltaHead}${JSON.stringify(block.waiting)}}}\n\n`;
-      block.waiting = '';
-      if (!mayClose(block)) break;
-      text += close(block);
-      queue.shift();
-      isOpen = false;
-    }
-    return text;
-  }
-
+  const state: QueueState = {
+    signatureOf,
+    queue: [],
+    calls: [],
+    count: 0,
+    isOpen: false,
+    isEnded: false,
+    isBroken: false,
+  };
   return {
-    write,
+    write: () => write(state),
     breakOff: () => {
-      isBroken = true;
-      return write();
+      state.isBroken = true;
+      return write(state);
     },
     end: () => {
-      isEnded = true;
+      state.isEnded = true;
     },
     push: (event) => {
       switch (event.type) {
         case 'text-delta':
         // A refusal is an ordinary answer: docs/reference/api.md §7.4.
         case 'refusal-delta':
-          if (event.citations === undefined) addText('text', event.text);
-          else append('cited-text', '{"type":"text","text":"","citations":[]}', event.citations).waiting = event.text;
+          if (event.citations === undefined) addText(state, 'text', event.text);
+          else
+            append(state, 'cited-text', '{"type":"text","text":"","citations":[]}', event.citations).waiting =
+              event.text;
           return;
         case 'reasoning-delta':
-          addText('thinking', event.text);
+          addText(state, 'thinking', event.text);
           return;
         case 'tool-start': {
           const { id, name } = event;
-          calls[event.tool] = append('tool_use', JSON.stringify({ type: 'tool_use', id, name, input: {} }));
+          state.calls[event.tool] = append(
+            state,
+            'tool_use',
+            JSON.stringify({ type: 'tool_use', id, name, input: {} }),
+          );
           return;
         }
         case 'tool-delta': {
-          const call = calls[event.tool];
+          const call = state.calls[event.tool];
           if (call === undefined) return;
           call.waiting += event.text;
           call.unscanned += event.text;
           return;
         }
         case 'search-call':
-          append('search-call', `${writeSearchCall(event.id)},"input":{}}`).waiting = event.input;
+          append(state, 'search-call', `${writeSearchCall(event.id)},"input":{}}`).waiting = event.input;
           return;
         case 'search-result':
-          append('search-result', writeSearchResult(event.id, event.result));
+          append(state, 'search-result', writeSearchResult(event.id, event.result));
           return;
         case 'usage':
         case 'finish':
@@ -169,6 +120,75 @@ export function createBlockQueue(signatureOf: (index: number) => string): BlockQ
       }
     },
   };
+}
+
+function append(state: QueueState, kind: BlockKind, start: string, citations: readonly Citation[] = []): Block {
+  const index = state.count;
+  state.count += 1;
+  const [type, field] = deltas[kind];
+  const block: Block = {
+    kind,
+    index,
+    start,
+    citations,
+    waiting: '',
+    unscanned: '',
+    scan: createJsonScan(),
+    deltaHead: `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":`,
+  };
+  state.queue.push(block);
+  return block;
+}
+
+/** Adds text to the last block if that is of this kind, else begins a new block. An empty text begins no block. */
+function addText(state: QueueState, kind: 'text' | 'thinking', text: string): void {
+  if (text === '') return;
+  const last = state.queue.at(-1);
+  const empty = kind === 'text' ? '{"type":"text","text":""}' : '{"type":"thinking","thinking":"","signature":""}';
+  const block = last?.kind === kind ? last : append(state, kind, empty);
+  block.waiting += text;
+}
+
+function mayClose({ isEnded, isBroken, queue }: QueueState, block: Block): boolean {
+  if (isEnded) return true;
+  if (queue.length === 1) return false;
+  if (block.kind !== 'tool_use' || isBroken) return true;
+  // Complete arguments close a call only once another block follows: until then the engine may go on with it.
+  block.scan.push(block.unscanned);
+  block.unscanned = '';
+  return block.scan.isOver();
+}
+
+function open({ index, start, citations }: Block): string {
+  const cite = (citation: Citation): string =>
+    `"delta":{"type":"citations_delta","citation":${writeCitation(citation)}}`;
+  const cited = citations.map((citation) => frame('content_block_delta', `"index":${index},${cite(citation)}`));
+  return frame('content_block_start', `"index":${index},"content_block":${start}`) + cited.join('');
+}
+
+function close({ signatureOf }: QueueState, { kind, index }: Block): string {
+  const at = `"index":${index}`;
+  const signed =
+    kind === 'thinking'
+      ? frame('content_block_delta', `${at},"delta":{"type":"signature_delta","signature":"${signatureOf(index)}"}`)
+      : '';
+  return signed + frame('content_block_stop', at);
+}
+
+function write(state: QueueState): string {
+  const { queue } = state;
+  let text = '';
+  for (let block = queue[0]; block !== undefined; block = queue[0]) {
+    if (!state.isOpen) text += open(block);
+    state.isOpen = true;
+    if (block.waiting !== '') text += `${block.deltaHead}${JSON.stringify(block.waiting)}}}\n\n`;
+    block.waiting = '';
+    if (!mayClose(state, block)) break;
+    text += close(state, block);
+    queue.shift();
+    state.isOpen = false;
+  }
+  return text;
 }
 
 /** Writes one server-sent event. Clients need its name and ignore data without one (docs/reference/engines.md §2). `fields` is JSON without braces. */
