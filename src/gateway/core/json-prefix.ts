@@ -33,137 +33,144 @@ const isHexDigit = (character: string): boolean =>
 export const isJsonSpace = (character: string): boolean =>
   character === ' ' || character === '\n' || character === '\r' || character === '\t';
 
-export function createJsonPrefix(): JsonPrefix {
-  let state: State = 'value';
+/** Where in the text the reading is. */
+interface Reading {
+  state: State;
   /** The closing brackets of all open containers, innermost last. */
-  const open: ('}' | ']')[] = [];
-  let isKey = false;
+  readonly open: ('}' | ']')[];
+  isKey: boolean;
   /** The part of a literal that has not arrived yet. */
-  let rest = '';
-  let hexDigits = 0;
+  rest: string;
+  hexDigits: number;
+}
 
-  function beginValue(character: string): State {
-    switch (character) {
-      case '{':
-        open.push('}');
-        return 'first-key';
-      case '[':
-        open.push(']');
-        return 'first-item';
-      case '"':
-        isKey = false;
-        return 'string';
-      case '-':
-        return 'minus';
-      case '0':
-        return 'zero';
-      default:
-        if (isDigit(character)) return 'integer';
-        rest = literals.get(character) ?? '';
-        return rest === '' ? 'broken' : 'literal';
-    }
-  }
-
-  function beginKey(character: string): State {
-    isKey = true;
-    return character === '"' ? 'string' : 'broken';
-  }
-
-  function afterValue(character: string): State {
-    const end = open.at(-1);
-    if (end === undefined) return 'broken';
-    if (character === ',') return end === '}' ? 'key' : 'value';
-    return character === end ? close() : 'broken';
-  }
-
-  function close(): State {
-    open.pop();
-    return 'after';
-  }
-
-  function inString(character: string): State {
-    if (character === '"') return isKey ? 'colon' : 'after';
-    if (character === '\\') return 'escape';
-    return character < ' ' ? 'broken' : 'string';
-  }
-
-  function afterBackslash(character: string): State {
-    hexDigits = 0;
-    return character === 'u' ? 'hex' : '"\\/bfnrt'.includes(character) ? 'string' : 'broken';
-  }
-
-  function inHex(character: string): State {
-    if (!isHexDigit(character)) return 'broken';
-    hexDigits += 1;
-    return hexDigits === 4 ? 'string' : 'hex';
-  }
-
-  function inLiteral(character: string): State {
-    if (!rest.startsWith(character)) return 'broken';
-    rest = rest.slice(1);
-    return rest === '' ? 'after' : 'literal';
-  }
-
-  /** The step between tokens: white space may come first. */
-  function betweenTokens(expected: Expected, character: string): State {
-    if (isJsonSpace(character)) return expected;
-    switch (expected) {
-      case 'value':
-        return beginValue(character);
-      case 'first-item':
-        return character === ']' ? close() : beginValue(character);
-      case 'first-key':
-        return character === '}' ? close() : beginKey(character);
-      case 'key':
-        return beginKey(character);
-      case 'colon':
-        return character === ':' ? 'value' : 'broken';
-      case 'after':
-        return afterValue(character);
-    }
-  }
-
-  function step(character: string): State {
-    switch (state) {
-      case 'broken':
-        return 'broken';
-      case 'string':
-        return inString(character);
-      case 'escape':
-        return afterBackslash(character);
-      case 'hex':
-        return inHex(character);
-      case 'literal':
-        return inLiteral(character);
-      case 'value':
-      case 'first-item':
-      case 'first-key':
-      case 'key':
-      case 'colon':
-      case 'after':
-        return betweenTokens(state, character);
-      case 'minus':
-      case 'zero':
-      case 'integer':
-      case 'point':
-      case 'fraction':
-      case 'exponent':
-      case 'exponent-sign':
-      case 'exponent-digits': {
-        const next = nextInNumber(state, character);
-        if (next !== undefined) return next;
-        return isWholeNumber(state) ? betweenTokens('after', character) : 'broken';
-      }
-    }
-  }
-
+export function createJsonPrefix(): JsonPrefix {
+  const reading: Reading = { state: 'value', open: [], isKey: false, rest: '', hexDigits: 0 };
   return {
     push: (text) => {
-      for (let at = 0; at < text.length && state !== 'broken'; at += 1) state = step(text.charAt(at));
-      return state !== 'broken';
+      for (let at = 0; at < text.length && reading.state !== 'broken'; at += 1) {
+        reading.state = step(reading, text.charAt(at));
+      }
+      return reading.state !== 'broken';
     },
-    isWhole: () => open.length === 0 && (state === 'after' || isWholeNumber(state)),
+    isWhole: () => reading.open.length === 0 && (reading.state === 'after' || isWholeNumber(reading.state)),
   };
+}
+
+function step(reading: Reading, character: string): State {
+  const { state } = reading;
+  switch (state) {
+    case 'broken':
+      return 'broken';
+    case 'string':
+      return inString(reading, character);
+    case 'escape':
+      return afterBackslash(reading, character);
+    case 'hex':
+      return inHex(reading, character);
+    case 'literal':
+      return inLiteral(reading, character);
+    case 'value':
+    case 'first-item':
+    case 'first-key':
+    case 'key':
+    case 'colon':
+    case 'after':
+      return betweenTokens(reading, state, character);
+    case 'minus':
+    case 'zero':
+    case 'integer':
+    case 'point':
+    case 'fraction':
+    case 'exponent':
+    case 'exponent-sign':
+    case 'exponent-digits': {
+      const next = nextInNumber(state, character);
+      if (next !== undefined) return next;
+      return isWholeNumber(state) ? betweenTokens(reading, 'after', character) : 'broken';
+    }
+  }
+}
+
+function beginValue(reading: Reading, character: string): State {
+  switch (character) {
+    case '{':
+      reading.open.push('}');
+      return 'first-key';
+    case '[':
+      reading.open.push(']');
+      return 'first-item';
+    case '"':
+      reading.isKey = false;
+      return 'string';
+    case '-':
+      return 'minus';
+    case '0':
+      return 'zero';
+    default:
+      if (isDigit(character)) return 'integer';
+      reading.rest = literals.get(character) ?? '';
+      return reading.rest === '' ? 'broken' : 'literal';
+  }
+}
+
+function beginKey(reading: Reading, character: string): State {
+  reading.isKey = true;
+  return character === '"' ? 'string' : 'broken';
+}
+
+function afterValue(reading: Reading, character: string): State {
+  const end = reading.open.at(-1);
+  if (end === undefined) return 'broken';
+  if (character === ',') return end === '}' ? 'key' : 'value';
+  return character === end ? close(reading) : 'broken';
+}
+
+function close(reading: Reading): State {
+  reading.open.pop();
+  return 'after';
+}
+
+function inString(reading: Reading, character: string): State {
+  if (character === '"') return reading.isKey ? 'colon' : 'after';
+  if (character === '\\') return 'escape';
+  return character < ' ' ? 'broken' : 'string';
+}
+
+function afterBackslash(reading: Reading, character: string): State {
+  reading.hexDigits = 0;
+  return character === 'u' ? 'hex' : '"\\/bfnrt'.includes(character) ? 'string' : 'broken';
+}
+
+function inHex(reading: Reading, character: string): State {
+  if (!isHexDigit(character)) return 'broken';
+  reading.hexDigits += 1;
+  return reading.hexDigits === 4 ? 'string' : 'hex';
+}
+
+function inLiteral(reading: Reading, character: string): State {
+  if (!reading.rest.startsWith(character)) return 'broken';
+  reading.rest = reading.rest.slice(1);
+  return reading.rest === '' ? 'after' : 'literal';
+}
+
+/** The step between tokens: white space may come first. */
+function betweenTokens(reading: Reading, expected: Expected, character: string): State {
+  if (isJsonSpace(character)) return expected;
+  switch (expected) {
+    case 'value':
+      return beginValue(reading, character);
+    case 'first-item':
+      return character === ']' ? close(reading) : beginValue(reading, character);
+    case 'first-key':
+      return character === '}' ? close(reading) : beginKey(reading, character);
+    case 'key':
+      return beginKey(reading, character);
+    case 'colon':
+      return character === ':' ? 'value' : 'broken';
+    case 'after':
+      return afterValue(reading, character);
+  }
 }
 
 /** Parts of a number in JSON (RFC 8259 §6), named after what has been read last. */

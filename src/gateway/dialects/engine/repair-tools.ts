@@ -15,6 +15,22 @@ interface ToolRepair {
   readonly areComplete: () => boolean;
 }
 
+interface ToolRepairOptions {
+  readonly choice: number;
+  /** The tools that the caller offered. They distinguish a name in two fragments from two names. */
+  readonly toolNames: ReadonlySet<string>;
+  readonly newId: (tool: number) => string;
+}
+
+interface Repair extends ToolRepairOptions {
+  readonly calls: Call[];
+  readonly byId: Map<string, Call>;
+  readonly byIndex: Map<number, Call>;
+  /** What the fragments that are being read amount to. */
+  events: AnswerEvent[];
+  tooMany: boolean;
+}
+
 /**
  * Repairs the fragments of streamed tool calls: dense 0-based indices in order of first appearance, one id of our own and one
  * name for each call, arguments always text. Engines leave out, repeat, restart and mix up all of these; the golden tests have
@@ -24,131 +40,130 @@ interface ToolRepair {
  * It opens a new call when its id is new, when its name is another tool's, or when its name is repeated after the call's arguments
  * are complete.
  */
-export function createToolRepair(options: {
-  readonly choice: number;
-  /** The tools that the caller offered. They distinguish a name in two fragments from two names. */
-  readonly toolNames: ReadonlySet<string>;
-  readonly newId: (tool: number) => string;
-}): ToolRepair {
-  const { choice, toolNames } = options;
-  const calls: Call[] = [];
-  const byId = new Map<string, Call>();
-  const byIndex = new Map<number, Call>();
-  let tooMany = false;
-
-  /** Scans each piece of the arguments once, and parses them when they seem complete. Parsing all with every piece would take quadratic time. */
-  const isComplete = (call: Call): boolean => {
-    const { unscanned } = call;
-    call.unscanned = '';
-    if (call.complete === undefined) {
-      call.scan.push(unscanned);
-      if (call.scan.isOver()) call.complete = isObject(parseJson(call.arguments));
-    } else if (unscanned.trim() !== '') call.complete = false;
-    return call.complete === true;
-  };
-
-  /** Whether `name` may be the next piece of the call's name. */
-  const continuesName = (call: Call, name: string): boolean => {
-    if (call.started || call.name === '') return !call.started;
-    const joined = call.name + name;
-    for (const known of toolNames) if (known.startsWith(joined)) return true;
-    return false;
-  };
-
-  const opensAnother = (call: Call, id: string | undefined, name: string | undefined): boolean => {
-    if (id !== undefined && call.upstreamId !== undefined && call.upstreamId !== id) return true;
-    if (name === undefined || name === '' || call.name === '') return false;
-    return name === call.name ? isComplete(call) && id === undefined : !continuesName(call, name);
-  };
-
-  function open(): Call {
-    const call: Call = {
-      tool: calls.length,
-      upstreamId: undefined,
-      name: '',
-      arguments: '',
-      started: false,
-      scan: createJsonScan(),
-      unscanned: '',
-      complete: undefined,
-    };
-    calls.push(call);
-    tooMany = calls.length > maxCalls;
-    return call;
-  }
-
-  function find({ id, index, name, text }: Fragment): Call {
-    const known = id === undefined ? undefined : byId.get(id);
-    if (known !== undefined) {
-      // Some engines give two calls the same id. The second call has another index. It also has another name, or begins after
-      // complete arguments.
-      const elsewhere = index === undefined ? text !== '' : byIndex.get(index) !== known;
-      if (!elsewhere || name === undefined) return known;
-      return isComplete(known) || (name !== known.name && !continuesName(known, name)) ? open() : known;
-    }
-    const slot = index === undefined ? undefined : byIndex.get(index);
-    const latest = calls.at(-1);
-    const candidate = slot ?? (index === undefined || (id === undefined && name === undefined) ? latest : undefined);
-    return candidate === undefined || opensAnother(candidate, id, name) ? open() : candidate;
-  }
-
-  /** Whether no further piece of the name can come. */
-  const nameIsFinal = (call: Call): boolean => {
-    if (!toolNames.has(call.name)) return false;
-    for (const known of toolNames) if (known !== call.name && known.startsWith(call.name)) return false;
-    return true;
-  };
-
-  function start(call: Call, events: AnswerEvent[]): void {
-    if (call.started || call.name === '') return;
-    call.started = true;
-    events.push({ type: 'tool-start', choice, tool: call.tool, id: options.newId(call.tool), name: call.name });
-    if (call.arguments !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: call.arguments });
-  }
-
-  function take(fragment: Fragment, source: 'delta' | 'message', events: AnswerEvent[]): void {
-    const { id, index, name, text } = fragment;
-    // An empty fragment must not open a call that never gets a name.
-    if (id === undefined && name === undefined && text === '') return;
-    const call = source === 'message' ? open() : find(fragment);
-    if (id !== undefined) {
-      call.upstreamId ??= id;
-      byId.set(id, call);
-    }
-    if (index !== undefined) byIndex.set(index, call);
-    if (name !== undefined && !call.started && name !== call.name) call.name += name;
-    // A later call shows that the name of an earlier one is complete.
-    for (const earlier of calls) if (earlier.tool < call.tool) start(earlier, events);
-    const wasStarted = call.started;
-    call.arguments += text;
-    call.unscanned += text;
-    if (text !== '' || nameIsFinal(call)) start(call, events);
-    if (wasStarted && text !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text });
-  }
-
+export function createToolRepair(options: ToolRepairOptions): ToolRepair {
+  const repair: Repair = { ...options, calls: [], byId: new Map(), byIndex: new Map(), events: [], tooMany: false };
   return {
     push: (fragments, source) => {
-      const events: AnswerEvent[] = [];
+      repair.events = [];
       for (const fragment of fragments) {
-        if (tooMany) break;
-        if (isObject(fragment)) take(readFragment(fragment, source), source, events);
+        if (repair.tooMany) break;
+        if (isObject(fragment)) take(repair, readFragment(fragment, source), source);
       }
-      return events;
+      return repair.events;
     },
     end: () => {
-      if (tooMany) return undefined;
+      if (repair.tooMany) return undefined;
+      const { choice, calls } = repair;
       const events: AnswerEvent[] = [];
+      repair.events = events;
       for (const call of calls) {
         if (call.name === '') return undefined;
-        start(call, events);
+        start(repair, call);
         // Clients parse the arguments, and an empty text is not JSON.
         if (call.arguments === '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: '{}' });
       }
       return events;
     },
-    calledTools: () => calls.length > 0,
-    areComplete: () => calls.length > 0 && !tooMany && calls.every((call) => call.arguments === '' || isComplete(call)),
+    calledTools: () => repair.calls.length > 0,
+    areComplete: () => {
+      const { calls, tooMany } = repair;
+      return calls.length > 0 && !tooMany && calls.every((call) => call.arguments === '' || isComplete(call));
+    },
   };
+}
+
+/** Scans each piece of the arguments once, and parses them when they seem complete. Parsing all with every piece would take quadratic time. */
+function isComplete(call: Call): boolean {
+  const { unscanned } = call;
+  call.unscanned = '';
+  if (call.complete === undefined) {
+    call.scan.push(unscanned);
+    if (call.scan.isOver()) call.complete = isObject(parseJson(call.arguments));
+  } else if (unscanned.trim() !== '') call.complete = false;
+  return call.complete === true;
+}
+
+/** Whether `name` may be the next piece of the call's name. */
+function continuesName(repair: Repair, call: Call, name: string): boolean {
+  if (call.started || call.name === '') return !call.started;
+  const joined = call.name + name;
+  for (const known of repair.toolNames) if (known.startsWith(joined)) return true;
+  return false;
+}
+
+function opensAnother(repair: Repair, call: Call, { id, name }: Fragment): boolean {
+  if (id !== undefined && call.upstreamId !== undefined && call.upstreamId !== id) return true;
+  if (name === undefined || name === '' || call.name === '') return false;
+  return name === call.name ? isComplete(call) && id === undefined : !continuesName(repair, call, name);
+}
+
+function open(repair: Repair): Call {
+  const call: Call = {
+    tool: repair.calls.length,
+    upstreamId: undefined,
+    name: '',
+    arguments: '',
+    started: false,
+    scan: createJsonScan(),
+    unscanned: '',
+    complete: undefined,
+  };
+  repair.calls.push(call);
+  repair.tooMany = repair.calls.length > maxCalls;
+  return call;
+}
+
+function find(repair: Repair, fragment: Fragment): Call {
+  const { byId, byIndex, calls } = repair;
+  const { id, index, name, text } = fragment;
+  const known = id === undefined ? undefined : byId.get(id);
+  if (known !== undefined) {
+    // Some engines give two calls the same id. The second call has another index. It also has another name, or begins after
+    // complete arguments.
+    const elsewhere = index === undefined ? text !== '' : byIndex.get(index) !== known;
+    if (!elsewhere || name === undefined) return known;
+    return isComplete(known) || (name !== known.name && !continuesName(repair, known, name)) ? open(repair) : known;
+  }
+  const slot = index === undefined ? undefined : byIndex.get(index);
+  const latest = calls.at(-1);
+  const candidate = slot ?? (index === undefined || (id === undefined && name === undefined) ? latest : undefined);
+  return candidate === undefined || opensAnother(repair, candidate, fragment) ? open(repair) : candidate;
+}
+
+/** Whether no further piece of the name can come. */
+function nameIsFinal(repair: Repair, call: Call): boolean {
+  if (!repair.toolNames.has(call.name)) return false;
+  for (const known of repair.toolNames) if (known !== call.name && known.startsWith(call.name)) return false;
+  return true;
+}
+
+function start(repair: Repair, call: Call): void {
+  const { choice, events } = repair;
+  if (call.started || call.name === '') return;
+  call.started = true;
+  events.push({ type: 'tool-start', choice, tool: call.tool, id: repair.newId(call.tool), name: call.name });
+  if (call.arguments !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: call.arguments });
+}
+
+function take(repair: Repair, fragment: Fragment, source: 'delta' | 'message'): void {
+  const { choice, events } = repair;
+  const { id, index, name, text } = fragment;
+  // An empty fragment must not open a call that never gets a name.
+  if (id === undefined && name === undefined && text === '') return;
+  const call = source === 'message' ? open(repair) : find(repair, fragment);
+  if (id !== undefined) {
+    call.upstreamId ??= id;
+    repair.byId.set(id, call);
+  }
+  if (index !== undefined) repair.byIndex.set(index, call);
+  if (name !== undefined && !call.started && name !== call.name) call.name += name;
+  // A later call shows that the name of an earlier one is complete.
+  for (const earlier of repair.calls) if (earlier.tool < call.tool) start(repair, earlier);
+  const wasStarted = call.started;
+  call.arguments += text;
+  call.unscanned += text;
+  if (text !== '' || nameIsFinal(repair, call)) start(repair, call);
+  if (wasStarted && text !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text });
 }
 
 /** A call that is being assembled. */

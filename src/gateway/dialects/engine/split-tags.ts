@@ -63,6 +63,22 @@ function beforeSpace(text: string, place: number): number {
   return at;
 }
 
+interface SplitState {
+  readonly opens: readonly string[];
+  readonly plains: readonly string[];
+  readonly closes: readonly string[];
+  /** Tags that end reasoning, or a part of it. */
+  readonly marks: readonly string[];
+  /** The phase of text without tags. A continued answer is text, whatever the prompt ended in. */
+  readonly untagged: 'reasoning' | 'text';
+  phase: Phase;
+  held: string;
+  heldDeltas: number;
+  /** After a tag, white space is dropped until other text comes. */
+  afterTag: boolean;
+  sorted: SortedText[];
+}
+
 /**
  * Tags count only where models put them: an opening tag at the very beginning, then one closing tag. A tag in later text is text.
  * White space is treated as in the parsers of Ollama and llama.cpp (thinking/parser.go, common/chat): removed after a tag and before a
@@ -73,106 +89,111 @@ export function createTagSplitter(
   { tags, implicitOpen }: InlineReasoning,
   options: { readonly answerBegun?: boolean | undefined } = {},
 ): TagSplitter {
-  const opens = tags.flatMap((set) => set.open);
-  const plains = tags.flatMap((set) => set.plain ?? []);
   const closes = tags.flatMap((set) => set.close);
-  const marks = [...closes, ...tags.flatMap((set) => set.between ?? [])];
-  /** The phase of text without tags. A continued answer is text, whatever the prompt ended in. */
-  const untagged: Phase = implicitOpen && options.answerBegun !== true ? 'reasoning' : 'text';
-  let phase: Phase = 'start';
-  let held = '';
-  let heldDeltas = 0;
-  /** After a tag, white space is dropped until other text comes. */
-  let afterTag = untagged === 'reasoning';
-  let sorted: SortedText[] = [];
-
-  function append(type: SortedText['type'], text: string): void {
-    if (text === '') return;
-    sorted.push({ type, text, deltas: heldDeltas });
-    heldDeltas = 0;
-  }
-
-  function enter(next: Phase, rest: string): void {
-    phase = next;
-    afterTag = true;
-    held = rest;
-  }
-
-  /** Each step sorts a part of the held text and returns whether another step may follow. */
-  const steps: Readonly<Record<Phase, () => boolean>> = {
-    start: () => {
-      const text = held.trimStart();
-      if (held.length - text.length > maxLeadingSpace) {
-        phase = untagged;
-        return true;
-      }
-      const open = opens.find((tag) => text.startsWith(tag));
-      const plain = plains.find((tag) => text.startsWith(tag));
-      if (open !== undefined) enter('reasoning', text.slice(open.length));
-      else if (plain !== undefined) enter('text', text.slice(plain.length));
-      else if ([...opens, ...plains].some((tag) => tag.startsWith(text))) return false;
-      else phase = untagged;
-      return true;
-    },
-    reasoning: () => {
-      const mark = firstOf(marks, held);
-      if (mark !== undefined) {
-        append('reasoning-delta', held.slice(0, beforeSpace(held, mark.from)));
-        const closed = closes.includes(held.slice(mark.from, mark.to));
-        // Two parts of reasoning stay two paragraphs.
-        if (!closed) append('reasoning-delta', '\n\n');
-        enter(closed ? 'text' : 'reasoning', held.slice(mark.to));
-        return true;
-      }
-      const end = beforeSpace(held, cutTag(marks, held));
-      append('reasoning-delta', held.slice(0, end));
-      held = held.slice(end);
-      return false;
-    },
-    text: () => {
-      append('text-delta', held);
-      held = '';
-      return false;
-    },
+  const untagged = implicitOpen && options.answerBegun !== true ? 'reasoning' : 'text';
+  const state: SplitState = {
+    opens: tags.flatMap((set) => set.open),
+    plains: tags.flatMap((set) => set.plain ?? []),
+    closes,
+    marks: [...closes, ...tags.flatMap((set) => set.between ?? [])],
+    untagged,
+    phase: 'start',
+    held: '',
+    heldDeltas: 0,
+    afterTag: untagged === 'reasoning',
+    sorted: [],
   };
-
-  function sort(): void {
-    for (let more = true; more;) {
-      if (afterTag && phase !== 'start') held = held.trimStart();
-      if (held === '') return;
-      if (phase !== 'start') afterTag = false;
-      more = steps[phase]();
-    }
-  }
-
-  function take(): readonly SortedText[] {
-    const taken = sorted;
-    sorted = [];
-    return taken;
-  }
-
-  function flush(): readonly SortedText[] {
-    if (phase === 'start' && held.trim() !== '') phase = untagged;
-    append(phase === 'reasoning' ? 'reasoning-delta' : 'text-delta', afterTag ? held.trimStart() : held);
-    held = '';
-    return take();
-  }
-
   return {
-    flush,
+    flush: () => flush(state),
     push: (text, deltas) => {
       // The common case: once the answer has begun, everything is text.
-      if (phase === 'text' && !afterTag) return text === '' ? [] : [{ type: 'text-delta', text, deltas }];
-      held += text;
-      heldDeltas += deltas;
-      sort();
-      return take();
+      if (state.phase === 'text' && !state.afterTag) return text === '' ? [] : [{ type: 'text-delta', text, deltas }];
+      state.held += text;
+      state.heldDeltas += deltas;
+      sort(state);
+      return take(state);
     },
     stop: () => {
-      const rest = flush();
-      phase = 'text';
-      afterTag = false;
+      const rest = flush(state);
+      state.phase = 'text';
+      state.afterTag = false;
       return rest;
     },
   };
+}
+
+function append(state: SplitState, type: SortedText['type'], text: string): void {
+  if (text === '') return;
+  state.sorted.push({ type, text, deltas: state.heldDeltas });
+  state.heldDeltas = 0;
+}
+
+function enter(state: SplitState, next: Phase, rest: string): void {
+  state.phase = next;
+  state.afterTag = true;
+  state.held = rest;
+}
+
+/** Each step sorts a part of the held text and returns whether another step may follow. */
+const steps: Readonly<Record<Phase, (state: SplitState) => boolean>> = {
+  start: (state) => {
+    const text = state.held.trimStart();
+    if (state.held.length - text.length > maxLeadingSpace) {
+      state.phase = state.untagged;
+      return true;
+    }
+    const open = state.opens.find((tag) => text.startsWith(tag));
+    const plain = state.plains.find((tag) => text.startsWith(tag));
+    if (open !== undefined) enter(state, 'reasoning', text.slice(open.length));
+    else if (plain !== undefined) enter(state, 'text', text.slice(plain.length));
+    else if ([...state.opens, ...state.plains].some((tag) => tag.startsWith(text))) return false;
+    else state.phase = state.untagged;
+    return true;
+  },
+  reasoning: (state) => {
+    const mark = firstOf(state.marks, state.held);
+    if (mark !== undefined) {
+      append(state, 'reasoning-delta', state.held.slice(0, beforeSpace(state.held, mark.from)));
+      const closed = state.closes.includes(state.held.slice(mark.from, mark.to));
+      // Two parts of reasoning stay two paragraphs.
+      if (!closed) append(state, 'reasoning-delta', '\n\n');
+      enter(state, closed ? 'text' : 'reasoning', state.held.slice(mark.to));
+      return true;
+    }
+    const end = beforeSpace(state.held, cutTag(state.marks, state.held));
+    append(state, 'reasoning-delta', state.held.slice(0, end));
+    state.held = state.held.slice(end);
+    return false;
+  },
+  text: (state) => {
+    append(state, 'text-delta', state.held);
+    state.held = '';
+    return false;
+  },
+};
+
+function sort(state: SplitState): void {
+  for (let more = true; more;) {
+    if (state.afterTag && state.phase !== 'start') state.held = state.held.trimStart();
+    if (state.held === '') return;
+    if (state.phase !== 'start') state.afterTag = false;
+    more = steps[state.phase](state);
+  }
+}
+
+function take(state: SplitState): readonly SortedText[] {
+  const taken = state.sorted;
+  state.sorted = [];
+  return taken;
+}
+
+function flush(state: SplitState): readonly SortedText[] {
+  if (state.phase === 'start' && state.held.trim() !== '') state.phase = state.untagged;
+  append(
+    state,
+    state.phase === 'reasoning' ? 'reasoning-delta' : 'text-delta',
+    state.afterTag ? state.held.trimStart() : state.held,
+  );
+  state.held = '';
+  return take(state);
 }
