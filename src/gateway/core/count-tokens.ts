@@ -113,7 +113,7 @@ export function estimatePromptText({
 }
 
 /** Estimates the tokens of output for which no exact count exists. */
-interface OutputEstimate {
+export interface OutputEstimate {
   readonly take: (event: RelayedEvent) => void;
   /** One token for each of the engine's own deltas, or the estimate of the text if a delta has much text. */
   readonly tokens: () => number;
