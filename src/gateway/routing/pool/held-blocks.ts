@@ -1,6 +1,6 @@
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
 import type { CapacityReport } from '../../core/pool-report.ts';
-import { createBlockNumbers } from './block-numbers.ts';
+import { type BlockNumbers, createBlockNumbers } from './block-numbers.ts';
 
 /**
  * The blocks of prompts that an endpoint most likely has in its prefix cache: those of the prompts it was sent, except the ones that
@@ -45,83 +45,39 @@ const stepFactor = 1.05;
 /** Engines have blocks of their own, of up to 256 of their tokens, and compute the last one again. */
 const tolerance = 512;
 
-export function createHeldBlocks(): HeldBlocks {
-  const numbers = createBlockNumbers();
+interface HeldState {
+  readonly numbers: BlockNumbers;
   /** Of each block, by its number. */
-  const tokens = [0];
+  readonly tokens: number[];
   /** How many prompts under way have the block. An engine cannot evict these blocks. */
-  const uses = [0];
+  readonly uses: number[];
   /**
    * The idle blocks, which no prompt under way has, in a circle that begins and ends with 0: the one used least recently is `newer[0]`,
    * and a block comes after the blocks behind it.
    */
-  const newer = [0];
-  const older = [0];
-  let capacity = firstCapacity;
-  let isCapacityLearned = false;
-  let untakenSteps = 0;
-  let heldTokens = 0;
+  readonly newer: number[];
+  readonly older: number[];
+  capacity: number;
+  isCapacityLearned: boolean;
+  untakenSteps: number;
+  heldTokens: number;
+}
 
-  function forget(): void {
-    for (let oldest = newer[0] ?? 0; oldest !== 0; oldest = newer[0] ?? 0) {
-      if (heldTokens <= capacity && numbers.size() <= maxBlocks) return;
-      unlink(oldest);
-      remove(oldest);
-    }
-  }
-
-  function remove(block: number): void {
-    heldTokens -= tokens[block] ?? 0;
-    numbers.remove(block);
-  }
-
-  function unlink(block: number): void {
-    const [after, before] = [newer[block] ?? 0, older[block] ?? 0];
-    newer[before] = after;
-    older[after] = before;
-  }
-
-  function linkAsNewest(block: number): void {
-    const before = older[0] ?? 0;
-    newer[before] = block;
-    older[block] = before;
-    newer[block] = 0;
-    older[0] = block;
-  }
-
-  function resize(tokens: number): void {
-    isCapacityLearned = true;
-    capacity = Math.min(maxCapacity, Math.max(minCapacity, tokens));
-    forget();
-  }
-
-  function useBlock(digest: number, blockTokens: number): void {
-    const known = numbers.of(digest);
-    if (known === 0) {
-      const block = numbers.add(digest);
-      tokens[block] = blockTokens;
-      uses[block] = 1;
-      heldTokens += blockTokens;
-      return;
-    }
-    if (uses[known] === 0) unlink(known);
-    uses[known] = (uses[known] ?? 0) + 1;
-  }
-
-  /** `isComputed`: the engine keeps the block. */
-  function leaveBlock(digest: number, { isComputed }: { readonly isComputed: boolean }): void {
-    const block = numbers.of(digest);
-    const users = uses[block] ?? 0;
-    if (block === 0 || users === 0) return;
-    uses[block] = users - 1;
-    if (users > 1) return;
-    if (isComputed) linkAsNewest(block);
-    else remove(block);
-  }
-
+export function createHeldBlocks(): HeldBlocks {
+  const state: HeldState = {
+    numbers: createBlockNumbers(),
+    tokens: [0],
+    uses: [0],
+    newer: [0],
+    older: [0],
+    capacity: firstCapacity,
+    isCapacityLearned: false,
+    untakenSteps: 0,
+    heldTokens: 0,
+  };
   return {
     tokensOf: ({ digests, ends }) => {
-      const isHeld = (count: number): boolean => numbers.of(digests[count - 1] ?? -1) !== 0;
+      const isHeld = (count: number): boolean => state.numbers.of(digests[count - 1] ?? -1) !== 0;
       // An earlier block is always held at least as long as a later one. Most endpoints hold little of a prompt, so that the search
       // begins with the first block and doubles its steps.
       let held = 0;
@@ -139,35 +95,93 @@ export function createHeldBlocks(): HeldBlocks {
       return held === 0 ? 0 : (ends[held - 1] ?? 0);
     },
     use: ({ digests, ends }) => {
-      for (const [index, block] of digests.entries()) useBlock(block, (ends[index] ?? 0) - (ends[index - 1] ?? 0));
-      forget();
+      for (const [index, block] of digests.entries())
+        useBlock(state, block, (ends[index] ?? 0) - (ends[index - 1] ?? 0));
+      forget(state);
     },
     leave: ({ digests }) => {
-      for (let at = digests.length - 1; at >= 0; at -= 1) leaveBlock(digests[at] ?? -1, { isComputed: true });
-      forget();
+      for (let at = digests.length - 1; at >= 0; at -= 1) leaveBlock(state, digests[at] ?? -1, { isComputed: true });
+      forget(state);
     },
-    fail: ({ digests, ends }, heldTokens) => {
+    fail: ({ digests, ends }, keptTokens) => {
       for (let at = digests.length - 1; at >= 0; at -= 1)
-        leaveBlock(digests[at] ?? -1, { isComputed: (ends[at] ?? 0) <= heldTokens });
-      forget();
+        leaveBlock(state, digests[at] ?? -1, { isComputed: (ends[at] ?? 0) <= keptTokens });
+      forget(state);
     },
     reported: ({ expected, actual, scale }) => {
       const more = actual - expected / scale;
       const change = more < -tolerance ? -1 : more > tolerance ? 1 : 0;
       if (change === 0) return;
-      untakenSteps += change;
-      resize(capacity * stepFactor ** change);
+      state.untakenSteps += change;
+      resize(state, state.capacity * stepFactor ** change);
     },
-    capacity: () => capacity,
+    capacity: () => state.capacity,
     takeSteps: () => {
-      const taken = untakenSteps;
-      untakenSteps = 0;
+      const taken = state.untakenSteps;
+      state.untakenSteps = 0;
       return taken;
     },
     reportedElsewhere: ({ steps, capacityTokens }) => {
-      if (!isCapacityLearned && capacityTokens !== capacity) resize(capacityTokens);
-      else if (steps !== 0) resize(capacity * stepFactor ** steps);
+      if (!state.isCapacityLearned && capacityTokens !== state.capacity) resize(state, capacityTokens);
+      else if (steps !== 0) resize(state, state.capacity * stepFactor ** steps);
     },
-    size: () => numbers.size(),
+    size: () => state.numbers.size(),
   };
+}
+
+function forget(state: HeldState): void {
+  for (let oldest = state.newer[0] ?? 0; oldest !== 0; oldest = state.newer[0] ?? 0) {
+    if (state.heldTokens <= state.capacity && state.numbers.size() <= maxBlocks) return;
+    unlink(state, oldest);
+    remove(state, oldest);
+  }
+}
+
+function remove(state: HeldState, block: number): void {
+  state.heldTokens -= state.tokens[block] ?? 0;
+  state.numbers.remove(block);
+}
+
+function unlink(state: HeldState, block: number): void {
+  const [after, before] = [state.newer[block] ?? 0, state.older[block] ?? 0];
+  state.newer[before] = after;
+  state.older[after] = before;
+}
+
+function linkAsNewest(state: HeldState, block: number): void {
+  const before = state.older[0] ?? 0;
+  state.newer[before] = block;
+  state.older[block] = before;
+  state.newer[block] = 0;
+  state.older[0] = block;
+}
+
+function resize(state: HeldState, size: number): void {
+  state.isCapacityLearned = true;
+  state.capacity = Math.min(maxCapacity, Math.max(minCapacity, size));
+  forget(state);
+}
+
+function useBlock(state: HeldState, digest: number, blockTokens: number): void {
+  const known = state.numbers.of(digest);
+  if (known === 0) {
+    const block = state.numbers.add(digest);
+    state.tokens[block] = blockTokens;
+    state.uses[block] = 1;
+    state.heldTokens += blockTokens;
+    return;
+  }
+  if (state.uses[known] === 0) unlink(state, known);
+  state.uses[known] = (state.uses[known] ?? 0) + 1;
+}
+
+/** `isComputed`: the engine keeps the block. */
+function leaveBlock(state: HeldState, digest: number, { isComputed }: { readonly isComputed: boolean }): void {
+  const block = state.numbers.of(digest);
+  const users = state.uses[block] ?? 0;
+  if (block === 0 || users === 0) return;
+  state.uses[block] = users - 1;
+  if (users > 1) return;
+  if (isComputed) linkAsNewest(state, block);
+  else remove(state, block);
 }
