@@ -55,117 +55,135 @@ const heartbeatMs = 1_000;
 /** A replica without a heartbeat for this time counts as dead. */
 const leaseMs = 3_000;
 
+interface LinkState extends Pick<ValkeyLinkOptions, 'clock' | 'newId' | 'onUp' | 'onDown'> {
+  readonly client: ValkeyClient;
+  readonly replicasKey: string;
+  readonly timeoutMs: number;
+  name: string;
+  replicas: number;
+  misses: number;
+  late: number;
+  state: 'down' | 'up' | 'closed';
+  isToldDown: boolean;
+  /** The server has refused the last heartbeat. */
+  isRefused: boolean;
+}
+
 /** `tag`: the hash tag of the keys in a cluster. Undefined: one server has all keys. */
 export function createValkeyLink(
   client: ValkeyClient,
   tag: string | undefined,
-  options: ValkeyLinkOptions,
+  { clock, newId, onUp, onDown, expectedReplicas = 1, timeoutMs = 50 }: ValkeyLinkOptions,
 ): ValkeyLink {
-  const { clock, newId, timeoutMs = 50 } = options;
   const key = (name: string): string => (tag === undefined ? `weir:${name}` : `weir:{${tag}}:${name}`);
-  const replicasKey = key('replicas');
-  let name = newId();
-  let replicas = options.expectedReplicas ?? 1;
-  let misses = 0;
-  let late = 0;
-  let state: 'down' | 'up' | 'closed' = 'down';
-  let isToldDown = false;
-  /** The server has refused the last heartbeat. */
-  let isRefused = false;
-
-  function down(): void {
-    misses = 0;
-    if (state === 'up') state = 'down';
-    if (state === 'closed' || isToldDown) return;
-    isToldDown = true;
-    options.onDown();
-  }
-
-  function drop(): void {
-    down();
-    if (state !== 'closed') client.reconnect();
-  }
-
-  function inTime(reply: Promise<unknown>): Promise<Reply> {
-    return new Promise((resolve) => {
-      const stop = clock.after(timeoutMs, () => {
-        resolve({ kind: 'none' });
-        late += 1;
-        misses += 1;
-        if (misses >= tolerated) drop();
-      });
-      reply.then(
-        (value) => {
-          stop();
-          misses = 0;
-          resolve({ kind: 'reply', value });
-        },
-        () => {
-          stop();
-          resolve({ kind: 'none' });
-        },
-      );
-    });
-  }
-
-  /** Reports to the server that this process is alive. Uses a new name if the server has declared this process dead. */
-  async function heartbeat(): Promise<void> {
-    const before = state === 'up' ? '' : name;
-    if (state === 'down') name = newId();
-    const called = name;
-    const reply = client.run(heartbeatScript, [replicasKey], [called, String(leaseMs), before]);
-    // One server of a cluster is gone: the connections to the others stay, so there is no event for it.
-    reply.catch(() => {
-      if (state === 'up') drop();
-      else isRefused = true;
-    });
-    const { kind, value } = { value: undefined, ...(await inTime(reply)) };
-    if (kind === 'none' || !Array.isArray(value) || called !== name || state === 'closed') return;
-    const [wasAlive, alive]: readonly unknown[] = value;
-    if (typeof alive === 'number') replicas = Math.max(1, alive);
-    if (state === 'up' && wasAlive === 1) return;
-    if (state === 'up') {
-      // This process was silent for longer than its lease: others may have dropped its requests under way.
-      down();
-      await heartbeat();
-      return;
-    }
-    state = 'up';
-    isToldDown = false;
-    options.onUp();
-  }
-
-  function beat(): void {
-    if (!client.isReady()) return;
-    if (state === 'up' || !isRefused) {
-      void heartbeat();
-      return;
-    }
-    // A connection to a server that lost its role or its login stays open, and the address may have another server by now.
-    isRefused = false;
-    client.reconnect();
-  }
-
-  client.listen({ ready: () => void heartbeat(), closed: down });
-  beat();
-  const cancelBeat = every(clock, heartbeatMs, beat);
-
+  const link: LinkState = {
+    clock,
+    newId,
+    onUp,
+    onDown,
+    client,
+    replicasKey: key('replicas'),
+    timeoutMs,
+    name: newId(),
+    replicas: expectedReplicas,
+    misses: 0,
+    late: 0,
+    state: 'down',
+    isToldDown: false,
+    isRefused: false,
+  };
+  client.listen({ ready: () => void heartbeat(link), closed: () => down(link) });
+  beat(link);
+  const cancelBeat = every(clock, heartbeatMs, () => beat(link));
   return {
-    isUp: () => state === 'up',
+    isUp: () => link.state === 'up',
     key,
-    name: () => name,
-    replicas: () => replicas,
-    late: () => late,
+    name: () => link.name,
+    replicas: () => link.replicas,
+    late: () => link.late,
     run: client.run,
-    inTime,
-    drop,
+    inTime: (reply) => inTime(link, reply),
+    drop: () => drop(link),
     subscribe: client.subscribe,
     close: async () => {
       cancelBeat();
-      const wasUp = state === 'up';
-      state = 'closed';
+      const wasUp = link.state === 'up';
+      link.state = 'closed';
       // The lease would expire by itself. Removing it gives the other replicas this replica's share at once.
-      if (wasUp) await inTime(client.run(leaveScript, [replicasKey], [name]));
+      if (wasUp) await inTime(link, client.run(leaveScript, [link.replicasKey], [link.name]));
     },
   };
+}
+
+function down(link: LinkState): void {
+  link.misses = 0;
+  if (link.state === 'up') link.state = 'down';
+  if (link.state === 'closed' || link.isToldDown) return;
+  link.isToldDown = true;
+  link.onDown();
+}
+
+function drop(link: LinkState): void {
+  down(link);
+  if (link.state !== 'closed') link.client.reconnect();
+}
+
+function inTime(link: LinkState, reply: Promise<unknown>): Promise<Reply> {
+  return new Promise((resolve) => {
+    const stop = link.clock.after(link.timeoutMs, () => {
+      resolve({ kind: 'none' });
+      link.late += 1;
+      link.misses += 1;
+      if (link.misses >= tolerated) drop(link);
+    });
+    reply.then(
+      (value) => {
+        stop();
+        link.misses = 0;
+        resolve({ kind: 'reply', value });
+      },
+      () => {
+        stop();
+        resolve({ kind: 'none' });
+      },
+    );
+  });
+}
+
+/** Reports to the server that this process is alive. Uses a new name if the server has declared this process dead. */
+async function heartbeat(link: LinkState): Promise<void> {
+  const before = link.state === 'up' ? '' : link.name;
+  if (link.state === 'down') link.name = link.newId();
+  const called = link.name;
+  const reply = link.client.run(heartbeatScript, [link.replicasKey], [called, String(leaseMs), before]);
+  // One server of a cluster is gone: the connections to the others stay, so there is no event for it.
+  reply.catch(() => {
+    if (link.state === 'up') drop(link);
+    else link.isRefused = true;
+  });
+  const answer = await inTime(link, reply);
+  if (answer.kind === 'none' || !Array.isArray(answer.value) || called !== link.name || link.state === 'closed') return;
+  const [wasAlive, alive]: readonly unknown[] = answer.value;
+  if (typeof alive === 'number') link.replicas = Math.max(1, alive);
+  if (link.state === 'up' && wasAlive === 1) return;
+  if (link.state === 'up') {
+    // This process was silent for longer than its lease: others may have dropped its requests under way.
+    down(link);
+    await heartbeat(link);
+    return;
+  }
+  link.state = 'up';
+  link.isToldDown = false;
+  link.onUp();
+}
+
+function beat(link: LinkState): void {
+  if (!link.client.isReady()) return;
+  if (link.state === 'up' || !link.isRefused) {
+    void heartbeat(link);
+    return;
+  }
+  // A connection to a server that lost its role or its login stays open, and the address may have another server by now.
+  link.isRefused = false;
+  link.client.reconnect();
 }
