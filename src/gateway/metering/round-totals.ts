@@ -13,7 +13,7 @@ import { type CountedBy, leastExact, type Usage } from '../../core/money.ts';
  * Adds up the usage of several rounds. The engine reads the whole prompt again in each round, with all results so far, and is paid
  * for it, so the usage of the answer is the sum.
  */
-interface RoundTotals {
+export interface RoundTotals {
   /** Adds events of the round. Returns the totals so far when its engine has reported counts. */
   readonly take: (events: readonly AnswerEvent[]) => UsageEvent | undefined;
   /**
