@@ -43,15 +43,21 @@ export interface LiveHealth extends Health, RoutingView {
   readonly firstOutputP95: (route: Route) => number | undefined;
 }
 
-const nowhere: ReadonlySet<string> = new Set();
+interface KnownRoutesOptions extends Pick<HealthOptions, 'random' | 'endpoints'> {
+  readonly pools: PoolsOfReplica;
+  readonly elapsed: () => number;
+}
 
-export function createHealth({ clock, random, endpoints, ...options }: HealthOptions): LiveHealth {
-  const elapsed = (): number => clock.elapsed();
+interface KnownRoutes {
+  readonly healthOf: (route: Route) => RouteHealth;
+  /** The other routes on the backend of a route. An endpoint that one of them cannot reach is out of reach for all. */
+  readonly sharing: (route: Route) => readonly RouteHealth[];
+  readonly retain: LiveHealth['retain'];
+}
+
+/** The health of each route, and the loads of backends by cluster, because routes of several models may share a backend. */
+function createKnownRoutes({ random, endpoints, pools: { pools, isApart }, elapsed }: KnownRoutesOptions): KnownRoutes {
   const known = new Map<string, RouteHealth>();
-  const { pools, isApart } = options.pools ?? { pools: createPools({ isReported: false }), isApart: () => false };
-  const schemas = createMetSchemas();
-  const prompts = createFailedPrompts(random);
-  /** The loads of backends by cluster, because routes of several models may share a backend. */
   const backends = new Map<string, BackendLoads>();
 
   function loadsOf({ backend }: Route): BackendLoads {
@@ -82,12 +88,39 @@ export function createHealth({ clock, random, endpoints, ...options }: HealthOpt
     return health;
   }
 
-  /** The other routes on the backend of a route. An endpoint that one of them cannot reach is out of reach for all. */
-  function sharing(route: Route): readonly RouteHealth[] {
-    const own = healthOf(route);
-    return [...known.values()].filter((health) => health !== own && health.load === own.load);
-  }
+  return {
+    healthOf,
+    sharing: (route) => {
+      const own = healthOf(route);
+      return [...known.values()].filter((health) => health !== own && health.load === own.load);
+    },
+    retain: (routes) => {
+      const kept = new Set<string>();
+      const clusters = new Set<string>();
+      for (const route of routes) {
+        kept.add(routeKey(route));
+        clusters.add(route.backend.cluster.name);
+      }
+      pools.retain(clusters);
+      for (const key of known.keys()) if (!kept.has(key)) known.delete(key);
+      // A removed backend is kept while attempts run on it, so that they count if the backend comes back.
+      for (const [name, { whole }] of backends) if (!clusters.has(name) && whole.inFlight === 0) backends.delete(name);
+    },
+  };
+}
 
+const nowhere: ReadonlySet<string> = new Set();
+
+export function createHealth({ clock, random, endpoints, pools }: HealthOptions): LiveHealth {
+  const elapsed = (): number => clock.elapsed();
+  const { healthOf, sharing, retain } = createKnownRoutes({
+    random,
+    endpoints,
+    pools: pools ?? { pools: createPools({ isReported: false }), isApart: () => false },
+    elapsed,
+  });
+  const schemas = createMetSchemas();
+  const prompts = createFailedPrompts(random);
   const placeOf = ({ route, endpoint }: AttemptPlace): EndpointHealth | undefined =>
     healthOf(route).named(endpoint.name);
 
@@ -151,17 +184,6 @@ export function createHealth({ clock, random, endpoints, ...options }: HealthOpt
         .flatMap((health) => (health.isServing(now) ? [] : [health.endpoint.name]));
     },
     firstOutputP95: (route) => healthOf(route).firstOutputs(true).quantile(0.95),
-    retain: (routes) => {
-      const kept = new Set<string>();
-      const clusters = new Set<string>();
-      for (const route of routes) {
-        kept.add(routeKey(route));
-        clusters.add(route.backend.cluster.name);
-      }
-      pools.retain(clusters);
-      for (const key of known.keys()) if (!kept.has(key)) known.delete(key);
-      // A removed backend is kept while attempts run on it, so that they count if the backend comes back.
-      for (const [name, { whole }] of backends) if (!clusters.has(name) && whole.inFlight === 0) backends.delete(name);
-    },
+    retain,
   };
 }

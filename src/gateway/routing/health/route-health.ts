@@ -1,4 +1,3 @@
-import type { Endpoint } from '../../../core/endpoint.ts';
 import { isProvider, type Route } from '../../../core/catalog.ts';
 import { type Fault, isEngineFailure } from '../../../core/event.ts';
 import type { AttemptEnd, AttemptRecord, FirstTokenAsk, FirstTokenWait } from '../../core/health.ts';
@@ -6,11 +5,12 @@ import type { EndpointPick, PoolPrompt } from '../../../core/pool-prompt.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
 import type { PoolCandidate } from '../pool/pool.ts';
 import { blameOf, type EndpointAttempt, type EndpointRecord } from './endpoint-attempt.ts';
-import { createEndpointHealth, type EndpointHealth, type Ejection } from './endpoint-health.ts';
-import type { BackendLoads, BackendLoad } from './load.ts';
+import type { EndpointHealth } from './endpoint-health.ts';
+import { createKnownEndpoints, type KnownEndpoints, type KnownEndpointsOptions } from './known-endpoints.ts';
+import type { BackendLoad } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
-import { type AttemptInPool, type ComparedPool, followInPool, type PoolView } from './pool-choice.ts';
-import { createRouteRecorder, type RouteRecord } from './route-record.ts';
+import { type AttemptInPool, type ComparedPool, followInPool } from './pool-choice.ts';
+import { createRouteRecorder, type RouteRecord, type RouteRecorder } from './route-record.ts';
 import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
@@ -53,199 +53,174 @@ export interface RouteHealth {
 /** Whether Envoy sends requests to an endpoint, by its name. */
 export type IsUsed = (endpoint: string) => boolean;
 
-export interface RouteHealthOptions {
-  readonly loads: BackendLoads;
-  /** The pool of the backend's endpoints. */
-  readonly pool: PoolView;
-  readonly endpoints: () => readonly Endpoint[];
-  readonly random: () => number;
-  readonly elapsed: () => number;
+interface RouteState
+  extends Pick<RouteHealth, 'structure' | 'load'>, Pick<KnownEndpointsOptions, 'pool' | 'random' | 'elapsed'> {
+  readonly route: Route;
+  readonly endpoints: KnownEndpoints;
+  readonly recorder: RouteRecorder;
+  /** Times to the first output. */
+  readonly streams: LatencyHistogram;
+  readonly wholes: LatencyHistogram;
 }
 
-/** With other endpoints beside it, an endpoint is ejected sooner and probed more often, because a probe keeps no caller waiting. */
-const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
-  alone: { failuresInRow: 5, mostOpenMs: 30_000 },
-  amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
-};
-
-/**
- * How long the health of a removed endpoint is kept. The readiness of a pod may flap, and its failures must not be forgotten each
- * time. The same as the longest ejection of an endpoint.
- */
-const rememberedMs = 30_000;
-
-export function createRouteHealth(route: Route, options: RouteHealthOptions): RouteHealth {
+export function createRouteHealth(route: Route, options: KnownEndpointsOptions): RouteHealth {
   const { loads, pool, random, elapsed } = options;
-  const load = loads.whole;
-  const structure = createStructureHealth(random);
-  const streams = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
-  const wholes = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
-  const recorder = createRouteRecorder();
-  let names: readonly Endpoint[] = [];
-  let known: readonly EndpointHealth[] = [];
-  /** Endpoints that were removed lately, each with the time at which its removal was noticed. */
-  const gone = new Map<string, { readonly health: EndpointHealth; readonly at: number }>();
-
-  function newHealth(endpoint: Endpoint): EndpointHealth {
-    return createEndpointHealth({
-      endpoint,
-      load: loads.of(endpoint),
-      backendLoad: load,
-      ejection: () => (known.length > 1 ? ejection.amongOthers : ejection.alone),
-      random,
-      elapsed,
+  const endpoints = createKnownEndpoints(options);
+  const state: RouteState = {
+    route,
+    load: loads.whole,
+    pool,
+    random,
+    elapsed,
+    endpoints,
+    structure: createStructureHealth(random),
+    recorder: createRouteRecorder(),
+    streams: createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs }),
+    wholes: createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs }),
+  };
+  const healthyAt = (now: number, stream: boolean): readonly PoolCandidate[] =>
+    endpoints.now().flatMap((health) => {
+      const { state: found, success } = health.status(now, stream);
+      return found === 'available' ? [{ name: health.endpoint.name, success }] : [];
     });
-  }
+  return {
+    structure: state.structure,
+    load: state.load,
+    endpoints: endpoints.now,
+    named: (name) => namedIn(endpoints.now(), name),
+    begin: (now, attempt) => beginOn(state, now, attempt),
+    status: (now, ask) => statusOf(state, now, ask),
+    record: state.recorder.record,
+    poolNow: (now, stream) => ({ ...pool, among: healthyAt(now, stream) }),
+    firstTokenWait: (now, { stream, poolPrompt }) =>
+      pool.pool.firstTokenWait(now, { prompt: poolPrompt, among: healthyAt(now, stream) }),
+    isOut: (now) => endpoints.now().every((health) => health.isOut(now)),
+    isServing: (now, isUsed) => endpoints.now().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
+    firstOutputs: (stream) => (stream ? state.streams : state.wholes),
+  };
+}
 
-  function endpoints(): readonly EndpointHealth[] {
-    const now = options.endpoints();
-    if (now === names) return known;
-    const at = elapsed();
-    for (const [name, { at: missedAt }] of gone) if (at - missedAt >= rememberedMs) gone.delete(name);
-    for (const health of known) gone.set(health.endpoint.name, { health, at });
-    names = now;
-    loads.retain(now);
-    known = now.map((endpoint) => {
-      const { health } = gone.get(endpoint.name) ?? {};
-      gone.delete(endpoint.name);
-      health?.renew({ endpoint, load: loads.of(endpoint) });
-      return health ?? newHealth(endpoint);
-    });
-    pool.pool.retain(new Set([...now.map(({ name }) => name), ...gone.keys()]));
-    return known;
-  }
+const namedIn = (endpoints: readonly EndpointHealth[], name: string | undefined): EndpointHealth | undefined =>
+  endpoints.find(({ endpoint }) => endpoint.name === name);
 
-  const named = (name: string | undefined): EndpointHealth | undefined =>
-    endpoints().find(({ endpoint }) => endpoint.name === name);
+function beginOn(state: RouteState, now: number, attempt: RouteAttempt): AttemptRecord | undefined {
+  const all = state.endpoints.now();
+  const { stream, affinity, poolPrompt, avoid, isLastResort } = attempt;
+  const ask = poolPrompt && { ...state.pool, prompt: poolPrompt };
+  const left = avoid.size === 0 ? all : all.filter(({ endpoint }) => !avoid.has(endpoint.name));
+  const [only] = left;
+  const chosen =
+    left.length > 1
+      ? chooseEndpoint(left, {
+          now,
+          stream,
+          affinity,
+          pool: ask,
+          mayProbe: avoid.size === 0,
+          turn: state.random(),
+          isLastResort,
+        })
+      : only && { health: only, picked: undefined };
+  if (chosen === undefined) return undefined;
+  const { health, picked } = chosen;
+  const record = health.begin(now, attemptOn(state, health, attempt));
+  if (record === undefined) return undefined;
+  const inPool = followInPool(ask, { name: health.endpoint.name, stream, elapsed: state.elapsed });
+  return followAttempt(state, { now, chosen: health, picked, record, inPool, attempt });
+}
 
-  function begin(now: number, attempt: RouteAttempt): AttemptRecord | undefined {
-    const all = endpoints();
-    const { stream, affinity, poolPrompt, avoid, isLastResort } = attempt;
-    const ask = poolPrompt && { ...pool, prompt: poolPrompt };
-    const left = avoid.size === 0 ? all : all.filter(({ endpoint }) => !avoid.has(endpoint.name));
-    const [only] = left;
-    const chosen =
-      left.length > 1
-        ? chooseEndpoint(left, {
-            now,
-            stream,
-            affinity,
-            pool: ask,
-            mayProbe: avoid.size === 0,
-            turn: random(),
-            isLastResort,
-          })
-        : only && { health: only, picked: undefined };
-    if (chosen === undefined) return undefined;
-    const { health, picked } = chosen;
-    const record = health.begin(now, attemptOn(health, attempt));
-    if (record === undefined) return undefined;
-    const inPool = followInPool(ask, { name: health.endpoint.name, stream, elapsed });
-    return followAttempt({ now, chosen: health, picked, record, inPool, attempt });
-  }
-
-  const attemptOn = (health: EndpointHealth, attempt: RouteAttempt): EndpointAttempt => ({
+function attemptOn(
+  { route, endpoints, elapsed }: RouteState,
+  health: EndpointHealth,
+  attempt: RouteAttempt,
+): EndpointAttempt {
+  const { name } = health.endpoint;
+  return {
     stream: attempt.stream,
     isLastResort: attempt.isLastResort,
     answered: attempt.answered,
-    isRepeated: (at) => attempt.isRepeated(at, health.endpoint.name),
+    isRepeated: (at) => attempt.isRepeated(at, name),
     failed: (fault) => {
-      if (fault.kind === 'connect' && known.length > 1) attempt.unreachable(health.endpoint.name, fault);
+      const known = endpoints.last();
+      if (fault.kind === 'connect' && known.length > 1) attempt.unreachable(name, fault);
       if (!isOfBackend(fault, route)) return;
       for (const other of known) if (other !== health) other.alsoFailed(elapsed(), fault);
     },
-  });
+  };
+}
 
-  /** Follows an attempt on the chosen endpoint, or on another one that Envoy has chosen instead. */
-  function followAttempt(begun: {
+/** Follows an attempt on the chosen endpoint, or on another one that Envoy has chosen instead. */
+function followAttempt(
+  state: RouteState,
+  begun: {
     readonly now: number;
     readonly chosen: EndpointHealth;
     readonly picked: EndpointPick | undefined;
     readonly record: EndpointRecord;
     readonly inPool: AttemptInPool;
     readonly attempt: RouteAttempt;
-  }): AttemptRecord {
-    const { now, chosen, picked, inPool, attempt } = begun;
-    let { record } = begun;
-    let hasOutput = false;
-    return {
-      endpoint: chosen.endpoint,
-      picked,
-      output: () => {
-        if (!hasOutput) (attempt.stream ? streams : wholes).add(elapsed(), elapsed() - now);
-        hasOutput = true;
-        record.output();
-        inPool.output();
-      },
-      ended: (end) => {
-        recordEnd(end);
-        record.ended(end);
-        inPool.ended(end);
-      },
-      movedTo: (name) => {
-        record.ended({ kind: 'aborted' });
-        chosen.passedOver(elapsed());
-        inPool.movedTo(name);
-        const other = named(name);
-        record = other?.begin(elapsed(), attemptOn(other, attempt)) ?? unrecorded;
-      },
-    };
-  }
-
-  function recordEnd(end: AttemptEnd): void {
-    if (end.kind === 'complete') recorder.answered(elapsed());
-    else if (end.kind === 'failed' && blameOf(end.fault) === 'broken') recorder.failed(elapsed(), end.fault);
-  }
-
-  function status(now: number, { stream, capabilities }: StatusAsk): RouteStatus {
-    const statuses = endpoints().map((health) => health.status(now, stream));
-    const states = new Set(statuses.map(({ state }) => state));
-    const working = statuses.filter(({ state }) => state === 'available' || state === 'probe');
-    return {
-      ...pooled(working.length > 0 ? working : statuses),
-      state: stateOf(now, { states, capabilities }),
-      validity: structure.validity(now, capabilities),
-      inFlight: load.inFlight,
-      capacity: load.capacity,
-    };
-  }
-
-  function stateOf(
-    now: number,
-    {
-      states,
-      capabilities,
-    }: { readonly states: ReadonlySet<string>; readonly capabilities: StatusAsk['capabilities'] },
-  ): RouteStatus['state'] {
-    const isAvailable = states.has('available');
-    if (!isAvailable && !states.has('probe')) return states.has('last-resort') ? 'last-resort' : 'unavailable';
-    const structureState = structure.state(now, capabilities);
-    if (structureState === 'open') return 'invalid-structure';
-    if (!isAvailable) return 'probe';
-    return structureState === 'probe' ? 'structure-probe' : 'available';
-  }
-
-  const healthyAt = (now: number, stream: boolean): readonly PoolCandidate[] =>
-    endpoints().flatMap((health) => {
-      const { state, success } = health.status(now, stream);
-      return state === 'available' ? [{ name: health.endpoint.name, success }] : [];
-    });
-
+  },
+): AttemptRecord {
+  const { endpoints, recorder, elapsed } = state;
+  const { now, chosen, picked, inPool, attempt } = begun;
+  let { record } = begun;
+  let hasOutput = false;
   return {
-    structure,
-    load,
-    endpoints,
-    named,
-    begin,
-    status,
-    record: recorder.record,
-    poolNow: (now, stream) => ({ ...pool, among: healthyAt(now, stream) }),
-    firstTokenWait: (now, { stream, poolPrompt }) =>
-      pool.pool.firstTokenWait(now, { prompt: poolPrompt, among: healthyAt(now, stream) }),
-    isOut: (now) => endpoints().every((health) => health.isOut(now)),
-    isServing: (now, isUsed) => endpoints().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
-    firstOutputs: (stream) => (stream ? streams : wholes),
+    endpoint: chosen.endpoint,
+    picked,
+    output: () => {
+      if (!hasOutput) (attempt.stream ? state.streams : state.wholes).add(elapsed(), elapsed() - now);
+      hasOutput = true;
+      record.output();
+      inPool.output();
+    },
+    ended: (end) => {
+      recordEnd(recorder, elapsed(), end);
+      record.ended(end);
+      inPool.ended(end);
+    },
+    movedTo: (name) => {
+      record.ended({ kind: 'aborted' });
+      chosen.passedOver(elapsed());
+      inPool.movedTo(name);
+      const other = namedIn(endpoints.now(), name);
+      record = other?.begin(elapsed(), attemptOn(state, other, attempt)) ?? unrecorded;
+    },
   };
+}
+
+function statusOf(
+  { endpoints, structure, load }: RouteState,
+  now: number,
+  { stream, capabilities }: StatusAsk,
+): RouteStatus {
+  const statuses = endpoints.now().map((health) => health.status(now, stream));
+  const states = new Set(statuses.map(({ state }) => state));
+  const working = statuses.filter(({ state }) => state === 'available' || state === 'probe');
+  return {
+    ...pooled(working.length > 0 ? working : statuses),
+    state: stateOf(states, () => structure.state(now, capabilities)),
+    validity: structure.validity(now, capabilities),
+    inFlight: load.inFlight,
+    capacity: load.capacity,
+  };
+}
+
+function stateOf(
+  states: ReadonlySet<string>,
+  structureState: () => ReturnType<StructureHealth['state']>,
+): RouteStatus['state'] {
+  const isAvailable = states.has('available');
+  if (!isAvailable && !states.has('probe')) return states.has('last-resort') ? 'last-resort' : 'unavailable';
+  const structure = structureState();
+  if (structure === 'open') return 'invalid-structure';
+  if (!isAvailable) return 'probe';
+  return structure === 'probe' ? 'structure-probe' : 'available';
+}
+
+function recordEnd(recorder: RouteRecorder, now: number, end: AttemptEnd): void {
+  if (end.kind === 'complete') recorder.answered(now);
+  else if (end.kind === 'failed' && blameOf(end.fault) === 'broken') recorder.failed(now, end.fault);
 }
 
 const unrecorded: EndpointRecord = { output: () => undefined, ended: () => undefined };

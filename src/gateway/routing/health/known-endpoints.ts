@@ -1,0 +1,77 @@
+import type { Endpoint } from '../../../core/endpoint.ts';
+import { createEndpointHealth, type Ejection, type EndpointHealth } from './endpoint-health.ts';
+import type { BackendLoads } from './load.ts';
+import type { PoolView } from './pool-choice.ts';
+
+export interface KnownEndpointsOptions {
+  readonly loads: BackendLoads;
+  /** The pool of the backend's endpoints. */
+  readonly pool: PoolView;
+  readonly endpoints: () => readonly Endpoint[];
+  readonly random: () => number;
+  readonly elapsed: () => number;
+}
+
+/** With other endpoints beside it, an endpoint is ejected sooner and probed more often, because a probe keeps no caller waiting. */
+const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
+  alone: { failuresInRow: 5, mostOpenMs: 30_000 },
+  amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
+};
+
+/**
+ * How long the health of a removed endpoint is kept. The readiness of a pod may flap, and its failures must not be forgotten each
+ * time. The same as the longest ejection of an endpoint.
+ */
+const rememberedMs = 30_000;
+
+export interface KnownEndpoints {
+  /** The present endpoints. */
+  readonly now: () => readonly EndpointHealth[];
+  /** Those of the last call of `now`. */
+  readonly last: () => readonly EndpointHealth[];
+}
+
+/** The health of the present endpoints, and of those that were removed lately. */
+export function createKnownEndpoints({
+  loads,
+  pool,
+  random,
+  elapsed,
+  endpoints,
+}: KnownEndpointsOptions): KnownEndpoints {
+  let names: readonly Endpoint[] = [];
+  let known: readonly EndpointHealth[] = [];
+  /** Endpoints that were removed lately, each with the time at which its removal was noticed. */
+  const gone = new Map<string, { readonly health: EndpointHealth; readonly at: number }>();
+
+  function newHealth(endpoint: Endpoint): EndpointHealth {
+    return createEndpointHealth({
+      endpoint,
+      load: loads.of(endpoint),
+      backendLoad: loads.whole,
+      ejection: () => (known.length > 1 ? ejection.amongOthers : ejection.alone),
+      random,
+      elapsed,
+    });
+  }
+
+  function presentEndpoints(): readonly EndpointHealth[] {
+    const now = endpoints();
+    if (now === names) return known;
+    const at = elapsed();
+    for (const [name, { at: missedAt }] of gone) if (at - missedAt >= rememberedMs) gone.delete(name);
+    for (const health of known) gone.set(health.endpoint.name, { health, at });
+    names = now;
+    loads.retain(now);
+    known = now.map((endpoint) => {
+      const { health } = gone.get(endpoint.name) ?? {};
+      gone.delete(endpoint.name);
+      health?.renew({ endpoint, load: loads.of(endpoint) });
+      return health ?? newHealth(endpoint);
+    });
+    pool.pool.retain(new Set([...now.map(({ name }) => name), ...gone.keys()]));
+    return known;
+  }
+
+  return { now: presentEndpoints, last: () => known };
+}
