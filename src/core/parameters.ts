@@ -66,14 +66,22 @@ const record = <Schema extends z.ZodType, const Messages extends MessagesForm<z.
   fields: ParameterRecord<Schema, Messages>,
 ): ParameterRecord<Schema, Messages> => fields;
 
-const everyEngine: TakenBy = {
-  ...{ openai: true, vllm: true, sglang: true, llamacpp: true, ollama: true, tgi: true },
-  ...{ deepseek: true, dashscope: true, moonshot: true, zai: true, fireworks: true, together: true },
-};
-const noEngine: TakenBy = {
-  ...{ openai: false, vllm: false, sglang: false, llamacpp: false, ollama: false, tgi: false },
-  ...{ deepseek: false, dashscope: false, moonshot: false, zai: false, fireworks: false, together: false },
-};
+const allEngines = (taken: boolean): TakenBy => ({
+  openai: taken,
+  vllm: taken,
+  sglang: taken,
+  llamacpp: taken,
+  ollama: taken,
+  tgi: taken,
+  deepseek: taken,
+  dashscope: taken,
+  moonshot: taken,
+  zai: taken,
+  fireworks: taken,
+  together: taken,
+});
+const everyEngine = allEngines(true);
+const noEngine = allEngines(false);
 /** Moonshot's models have fixed sampling: its API refuses these parameters. */
 const samplingEngines: TakenBy = { ...everyEngine, moonshot: false };
 /** Servers of open models, which add parameters of their own to the public wire format. */

@@ -30,8 +30,13 @@ export interface PortBounds extends ConnectionBounds {
 }
 
 const ofPrograms = {
-  ...{ maxConnections: 256, maxPerAddress: 64, maxHeadBytes: 16 * 1024, maxHeadMs: 10_000, maxRequestMs: 20_000 },
-  ...{ maxIdleMs: 30_000, maxCalls: 100 },
+  maxConnections: 256,
+  maxPerAddress: 64,
+  maxHeadBytes: 16 * 1024,
+  maxHeadMs: 10_000,
+  maxRequestMs: 20_000,
+  maxIdleMs: 30_000,
+  maxCalls: 100,
 } as const satisfies PortBounds;
 
 /** The bounds of each port. */
@@ -68,8 +73,11 @@ export function boundsWithin<Bounds extends ConnectionBounds>(
 /** The options of node:http for a port. */
 export function httpOptions({ maxHeadBytes, maxHeadMs, maxIdleMs, maxRequestMs }: PortBounds) {
   return {
-    ...{ maxHeaderSize: maxHeadBytes, headersTimeout: maxHeadMs, requestTimeout: maxRequestMs },
-    ...{ keepAliveTimeout: maxIdleMs, connectionsCheckingInterval: Math.ceil(maxHeadMs / 5) },
+    maxHeaderSize: maxHeadBytes,
+    headersTimeout: maxHeadMs,
+    requestTimeout: maxRequestMs,
+    keepAliveTimeout: maxIdleMs,
+    connectionsCheckingInterval: Math.ceil(maxHeadMs / 5),
   };
 }
 

@@ -117,8 +117,14 @@ function startRunner(race: RunningRace, runner: Runner, record: AttemptRecord): 
   runners.set(runner.number, runner);
   const attempt = startAttempt(
     {
-      ...{ planned, continuation, record, choices: options.choices, protocol: options.protocol },
-      ...{ upstream: services.upstream, clock: services.clock, idleMs: services.idleMs },
+      planned,
+      continuation,
+      record,
+      choices: options.choices,
+      protocol: options.protocol,
+      upstream: services.upstream,
+      clock: services.clock,
+      idleMs: services.idleMs,
     },
     {
       calling: () => calling(race, runner),

@@ -35,9 +35,15 @@ export function createEgress(options: {
   // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed
   // only in name: each call sends its own host.
   const pool = new Pool('http://egress', {
-    ...{ socketPath: options.socketPath, pipelining: 1, allowH2: false, maxHeaderSize: maxHeadBytes },
-    ...{ connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 },
-    ...{ keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs },
+    socketPath: options.socketPath,
+    pipelining: 1,
+    allowH2: false,
+    maxHeaderSize: maxHeadBytes,
+    connectTimeout: 0,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: idleMs,
+    keepAliveMaxTimeout: idleMs,
   });
 
   /**

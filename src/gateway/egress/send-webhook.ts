@@ -50,8 +50,11 @@ export function createWebhookSender({ url, readSecrets, clock }: WebhookTarget) 
         dispatcher,
         method: 'POST',
         headers: {
-          ...{ 'content-type': 'application/json', 'user-agent': 'weir' },
-          ...{ 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') },
+          'content-type': 'application/json',
+          'user-agent': 'weir',
+          'webhook-id': id,
+          'webhook-timestamp': timestamp,
+          'webhook-signature': signatures.join(' '),
         },
         body,
         signal: late.signal,

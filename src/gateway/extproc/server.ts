@@ -53,7 +53,9 @@ export async function listenExtProc(options: {
             // caller has left.
             if (exchange !== undefined) return;
             exchange = new ExtProcExchange(call, headersOf(message.headers), {
-              ...{ endOfStream: message.endOfStream, openDelivery, loss },
+              endOfStream: message.endOfStream,
+              openDelivery,
+              loss,
             });
             handle(exchange);
             return;
@@ -78,7 +80,10 @@ export async function listenExtProc(options: {
   /** Serves a connection. Envoy keeps one per worker thread and multiplexes every request over it. */
   function serve(socket: Socket, headersOf: (sent: HeaderMap) => HeaderMap): void {
     const connection = serveConnection({
-      ...{ socket, service, atTurnEnd, clock },
+      socket,
+      service,
+      atTurnEnd,
+      clock,
       answer: (call: Call, loss) => answerCall(call, { loss, headersOf }),
     });
     connections.set(socket, connection);
@@ -89,7 +94,9 @@ export async function listenExtProc(options: {
     const server = createServer();
     // Without pings: while a pod ends, they would cut the last streams of the other Envoy.
     injectBounded(server, {
-      ...{ bounds, security: 'none', inject: (socket: Socket) => serve(socket, withoutOwnHeaders) },
+      bounds,
+      security: 'none',
+      inject: (socket: Socket) => serve(socket, withoutOwnHeaders),
       isBusy: (socket: Socket) => (connections.get(socket)?.open() ?? 0) > 0,
     });
     return server;

@@ -110,7 +110,8 @@ export function createMeter(promptEstimate: number, counters: TokenCounters | un
       return {
         usage: {
           ...usage,
-          ...{ promptTokens, completionTokens: trueOutput + tail },
+          promptTokens,
+          completionTokens: trueOutput + tail,
           ...(usage.cachedTokens === undefined ? {} : { cachedTokens: Math.min(usage.cachedTokens, promptTokens) }),
         },
         countedBy: leastExact(estimated === undefined ? reportedBy : 'engine', 'tokenizer'),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type BackendDemand, backendDemandSchema, isActive } from '../core/backend-demand.ts';
 import { type Clock, every } from '../../core/clock.ts';
+import { parseJson } from '../../core/json.ts';
 import type { ValkeyLink } from './valkey-link.ts';
 import { demandFreshMs, demandScript } from './valkey-scripts.ts';
 
@@ -81,14 +82,6 @@ export function shareDemand({ link, clock, newId, read }: SharedDemandOptions): 
 
 /** Undefined: the report is of another version. */
 function readReport(text: string): Report | undefined {
-  const { data } = reportSchema.safeParse(parsed(text));
+  const { data } = reportSchema.safeParse(parseJson(text));
   return data && { isWhole: data.isWhole, byName: new Map(data.backends.map((demand) => [demand.backend, demand])) };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -137,8 +137,15 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
           const { backend, upstreamModel } = route;
           const span = trace?.child();
           const attempt = watch.attempt({
-            ...{ routeId: route.id, backend: backend.name, engine: backend.engine, upstreamModel },
-            ...{ endpoint: endpoint.name, reason, step, picked, spanId: span?.spanId },
+            routeId: route.id,
+            backend: backend.name,
+            engine: backend.engine,
+            upstreamModel,
+            endpoint: endpoint.name,
+            reason,
+            step,
+            picked,
+            spanId: span?.spanId,
           });
           return span === undefined ? attempt : { ...attempt, traceparent: writeTraceparent(span) };
         },

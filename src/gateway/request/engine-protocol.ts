@@ -88,7 +88,13 @@ export function chatProtocol(
       if (reader === undefined) return undefined;
       const implausible = (): void => watch.progress({ kind: 'implausible-usage', routeId: planned.route.id });
       return checkUsage(reader, {
-        ...{ model, cap, choices, promptEstimate, promptBounds, maxTokenBytes, implausible },
+        model,
+        cap,
+        choices,
+        promptEstimate,
+        promptBounds,
+        maxTokenBytes,
+        implausible,
         mayRepeat: hasSentPartial,
       });
     },

@@ -71,7 +71,9 @@ export function eligibleRoutes(
     const honoured = sent.filter((name) => capabilities.parameters.includes(name));
     const { backend, upstreamModel } = route;
     const target: RequestTarget = {
-      ...{ engine: backend.engine, upstreamModel, parameters: honoured },
+      engine: backend.engine,
+      upstreamModel,
+      parameters: honoured,
       withholdsTools: withholdsTools(asked, capabilities) ? true : undefined,
       reasoning,
       form: {

@@ -107,7 +107,8 @@ const invalid = (detail: string): StructureResult => ({ kind: 'invalid', detail 
 /** An answer in words may still be of use to a caller that demanded a call. */
 const missingCall: ChoiceCheck = {
   capability: 'tools',
-  ...{ isTolerable: true, mayBeCallersFault: false },
+  isTolerable: true,
+  mayBeCallersFault: false,
   result: invalid('no call where one was demanded'),
 };
 
@@ -117,7 +118,8 @@ const missingCall: ChoiceCheck = {
  */
 const unreadCall: ChoiceCheck = {
   capability: 'tools',
-  ...{ isTolerable: true, mayBeCallersFault: true },
+  isTolerable: true,
+  mayBeCallersFault: true,
   result: invalid('a call that the engine could not read'),
 };
 

@@ -49,7 +49,12 @@ function raise(): never {
 /** The values that transformers passes to every template (`_render_with_assistant_indices`, `_compile_jinja_template`). */
 function globals(now: () => number): Readonly<Record<string, unknown>> {
   return {
-    ...{ true: true, false: false, none: null, True: true, False: false, None: null },
+    true: true,
+    false: false,
+    none: null,
+    True: true,
+    False: false,
+    None: null,
     range,
     raise_exception: raise,
     strftime_now: (format: unknown) => pythonDate(now(), String(format)),

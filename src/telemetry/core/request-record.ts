@@ -107,10 +107,25 @@ export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed
   const { requestId, correlationId, surface, trace, startedAt, begun } = request;
   const record: OpenRecord = {
     // Field by field, because `request` may be part of a larger object, which must not stay in memory.
-    ...{ requestId, correlationId, surface, trace, startedAt, begun },
-    ...{ workspaceId: undefined, keyId: undefined, modelId: undefined, stream: undefined, bodyMs: 0 },
-    ...{ admittedAt: undefined, arrivedAt: undefined, readAt: undefined, dispatchedAt: undefined },
-    ...{ answeredAt: undefined, settledAt: undefined, recordedAt: undefined, overAt: undefined },
+    requestId,
+    correlationId,
+    surface,
+    trace,
+    startedAt,
+    begun,
+    workspaceId: undefined,
+    keyId: undefined,
+    modelId: undefined,
+    stream: undefined,
+    bodyMs: 0,
+    admittedAt: undefined,
+    arrivedAt: undefined,
+    readAt: undefined,
+    dispatchedAt: undefined,
+    answeredAt: undefined,
+    settledAt: undefined,
+    recordedAt: undefined,
+    overAt: undefined,
     ...{
       ranking: undefined,
       isUnavailable: false,
@@ -118,7 +133,9 @@ export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed
       attemptCount: 0,
       failovers: { beforeOutput: 0, midStream: 0 },
     },
-    ...{ searches: [], outcome: undefined, failure: undefined },
+    searches: [],
+    outcome: undefined,
+    failure: undefined,
   };
   return {
     record,
@@ -215,7 +232,11 @@ function beginAttempt(record: OpenRecord, start: AttemptStart, clock: Pick<Clock
   const note: Writable<AttemptNote> = {
     ...start,
     beganAt: clock.elapsed(),
-    ...{ outputAt: undefined, endedAt: undefined, end: undefined, fault: undefined, facts: undefined },
+    outputAt: undefined,
+    endedAt: undefined,
+    end: undefined,
+    fault: undefined,
+    facts: undefined,
   };
   record.attempts.push(note);
   return watchOf(note, clock);

@@ -59,7 +59,11 @@ export function exemplarHistogramsOf(registry: ExemplarRegistry) {
     { buckets, labelNames }: { readonly buckets: number[]; readonly labelNames: readonly Label[] },
   ): Histogram<Label | keyof Exemplar> =>
     new Histogram<Label | keyof Exemplar>({
-      ...{ name, help, registers: [registry], labelNames, buckets },
+      name,
+      help,
+      registers: [registry],
+      labelNames,
+      buckets,
       enableExemplars: true,
     });
 }

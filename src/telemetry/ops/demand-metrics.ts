@@ -9,7 +9,8 @@ export function addDemandMetrics(registry: Registry, read: () => readonly Backen
   new Gauge({
     name: 'weir_backend_needed_endpoints',
     help: 'How many endpoints would be busy all the time with the requests of this service to the Backend, the refused ones included. An autoscaler divides the sum over all services by the share of their time for which endpoints may be busy, such as 0.7.',
-    ...{ registers, labelNames },
+    registers,
+    labelNames,
     collect() {
       for (const metric of [this, work, capacity, wait, refused]) metric.reset();
       for (const demand of read()) {
@@ -25,21 +26,25 @@ export function addDemandMetrics(registry: Registry, read: () => readonly Backen
   const work = new Gauge({
     name: 'weir_backend_work_tokens',
     help: 'Prompt tokens that wait at the endpoints, and those that come within the objective for the first token if as many come as lately.',
-    ...{ registers, labelNames },
+    registers,
+    labelNames,
   });
   const capacity = new Gauge({
     name: 'weir_backend_capacity_tokens',
     help: 'Prompt tokens that the endpoints of the Backend were learned to compute within the objective for the first token.',
-    ...{ registers, labelNames },
+    registers,
+    labelNames,
   });
   const wait = new Gauge({
     name: 'weir_backend_first_token_wait_seconds',
     help: 'Expected time to the first token of a usual prompt at the endpoint that answers soonest; absent until one has answered.',
-    ...{ registers, labelNames },
+    registers,
+    labelNames,
   });
   const refused = new Counter({
     name: 'weir_backend_refused_requests_total',
     help: 'Requests that were refused because no Backend of their model had room, counted at each of these Backends.',
-    ...{ registers, labelNames },
+    registers,
+    labelNames,
   });
 }

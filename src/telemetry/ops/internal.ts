@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { hasInternalToken } from '../../core/internal-token.ts';
 import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.ts';
 import type { Story } from '../core/story.ts';
+import { parseJson } from '../../core/json.ts';
 import type { EventSources, EventStreams } from './event-streams.ts';
 
 /** The state of a service for the portal, `weir explain`, `weir problems` and `weir log-level`, and the log level, which they change. */
@@ -90,21 +91,13 @@ async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl):
   let text = '';
   // A body that is too long is read to its end, but only its beginning is kept, which is not valid JSON.
   for await (const piece of request.setEncoding('utf8')) if (text.length < maxLevelLength) text += String(piece);
-  const read = logLevelBodySchema.safeParse(parsed(text));
+  const read = logLevelBodySchema.safeParse(parseJson(text));
   if (read.success) {
     logLevel.set(read.data.level);
     return undefined;
   }
   const [issue] = read.error.issues;
   return issue && [issue.path.join('.'), issue.message].filter((part) => part !== '').join(': ');
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function countIn(url: URL, name: string, absent: number, most: number): number | undefined {

@@ -44,7 +44,11 @@ export async function receiveEnvoySpans(options: {
 }): Promise<EnvoySpans> {
   const { socketPath, take } = options;
   const { [serviceName]: service } = await load(protoFile, {
-    ...{ keepCase: true, longs: String, enums: String, defaults: true, oneofs: true },
+    keepCase: true,
+    longs: String,
+    enums: String,
+    defaults: true,
+    oneofs: true,
   });
   if (service === undefined || 'format' in service) throw new Error(`${protoFile} does not define ${serviceName}`);
   const isFirst = createRecentIds();

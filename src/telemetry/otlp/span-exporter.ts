@@ -143,7 +143,12 @@ function readable(span: EndedSpan, resource: ReadableSpan['resource']): Readable
   const at = (id: string) => ({ traceId, spanId: id, traceFlags: TraceFlags.SAMPLED });
   const place = at(spanId);
   return {
-    ...{ name, kind: kinds[kind], resource, ended: true, links: [], events: [] },
+    name,
+    kind: kinds[kind],
+    resource,
+    ended: true,
+    links: [],
+    events: [],
     spanContext: () => place,
     ...(parentId === undefined ? {} : { parentSpanContext: at(parentId) }),
     startTime: hrTime(startedAt),
@@ -152,7 +157,9 @@ function readable(span: EndedSpan, resource: ReadableSpan['resource']): Readable
     status: { code: isError ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
     attributes: defined(attributes),
     instrumentationScope: { name: madeBy },
-    ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
   };
 }
 

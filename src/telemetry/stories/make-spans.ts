@@ -50,7 +50,11 @@ function span({ record, trace }: Frame, parts: SpanParts): EndedSpan {
     traceId: trace.place.traceId,
     spanId: parts.spanId ?? trace.child().spanId,
     parentId: 'parentId' in parts ? parts.parentId : trace.place.spanId,
-    ...{ name, kind, isError, attributes, madeBy: 'weir' },
+    name,
+    kind,
+    isError,
+    attributes,
+    madeBy: 'weir',
     startedAt: wall + from,
     endedAt: wall + Math.max(from, to),
   };
@@ -126,8 +130,11 @@ function attemptSpan(frame: Frame, note: AttemptNote): readonly EndedSpan[] {
   return [
     span(frame, {
       name: nameOf(note.upstreamModel),
-      ...{ kind: 'client', spanId, isError: fault !== undefined },
-      ...{ from: beganAt, to: note.endedAt ?? frame.overAt },
+      kind: 'client',
+      spanId,
+      isError: fault !== undefined,
+      from: beganAt,
+      to: note.endedAt ?? frame.overAt,
       attributes: {
         ...conventional(note.engine, note.upstreamModel),
         'gen_ai.request.stream': frame.record.stream,
@@ -155,7 +162,11 @@ function searchSpan(frame: Frame, { spanId, provider, result, durationMs, endedA
   const isFound = result === 'found';
   return [
     span(frame, {
-      ...{ name: 'search the web', kind: 'client', spanId, from: endedAt - durationMs, to: endedAt },
+      name: 'search the web',
+      kind: 'client',
+      spanId,
+      from: endedAt - durationMs,
+      to: endedAt,
       isError: result === 'unavailable',
       attributes: { 'weir.search.provider': provider, 'error.type': isFound ? undefined : result },
     }),

@@ -43,7 +43,8 @@ async function probe(ask: AskEngine, name: ParameterName, plain: ChoiceAnswer): 
   const finding = (verdict: Verdict, note: string): ProbeFinding => ({ subject, verdict, note });
   const sampling: Sampling = {
     // vLLM refuses several answers of which each would be the likeliest.
-    ...{ temperature: name === 'n' ? 1 : 0, [name]: values[name] },
+    temperature: name === 'n' ? 1 : 0,
+    [name]: values[name],
     ...(parameters[name].needs === 'logprobs' ? { logprobs: true } : {}),
   };
   const wanted: Ask = { sampling, ...(parameters[name].needs === 'tools' ? { tools: [tool] } : {}) };

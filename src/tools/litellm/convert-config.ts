@@ -54,7 +54,9 @@ export function convertConfig(value: unknown, added: string): Conversion {
       return [];
     });
     return {
-      ...{ apiVersion, kind: 'Model', metadata: { name: unique(slug(name), names) } },
+      apiVersion,
+      kind: 'Model',
+      metadata: { name: unique(slug(name), names) },
       spec: {
         id,
         aliases: otherNames(others, id),

@@ -13,7 +13,9 @@ const local = (engine: EngineName, base?: string): Provider => ({ engine, base }
 /** By the part of `model` before its first slash. */
 const providers: Readonly<Record<string, Provider>> = {
   openai: { engine: 'openai', base: 'https://api.openai.com/v1' },
-  ...{ hosted_vllm: local('vllm'), vllm: local('vllm'), llamafile: local('llamacpp', 'http://127.0.0.1:8080/v1') },
+  hosted_vllm: local('vllm'),
+  vllm: local('vllm'),
+  llamafile: local('llamacpp', 'http://127.0.0.1:8080/v1'),
   ...{
     ollama: local('ollama', 'http://127.0.0.1:11434/v1'),
     ollama_chat: local('ollama', 'http://127.0.0.1:11434/v1'),
@@ -68,7 +70,9 @@ export function makeUpstream({ litellm_params: params, model_info: info }: Deplo
   const path = known.engine === 'ollama' && url.pathname === '/' ? '/v1' : url.pathname;
   const most = params.max_parallel_requests;
   return {
-    ...{ model, host, secret },
+    model,
+    host,
+    secret,
     owner: known.base === base && secure ? provider : undefined,
     spec: {
       engine: known.engine,

@@ -10,14 +10,25 @@ const prices = { input_cost_per_token: amount, output_cost_per_token: amount, ca
 const deployment = z.object({
   model_name: z.string(),
   litellm_params: z.object({
-    ...{ model: z.string(), api_base: text, base_url: text, api_key: text },
-    ...{ weight: amount, rpm: amount, tpm: amount, order: amount, max_parallel_requests: amount },
+    model: z.string(),
+    api_base: text,
+    base_url: text,
+    api_key: text,
+    weight: amount,
+    rpm: amount,
+    tpm: amount,
+    order: amount,
+    max_parallel_requests: amount,
     ...prices,
   }),
   model_info: z
     .object({
-      ...{ mode: text, max_input_tokens: amount, max_tokens: amount },
-      ...{ supports_vision: flag, supports_reasoning: flag, supports_function_calling: flag },
+      mode: text,
+      max_input_tokens: amount,
+      max_tokens: amount,
+      supports_vision: flag,
+      supports_reasoning: flag,
+      supports_function_calling: flag,
       ...prices,
     })
     .default(() => ({})),

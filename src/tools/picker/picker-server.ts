@@ -97,7 +97,13 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
     };
     const memory = buffered.join(sender, () => atTurnEnd(cut));
     const connection = serveConnection<PickerMessage>({
-      ...{ socket, service, atTurnEnd, clock, memory, maxMessageBytes, bounds: bounds.streams },
+      socket,
+      service,
+      atTurnEnd,
+      clock,
+      memory,
+      maxMessageBytes,
+      bounds: bounds.streams,
       answer: (call) => {
         const exchange = new PickedExchange(call, { picker, sender, budget, write: protocol.writeResponse });
         return { message: (message) => exchange.message(message), over: () => exchange.over() };
@@ -117,18 +123,23 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
       ? createTcpServer()
       : createTlsServer({ ...tls, ...client, ALPNProtocols: ['h2'], handshakeTimeout: bounds.streams.maxHeadMs });
   injectBounded(server, {
-    ...{ bounds: bounds.streams, security: tls === undefined ? 'none' : 'tls', inject: serve },
+    bounds: bounds.streams,
+    security: tls === undefined ? 'none' : 'tls',
+    inject: serve,
     isBusy: (socket: Socket) => (connections.get(peerOf(socket))?.open() ?? 0) > 0,
   });
   const probes = new Server({
-    ...{ 'grpc.enable_channelz': 0, 'grpc.max_receive_message_length': maxProbeBytes, ...grpcOptions(bounds.health) },
+    'grpc.enable_channelz': 0,
+    'grpc.max_receive_message_length': maxProbeBytes,
+    ...grpcOptions(bounds.health),
     interceptors: [(_method, call) => new ServerInterceptingCall(call, boundedStatus)],
   });
   health.addToServer(probes);
   const injector = probes.createConnectionInjector(ServerCredentials.createInsecure());
   const probed = createTcpServer();
   const probing = injectBounded(probed, {
-    ...{ bounds: bounds.health, security: 'none' },
+    bounds: bounds.health,
+    security: 'none',
     inject: (socket: Socket) => injector.injectConnection(socket),
   });
   const setReady = (isReady: boolean): void => {
@@ -141,7 +152,9 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
     throw error;
   });
   return {
-    ...{ port, healthPort, setReady },
+    port,
+    healthPort,
+    setReady,
     open: () => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
     close: async (graceMs) => {
       setReady(false);

@@ -94,7 +94,8 @@ export function readPickerMessage(raw: unknown): PickerMessage {
   if (message.request_headers !== undefined) {
     const { protocol_config: protocol } = message;
     return {
-      ...{ kind: 'request-headers', ...readHeaders(message.request_headers) },
+      kind: 'request-headers',
+      ...readHeaders(message.request_headers),
       subset: textsIn(message, subsetNamespace, subsetKey),
       modes: { request: modeOf(protocol?.request_body_mode), response: modeOf(protocol?.response_body_mode) },
     };

@@ -96,7 +96,9 @@ interface Searched {
 /** Adds the calls of searches in one turn, and what each has found. */
 function addSearches(messages: Message[], searched: readonly Searched[]): void {
   const toolCalls = searched.map(({ id, query }) => ({
-    ...{ id, name: webSearchName, arguments: JSON.stringify({ query }) },
+    id,
+    name: webSearchName,
+    arguments: JSON.stringify({ query }),
   }));
   messages.push({ role: 'assistant', toolCalls });
   for (const { id, words } of searched) messages.push({ role: 'tool', toolCallId: id, content: words });

@@ -95,7 +95,9 @@ function readSampling(body: ResponsesBody, include: ReadonlySet<string>): Sampli
   const { temperature, top_p, top_logprobs, parallel_tool_calls } = body;
   const wantsLogprobs = include.has('message.output_text.logprobs') || (top_logprobs ?? 0) > 0;
   const values: Readonly<Record<string, unknown>> = {
-    ...{ temperature, top_p, parallel_tool_calls },
+    temperature,
+    top_p,
+    parallel_tool_calls,
     ...(wantsLogprobs ? { logprobs: true, top_logprobs } : {}),
   };
   return samplingOf((name) => values[name]);

@@ -25,10 +25,7 @@ export const writeCitation = (
   { url, title, sealed }: Citation,
   { start, end }: { readonly start: number; readonly end: number },
 ): string =>
-  JSON.stringify({
-    ...{ type: 'url_citation', start_index: start, end_index: end, url, title },
-    encrypted_index: sealed,
-  });
+  JSON.stringify({ type: 'url_citation', start_index: start, end_index: end, url, title, encrypted_index: sealed });
 
 type OutputText = Extract<
   Exclude<Extract<ItemOf<'message'>, { readonly role: 'assistant' }>['content'], string>[number],

@@ -265,8 +265,12 @@ function pushStart(output: OutputState, { tool, id, name }: ToolStart): string {
   const own = output.namespaced?.[name];
   const call: OutputCall = {
     ...place(output, kind),
-    ...{ kind, callId: id, name: own?.name ?? name, namespace: own?.namespace },
-    ...{ text: '', scan: createJsonScan() },
+    kind,
+    callId: id,
+    name: own?.name ?? name,
+    namespace: own?.namespace,
+    text: '',
+    scan: createJsonScan(),
   };
   output.calls[tool] = call;
   return begin(output, call);

@@ -139,8 +139,16 @@ function responseWriter(identity: AnswerIdentity, asked: AskedAnswer): (changing
 /** The members of a response that say how it was asked for. */
 function repeated({ sampling, maxOutputTokens, reasoning, traceForm, responseFormat, ...asked }: AskedAnswer): object {
   return {
-    ...{ background: false, conversation: null, instructions: null, max_tool_calls: null, metadata: {} },
-    ...{ previous_response_id: null, service_tier: null, store: false, tools: [], truncation: 'disabled' },
+    background: false,
+    conversation: null,
+    instructions: null,
+    max_tool_calls: null,
+    metadata: {},
+    previous_response_id: null,
+    service_tier: null,
+    store: false,
+    tools: [],
+    truncation: 'disabled',
     max_output_tokens: maxOutputTokens ?? null,
     parallel_tool_calls: sampling.parallel_tool_calls ?? true,
     reasoning: { effort: effortOf(reasoning), summary: traceForm?.asSummary === true ? 'detailed' : null },

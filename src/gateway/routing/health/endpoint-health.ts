@@ -92,9 +92,15 @@ const minUsualMs = { stream: 1000, whole: 5000 } as const;
 const usualFactor = 3;
 function createMemory({ endpoint, load, backendLoad, ejection, random }: EndpointHealthOptions): EndpointMemory {
   return {
-    ...{ endpoint, load, backendLoad, keepsWaiting: false, answeredAt: undefined },
+    endpoint,
+    load,
+    backendLoad,
+    keepsWaiting: false,
+    answeredAt: undefined,
     circuit: createCircuit({
-      ...{ random, openMs: 1000, probeMs },
+      random,
+      openMs: 1000,
+      probeMs,
       failuresInRow: () => ejection().failuresInRow,
       mostOpenMs: () => ejection().mostOpenMs,
     }),

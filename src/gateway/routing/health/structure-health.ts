@@ -40,7 +40,10 @@ export function createStructureHealth(random: () => number): StructureHealth {
       tracked = {
         circuit: createCircuit({
           // The count and the share below open the circuit.
-          ...{ random, failuresInRow: () => Infinity, openMs: 10_000, mostOpenMs: () => 300_000 },
+          random,
+          failuresInRow: () => Infinity,
+          openMs: 10_000,
+          mostOpenMs: () => 300_000,
           // An answer without a tool call has nothing to validate. Another request probes again.
           probeMs: 10_000,
         }),

@@ -46,9 +46,9 @@ export function createBackendDemands({
 
   function demandFor({ name, cluster, objectiveMs, attemptsEach }: FollowedBackend): BackendDemand {
     const names = endpoints.of(cluster).map((endpoint) => endpoint.name);
-    const demand = pools.of(cluster).demand(clock.elapsed(), {
-      ...{ objectiveMs: objectiveMs === Infinity ? defaultObjectiveMs : objectiveMs, names },
-    });
+    const demand = pools
+      .of(cluster)
+      .demand(clock.elapsed(), { objectiveMs: objectiveMs === Infinity ? defaultObjectiveMs : objectiveMs, names });
     return {
       backend: name,
       endpoints: names.length,
