@@ -39,44 +39,6 @@ export async function listenExtProc(options: {
   const service = (await loadExternalProcessor()).serviceReading(readProcessingRequest);
   const connections = new Map<Socket, Connection>();
 
-  /** One call of `ExternalProcessor.Process`. `headersOf`: the headers of a request that are believed. */
-  function answerCall(
-    call: Call,
-    { loss, headersOf }: { readonly loss: ConnectionLoss; readonly headersOf: (sent: HeaderMap) => HeaderMap },
-  ): CallHandler<ProcessingRequest> {
-    let exchange: ExtProcExchange | undefined;
-    return {
-      message: (message) => {
-        switch (message.kind) {
-          case 'headers':
-            // A second head would leave the first request without an end: the first request would not learn that its
-            // caller has left.
-            if (exchange !== undefined) return;
-            exchange = new ExtProcExchange(call, headersOf(message.headers), {
-              endOfStream: message.endOfStream,
-              openDelivery,
-              loss,
-            });
-            handle(exchange);
-            return;
-          case 'body':
-            exchange?.receive(message.body, message.endOfStream);
-            return;
-          case 'trailers':
-            // Trailers end the body. Their contents are not read.
-            exchange?.receive(Buffer.alloc(0), true);
-            return;
-          case 'other':
-            return;
-        }
-      },
-      over: () => {
-        if (exchange === undefined) call.end();
-        else exchange.leave();
-      },
-    };
-  }
-
   /** Serves a connection. Envoy keeps one per worker thread and multiplexes every request over it. */
   function serve(socket: Socket, headersOf: (sent: HeaderMap) => HeaderMap): void {
     const connection = serveConnection({
@@ -84,7 +46,7 @@ export async function listenExtProc(options: {
       service,
       atTurnEnd,
       clock,
-      answer: (call: Call, loss) => answerCall(call, { loss, headersOf }),
+      answer: (call: Call, loss) => answerCall(call, { loss, headersOf, handle, openDelivery }),
     });
     connections.set(socket, connection);
     socket.on('close', () => connections.delete(socket));
@@ -119,6 +81,46 @@ export async function listenExtProc(options: {
       await Promise.all(closed);
       clearTimeout(timer);
       await Promise.all(sockets.map(({ path }) => rm(path, { force: true })));
+    },
+  };
+}
+
+interface CallParts extends Pick<Parameters<typeof listenExtProc>[0], 'handle' | 'openDelivery'> {
+  readonly loss: ConnectionLoss;
+  readonly headersOf: (sent: HeaderMap) => HeaderMap;
+}
+
+/** One call of `ExternalProcessor.Process`. `headersOf`: the headers of a request that are believed. */
+function answerCall(call: Call, { loss, headersOf, handle, openDelivery }: CallParts): CallHandler<ProcessingRequest> {
+  let exchange: ExtProcExchange | undefined;
+  return {
+    message: (message) => {
+      switch (message.kind) {
+        case 'headers':
+          // A second head would leave the first request without an end: the first request would not learn that its
+          // caller has left.
+          if (exchange !== undefined) return;
+          exchange = new ExtProcExchange(call, headersOf(message.headers), {
+            endOfStream: message.endOfStream,
+            openDelivery,
+            loss,
+          });
+          handle(exchange);
+          return;
+        case 'body':
+          exchange?.receive(message.body, message.endOfStream);
+          return;
+        case 'trailers':
+          // Trailers end the body. Their contents are not read.
+          exchange?.receive(Buffer.alloc(0), true);
+          return;
+        case 'other':
+          return;
+      }
+    },
+    over: () => {
+      if (exchange === undefined) call.end();
+      else exchange.leave();
     },
   };
 }
