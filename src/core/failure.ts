@@ -105,6 +105,17 @@ export class Failure extends Error {
   }
 }
 
+/** The error for a caller whose answer had begun (docs/reference/api.md §7.3), by the kind of its end. */
+export const codeOfOutcome: Partial<Readonly<Record<string, FailureCode>>> = {
+  interrupted: 'stream_interrupted',
+  incomplete: 'upstream_incomplete',
+};
+
+/** The form of a failure in the ledger: its code, why no route answered, and what it is about. */
+export function failureName({ code, about }: Pick<Failure, 'code' | 'about'>, refusedFor = '-'): string {
+  return [code, refusedFor, ...about].join(' ').replace(/ -$/, '');
+}
+
 /** The error object of the envelope (docs/reference/api.md §2.5). */
 interface ErrorBody {
   readonly message: string;

@@ -139,6 +139,26 @@ const table = {
       'What the last failed attempt met, if the request failed: the kind of the fault, and the HTTP status if there was one.',
     example: 'status 503',
   },
+  /** The error of the caller, if the request failed. `failureName` writes it, `src/telemetry/core/ledger-story.ts` reads it. */
+  failure: {
+    name: 'failure',
+    kind: 'text',
+    optional: true,
+    stored: 'packed',
+    about:
+      'The code of the error that the caller got, if the request failed; then why no route answered (`-`: not known), and the parts of the request that the error is about.',
+    example: 'invalid_request bad-request',
+  },
+  /** The attempts of a request that failed. `src/telemetry/core/attempt-log.ts` writes and reads it. */
+  attemptLog: {
+    name: 'attempt_log',
+    kind: 'text',
+    optional: true,
+    stored: 'packed',
+    about:
+      'The attempts of a request that failed, in the form of the ledger; null for members. `weir explain` and the story of the request show them.',
+    example: '001 vllm-a 10.0.3.7:8000 2 - 15 status/500/other',
+  },
 } as const satisfies Readonly<Record<string, FieldSpec>> & Readonly<Record<`usage.${keyof Usage}`, FieldSpec>>;
 
 export type SettledTable = typeof table;

@@ -102,8 +102,8 @@ export function createRequestList({
       const { request } = entry;
       const form = shownRequest({ outcome: request, workspace: nameOf(request.workspaceId) });
       const reason = remembered ?? reasonOfRow(request) ?? null;
-      const route = caller.role === 'admin' ? form.route : null;
-      return { ...form, route, reason, key_name: keys.get(request.keyId) ?? null };
+      const engines = caller.role === 'admin' ? {} : hiddenFromMembers;
+      return { ...form, ...engines, reason, key_name: keys.get(request.keyId) ?? null };
     });
   }
 
@@ -144,6 +144,9 @@ function isSettledWanted(request: SettledRequest, filter: LedgerFilter): boolean
   );
 }
 
+/** What members do not see of a request: names of routes and endpoints, and what engines said. */
+export const hiddenFromMembers = { route: null, failure: null, attempt_log: null } as const;
+
 interface Names {
   readonly reason: string | null;
   readonly keys: ReadonlyMap<string, string>;
@@ -161,7 +164,7 @@ export function refusedRequest(failure: RecentFailure, { reason, keys, nameOf }:
     key_name: (keyId === undefined ? undefined : keys.get(keyId)) ?? null,
     model: failure.modelId ?? null,
     route: null,
-    ...{ tags: null, fault: null },
+    ...{ tags: null, fault: null, failure: null, attempt_log: null },
     surface: failure.surface,
     stream: failure.isStream,
     outcome: failure.outcome,

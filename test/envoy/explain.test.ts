@@ -169,7 +169,11 @@ test('a failed request: nothing was billed, and no engine counted', async () => 
   expect(text).toMatch(/^Nothing was billed\.$/m);
   expect(text).not.toContain('counted by');
   const late = await explain(story.id, { WEIR_SERVICES: `http://127.0.0.1:${alpha.port}` });
-  expect(late.story).toMatchObject({ source: 'ledger', bill: story.bill });
+  expect(late.story).toMatchObject({
+    ...{ source: 'ledger', bill: story.bill, failure: { code: 'attempts_failed', status: 502 }, failover_count: 1 },
+    attempts: [alpha, beta].map(({ port }) => ({ endpoint: `127.0.0.1:${port}`, fault: { status: 500 } })),
+  });
+  expect(late.text).toContain('The caller got attempts_failed (HTTP 502)');
 });
 
 test('a refused request: the code, the parts that it is about, and nothing of its text', async () => {
@@ -225,7 +229,8 @@ test('each kind of request is told from the ledger, which outlives the services,
       env: forgotten,
     });
     expect(JSON.parse(stdout), request).toMatchObject({
-      ...{ source: 'ledger', outcome, attempt_count: attempts, plan: null, attempts: null },
+      ...{ source: 'ledger', outcome, attempt_count: attempts, plan: null },
+      attempts: outcome === 'interrupted' ? remembered?.attempts?.map(({ fault }) => ({ fault })) : null,
       ...{ id: remembered?.id, bill: remembered?.bill, route: remembered?.route },
     });
   });

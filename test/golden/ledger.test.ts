@@ -41,6 +41,8 @@ const outcomes: readonly Outcome[] = [
     ...ids,
     requestId: 'of another form',
     correlationId: '',
+    failure: 'attempts_failed repeated-failure',
+    attemptLog: '001 vllm-a 10.0.3.7:8000 2 - 15 status/500',
     routeId: undefined,
     kind: 'cancelled',
     countedBy: 'tokenizer',
@@ -80,6 +82,12 @@ it('what a journal holds is settled, stored and shown in its form', async () => 
     Object.fromEntries(requestFields.map((field) => [field.name, plainValue(field, { outcome, workspace: 'golden' })])),
   );
   await expect(json(shown)).toMatchFileSnapshot(folder.path('shown.json'));
+});
+
+it('a record of a version without the newest fields is read', () => {
+  const { failure, attempt_log, ...older } = JSON.parse(journalRecord(sampleOutcome({ ...ids, failure: 'internal' })).subarray(8).toString());
+  expect([failure, attempt_log]).toEqual(['internal', null]);
+  expect(readRecords(framed(JSON.stringify(older))).rows).toEqual([expect.objectContaining({ requestId: 'req-1', failure: undefined })]);
 });
 
 /** A record as the journal frames it: length and CRC-32 of its text, 32 bits each, little-endian, then the text. */

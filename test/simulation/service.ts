@@ -34,6 +34,7 @@ import { createSeal } from '../../src/gateway/web-search/seal/seal.ts';
 import { parseKeys } from '../../src/gateway/web-search/seal/key-ring.ts';
 import type { Chance } from '../programmable-engine/chance.ts';
 import { noTokenizers, uncounted } from '../support/uncounted.ts';
+import { writeAttemptLog } from '../../src/telemetry/core/attempt-log.ts';
 import { recordStory } from '../support/record-story.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
@@ -166,7 +167,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       prepare: (body, surface) => prepareHere(body, { surface, countPrompt: uncounted, seal, traces: seal }),
       telemetry: {
         begin: (request) => {
-          const { progress, attempt } = recordStory(stories, clock, request);
+          const { record, progress, attempt } = recordStory(stories, clock, request);
           return {
             progress: (made) => {
               progress(made);
@@ -184,6 +185,7 @@ export function startService(options: ServiceOptions): SimulatedService {
                 },
               };
             },
+            attemptLog: () => writeAttemptLog(record),
           };
         },
         refused: () => undefined,

@@ -27,6 +27,7 @@ import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from 
 import { createFakeStore } from './fake-store.ts';
 import { createFakeUpstream, type FakeCall } from './fake-upstream.ts';
 import { modelOf, routeOf, snapshotOf } from './route-of.ts';
+import { writeAttemptLog } from '../../src/telemetry/core/attempt-log.ts';
 import { recordStory } from './record-story.ts';
 import { steadyHealth } from './steady-health.ts';
 import { noTokenizers, uncounted } from './uncounted.ts';
@@ -141,6 +142,7 @@ export function begin(options: BeginOptions = {}) {
             },
           };
         },
+        attemptLog: () => writeAttemptLog(record),
       };
     },
     refused: (_, failure) => refusals.push(failure),

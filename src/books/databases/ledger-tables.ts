@@ -100,3 +100,9 @@ export async function addTags(database: Kysely<unknown>, amountBound: string): P
   for (const column of ['tags', 'fault'])
     await run(`alter table requests add column ${column} text not null default ''`);
 }
+
+/** Adds why a request failed: the error of its caller, and its attempts. */
+export async function addFailures(database: Kysely<unknown>): Promise<void> {
+  for (const column of ['failure', 'attempt_log'])
+    await sql.raw(`alter table requests add column ${column} text not null default ''`).execute(database);
+}

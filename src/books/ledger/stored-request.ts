@@ -59,6 +59,9 @@ const packedColumns = {
   },
   /** Empty where there is none. */
   fault: { type: 'text', write: ({ fault = '' }) => fault },
+  /** Empty where there is none, like the next one. */
+  failure: { type: 'text', write: ({ failure = '' }) => failure },
+  attempt_log: { type: 'text', write: ({ attemptLog = '' }) => attemptLog },
   /** Numbers of its tags, with commas. */
   tags: { type: 'text', write: (_, { tags }) => tags.join(',') },
 } as const satisfies Readonly<Record<string, Column>>;
@@ -215,6 +218,8 @@ const readPacked: Readonly<Record<PackedKey, Reader>> = {
   routeId: ({ route_id: id }) => (id === '' ? undefined : id),
   startedAt: ({ id }) => startOf(id),
   fault: ({ fault }) => (fault === '' ? undefined : fault),
+  failure: ({ failure }) => (failure === '' ? undefined : failure),
+  attemptLog: ({ attempt_log: log }) => (log === '' ? undefined : log),
   tags: ({ tag_texts: texts }) => (texts === '' ? undefined : texts),
 };
 

@@ -118,6 +118,8 @@ export interface RequestWatch {
   readonly progress: (progress: RequestProgress) => void;
   /** Called right before each call of an engine. The result receives the progress of that attempt. */
   readonly attempt: (start: AttemptStart) => AttemptWatch;
+  /** The attempts so far, in the form of the ledger. Undefined: there was none. */
+  readonly attemptLog: () => string | undefined;
 }
 
 /** Receives the facts about requests: counts, ids, names and times. No field can carry content. */

@@ -6,6 +6,7 @@ import { modelOf, routeOf, targetOf } from '../../../test/support/route-of.ts';
 import { uncounted } from '../../../test/support/uncounted.ts';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
+import { Failure } from '../../core/failure.ts';
 import type { OutcomeKind } from '../../core/settled-request.ts';
 import { correlationIdOf } from '../../core/exchange.ts';
 import { prepareHere } from '../request/prepare.ts';
@@ -43,7 +44,10 @@ function begin(options: BeginOptions = {}) {
   const settlement = createSettlement(
     {
       ...{ requestId: 'chatcmpl-1', surface: 'chat', credential: credentialOf() },
-      watch: { progress: (progress) => progress.kind === 'settled' && told.push(progress.outcome) },
+      watch: {
+        progress: (progress) => progress.kind === 'settled' && told.push(progress.outcome),
+        attemptLog: () => '001 a 10.0.0.1:80 2 - 15 status/500',
+      },
       correlationId: correlationIdOf({ header: (name) => options.headers?.[name] }),
       prepared: { ...prepared, request },
       plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
@@ -126,6 +130,19 @@ describe('settlement', () => {
     const { store, settlement } = begin();
     await settlement.settle(kind, { attempts: 2, lastFault });
     expect(store.outcomes[0]?.fault).toBe(fault);
+    expect(store.outcomes[0]?.attemptLog).toBe(fault && '001 a 10.0.0.1:80 2 - 15 status/500');
+  });
+
+  it.each<[OutcomeKind, string | undefined]>([
+    ['failed', 'invalid_request bad-request tools'],
+    ['interrupted', 'stream_interrupted bad-request tools'],
+    ['incomplete', 'upstream_incomplete bad-request tools'],
+    ['cancelled', undefined],
+  ])('records the error that the caller got, and why: %s', async (kind, failure) => {
+    const { store, settlement } = begin();
+    const error = new Failure('invalid_request', 'text of a caller', { about: ['tools'] });
+    await settlement.settle(kind, { attempts: 1, refusedFor: 'bad-request', failure: error });
+    expect(store.outcomes[0]?.failure).toBe(failure);
   });
 
   it('bills nothing for a caller who left before anything was dispatched', async () => {

@@ -3,6 +3,7 @@ import type { OutcomeKind } from '../../core/settled-request.ts';
 import type { Route } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Surface } from '../../core/dialect.ts';
+import { codeOfOutcome, type Failure, failureName } from '../../core/failure.ts';
 import { faultName, type Fault, type RefusedFor, type RelayedEvent } from '../../core/event.ts';
 import { costOf, type Money } from '../../core/money.ts';
 import type { Plan } from '../core/plan.ts';
@@ -32,7 +33,7 @@ interface SettlementOptions {
   /** When the request arrived, milliseconds: `startedAt` on the wall clock, `begun` on the monotonic one. */
   readonly startedAt: number;
   readonly begun: number;
-  readonly watch: Pick<RequestWatch, 'progress'>;
+  readonly watch: Pick<RequestWatch, 'progress' | 'attemptLog'>;
 }
 
 export interface SettlementServices {
@@ -65,6 +66,8 @@ interface SettledEnd {
   readonly routes?: number;
   readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
+  /** The error for a caller whose answer had not begun. */
+  readonly failure?: Pick<Failure, 'code' | 'about'> | undefined;
   /** The fault of the attempt that failed last. */
   readonly lastFault?: Pick<Fault, 'kind' | 'status'> | undefined;
   /** Whether an engine had the request, if its caller left. Absent: an engine had it. */
@@ -78,6 +81,15 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): An
 
 /** The outcomes that follow from faults of engines. */
 const ofEngines: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(['interrupted', 'incomplete', 'failed']);
+
+/** What the ledger keeps of why a request failed. */
+function failedBy(kind: OutcomeKind, { failure, refusedFor, lastFault }: SettledEnd) {
+  const code = codeOfOutcome[kind] ?? failure?.code;
+  return {
+    fault: lastFault && faultName(lastFault),
+    failure: code && failureName({ code, about: failure?.about ?? [] }, refusedFor),
+  };
+}
 
 /** Least time between two calls of `accrue`, milliseconds. Computing the cost takes longer than handling a chunk. */
 const accrueEveryMs = 100;
@@ -115,7 +127,7 @@ export function createSettlement(
       accrue?.(expectedCost());
     },
     settle: async (kind, end) => {
-      const { attempts, routes, route, refusedFor, lastFault } = end;
+      const { attempts, routes, route, refusedFor } = end;
       const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';
       // No search was made, but one was possible: the count is zero. Without web search there is no count.
@@ -135,7 +147,7 @@ export function createSettlement(
         firstTokenMs,
         durationMs: Math.round(clock.elapsed() - begun),
         tags,
-        fault: ofEngines.has(kind) && lastFault !== undefined ? faultName(lastFault) : undefined,
+        ...(ofEngines.has(kind) ? { ...failedBy(kind, end), attemptLog: options.watch.attemptLog() } : undefined),
         output,
         refusedFor,
       };

@@ -30,7 +30,7 @@ async function planned(options: PlannedOptions = {}) {
   const { workspace, ...credential } = credentialOf();
   const request = {
     credential: { ...credential, workspace: { ...workspace, id: options.workspaceId ?? workspace.id } },
-    watch: { progress: () => undefined, attempt: () => expect.fail() },
+    watch: { progress: () => undefined, attempt: () => expect.fail(), attemptLog: () => undefined },
   };
   const health = { endpointsLeft: () => endpoints, soonest: () => undefined };
   return planForCaches(planOf(route, { cacheSharing }), { request, prepared }, { sharedSecret: () => secret, health });
@@ -89,7 +89,11 @@ describe('the first of equal routes', () => {
       JSON.stringify({ model: 'demo/tiny', messages: [{ role: 'user', content: 'hi' }] }),
     );
     const prepared = prepareHere(body, { surface: 'chat', countPrompt: uncounted });
-    const watch = { progress: (step: unknown) => reported.push(step), attempt: () => expect.fail() };
+    const watch = {
+      progress: (step: unknown) => reported.push(step),
+      attempt: () => expect.fail(),
+      attemptLog: () => undefined,
+    };
     const health = {
       endpointsLeft: () => endpoints,
       soonest: (routes: readonly Route[]) => {

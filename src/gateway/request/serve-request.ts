@@ -44,16 +44,17 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
     // Whether the caller left or the connection broke on our side decides what is billed.
     const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
     const wasBegun = exchange.started();
-    if (end.kind === 'failed' && end.attempts === 0) {
+    const failure = end.kind === 'failed' ? attemptsFailed(end, plan, request) : undefined;
+    if (failure !== undefined && end.attempts === 0) {
       watch.progress({ kind: 'unavailable' });
-      if (!wasBegun) throw attemptsFailed(end, plan, request);
+      if (!wasBegun) throw failure;
     }
-    const bill = await settlement.settle(outcomeOf(end, request, { wasBegun, wasLost }), end);
+    const bill = await settlement.settle(outcomeOf(end, request, { wasBegun, wasLost }), { ...end, failure });
     watch.progress({ kind: 'recorded' });
     // The caller's next request, sent after the last piece of this answer, must find the slot free.
     await admitted.release();
     if (end.kind === 'completed') relay.finish(bill);
-    if (end.kind === 'failed') reason = attemptsFailed(end, plan, request);
+    reason = failure;
     if (reason !== undefined && !wasBegun && !wasLost) throw reason;
   } finally {
     silence.stop();

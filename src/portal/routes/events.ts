@@ -9,6 +9,7 @@ import { type Identity, identityOfSession, provenIdentity } from '../callers.ts'
 import { type EventSubject, oncePerEvent, type Reader } from '../event-hub.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
+import { hiddenFromMembers } from '../request-list.ts';
 
 /** Most streams at once: each holds a connection. */
 const maxReaders = 1_000;
@@ -67,7 +68,7 @@ function allowed(event: PortalEvent, about: EventSubject, caller: Identity): Por
 const forMembers = oncePerEvent((event, { memberReason = null }: EventSubject): PortalEvent => {
   switch (event.name) {
     case 'request':
-      return { name: 'request', data: { ...event.data, route: null, reason: memberReason } };
+      return { name: 'request', data: { ...event.data, ...hiddenFromMembers, reason: memberReason } };
     case 'health':
       return { name: 'health', data: { ...event.data, problems: event.data.problems.flatMap(ofModel) } };
     case 'balance':

@@ -13,7 +13,7 @@ import type { Portal } from '../portal.ts';
 import type { PortalStore } from '../store-port.ts';
 import { PortalError } from '../portal-error.ts';
 import type { App } from '../app.ts';
-import { createRequestList, type ListFilter } from '../request-list.ts';
+import { createRequestList, hiddenFromMembers, type ListFilter } from '../request-list.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
 const tags = ['requests'];
@@ -141,7 +141,7 @@ async function namesOf(store: PortalStore, ids: readonly string[]): Promise<(id:
 /** The form of `weir usage --requests --json`. Only admins see the route. */
 function shownRequest(outcome: SettledRequest, workspace: string, caller: Pick<Caller, 'role'>): api.RequestObject {
   const shown = publicForm({ outcome, workspace });
-  return caller.role === 'admin' ? shown : { ...shown, route: null };
+  return caller.role === 'admin' ? shown : { ...shown, ...hiddenFromMembers };
 }
 
 /** The story as members see it: numbers in place of routes, no names of backends and endpoints. */

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Story } from '../../telemetry/core/story.ts';
 import type { ServiceAnswer } from '../../portal/services.ts';
 import type { Accounts } from '../../books/store/open-accounts.ts';
-import { storyFromLedger } from '../../telemetry/stories/render-story.ts';
+import { storyFromLedger } from '../../telemetry/core/ledger-story.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { openServices, serviceOrigins, silentOnes } from './services-asked.ts';
 import { storyText } from './story-text.ts';

@@ -27,7 +27,7 @@ export function storyText(story: Story, options: TextOptions): string {
     billLine(story),
     ...(story.source === 'ledger'
       ? [
-          'The services have forgotten this request. This is what the ledger knows: neither the plan nor single attempts.',
+          `The services have forgotten this request. The ledger has no plan${story.attempts === null ? ' and no single attempts' : ''}.`,
         ]
       : []),
     ...options.silent.map((service) => `Not asked, since it does not answer: ${service}.`),

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/account.ts';
 import type { Surface } from '../../core/dialect.ts';
-import type { FailureCode } from '../../core/failure.ts';
+import { codeOfOutcome, type FailureCode } from '../../core/failure.ts';
 import type { FailureFacts, Failovers, RequestRecord } from './request-record.ts';
 import type { OutcomeKind } from '../../core/settled-request.ts';
 
@@ -39,12 +39,6 @@ export interface AddedLatency {
   readonly afterMs: number;
 }
 
-/** The error for a caller whose answer had begun (docs/reference/api.md §7.3), for every cause. */
-const codeOfKind: Partial<Readonly<Record<RequestEnd['kind'], FailureCode>>> = {
-  interrupted: 'stream_interrupted',
-  incomplete: 'upstream_incomplete',
-};
-
 /** Reads the end of a request from its record. */
 export function endOf(record: RequestRecord): RequestEnd {
   const {
@@ -66,7 +60,7 @@ export function endOf(record: RequestRecord): RequestEnd {
     ...{ requestId, correlationId, surface, workspaceId, keyId, kind, failure, outcome, failovers },
     traceId: trace?.place.isSampled === true ? trace.place.traceId : undefined,
     modelId: record.ranking === undefined && !record.isUnavailable ? undefined : record.modelId,
-    code: codeOfKind[kind] ?? failure?.code,
+    code: codeOfOutcome[kind] ?? failure?.code,
     durationMs: overAt - begun,
     added: outcome?.kind === 'completed' ? addedLatency(record) : undefined,
   };

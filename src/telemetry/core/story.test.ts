@@ -39,9 +39,8 @@ describe('a story', () => {
       '.attempts[].fault.envoy_flags',
       '.searches[].provider',
       '.bill.cost',
-      ...['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'cost', 'tags', 'fault'].map(
-        (name) => `.settled.${name}`,
-      ),
+      ...['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'cost'].map((name) => `.settled.${name}`),
+      ...['tags', 'fault', 'failure', 'attempt_log'].map((name) => `.settled.${name}`),
     ]);
   });
 

@@ -55,6 +55,9 @@ const pickSchema = z
   })
   .meta({ id: 'EndpointPick', description: 'why an attempt was made at its endpoint' });
 
+/** The ledger stores the position, so a new end goes to the end. */
+export const attemptEnds = ['complete', 'failed', 'beaten', 'aborted'] as const;
+
 const attemptSchema = z.object({
   route: z.string(),
   backend: z.string(),
@@ -70,7 +73,7 @@ const attemptSchema = z.object({
   first_output_ms: ms.nullable(),
   ended_ms: ms.nullable(),
   end: z
-    .enum(['complete', 'failed', 'beaten', 'aborted'])
+    .enum(attemptEnds)
     .nullable()
     .meta({ description: 'null while the attempt runs; beaten: one that began later was faster' }),
   fault: faultSchema.nullable(),

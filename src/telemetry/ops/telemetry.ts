@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { DatabaseState, Outcome } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { AttemptEnd } from '../../gateway/core/health.ts';
+import { writeAttemptLog } from '../core/attempt-log.ts';
 import { endOf } from '../core/request-end.ts';
 import { recordRequest, type RequestRecord } from '../core/request-record.ts';
 import type { RequestProgress, Telemetry } from '../../gateway/core/telemetry.ts';
@@ -115,6 +116,7 @@ export function createTelemetry(
             },
           };
         },
+        attemptLog: () => writeAttemptLog(recorder.record),
       };
     },
     refused: (request, failure) => {

@@ -1,9 +1,6 @@
-import { isCounted } from '../../core/account.ts';
 import type { Ranking } from '../../gateway/core/plan.ts';
-import { shownRequest } from '../../books/core/request-fields.ts';
-import type { SettledRequest } from '../../core/settled-request.ts';
+import { billOf, countOf } from '../core/ledger-story.ts';
 import type { Story } from '../core/story.ts';
-import type { AttemptReason } from '../../gateway/core/telemetry.ts';
 import type { AttemptNote, RequestRecord } from '../core/request-record.ts';
 
 /** Renders the record of a request as its story. Called when the story is read. */
@@ -46,9 +43,6 @@ export function storyOf(record: RequestRecord): Story {
 function rounded(ms: number): number {
   return Math.max(0, Math.round(ms * 10) / 10);
 }
-
-const countOf = (attempts: readonly AttemptNote[], wanted: AttemptReason): number =>
-  attempts.reduce((count, { reason }) => count + Number(reason === wanted), 0);
 
 function waitsOf({ begun, admittedAt, readAt, dispatchedAt, settledAt, overAt }: RequestRecord): Story['waits'] {
   const between = (from: number | undefined, to: number | undefined): number | null =>
@@ -111,42 +105,5 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
             envoy_flags: fault.flags ?? null,
           },
     output_tokens: note.facts?.usage?.completionTokens ?? null,
-  };
-}
-
-function billOf(outcome: SettledRequest): Story['bill'] {
-  const { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, web_searches, cost } = shownRequest({
-    outcome,
-    workspace: outcome.workspaceId,
-  });
-  return {
-    ...{ prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, web_searches },
-    counted_by: isCounted(outcome) ? outcome.countedBy : null,
-    cost,
-  };
-}
-
-/** The part of a request's story that the ledger has. The services have forgotten the rest. */
-export function storyFromLedger(outcome: SettledRequest): Story {
-  return {
-    id: outcome.requestId,
-    correlation_id: outcome.correlationId === '' ? null : outcome.correlationId,
-    source: 'ledger',
-    workspace: outcome.workspaceId,
-    key: outcome.keyId,
-    model: outcome.modelId,
-    surface: outcome.surface,
-    stream: outcome.stream,
-    started_at: new Date(outcome.startedAt).toISOString(),
-    first_output_ms: outcome.firstTokenMs ?? null,
-    duration_ms: outcome.durationMs,
-    outcome: outcome.kind,
-    failure: null,
-    refused_for: null,
-    route: outcome.routeId ?? null,
-    attempt_count: outcome.attempts,
-    ...{ hedge_count: null, failover_count: null, resume_count: null },
-    ...{ waits: null, plan: null, attempts: null, searches: null },
-    bill: billOf(outcome),
   };
 }

@@ -1,0 +1,65 @@
+import { isCounted } from '../../core/account.ts';
+import { refusalCauses } from '../../core/event.ts';
+import { type FailureCode, failures } from '../../core/failure.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
+import { shownRequest } from '../../books/core/request-fields.ts';
+import type { AttemptReason } from '../../gateway/core/telemetry.ts';
+import { readAttemptLog } from './attempt-log.ts';
+import type { Story } from './story.ts';
+
+/** The part of a request's story that the ledger has: of a failed request with its error and its attempts. */
+export function storyFromLedger(request: SettledRequest): Story {
+  const { attemptLog, modelId } = request;
+  const attempts = attemptLog === undefined ? undefined : [...readAttemptLog(attemptLog, modelId)];
+  return {
+    id: request.requestId,
+    correlation_id: request.correlationId === '' ? null : request.correlationId,
+    source: 'ledger',
+    workspace: request.workspaceId,
+    key: request.keyId,
+    model: modelId,
+    surface: request.surface,
+    stream: request.stream,
+    started_at: new Date(request.startedAt).toISOString(),
+    first_output_ms: request.firstTokenMs ?? null,
+    duration_ms: request.durationMs,
+    outcome: request.kind,
+    ...failureFrom(request.failure),
+    route: request.routeId ?? null,
+    attempt_count: request.attempts,
+    hedge_count: attempts === undefined ? null : countOf(attempts, 'hedge'),
+    failover_count: attempts === undefined ? null : countOf(attempts, 'failover'),
+    resume_count: attempts === undefined ? null : countOf(attempts, 'resume'),
+    attempts: attempts ?? null,
+    ...{ waits: null, plan: null, searches: null },
+    bill: billOf(request),
+  };
+}
+
+/** Reads the text that `failureName` writes. */
+function failureFrom(name = ''): Pick<Story, 'failure' | 'refused_for'> {
+  const [code = '', cause, ...about] = name.split(' ');
+  return {
+    failure: isCode(code) ? { code, status: failures[code].status, about } : null,
+    refused_for: refusalCauses.find((one) => one === cause) ?? null,
+  };
+}
+
+function isCode(text: string): text is FailureCode {
+  return Object.hasOwn(failures, text);
+}
+
+export const countOf = (attempts: readonly { readonly reason: AttemptReason }[], wanted: AttemptReason): number =>
+  attempts.reduce((count, { reason }) => count + Number(reason === wanted), 0);
+
+export function billOf(outcome: SettledRequest): Story['bill'] {
+  const { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, web_searches, cost } = shownRequest({
+    outcome,
+    workspace: outcome.workspaceId,
+  });
+  return {
+    ...{ prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, web_searches },
+    counted_by: isCounted(outcome) ? outcome.countedBy : null,
+    cost,
+  };
+}
