@@ -139,6 +139,10 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'webhook.timeout': from('gateway/egress/send-webhook.ts', 'webhookTimeoutMs', second),
   'webhook.first-pause': from('core/alert.ts', 'firstPauseMs', second),
 
+  'refusals.rows': from('books/databases/upkeep.ts', 'maxRefusalRows'),
+  'refusals.rows-in-minute': from('books/store/refusal-counter.ts', 'maxRowsInMinute'),
+  'refusals.samples': from('books/core/refusal.ts', 'maxSamples'),
+  'refusals.waiting': from('books/store/refusal-counter.ts', 'maxWaitingRows'),
   'stories.dispatched': from('telemetry/stories/stories.ts', 'maxDispatched'),
   'stories.refused': from('telemetry/stories/stories.ts', 'maxRefused'),
 

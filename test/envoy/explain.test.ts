@@ -212,9 +212,10 @@ test('a request that searched the web: each search with its result and time', as
   expect(text).toMatch(/^Web search at .* with searxng: results after .*\.$/m);
 });
 
-test('each kind of request is told from the ledger, which outlives the services, but one that was refused', async () => {
-  // A service that has been restarted remembers as much as this address: nothing.
-  const forgotten = { WEIR_SERVICES: `http://127.0.0.1:${alpha.port}` };
+/** A service that has been restarted remembers as much as this address: nothing. */
+const forgotten = () => ({ WEIR_SERVICES: `http://127.0.0.1:${alpha.port}` });
+
+test('each kind of request is told from the ledger, which outlives the services', async () => {
   const kinds = [
     ['completed', 'completed', 1],
     ['hedged', 'completed', 2],
@@ -226,7 +227,7 @@ test('each kind of request is told from the ledger, which outlives the services,
   const checked = kinds.map(async ([request, outcome, attempts]) => {
     const remembered = explained.get(`explain-${request}`);
     const { stdout } = await runWeir(['explain', `explain-${request}`, '--data', weir.data, '--json'], {
-      env: forgotten,
+      env: forgotten(),
     });
     expect(JSON.parse(stdout), request).toMatchObject({
       ...{ source: 'ledger', outcome, attempt_count: attempts, plan: null },
@@ -235,9 +236,29 @@ test('each kind of request is told from the ledger, which outlives the services,
     });
   });
   await Promise.all(checked);
-  const refused = await runWeir(['explain', 'explain-refused', '--data', weir.data], { env: forgotten });
-  expect([refused.code, refused.stdout]).toEqual([1, '']);
-  expect(refused.stderr).toContain('a request that was refused has none');
+});
+
+test('a refused request is told from the ledger after the service was killed, by each of its ids', async () => {
+  const remembered = explained.get('explain-refused');
+  const told = async (request: string) => {
+    // The ledger has a refusal within a second.
+    await expect
+      .poll(async () => (await runWeir(['explain', request, '--data', weir.data], { env: forgotten() })).code)
+      .toBe(0);
+    return explain(request, forgotten());
+  };
+  await told('explain-refused');
+  process.kill(weir.pid('service'), 'SIGKILL');
+  for (const request of ['explain-refused', remembered?.id ?? '']) {
+    const { story, text } = await told(request);
+    expect(story).toMatchObject({
+      ...{ source: 'ledger', outcome: 'refused', id: remembered?.id, key: remembered?.key, bill: null, attempts: [] },
+      ...{ failure: { code: 'model_not_found', status: 400 }, refused_in_minute: 1 },
+    });
+    expect(text).toContain('The caller got model_not_found (HTTP 400)');
+  }
+  const answers = async (): Promise<number> => (await weir.chat(ask('model')).catch(() => undefined))?.status ?? 0;
+  await expect.poll(answers, { interval: 200 }).toBe(200);
 });
 
 test('a request that nobody knows is refused, and says who was asked', async () => {

@@ -67,6 +67,7 @@ export function sampleStory(changes: Partial<Story> = {}): Story {
       counted_by: 'engine',
       cost: '0.0000084',
     },
+    refused_in_minute: null,
     ...changes,
   };
 }

@@ -106,3 +106,20 @@ export async function addFailures(database: Kysely<unknown>): Promise<void> {
   for (const column of ['failure', 'attempt_log'])
     await sql.raw(`alter table requests add column ${column} text not null default ''`).execute(database);
 }
+
+/** Adds counts of refused requests, by minute, key, model and code. `first_id` is the order of lists. */
+export async function addRefusals({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('refusals')
+    .addColumn('minute', 'bigint', (column) => column.notNull())
+    .addColumn('key_id', 'text', (column) => column.notNull())
+    .addColumn('model', 'text', (column) => column.notNull())
+    .addColumn('code', 'text', (column) => column.notNull())
+    .addColumn('workspace_id', 'text', (column) => column.notNull())
+    .addColumn('first_id', 'text', (column) => column.notNull())
+    .addColumn('count', 'bigint', (column) => column.notNull())
+    .addColumn('samples', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('refusal_of_minute', ['minute', 'key_id', 'model', 'code'])
+    .execute();
+  await schema.createIndex('refusals_in_order').on('refusals').column('first_id').execute();
+}

@@ -3,7 +3,7 @@ import type { Migration } from 'kysely/migration';
 import { addAlerts, addTagAlerts } from './alert-tables.ts';
 import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations } from './declaration-tables.ts';
-import { addFailures, addTags, createLedger } from './ledger-tables.ts';
+import { addFailures, addRefusals, addTags, createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 import { addTeams } from './team-tables.ts';
 
@@ -86,6 +86,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0009-alerts-of-tags': { up: addTagAlerts },
   '0010-inherited-spending': { up: addInheritedSpending },
   '0011-failures': { up: addFailures },
+  '0012-refusals': { up: addRefusals },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

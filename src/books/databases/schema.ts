@@ -3,6 +3,7 @@ import type { DeliveryState } from '../../core/alert.ts';
 import type { AccountKind } from '../core/declared-account.ts';
 import type { MemberRecord } from '../core/membership.ts';
 import type { Money } from '../../core/money.ts';
+import type { RefusalRow } from '../core/refusal.ts';
 import type { WorkspaceRole } from '../core/rights.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
 import type { Actor, AuditAction, Session } from '../core/administration.ts';
@@ -40,6 +41,7 @@ export interface Schema {
   readonly usage_tags: UsageRow & { readonly tag: SmallInteger };
   readonly tag_budgets: TagBudgetTable;
   readonly ledger_state: LedgerStateTable;
+  readonly refusals: RefusalRow;
 }
 
 /** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */

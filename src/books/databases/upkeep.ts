@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { minuteMs } from '../core/refusal.ts';
 import { keptSince, setKeptSince } from '../ledger/kept-since.ts';
 import type { OpenDatabase, UpkeepOptions, UpkeepStep } from './database.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
@@ -94,6 +95,32 @@ export async function* deleteOldAlerts(
       )
       .executeTakeFirstOrThrow();
     if (deleted === 0n) return;
+    yield 'more';
+  }
+}
+
+/** Maximum number of rows of refused requests: about 100 MB. The oldest ones beyond it are deleted. */
+const maxRefusalRows = 200_000;
+/** Minutes of refusals in a step. */
+const refusalMinutes = 10n;
+
+/** Deletes refusals with the requests of their time, and those beyond `most` rows. */
+export async function* deleteOldRefusals(
+  { queries }: Pick<OpenDatabase, 'queries'>,
+  most = maxRefusalRows,
+): AsyncGenerator<UpkeepStep, void> {
+  const newest = queries.selectFrom('refusals').select('minute').orderBy('minute', 'desc');
+  const beyond = (await newest.offset(most).limit(1).executeTakeFirst())?.minute ?? -1n;
+  const kept = BigInt(Math.floor((await keptSince(queries)) / minuteMs));
+  const before = beyond < kept ? kept : beyond + 1n;
+  for (;;) {
+    const oldest = await queries.selectFrom('refusals').select('minute').orderBy('minute').limit(1).executeTakeFirst();
+    if (oldest === undefined || oldest.minute >= before) return;
+    const end = oldest.minute + refusalMinutes;
+    await queries
+      .deleteFrom('refusals')
+      .where('minute', '<', end < before ? end : before)
+      .execute();
     yield 'more';
   }
 }

@@ -25,6 +25,7 @@ import type { Schema } from '../databases/schema.ts';
 import * as kept from '../ledger/kept-since.ts';
 import * as requests from '../ledger/list-requests.ts';
 import * as history from '../ledger/model-history.ts';
+import * as refusals from '../ledger/refusals.ts';
 import * as usage from '../ledger/usage-report.ts';
 import * as books from '../ledger/verify-ledger.ts';
 
@@ -127,6 +128,8 @@ export const reports = {
   listRequests: requests.listRequests,
   pageOfRequests: requests.pageOfRequests,
   findRequest: requests.findRequest,
+  pageOfRefusals: refusals.pageOfRefusals,
+  findRefusals: refusals.findRefusals,
   verifyLedger: books.verifyLedger,
   moneyFigures: money.moneyFigures,
   modelHistory: history.modelHistory,

@@ -1,10 +1,12 @@
 import type { Store } from '../../core/account.ts';
 import { type CancelTimer, every } from '../../core/clock.ts';
+import type { RefusedRequest } from '../../core/refused-request.ts';
 import { createReservationReport, type Reserved, reportReservedEveryMs } from '../accounts/reservation-report.ts';
 import { newSecret } from '../accounts/shared-secret.ts';
 import type { DatabaseLocation } from '../databases/database.ts';
 import type { StoreTime } from '../databases/machine.ts';
 import { createCredentials, unavailable } from './credentials.ts';
+import { createRefusalCounter } from './refusal-counter.ts';
 import { createSettleQueue } from './settle-queue.ts';
 import type { StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
@@ -76,6 +78,8 @@ export interface OpenStore extends Store {
    * correct a balance read them. Called once.
    */
   readonly reportReserved: (reserved: () => Reserved) => void;
+  /** Counts a refused request in the ledger. Waits for nothing. */
+  readonly refused: (request: RefusedRequest) => void;
   /** Resolves with the reason if the store ends before `close`: nothing more can be settled, and the process should end. */
   readonly lost: Promise<Error>;
   /** Makes all waiting rows durable, then closes everything. Nothing may be settled or looked up afterwards. */
@@ -101,6 +105,11 @@ export async function connectStore(
     isOpen,
     isDatabaseUp: () => facts.status.database === 'up',
     ask: (hash) => post({ kind: 'find', hashes: [hash] }),
+  });
+
+  const refusals = createRefusalCounter(time, {
+    isUp: () => isOpen() && facts.status.database === 'up',
+    write: (rows) => post({ kind: 'refused', rows }),
   });
 
   function take(reply: StoreReply): void {
@@ -174,9 +183,11 @@ export async function connectStore(
         if (isOpen() && isDue(reserved, time.elapsed())) post({ kind: 'reserved', reserved });
       });
     },
+    refused: refusals.add,
     lost: life.lost,
     close: async () => {
       await queue.drained();
+      refusals.close();
       life.close();
       await life.whenEnded;
     },

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { runningLoop } from '../../../test/support/running-loop.ts';
+import { sampleRefusal } from '../../../test/support/sample-refusal.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { hashKey } from '../accounts/key-text.ts';
 import { CannotOpen } from '../databases/database.ts';
 import type { JournalSegment } from '../databases/journal/journal.ts';
 import type { StoreReply } from './worker-message.ts';
+import { refusalRow } from '../core/refusal.ts';
 import {
   addReason,
   advance,
@@ -26,9 +28,16 @@ import {
   type WaitingWork,
 } from './worker-rules.ts';
 
-const nothing: WaitingWork = { batch: undefined, hashes: new Set(), reserved: undefined, isLookWanted: false };
+const nothing: WaitingWork = {
+  batch: undefined,
+  hashes: new Set(),
+  reserved: undefined,
+  refused: [],
+  isLookWanted: false,
+};
+const row = refusalRow(sampleRefusal());
 const ready: Readiness = { phase: 'open', database: 'up', isRetryArmed: false, isUpkeepDue: false };
-const all: WaitingWork = { batch: [], hashes: new Set(['a']), reserved: new Map(), isLookWanted: true };
+const all: WaitingWork = { batch: [], hashes: new Set(['a']), reserved: new Map(), refused: [], isLookWanted: true };
 
 describe('the next work', () => {
   it.each<[string, Partial<WaitingWork>, Partial<Readiness>, string]>([
@@ -36,6 +45,7 @@ describe('the next work', () => {
     ['then look-ups', { ...all, batch: undefined }, {}, 'find'],
     ['then reservations', { ...all, batch: undefined, hashes: new Set() }, {}, 'report-reserved'],
     ['then a look at the database', { isLookWanted: true }, { isUpkeepDue: true }, 'look'],
+    ['then counts of refused requests, before upkeep', { refused: [row] }, { isUpkeepDue: true }, 'count-refused'],
     ['upkeep when nothing waits', {}, { isUpkeepDue: true }, 'upkeep'],
     ['no upkeep while the database is down', {}, { isUpkeepDue: true, database: 'down' }, 'recover'],
     ['no upkeep while it closes', {}, { isUpkeepDue: true, phase: 'closing' }, 'rest'],

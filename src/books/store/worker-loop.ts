@@ -4,6 +4,8 @@ import { findCredentials } from '../accounts/find-credentials.ts';
 import type { Reserved } from '../accounts/reservation-report.ts';
 import { forgetGone, writeReservations } from '../accounts/reservations.ts';
 import { readSharedSecret } from '../accounts/shared-secret.ts';
+import type { RefusalRow } from '../core/refusal.ts';
+import { writeRefusals } from '../ledger/refusals.ts';
 import { settleOrExplain } from '../ledger/settle-batch.ts';
 import { appendToJournal, endHold, hold } from './worker-hold.ts';
 import type { StoreRequest } from './worker-message.ts';
@@ -110,6 +112,9 @@ function add(waiting: LoopState['waiting'], request: Exclude<StoreRequest, { rea
     case 'reserved':
       waiting.reserved = request.reserved;
       break;
+    case 'refused':
+      waiting.refused = [...waiting.refused, ...request.rows];
+      break;
     case 'look':
       waiting.isLookWanted = true;
       break;
@@ -132,6 +137,9 @@ async function perform(context: LoopContext, next: Exclude<Work, { readonly kind
     case 'look':
       waiting.isLookWanted = false;
       return look(context);
+    case 'count-refused':
+      waiting.refused = [];
+      return countRefused(context, next.rows);
     case 'upkeep':
       return upkeep?.step();
     case 'recover':
@@ -197,6 +205,20 @@ async function reportReserved(context: LoopContext, reserved: Reserved): Promise
     if (!isForgetDue(now, state.forgotAt)) return;
     state.forgotAt = now;
     await forgetGone(database.queries, now);
+  } catch (error) {
+    statementFailed(context, database, error);
+  }
+}
+
+/**
+ * Adds to the counts of refused requests, in a statement of its own: it can delay or fail no settlement. After a
+ * failure the rows are dropped, because the database may have them, and a count must not have a request twice.
+ */
+async function countRefused(context: LoopContext, rows: readonly RefusalRow[]): Promise<void> {
+  const database = databaseIfUp(context);
+  if (database === undefined) return;
+  try {
+    await writeRefusals(database.queries, rows);
   } catch (error) {
     statementFailed(context, database, error);
   }

@@ -1,5 +1,6 @@
 import type { Credential, DatabaseState, Outcome } from '../../core/account.ts';
 import type { DatabaseLocation, WorkspaceCost } from '../databases/database.ts';
+import type { RefusalRow } from '../core/refusal.ts';
 import type { Reserved } from '../accounts/reservation-report.ts';
 import type { Settled, Spending } from '../ledger/settle-batch.ts';
 
@@ -18,6 +19,8 @@ export type StoreRequest =
   | { readonly kind: 'find'; readonly hashes: readonly string[] }
   /** The reservations of the service's requests, for commands that correct a balance. */
   | { readonly kind: 'reserved'; readonly reserved: Reserved }
+  /** Counts of refused requests. Sent while the database is up. */
+  | { readonly kind: 'refused'; readonly rows: readonly RefusalRow[] }
   /** Sent after a while without queries: checks that the database answers. */
   | { readonly kind: 'look' }
   | { readonly kind: 'close' };

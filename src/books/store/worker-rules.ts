@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/failure.ts';
 import { checkRequest, type SettledRequest } from '../../core/settled-request.ts';
+import type { RefusalRow } from '../core/refusal.ts';
 import type { Reserved } from '../accounts/reservation-report.ts';
 import { goneAfterMs } from '../accounts/reservations.ts';
 import type { JournalSegment } from '../databases/journal/journal.ts';
@@ -25,6 +26,7 @@ export interface WaitingWork {
   readonly batch: readonly SettledRequest[] | undefined;
   readonly hashes: ReadonlySet<string>;
   readonly reserved: Reserved | undefined;
+  readonly refused: readonly RefusalRow[];
   readonly isLookWanted: boolean;
 }
 
@@ -33,6 +35,7 @@ export type Work =
   | { readonly kind: 'find'; readonly hashes: readonly string[] }
   | { readonly kind: 'report-reserved'; readonly reserved: Reserved }
   | { readonly kind: 'look' }
+  | { readonly kind: 'count-refused'; readonly rows: readonly RefusalRow[] }
   | { readonly kind: 'upkeep' }
   /** One step of a recovery: open or probe the database, and settle some rows of the journal. */
   | { readonly kind: 'recover' }
@@ -52,6 +55,7 @@ export function nextWork(waiting: WaitingWork, state: Readiness): Work {
   if (waiting.hashes.size > 0) return { kind: 'find', hashes: [...waiting.hashes].slice(0, findHashes) };
   if (waiting.reserved !== undefined) return { kind: 'report-reserved', reserved: waiting.reserved };
   if (waiting.isLookWanted) return { kind: 'look' };
+  if (waiting.refused.length > 0) return { kind: 'count-refused', rows: waiting.refused };
   if (state.isUpkeepDue && state.database === 'up' && state.phase === 'open') return { kind: 'upkeep' };
   return mustRecover(state) ? { kind: 'recover' } : { kind: 'rest' };
 }

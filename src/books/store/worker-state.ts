@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
+import type { RefusalRow } from '../core/refusal.ts';
 import type { Reserved } from '../accounts/reservation-report.ts';
 import type { OpenDatabase } from '../databases/database.ts';
 import type { Journal } from '../databases/journal/journal.ts';
@@ -50,6 +51,7 @@ export interface LoopState {
     batch: readonly SettledRequest[] | undefined;
     readonly hashes: Set<string>;
     reserved: Reserved | undefined;
+    refused: readonly RefusalRow[];
     isLookWanted: boolean;
   };
   /** Whether the database has reservations of this process. */
@@ -87,7 +89,7 @@ export function newState(journal: Journal): LoopState {
     cancelRetry: undefined,
     held: undefined,
     replay: undefined,
-    waiting: { batch: undefined, hashes: new Set(), reserved: undefined, isLookWanted: false },
+    waiting: { batch: undefined, hashes: new Set(), reserved: undefined, refused: [], isLookWanted: false },
     hasReserved: false,
     forgotAt: 0,
     hasSentSecret: false,

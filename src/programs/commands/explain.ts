@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { Story } from '../../telemetry/core/story.ts';
 import type { ServiceAnswer } from '../../portal/services.ts';
+import { maxSamples } from '../../books/core/refusal.ts';
 import type { Accounts } from '../../books/store/open-accounts.ts';
-import { storyFromLedger } from '../../telemetry/core/ledger-story.ts';
+import { storyFromLedger, storyOfRefusal } from '../../telemetry/core/ledger-story.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { openServices, serviceOrigins, silentOnes } from './services-asked.ts';
 import { storyText } from './story-text.ts';
@@ -62,10 +63,14 @@ async function andFromLedger(
   if (live.some(({ id }) => id === request)) return live;
   const settled = await accounts.findRequest(request);
   if (settled !== undefined) return [storyFromLedger(settled)];
+  const refused = (await accounts.findRefusals(request)).map(storyOfRefusal);
+  const exact = refused.find(({ id }) => id === request);
+  if (exact !== undefined) return [exact];
   const known = new Set(live.map(({ id }) => id));
   const newest = await accounts.listRequests({}, maxNewest);
   const forgotten = newest.filter(({ requestId, correlationId }) => correlationId === request && !known.has(requestId));
-  return [...live, ...forgotten.map(storyFromLedger)];
+  const kept = [...forgotten.map(storyFromLedger), ...refused.filter(({ id }) => !known.has(id))];
+  return [...live, ...kept.toSorted((one, other) => (one.started_at < other.started_at ? 1 : -1))];
 }
 
 /** One line for each of the requests that have the same `x-request-id`, newest first. */
@@ -82,5 +87,5 @@ function unknownText(request: string, services: readonly ServiceAnswer[]): strin
   const asked = services.length - silent.length;
   const where = asked === 0 ? 'No service could be asked' : `None of the ${asked} services that answered remembers it`;
   const away = silent.length === 0 ? '' : `; no answer from ${silent.join(', ')}`;
-  return `There is no request ${request}. ${where}${away}. The ledger has no row of it: a request that was refused has none, and an x-request-id is looked for among the newest ${maxNewest} only.`;
+  return `There is no request ${request}. ${where}${away}. The ledger has no row of it: of refused requests it has the first ${maxSamples} of each minute, key, model and code, and an x-request-id is looked for among the newest ${maxNewest} only.`;
 }

@@ -25,6 +25,7 @@ export function storyText(story: Story, options: TextOptions): string {
         `Web search at ${time(began)} with ${provider}: ${result === 'found' ? 'results' : words(result)} after ${time(took)}.`,
     ),
     billLine(story),
+    ...refusedLines(story),
     ...(story.source === 'ledger'
       ? [
           `The services have forgotten this request. The ledger has no plan${story.attempts === null ? ' and no single attempts' : ''}.`,
@@ -166,6 +167,11 @@ function endOf({ end, ended_ms: at, fault }: Attempt): string {
     case 'failed':
       return `failed${when}: ${fault === null ? 'why is not known' : faultText(fault)}`;
   }
+}
+
+function refusedLines({ refused_in_minute: count }: Story): readonly string[] {
+  if (count === null || count < 2) return [];
+  return [`In that minute, ${count} requests of the same key and model were refused with this code.`];
 }
 
 /** Lines about the attempts of which only the number is known. */

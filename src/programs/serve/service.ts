@@ -97,7 +97,15 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const metrics = createMetrics(figures, { inSlices: createSlices() });
   const requests: ReturnType<typeof openServicePipeline> = openServicePipeline(settings, {
     ...{ store, gates, catalog, readers, envoy, routes, search, load },
-    telemetry: createTelemetry(log, { clock: systemClock, metrics, measured, errors, stories, ...pools }),
+    telemetry: createTelemetry(log, {
+      clock: systemClock,
+      metrics,
+      measured,
+      errors,
+      stories,
+      refused: store.refused,
+      ...pools,
+    }),
     traceOf: tracing?.traceOf,
   });
   const extproc = await listenForEnvoy(envoy, requests.pipeline);

@@ -1,6 +1,7 @@
 import { isCounted } from '../../core/account.ts';
 import { refusalCauses } from '../../core/event.ts';
 import { type FailureCode, failures } from '../../core/failure.ts';
+import type { CountedRefusal } from '../../core/refused-request.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { shownRequest } from '../../books/core/request-fields.ts';
 import type { AttemptReason } from '../../gateway/core/telemetry.ts';
@@ -33,6 +34,29 @@ export function storyFromLedger(request: SettledRequest): Story {
     attempts: attempts ?? null,
     ...{ waits: null, plan: null, searches: null },
     bill: billOf(request),
+    refused_in_minute: null,
+  };
+}
+
+/** The story of a refused request that the ledger has. Nothing was dispatched, so it has no attempts and no bill. */
+export function storyOfRefusal(refusal: CountedRefusal): Story {
+  const { code, about, correlationId } = refusal;
+  return {
+    id: refusal.requestId,
+    correlation_id: correlationId === '' ? null : correlationId,
+    source: 'ledger',
+    workspace: refusal.workspaceId ?? null,
+    key: refusal.keyId ?? null,
+    model: refusal.modelId ?? null,
+    surface: refusal.surface,
+    stream: refusal.stream ?? null,
+    started_at: new Date(refusal.startedAt).toISOString(),
+    duration_ms: refusal.durationMs,
+    outcome: 'refused',
+    failure: { code, status: failures[code].status, about: [...about] },
+    ...{ first_output_ms: null, refused_for: null, route: null, waits: null, plan: null, bill: null },
+    ...{ attempt_count: 0, hedge_count: 0, failover_count: 0, resume_count: 0, attempts: [], searches: [] },
+    refused_in_minute: refusal.count,
   };
 }
 

@@ -183,6 +183,10 @@ export const storySchema = z.object({
   attempts: z.array(attemptSchema).nullable(),
   searches: z.array(searchSchema).nullable(),
   bill: billSchema.nullable().meta({ description: 'null: nothing was dispatched' }),
+  refused_in_minute: count.nullable().default(null).meta({
+    description:
+      'of a refused request in the ledger: how many requests of the same key, model and code were refused in its minute',
+  }),
 });
 
 export type Story = Readonly<z.infer<typeof storySchema>>;

@@ -16,7 +16,15 @@ function setUp() {
   const facts = { outcome: () => undefined, unavailable: () => undefined, attempt: () => undefined };
   const stories = { began: () => undefined, ended: () => undefined };
   const clock = createFakeClock();
-  const telemetry = createTelemetry(log, { clock, metrics, measured: facts, errors: facts, demands: facts, stories });
+  const telemetry = createTelemetry(log, {
+    clock,
+    metrics,
+    measured: facts,
+    errors: facts,
+    demands: facts,
+    refused: () => undefined,
+    stories,
+  });
   const begun: BegunRequest = {
     ...{ requestId: 'r', correlationId: '', surface: 'chat', trace: undefined },
     ...{ startedAt: clock.now(), begun: clock.elapsed() },

@@ -4,8 +4,9 @@ import type { Clock } from '../../core/clock.ts';
 import type { AttemptEnd } from '../../gateway/core/health.ts';
 import { writeAttemptLog } from '../core/attempt-log.ts';
 import { endOf } from '../core/request-end.ts';
-import { recordRequest, type RequestRecord } from '../core/request-record.ts';
+import { type FailureFacts, recordRequest, type RequestRecord } from '../core/request-record.ts';
 import type { RequestProgress, Telemetry } from '../../gateway/core/telemetry.ts';
+import type { RefusedRequest } from '../../core/refused-request.ts';
 import type { Metrics } from './metrics.ts';
 import type { PartLog } from './repeat-limit.ts';
 import { createRequestLog } from './request-log.ts';
@@ -19,6 +20,8 @@ export interface TelemetryParts {
   readonly errors: ModelFacts & { readonly attempt: (backend: string, end: AttemptEnd) => void };
   /** Follows how much is asked of engines. */
   readonly demands: Pick<ModelFacts, 'unavailable'>;
+  /** Counts refused requests in the ledger. */
+  readonly refused: (request: RefusedRequest) => void;
   /** Remembers the records of the requests that ask for an answer. */
   readonly stories: {
     readonly began: (record: RequestRecord) => void;
@@ -38,7 +41,7 @@ interface ModelFacts {
  */
 export function createTelemetry(
   log: Logger,
-  { clock, metrics, measured, errors, demands, stories }: TelemetryParts,
+  { clock, metrics, measured, errors, demands, refused, stories }: TelemetryParts,
 ): Telemetry {
   const lines = createRequestLog(log);
 
@@ -75,6 +78,7 @@ export function createTelemetry(
       case 'ended':
         ended(record);
         stories.ended(record);
+        if (record.outcome === undefined && record.failure !== undefined) refused(refusalOf(record, record.failure));
         return;
       case 'authenticated':
       case 'admitted':
@@ -124,6 +128,14 @@ export function createTelemetry(
       progress({ kind: 'ended', failure });
       ended(record);
     },
+  };
+}
+
+function refusalOf(record: RequestRecord, { code, about }: FailureFacts): RefusedRequest {
+  const { requestId, correlationId, workspaceId, keyId, modelId, surface, stream, startedAt, begun, overAt } = record;
+  return {
+    ...{ requestId, correlationId, workspaceId, keyId, modelId, surface, stream, code, about, startedAt },
+    durationMs: Math.max(0, Math.round((overAt ?? begun) - begun)),
   };
 }
 

@@ -36,6 +36,7 @@ export function storyOf(record: RequestRecord): Story {
       duration_ms: rounded(durationMs),
     })),
     bill: outcome === undefined ? null : billOf(outcome),
+    refused_in_minute: null,
   };
 }
 

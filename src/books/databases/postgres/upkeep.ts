@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { keptSince, setKeptSince } from '../../ledger/kept-since.ts';
 import type { OpenDatabase, Upkeep, UpkeepOptions, UpkeepStep } from '../database.ts';
 import type { Schema } from '../schema.ts';
-import { deleteOldAlerts, dropBefore, proveHours } from '../upkeep.ts';
+import { deleteOldAlerts, deleteOldRefusals, dropBefore, proveHours } from '../upkeep.ts';
 import { type Month, monthOf, type Partitions, partitionsLock } from './partitions.ts';
 
 const hourMs = 3_600_000;
@@ -30,6 +30,7 @@ export async function* postgresUpkeep(
       try {
         yield* dropMonths(database, options);
         yield* deleteOldAlerts(database, options);
+        yield* deleteOldRefusals(database);
       } finally {
         await sql`select pg_advisory_unlock(${lock})`.execute(queries);
       }

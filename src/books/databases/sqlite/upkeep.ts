@@ -3,7 +3,7 @@ import { keptSince } from '../../ledger/kept-since.ts';
 import type { OpenDatabase, Upkeep, UpkeepOptions, UpkeepStep } from '../database.ts';
 import { firstIdAt } from '../../core/packed-id.ts';
 import { idValue } from '../sql-dialect.ts';
-import { deleteOldAlerts, dropBefore, proveHours, releaseHour } from '../upkeep.ts';
+import { deleteOldAlerts, deleteOldRefusals, dropBefore, proveHours, releaseHour } from '../upkeep.ts';
 
 /** Hours of rollups in a step: about 10 ms, and settlements run between steps. */
 const rowsInStep = 200;
@@ -33,6 +33,7 @@ export async function* sqliteUpkeep(
       },
     });
     yield* deleteOldAlerts(database, options);
+    yield* deleteOldRefusals(database);
     yield* shrink(database);
     yield 'done';
   }

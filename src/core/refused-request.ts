@@ -1,0 +1,26 @@
+import type { Surface } from './dialect.ts';
+import type { FailureCode } from './failure.ts';
+
+/** A request that was refused before anything was dispatched: ids, names and times; never content. */
+export interface RefusedRequest {
+  readonly requestId: string;
+  readonly correlationId: string;
+  /** Undefined: no key was accepted. */
+  readonly workspaceId: string | undefined;
+  readonly keyId: string | undefined;
+  /** Undefined: the request named no model of the catalog. */
+  readonly modelId: string | undefined;
+  readonly surface: Surface;
+  readonly stream: boolean | undefined;
+  readonly code: FailureCode;
+  /** The parts of the request that the refusal is about. */
+  readonly about: readonly string[];
+  readonly startedAt: number;
+  readonly durationMs: number;
+}
+
+/** A refused request in the books, with the number of the requests that were refused like it in its minute. */
+export interface CountedRefusal extends RefusedRequest {
+  /** Requests of the same key, model and code in the same minute, this one included. */
+  readonly count: number;
+}
