@@ -108,7 +108,7 @@ function story(given: Partial<RequestStoryObject> = {}): RequestStoryObject {
     ...{ model: 'qwen/qwen3-8b', surface: 'chat', stream: true, started_at: now, first_output_ms: 94 },
     ...{ duration_ms: 700, outcome: 'completed', failure: null, refused_for: null, route: 'route 1' },
     ...{ attempt_count: 1, hedge_count: 0, failover_count: 0, resume_count: 0, waits: null, plan: null },
-    ...{ attempts: [attempt()], searches: null, bill: null, why: null },
+    ...{ attempts: [attempt()], searches: null, bill: null, refused_in_minute: null, why: null },
     ...given,
   };
 }
@@ -177,7 +177,9 @@ describe('one request', () => {
 
   test('that no service remembers has its bill alone', async () => {
     showRequest(detail({ request: bill({ cost: '0.000000012345', reasoning_tokens: null }) }));
-    expect(await screen.findByText(/^How it was served is known for the last thousand requests/)).toBeVisible();
+    expect(
+      await screen.findByText(/^The attempts of a request that did not fail are known for the last thousand/),
+    ).toBeVisible();
     expect(await fact('Cost')).toHaveTextContent('$0.000000012345');
     expect(await fact('of them reasoning')).toHaveTextContent('–');
     expect(screen.getByRole('link', { name: 'CI' })).toHaveAttribute('href', '/keys?workspace=acme&search=key_1');

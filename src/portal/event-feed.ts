@@ -3,11 +3,11 @@ import { every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
 import { cutProblems } from '../control/core/problem.ts';
+import { type ReasonReader, reasonOf, reasonOfRow } from '../telemetry/core/request-reason.ts';
 import type { EndedStory } from '../telemetry/core/story.ts';
 import { currentSessions } from './authenticate.ts';
 import type { PublishedEvent } from './event-hub.ts';
 import type { EventFeed, Portal } from './portal.ts';
-import { failureOf } from './recent-failures.ts';
 import { refusedRequest } from './request-list.ts';
 import type { FollowedServices } from './services.ts';
 
@@ -143,14 +143,16 @@ function requestEvent(
 ): PublishedEvent | undefined {
   const { settled } = story;
   const nameOf = (id: string): string => workspaces.get(id) ?? id;
-  const [failure] = failureOf(story);
-  const { reason = null, memberReason = null } = failure ?? {};
   if (settled === null) {
-    if (failure === undefined) return undefined;
-    const data = refusedRequest(failure, { reason, keys, nameOf });
-    return { event: { name: 'request', data }, about: { workspaceId: failure.workspaceId, memberReason } };
+    if (story.outcome !== 'refused') return undefined;
+    const data = refusedRequest(story, { reason: reasonOf(story, 'admin') ?? null, keys, nameOf });
+    const memberReason = reasonOf(story, 'member') ?? null;
+    return { event: { name: 'request', data }, about: { workspaceId: story.workspace ?? undefined, memberReason } };
   }
-  const { workspace } = settled;
-  const data = { ...settled, workspace: nameOf(workspace), key_name: keys.get(settled.key) ?? null, reason };
-  return { event: { name: 'request', data }, about: { workspaceId: workspace, memberReason } };
+  const { workspace, outcome, model, fault, failure, attempt_log: log } = settled;
+  const row = { kind: outcome, modelId: model, fault: fault ?? undefined, failure: failure ?? undefined };
+  const why = (reader: ReasonReader) => reasonOfRow({ ...row, attemptLog: log ?? undefined }, reader) ?? null;
+  const names = { workspace: nameOf(workspace), key_name: keys.get(settled.key) ?? null };
+  const data = { ...settled, ...names, reason: why('admin'), refused_in_minute: null };
+  return { event: { name: 'request', data }, about: { workspaceId: workspace, memberReason: why('member') } };
 }

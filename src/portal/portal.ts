@@ -4,7 +4,6 @@ import type { LogLevelControl } from '../core/log-level.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { OidcSignIn } from './oidc.ts';
 import type { ProblemList } from './problem-list.ts';
-import type { RecentFailure } from './recent-failures.ts';
 import type { PortalStore } from './store-port.ts';
 import type { Answers, LiveServices } from './services.ts';
 import type { EventHub, PublishedEvent } from './event-hub.ts';
@@ -30,8 +29,6 @@ export interface Portal {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
   /** The current problems, at most a second old. */
   readonly problems: () => Promise<ProblemList>;
-  /** The requests that the services remember as refused or not completed, at most a second old. */
-  readonly recentFailures: () => Promise<readonly RecentFailure[]>;
   /** Drops cached reports. Call after each settlement. */
   readonly forgetReports: () => void;
   readonly events: EventHub;

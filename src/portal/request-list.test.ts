@@ -3,10 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { asBrowser, call, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
-import { sampleStory } from '../../test/support/sample-story.ts';
+import { sampleRefusal } from '../../test/support/sample-refusal.ts';
 import { firstIdAt, unpackId } from '../books/core/packed-id.ts';
+import { refusalRow } from '../books/core/refusal.ts';
+import { writeRefusals } from '../books/ledger/refusals.ts';
+import type { RefusedRequest } from '../core/refused-request.ts';
 import type { OutcomeKind } from '../core/settled-request.ts';
-import type { Story } from '../telemetry/core/story.ts';
 
 const url = '/api/v1/requests';
 const minute = 60_000;
@@ -15,17 +17,10 @@ interface Listed {
   readonly id: string;
   readonly outcome: string;
   readonly reason: string | null;
+  readonly refused_in_minute: number | null;
 }
 
 const at = (moment: number): string => new Date(moment).toISOString();
-
-function refusal(id: string, changes: Partial<Story> = {}): Story {
-  return sampleStory({
-    ...{ id, outcome: 'refused', route: null, attempts: [], attempt_count: 0, bill: null, plan: null },
-    failure: { code: 'insufficient_funds', status: 402, about: [] },
-    ...changes,
-  });
-}
 
 const kinds: ReadonlyMap<number, OutcomeKind> = new Map([
   [3, 'failed'],
@@ -37,8 +32,7 @@ const kinds: ReadonlyMap<number, OutcomeKind> = new Map([
 const ownId = unpackId(firstIdAt(sampleNow + 5 * minute), 'chat');
 
 async function portalWithBoth() {
-  const stories: Story[] = [];
-  const sample = await samplePortal({ stories });
+  const sample = await samplePortal();
   const { ids, settle, workspace, key } = sample;
   await settle(
     Array.from({ length: 10 }, (_, index) =>
@@ -46,25 +40,22 @@ async function portalWithBoth() {
         ...{ ...ids, requestId: index === 5 ? ownId : `r${index}`, startedAt: sampleNow + index * minute },
         kind: kinds.get(index) ?? 'completed',
         fault: index === 6 ? 'status 503' : undefined,
+        failure: index === 3 ? 'attempts_failed' : undefined,
+        attemptLog: index === 3 ? '001 secret-a 10.0.0.1:80 2 - 15 status/500/overloaded' : undefined,
         correlationId: index === 3 ? '0b7c3c1e-5f07-4a4b-9b2e-1c2d3e4f5a6b' : `trace-${index}`,
       }),
     ),
   );
-  const mine = { workspace: workspace.id, key: key.id };
-  const fault = { kind: 'status', status: 500, engine_error: 'overloaded', about: null, envoy_flags: null } as const;
-  const [attempt] = sampleStory().attempts ?? [];
-  if (attempt === undefined) throw new Error('the sample has no attempt');
-  stories.push(
-    refusal('q1', { ...mine, started_at: at(sampleNow + 2.5 * minute), correlation_id: 'asked' }),
-    refusal('q2', { ...mine, started_at: at(sampleNow + 2.6 * minute) }),
-    refusal('q3', { workspace: null, key: null, started_at: at(sampleNow + 20 * minute) }),
-    refusal('q4', { workspace: sample.otherWorkspace.id, key: sample.otherKey.id, started_at: at(sampleNow) }),
-    sampleStory({
-      ...{ ...mine, id: 'r3', outcome: 'failed', started_at: at(sampleNow + 3 * minute) },
-      failure: { code: 'attempts_failed', status: 502, about: [] },
-      attempts: [{ ...attempt, end: 'failed', fault }],
-    }),
-  );
+  const mine = { workspaceId: workspace.id, keyId: key.id, code: 'insufficient_funds' } as const;
+  const others = { ...mine, workspaceId: sample.otherWorkspace.id, keyId: sample.otherKey.id };
+  const refused: readonly Partial<RefusedRequest>[] = [
+    { ...mine, requestId: 'q1', startedAt: sampleNow + 2.5 * minute, correlationId: 'asked' },
+    { ...mine, requestId: 'q2', startedAt: sampleNow + 2.6 * minute, modelId: 'test/other' },
+    { ...mine, requestId: 'q2b', startedAt: sampleNow + 2.7 * minute, modelId: 'test/other', correlationId: 'again' },
+    { ...mine, requestId: 'q3', startedAt: sampleNow + 20 * minute, workspaceId: undefined, keyId: undefined },
+    { ...others, requestId: 'q4', startedAt: sampleNow },
+  ];
+  for (const request of refused) await writeRefusals(sample.queries, [refusalRow(sampleRefusal(request))]);
   return sample;
 }
 
@@ -94,9 +85,11 @@ describe('the list of requests', () => {
     const reasons = new Map(all.map(({ id, reason }) => [id, reason]));
     expect(reasons.get('q1')).toBe('402, balance or budget used up');
     expect(reasons.get('r3')).toBe('502, every attempt failed, last fault: HTTP 500, the engine says overloaded');
-    // No service remembers it, and its row has the fault.
+    // Its row is of a version that kept only the fault.
     expect(reasons.get('r6')).toBe('last fault: HTTP 503');
     expect(reasons.get('r9')).toBeNull();
+    const counts = all.filter(({ outcome }) => outcome === 'refused').map(({ id, refused_in_minute: n }) => [id, n]);
+    expect(new Map(counts as [string, number][])).toEqual(new Map(Object.entries({ q3: 1, q2: 2, q1: 1, q4: 1 })));
     expect((await pagesOf(server, '&outcome=refused')).map(({ id }) => id)).toEqual(['q3', 'q2', 'q1', 'q4']);
     expect((await pagesOf(server, '&outcome=failed')).map(({ id }) => id)).toEqual(['r3']);
     // What the errors of usage count: neither cancelled nor refused ones.
@@ -115,7 +108,7 @@ describe('the list of requests', () => {
     const { data } = reply.json<{ data: readonly Listed[] }>();
     expect(data.map(({ id }) => id)).toEqual(['r9', 'r8', 'r7', 'r6', ownId, 'r4', 'r3', 'q2', 'q1', 'r2', 'r1', 'r0']);
     expect(data.find(({ id }) => id === 'r3')?.reason).toBe('502, every attempt failed, last fault: HTTP 500');
-    expect(reply.body).not.toContain('overloaded');
+    expect(reply.body).not.toMatch(/overloaded|secret-a|10\.0\.0\.1/);
   });
 
   it('is searched by id and by x-request-id, a UUID or not, in the ledger and among the refused', async () => {
@@ -126,6 +119,8 @@ describe('the list of requests', () => {
       ['0b7c3c1e-5f07-4a4b-9b2e-1c2d3e4f5a6b', ['r3']],
       ['asked', ['q1']],
       ['q2', ['q2']],
+      ['again', ['q2b']],
+      ['q2b', ['q2b']],
       ['trace-7&outcome=failed', []],
       ['nothing', []],
     ] as const) {
@@ -154,4 +149,26 @@ describe('the list of requests', () => {
     const pico = (usd: string): bigint => BigInt(Math.round(Number(usd) * 1e12));
     expect(costs.reduce((sum, one) => sum + pico(one), 0n)).toBe(pico(cost));
   });
+});
+
+it('a request is shown from the books alone: one that was refused, and one that failed', async () => {
+  const { server, settle, ids } = await portalWithBoth();
+  const requestId = unpackId(firstIdAt(sampleNow + 30 * minute), 'chat');
+  const attemptLog = '001 a 10.0.0.1:80 2 - 15 status/500';
+  await settle([sampleOutcome({ ...ids, requestId, kind: 'failed', failure: 'attempts_failed', attemptLog })]);
+  const detail = async (id: string) => (await call(server, { url: `${url}/${id}` })).body;
+  const refused = {
+    id: 'q1',
+    source: 'ledger',
+    outcome: 'refused',
+    why: '402, balance or budget used up',
+    attempts: [],
+  };
+  expect(await detail('q1')).toMatchObject({ request: null, story: { ...refused, refused_in_minute: 1 }, matches: [] });
+  expect(await detail('again')).toMatchObject({ request: null, story: { id: 'q2b', refused_in_minute: 2 } });
+  expect(await detail(requestId)).toMatchObject({
+    request: { id: requestId, outcome: 'failed' },
+    story: { source: 'ledger', attempts: [{ endpoint: '10.0.0.1:80', fault: { status: 500 } }] },
+  });
+  expect(await detail(ownId)).toMatchObject({ request: { id: ownId }, story: { source: 'ledger', attempts: null } });
 });

@@ -2,12 +2,14 @@ import type { LedgerFilter, Page, PageRequest } from '../books/core/administrati
 import { formatUsd } from '../core/money.ts';
 import { packId } from '../books/core/packed-id.ts';
 import { shownRequest } from '../books/core/request-fields.ts';
-import { reasonOfRow } from '../telemetry/core/request-reason.ts';
+import { reasonOf, reasonOfRow } from '../telemetry/core/request-reason.ts';
+import type { CountedRefusal } from '../core/refused-request.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
+import { storyOfRefusal } from '../telemetry/core/ledger-story.ts';
+import type { Story } from '../telemetry/core/story.ts';
 import type { ListedRequestObject } from './api/requests.ts';
 import type { Caller } from './callers.ts';
 import type { Portal } from './portal.ts';
-import type { RecentFailure } from './recent-failures.ts';
 
 /** Which requests of the list are wanted. The caller may see the workspace and the key of the filter. */
 export interface ListFilter extends Omit<LedgerFilter, 'outcomes' | 'correlationId'> {
@@ -18,43 +20,23 @@ export interface ListFilter extends Omit<LedgerFilter, 'outcomes' | 'correlation
 
 /** One entry of the list, and its place in it. */
 type Entry = { readonly position: string } & (
-  | { readonly kind: 'settled'; readonly request: SettledRequest; readonly failure: RecentFailure | undefined }
-  | { readonly kind: 'refused'; readonly failure: RecentFailure }
+  | { readonly kind: 'settled'; readonly request: SettledRequest }
+  | { readonly kind: 'refused'; readonly request: CountedRefusal }
 );
 
 /** How far back the ledger is searched for an `x-request-id`, unless the filter says it. */
 const searchedMs = 7 * 24 * 3_600_000;
 
-/**
- * Lists requests, newest first: the settled ones of the ledger, and between them those that were refused, which only
- * the services remember.
- */
-export function createRequestList({
-  store,
-  recentFailures,
-  clock,
-}: Pick<Portal, 'store' | 'recentFailures' | 'clock'>) {
+/** Lists requests, newest first: the settled ones, and between them rows of those that were refused. */
+export function createRequestList({ store, clock }: Pick<Portal, 'store' | 'clock'>) {
   async function page(filter: ListFilter, asked: PageRequest, caller: Caller): Promise<Page<ListedRequestObject>> {
-    const failures = await recentFailures();
-    const refused = failures
-      .filter((failure) => failure.outcome === 'refused' && isWanted(failure, filter))
-      .map((failure): Entry => ({
-        kind: 'refused',
-        failure,
-        position: positionOf({ ...failure, requestId: failure.id }),
-      }))
-      .filter(({ position }) => asked.cursor === undefined || position < asked.cursor);
-    const { items, next } = await settled(filter, asked);
-    const byId = new Map(failures.map((failure) => [failure.id, failure]));
-    const entries = items.map((request): Entry => ({
-      kind: 'settled',
-      request,
-      failure: byId.get(request.requestId),
-      position: positionOf(request),
-    }));
-    const merged = [...entries, ...refused].toSorted((one, other) => (one.position < other.position ? 1 : -1));
-    const chosen = merged.slice(0, asked.limit);
-    const hasMore = next !== undefined || merged.length > chosen.length;
+    const [one, other] = [await settled(filter, asked), await refused(filter, asked)];
+    const entries = [
+      ...one.items.map((request): Entry => ({ kind: 'settled', request, position: positionOf(request) })),
+      ...other.items.map((request): Entry => ({ kind: 'refused', request, position: positionOf(request) })),
+    ].toSorted((first, second) => (first.position < second.position ? 1 : -1));
+    const chosen = entries.slice(0, asked.limit);
+    const hasMore = one.next !== undefined || other.next !== undefined || entries.length > chosen.length;
     return { items: await shown(chosen, caller), next: hasMore ? chosen.at(-1)?.position : undefined };
   }
 
@@ -87,23 +69,31 @@ export function createRequestList({
     return store.pageOfRequests({ ...wanted, since, correlationId: search }, asked);
   }
 
+  async function refused({ outcomes, ...filter }: ListFilter, asked: PageRequest): Promise<Page<CountedRefusal>> {
+    const isWanted = outcomes === undefined || outcomes.includes('refused');
+    return isWanted ? store.pageOfRefusals(filter, asked) : { items: [], next: undefined };
+  }
+
   /** Reads the names of workspaces and keys, each once. */
   async function shown(entries: readonly Entry[], caller: Caller): Promise<readonly ListedRequestObject[]> {
-    const about = entries.map((entry) => (entry.kind === 'settled' ? entry.request : entry.failure));
+    const reader = caller.role === 'admin' ? 'admin' : 'member';
+    const about = entries.map(({ request }) => request);
     const keys = await store.keyNames([...new Set(about.flatMap(({ keyId }) => keyId ?? []))]);
     const workspaces = new Map<string, string>();
     for (const id of new Set(about.flatMap(({ workspaceId }) => workspaceId ?? [])))
       workspaces.set(id, (await store.findWorkspace(id)).name);
     const nameOf = (id: string): string => workspaces.get(id) ?? id;
     return entries.map((entry): ListedRequestObject => {
-      const { failure } = entry;
-      const remembered = caller.role === 'admin' ? failure?.reason : failure?.memberReason;
-      if (entry.kind === 'refused') return refusedRequest(entry.failure, { reason: remembered ?? null, keys, nameOf });
+      if (entry.kind === 'refused') {
+        const story = storyOfRefusal(entry.request);
+        return refusedRequest(story, { reason: reasonOf(story, reader) ?? null, keys, nameOf });
+      }
       const { request } = entry;
       const form = shownRequest({ outcome: request, workspace: nameOf(request.workspaceId) });
-      const reason = remembered ?? reasonOfRow(request) ?? null;
+      const reason = reasonOfRow(request, reader) ?? null;
       const engines = caller.role === 'admin' ? {} : hiddenFromMembers;
-      return { ...form, ...engines, reason, key_name: keys.get(request.keyId) ?? null };
+      const names = { key_name: keys.get(request.keyId) ?? null };
+      return { ...form, ...engines, reason, ...names, refused_in_minute: null };
     });
   }
 
@@ -117,19 +107,6 @@ function positionOf({
   startedAt,
 }: Pick<SettledRequest, 'requestId' | 'surface' | 'startedAt'>): string {
   return packId(requestId, { surface, startedAt }).id;
-}
-
-function isWanted(failure: RecentFailure, filter: ListFilter): boolean {
-  const { workspaceId, keyId, modelId, outcomes, search, since, until } = filter;
-  return (
-    (workspaceId === undefined || failure.workspaceId === workspaceId) &&
-    (keyId === undefined || failure.keyId === keyId) &&
-    (modelId === undefined || failure.modelId === modelId) &&
-    (outcomes === undefined || outcomes.includes(failure.outcome)) &&
-    (search === undefined || failure.id === search || failure.correlationId === search) &&
-    (since === undefined || failure.startedAt >= since) &&
-    (until === undefined || failure.startedAt < until)
-  );
 }
 
 function isSettledWanted(request: SettledRequest, filter: LedgerFilter): boolean {
@@ -154,25 +131,26 @@ interface Names {
 }
 
 /** A refused request in the form of the list: it was not dispatched, so it has no counts and costs nothing. */
-export function refusedRequest(failure: RecentFailure, { reason, keys, nameOf }: Names): ListedRequestObject {
-  const { workspaceId, keyId } = failure;
+export function refusedRequest(story: Story, { reason, keys, nameOf }: Names): ListedRequestObject {
+  const { workspace, key } = story;
   return {
-    id: failure.id,
-    correlation_id: failure.correlationId,
-    workspace: workspaceId === undefined ? null : nameOf(workspaceId),
-    key: keyId ?? null,
-    key_name: (keyId === undefined ? undefined : keys.get(keyId)) ?? null,
-    model: failure.modelId ?? null,
+    id: story.id,
+    correlation_id: story.correlation_id ?? '',
+    workspace: workspace === null ? null : nameOf(workspace),
+    key,
+    key_name: (key === null ? undefined : keys.get(key)) ?? null,
+    model: story.model,
     route: null,
     ...{ tags: null, fault: null, failure: null, attempt_log: null },
-    surface: failure.surface,
-    stream: failure.isStream,
-    outcome: failure.outcome,
+    surface: story.surface,
+    stream: story.stream ?? false,
+    outcome: 'refused',
     ...{ prompt_tokens: 0, completion_tokens: 0, cached_tokens: null, reasoning_tokens: null },
     ...{ estimated: false, counted_by: 'engine', web_searches: null, cost: formatUsd(0n) },
     ...{ attempts: 0, routes: null },
-    started_at: new Date(failure.startedAt).toISOString(),
-    ...{ first_token_ms: null, duration_ms: failure.durationMs },
+    started_at: story.started_at,
+    ...{ first_token_ms: null, duration_ms: Math.round(story.duration_ms ?? 0) },
     reason,
+    refused_in_minute: story.refused_in_minute,
   };
 }

@@ -5,7 +5,6 @@ import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { sampleProblem, sampleReport } from '../../test/support/sample-problem.ts';
 import { systemClock } from '../process/clock.ts';
 import type { Clock } from '../core/clock.ts';
-import { Failure } from '../core/failure.ts';
 import { internalToken } from '../core/internal-token.ts';
 import type { LogLevel, LogLevelControl } from '../core/log-level.ts';
 import type { Problem } from '../control/core/problem.ts';
@@ -13,7 +12,6 @@ import type { Story } from '../telemetry/core/story.ts';
 import { createStories, type Stories } from '../telemetry/stories/stories.ts';
 import { type OpsServer, startOps } from '../telemetry/ops/server.ts';
 import { createProblemList } from './problem-list.ts';
-import { createRecentFailures } from './recent-failures.ts';
 import { createServices } from './services.ts';
 
 const secret = 'a'.repeat(64);
@@ -293,49 +291,3 @@ async function follow({ ops }: Life, clock: FakeClock) {
   };
   return { found, seen, services, eventually };
 }
-
-describe('recent failures', () => {
-  it('are those of all services, each read once, and those of before a restart stay', async () => {
-    const clock = createFakeClock();
-    const { first, second, services } = await two();
-    const refuse = ({ stories }: Life, requestId: string): void =>
-      recordStory(stories, systemClock, { requestId, correlationId: '' }).progress({
-        ...{ kind: 'ended', failure: new Failure('rate_limited', 'CANARY') },
-      });
-    const asked: unknown[] = [];
-    const failures = createRecentFailures(
-      {
-        unsuccessful: (known) => {
-          asked.push(known(`http://127.0.0.1:${first.ops.port}`)?.after);
-          return services.unsuccessful(known);
-        },
-      },
-      clock,
-    );
-    // More than one page of a service.
-    for (let count = 0; count < 120; count += 1) refuse(first, `a${count}`);
-    first.complete('answered');
-    refuse(second, 'b');
-    const ids = async () => (await failures()).map(({ id }) => id);
-    expect(new Set(await ids())).toEqual(new Set([...Array.from({ length: 120 }, (_, count) => `a${count}`), 'b']));
-    refuse(first, 'later');
-    expect(await ids()).not.toContain('later');
-    clock.advance(1_000);
-    const all = await ids();
-    expect(all.filter((id) => id === 'later')).toHaveLength(1);
-    expect(all).toHaveLength(122);
-    expect(asked).toEqual([undefined, 121]);
-
-    const { port } = first.ops;
-    await first.ops.close();
-    const again = await live('p3', { port });
-    refuse(again, 'after the restart');
-    // The first question may meet a connection of the old process.
-    await expect
-      .poll(() => {
-        clock.advance(1_000);
-        return ids();
-      })
-      .toEqual([...all.filter((id) => id !== 'b'), 'after the restart', 'b']);
-  });
-});

@@ -5,7 +5,7 @@ import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../control/core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
 import { type ProblemReport, problemReportSchema } from '../control/core/problem.ts';
-import { foundStoriesSchema, numberedStorySchema, type Story, storyPageSchema } from '../telemetry/core/story.ts';
+import { foundStoriesSchema, type Story } from '../telemetry/core/story.ts';
 import { type ServiceReply, createServiceCalls, type ServiceCallOptions } from './service-calls.ts';
 import { fromBeginning, openServiceStream, type ServiceStream, type ServicesListener } from './service-stream.ts';
 
@@ -43,24 +43,10 @@ export interface LiveServices {
   readonly find: (
     id: string,
   ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
-  /**
-   * The requests that each service remembers as refused or not completed, oldest first. `known`: what the caller has
-   * read of a service before; only later ones of the same process are read.
-   */
-  readonly unsuccessful: (
-    known: (service: string) => StoriesPlace | undefined,
-  ) => Promise<Answers<StoriesPlace & { readonly stories: readonly Story[] }>>;
   /** The log level of each service. `change`: the level to set first. */
   readonly logLevel: (change: LogLevel | undefined) => Promise<Answers<LogLevel>>;
   /** Reads the event streams of all services. One caller at a time. */
   readonly follow: (listener: ServicesListener) => FollowedServices;
-}
-
-/** How far the stories of a service have been read. */
-export interface StoriesPlace {
-  readonly process: string;
-  /** The number of the last story that was read. */
-  readonly after: number;
 }
 
 export interface FollowedServices {
@@ -72,8 +58,6 @@ export interface FollowedServices {
 /** A headless Service has an address for each pod. */
 const maxAddresses = 256;
 const usualTimeoutMs = 3_000;
-/** Most pages of a hundred stories that are read of one service: it remembers 1,250. */
-const maxPages = 20;
 /** How often names are looked up while the services are followed. */
 const lookUpEveryMs = 1_000;
 
@@ -152,7 +136,6 @@ export function createServices(options: LiveServicesOptions): LiveServices {
       const exact = found.find((story) => story.id === id);
       return { services, stories: exact === undefined ? found.sort(byNewest) : [exact] };
     },
-    unsuccessful: (known) => ask((service) => readUnsuccessful(calls, { service, known: known(service) })),
     logLevel: (change) =>
       ask(async (service) => {
         const found = await calls.read(service, 'log-level', logLevelBodySchema, change && { level: change });
@@ -180,33 +163,6 @@ async function findServices(
   );
   const each = new Map(found.flat().map((one) => [one.service, one]));
   return [...each.values()].slice(0, maxAddresses);
-}
-
-async function readUnsuccessful(
-  calls: ReturnType<typeof createServiceCalls>,
-  { service, known }: { readonly service: string; readonly known: StoriesPlace | undefined },
-) {
-  const stories: Story[] = [];
-  let process = known?.process;
-  let after = known?.after ?? 0;
-  for (let pages = 0; pages < maxPages; pages += 1) {
-    const page = await calls.read(service, `requests?after=${after}&only=unsuccessful`, storyPageSchema);
-    if (page === undefined) throw new Error('its version has no list of requests');
-    if (process !== undefined && page.process !== process) {
-      // The service has restarted, and counts from 1 again.
-      [process, after] = [page.process, 0];
-      stories.length = 0;
-      continue;
-    }
-    ({ process, next_after: after } = page);
-    // A story in the form of a newer version is left out, without loss of the others.
-    for (const one of page.requests) {
-      const read = numberedStorySchema.safeParse(one);
-      if (read.success) stories.push(read.data);
-    }
-    if (!page.has_more) break;
-  }
-  return { process: process ?? '', after, stories };
 }
 
 /** Keeps an answer for a second, or for a given time, so that one question serves many pages. */

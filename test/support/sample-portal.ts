@@ -13,7 +13,6 @@ import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../src/portal/oidc.ts';
 import { digestOf, newToken } from '../../src/portal/secrets.ts';
 import { createProblemList } from '../../src/portal/problem-list.ts';
-import { failureOf } from '../../src/portal/recent-failures.ts';
 import type { WorkspaceRole } from '../../src/books/core/rights.ts';
 import { createServer } from '../../src/portal/server.ts';
 import type { ServicesListener } from '../../src/portal/service-stream.ts';
@@ -87,7 +86,6 @@ export async function samplePortal(
   onTestFinished(() => events.close());
   const parts = {
     store: accounts,
-    recentFailures: async () => (said.stories ?? []).flatMap(failureOf),
     ...{ services, catalog, problems, events, adminToken, log, oidc: options.oidc },
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     forgetReports: () => undefined,

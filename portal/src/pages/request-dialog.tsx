@@ -30,7 +30,10 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
               </Notice>
             )}
             {story === null || story.attempts === null ? (
-              <p className="muted">How it was served is known for the last thousand requests of each service only.</p>
+              <p className="muted">
+                The attempts of a request that did not fail are known for the last thousand requests of each service
+                only.
+              </p>
             ) : (
               <TimeLine story={story} attempts={story.attempts} />
             )}
@@ -209,6 +212,9 @@ function Refused({ of }: { readonly of: RequestStoryObject }) {
     <Facts
       facts={[
         { name: 'Started', value: formatPreciseMoment(of.started_at) },
+        ...(of.refused_in_minute === null
+          ? []
+          : [{ name: 'Refused like it in that minute', value: formatCount(of.refused_in_minute) }]),
         { name: 'Model', value: of.model ?? 'none of the catalog' },
         { name: 'Key', value: of.key === null ? 'no valid key' : <WholeId text={of.key} label="key id" /> },
         ...(of.correlation_id === null

@@ -5,8 +5,8 @@ import { outcomeKinds } from '../../core/settled-request.ts';
 import { storySchema } from '../../telemetry/core/story.ts';
 import { givenMoment, keyId, modelId, pageOf, pageQuery } from './values.ts';
 
-/** How a request of the list ended. `refused`: before anything was settled, so only the services know it. */
-const listedOutcomes = [...outcomeKinds, 'refused'] as const;
+/** How a request of the list ended. `refused`: before anything was settled. */
+export const listedOutcomes = [...outcomeKinds, 'refused'] as const;
 
 /** Several outcomes together, which a filter can ask for. */
 const outcomeGroups = ['error', 'settled'] as const;
@@ -55,8 +55,12 @@ export const listedRequest = request
     key_name: z.string().nullable().meta({ description: 'Name of the key, where it has one.' }),
     reason: z.string().nullable().meta({
       description:
-        'Why it was refused or failed, in words. Null when it was answered, and when no service remembers it. Members see no text about engines.',
+        'Why it was refused or failed, in words. Null when it was answered, or its caller left. Members see no text about engines.',
       example: '502, every attempt failed, last fault: HTTP 500',
+    }),
+    refused_in_minute: storySchema.shape.refused_in_minute.unwrap().meta({
+      description:
+        'Of a refused request: how many requests of the same key, model and code were refused in its minute. Only the first of them is listed. Null in a live event, and for settled requests.',
     }),
   })
   .meta({ id: 'ListedRequest', description: 'A settled or refused request. Its content is not stored.' });
@@ -88,7 +92,7 @@ const requestStory = storySchema
   .meta({ id: 'RequestStory', description: 'How one request was served: plan, attempts, waits, bill.' });
 export type RequestStoryObject = z.infer<typeof requestStory>;
 
-/** `GET /requests/{id}`: the row of the ledger and, for recent requests, the story that a service remembers. */
+/** `GET /requests/{id}`: the row of the ledger, and the story: of recent requests as a service remembers it. */
 export const requestDetail = z
   .object({
     request: request
@@ -96,7 +100,7 @@ export const requestDetail = z
       .meta({ id: 'NamedRequest', description: 'A settled request, with the name of its key.' })
       .nullable()
       .meta({ description: 'Null when nothing was settled: the request was refused, or has not ended.' }),
-    story: requestStory.nullable().meta({ description: 'Null when no service remembers it.' }),
+    story: requestStory.nullable().meta({ description: 'Without plan, waits and picks when no service remembers it.' }),
     matches: z
       .array(storySchema.pick({ id: true, started_at: true, model: true, outcome: true }).meta({ id: 'RequestMatch' }))
       .meta({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { shownRequest as publicForm } from '../../books/core/request-fields.ts';
+import { storyFromLedger, storyOfRefusal } from '../../telemetry/core/ledger-story.ts';
 import { faultText, reasonOf } from '../../telemetry/core/request-reason.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Story } from '../../telemetry/core/story.ts';
@@ -45,7 +46,8 @@ export function requestRoutes(app: App, portal: Portal): void {
       schema: {
         tags,
         summary: 'Settled and refused requests, newest first; CSV with `Accept: text/csv`',
-        description: 'CSV has all requests of the filters. Refused requests are those that the services remember.',
+        description:
+          'CSV has all requests of the filters. Of refused requests it has a row for each minute, key, model and code.',
         querystring: api.requestsQuery,
         response: {
           200: jsonOrCsv(api.requestPage, {
@@ -118,13 +120,16 @@ async function filterOf(store: PortalStore, caller: Caller, query: api.RequestsQ
  * may see, with all such requests as `matches`. So a request cannot be hidden by sending its id as `x-request-id`.
  */
 async function findVisible({ store, services }: Portal, caller: Caller, id: string) {
-  const { stories } = await services.find(id);
+  const live = (await services.find(id)).stories;
+  const stories = live.length > 0 ? live : (await store.findRefusals(id)).map(storyOfRefusal);
   const exact = stories.find((story) => story.id === id);
   const settled = await store.findRequest(id);
   const isVisible = (owner: string | null | undefined): boolean =>
     owner === undefined || owner === null ? caller.grant.kind === 'admin' : sees(caller.grant, owner);
   if (settled !== undefined || exact !== undefined) {
-    return isVisible(settled?.workspaceId ?? exact?.workspace) ? { settled, story: exact, matches: [] } : undefined;
+    return isVisible(settled?.workspaceId ?? exact?.workspace)
+      ? { settled, story: exact ?? (settled && storyFromLedger(settled)), matches: [] }
+      : undefined;
   }
   const matches = stories.filter(({ workspace }) => isVisible(workspace));
   const [story] = matches;

@@ -13,7 +13,6 @@ import type { OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createProblemList } from '../../portal/problem-list.ts';
-import { createRecentFailures } from '../../portal/recent-failures.ts';
 import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
@@ -81,7 +80,6 @@ export async function startPortal(
   const parts = {
     catalog: rememberAnswer(services.catalog, systemClock),
     problems: createProblemList(services, systemClock),
-    recentFailures: createRecentFailures(services, systemClock),
     ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: await oidcOf(settings) },
     internalToken: token,
     forgetReports: shared.forget,

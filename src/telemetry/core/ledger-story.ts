@@ -61,7 +61,7 @@ export function storyOfRefusal(refusal: CountedRefusal): Story {
 }
 
 /** Reads the text that `failureName` writes. */
-function failureFrom(name = ''): Pick<Story, 'failure' | 'refused_for'> {
+export function failureFrom(name = ''): Pick<Story, 'failure' | 'refused_for'> {
   const [code = '', cause, ...about] = name.split(' ');
   return {
     failure: isCode(code) ? { code, status: failures[code].status, about } : null,

@@ -59,5 +59,17 @@ it.each([
   [{ kind: 'content-type', status: 200 }, 'last fault: content type, HTTP 200'],
   [{ kind: 'stalled' }, 'last fault: stalled'],
 ] as const)('the fault %j is read from a row', (fault, reason) => {
-  expect(reasonOfRow({ fault: faultName(fault) })).toBe(reason);
+  expect(reasonOfRow({ kind: 'failed', modelId: 'm', fault: faultName(fault) }, 'admin')).toBe(reason);
+});
+
+it.each([
+  [
+    'admin',
+    '502, every attempt failed, the routes said: repeated failure, last fault: HTTP 500, the engine says other',
+  ],
+  ['member', '502, every attempt failed, last fault: HTTP 500'],
+] as const)('the error and the attempts of a row are its reason for a %s', (reader, reason) => {
+  const log = '001 a 10.0.0.1:80 2 - 15 connect; 121 b 10.0.0.2:80 16 - 20 status/500/other';
+  const row = { fault: 'status 500', failure: 'attempts_failed repeated-failure', attemptLog: log };
+  expect(reasonOfRow({ kind: 'failed', modelId: 'm', ...row }, reader)).toBe(reason);
 });

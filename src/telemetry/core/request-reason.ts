@@ -1,6 +1,10 @@
 import type { FailureCode } from '../../core/failure.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
+import { readAttemptLog } from './attempt-log.ts';
+import { failureFrom } from './ledger-story.ts';
 import type { Story } from './story.ts';
+
+type WhyFailed = Pick<Story, 'outcome' | 'failure' | 'refused_for' | 'attempts'>;
 
 type AttemptFault = NonNullable<NonNullable<Story['attempts']>[number]['fault']>;
 
@@ -13,9 +17,14 @@ function faultWords(name: string): string {
   return kind === 'status' ? `HTTP ${status}` : `${words(kind)}, HTTP ${status}`;
 }
 
-/** Why a settled request failed, when no service remembers more than its row. Undefined: the row has no fault. */
-export function reasonOfRow({ fault }: Pick<SettledRequest, 'fault'>): string | undefined {
-  return fault === undefined ? undefined : `last fault: ${faultWords(fault)}`;
+type FailedRow = Pick<SettledRequest, 'kind' | 'modelId' | 'fault' | 'failure' | 'attemptLog'>;
+
+/** Why a settled request failed, in a few words. Undefined: it did not, or its row is of a version that kept no reason. */
+export function reasonOfRow(row: FailedRow, reader: ReasonReader): string | undefined {
+  const { kind, modelId, fault, failure, attemptLog } = row;
+  const attempts = attemptLog === undefined ? null : [...readAttemptLog(attemptLog, modelId)];
+  const known = reasonOf({ outcome: kind, ...failureFrom(failure), attempts }, reader);
+  return known ?? (fault === undefined ? undefined : `last fault: ${faultWords(fault)}`);
 }
 
 /** Envoy's response flags for a call without an answer from an engine. */
@@ -60,7 +69,7 @@ export type ReasonReader = 'admin' | 'member';
  * Why a request was refused or failed, in a few words for a row of a list: what the caller got, and what the last
  * failed attempt met. Undefined: it was answered, its caller left, or the reason is not known.
  */
-export function reasonOf({ outcome, failure, refused_for: cause, attempts }: Story, reader: ReasonReader) {
+export function reasonOf({ outcome, failure, refused_for: cause, attempts }: WhyFailed, reader: ReasonReader) {
   if (outcome === null || outcome === 'completed' || outcome === 'cancelled') return undefined;
   const fault = attempts?.findLast((attempt) => attempt.fault !== null)?.fault ?? undefined;
   const status = failure === null || failure.status === 200 ? [] : [String(failure.status)];

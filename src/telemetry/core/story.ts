@@ -208,8 +208,7 @@ export const numberedStorySchema = endedStorySchema.extend({ seq: count });
 export type NumberedStory = Readonly<z.infer<typeof numberedStorySchema>>;
 
 /**
- * The answer to `GET /internal/requests?after=SEQ&limit=N`: requests that ended, oldest first. With
- * `only=unsuccessful` without those that completed; older versions answer with all.
+ * A page of requests that ended, oldest first: one event of `GET /internal/events`.
  */
 export const storyPageSchema = z.object({
   /** Identifies the process. After a restart it is another one, and `seq` begins at 1 again. */

@@ -6,7 +6,7 @@ import type { StoryPage } from '../core/story.ts';
 /** The data that the streams report. */
 export interface EventSources {
   readonly stories: {
-    readonly after: (seq: number, limit: number, which?: 'all' | 'unsuccessful') => StoryPage;
+    readonly after: (seq: number, limit: number) => StoryPage;
     /** The process and the number of the request that ended last. */
     readonly latest: () => { readonly process: string; readonly seq: number };
     /** Calls the listener after each request that ended. */

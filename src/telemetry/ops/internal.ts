@@ -19,8 +19,6 @@ export interface Internal extends EventSources {
   readonly catalog: () => AsyncIterable<string>;
 }
 
-/** Most stories in one answer: each takes about 10 µs to render, and 2 KB. */
-const maxStories = 100;
 /** Longest body that sets the log level, characters. */
 const maxLevelLength = 1_000;
 
@@ -69,15 +67,6 @@ export function answerInternal(
     response.writeHead(200, json).end(JSON.stringify(problems()));
   } else if (what === 'log-level' && id === undefined) {
     response.writeHead(200, json).end(JSON.stringify({ level: logLevel.current() }));
-  } else if (what === 'requests' && id === undefined) {
-    const after = countIn(url, 'after', 0, Number.MAX_SAFE_INTEGER);
-    const limit = countIn(url, 'limit', maxStories, maxStories);
-    if (after === undefined || limit === undefined || limit === 0) {
-      fail(400, `after: expected a whole number; limit: expected one from 1 to ${maxStories}`);
-    } else {
-      const which = url.searchParams.get('only') === 'unsuccessful' ? 'unsuccessful' : 'all';
-      response.writeHead(200, json).end(JSON.stringify(stories.after(after, limit, which)));
-    }
   } else if (what === 'requests' && id !== undefined && more.length === 0) {
     const requests = stories.find(decoded(id));
     if (requests.length === 0) fail(404, 'this service does not remember such a request');
@@ -98,13 +87,6 @@ async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl):
   }
   const [issue] = read.error.issues;
   return issue && [issue.path.join('.'), issue.message].filter((part) => part !== '').join(': ');
-}
-
-function countIn(url: URL, name: string, absent: number, most: number): number | undefined {
-  const text = url.searchParams.get(name);
-  if (text === null) return absent;
-  const count = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  return count <= most ? count : undefined;
 }
 
 function decoded(text: string): string {

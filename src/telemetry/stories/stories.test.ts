@@ -247,19 +247,3 @@ describe('the stories of a service', () => {
     expect(stories.find('r1').map(({ id }) => id)).toEqual(['r1']);
   });
 });
-
-it('pages of unsuccessful requests have the refused and failed ones alone, and the next page begins after all others', () => {
-  const { stories, began, complete, refuse } = begin();
-  complete('a');
-  refuse('b');
-  complete('c');
-  const failed = began('d');
-  failed.settled({ kind: 'failed' });
-  failed.ended(new Failure('attempts_failed', 'CANARY'));
-  complete('e');
-  const first = stories.after(0, 1, 'unsuccessful');
-  expect(first).toMatchObject({ has_more: true, next_after: 2, requests: [{ id: 'b' }] });
-  const second = stories.after(first.next_after, 1, 'unsuccessful');
-  expect(second).toMatchObject({ has_more: false, next_after: 5, requests: [{ id: 'd' }] });
-  expect(stories.after(second.next_after, 1, 'unsuccessful')).toMatchObject({ next_after: 5, requests: [] });
-});

@@ -11,8 +11,8 @@ export interface Stories {
   readonly began: (record: RequestRecord) => void;
   /** Call it when the record of a request is complete. */
   readonly ended: (record: RequestRecord) => void;
-  /** Requests that ended after the request with this number, oldest first. `unsuccessful`: without the completed ones. */
-  readonly after: (seq: number, limit: number, which?: 'all' | 'unsuccessful') => StoryPage;
+  /** Requests that ended after the request with this number, oldest first. */
+  readonly after: (seq: number, limit: number) => StoryPage;
   /** The process and the number of the request that ended last. */
   readonly latest: () => { readonly process: string; readonly seq: number };
   /** Calls the listener after each request that ended. */
@@ -59,11 +59,10 @@ export function createStories({
       (record.outcome === undefined ? refused : dispatched).add({ seq: lastSeq, record });
       for (const listener of listeners) listener();
     },
-    after: (seq, limit, which = 'all') => {
+    after: (seq, limit) => {
       const later = [...dispatched.after(seq), ...refused.after(seq)].sort((a, b) => a.seq - b.seq);
-      const wanted = which === 'all' ? later : later.filter(({ record }) => record.outcome?.kind !== 'completed');
-      const chosen = wanted.slice(0, limit);
-      const hasMore = wanted.length > chosen.length;
+      const chosen = later.slice(0, limit);
+      const hasMore = later.length > chosen.length;
       const requests = chosen.map(({ seq: number, record }): NumberedStory => ({
         ...storyOf(record),
         settled:
