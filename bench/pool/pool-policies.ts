@@ -1,4 +1,4 @@
-import { pull } from '../../src/gateway/routing/affinity.ts';
+import { ownerOf } from '../../src/gateway/routing/affinity.ts';
 import { createPools } from '../../src/gateway/routing/pool/pools.ts';
 import type { PoolAttempt } from '../../src/gateway/routing/pool/pool-attempt.ts';
 import { pick } from '../../src/gateway/routing/pool/pick.ts';
@@ -45,10 +45,11 @@ const poolOf =
         };
         const there = names.filter((_, index) => present.includes(index));
         pools.forgetSilent(now());
-        const owner = sharing === 'apart' ? ownerOf(String(request.conversation), there) : undefined;
+        const among = there.map((name) => ({ name, success: 1 }));
+        const owner = sharing === 'apart' ? ownerOf(String(request.conversation), among)?.name : undefined;
         const picked = known.pick(now(), {
           prompt,
-          among: there.map((name) => ({ name, success: 1 })),
+          among,
           owner,
           turn: chance.next(),
         });
@@ -72,9 +73,6 @@ const poolOf =
       },
     };
   };
-
-const ownerOf = (affinity: string, names: readonly string[]): string | undefined =>
-  names.toSorted((a, b) => pull(affinity, b, 1) - pull(affinity, a, 1))[0];
 
 /** Replicas report this often, ms. */
 const reportEveryMs = 50;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createAffinity, pull } from './affinity.ts';
+import { createAffinity, ownerOf } from './affinity.ts';
 import { keyedDigest } from './keyed-digest.ts';
 
 describe('the name of a conversation', () => {
@@ -23,12 +23,10 @@ describe('the name of a conversation', () => {
 
 describe('the pull on conversations', () => {
   const conversations = Array.from({ length: 10_000 }, (_, index) => `conversation ${index}`);
-  const ownerOf = (conversation: string, weights: Readonly<Record<string, number>>): string => {
-    const pulls = Object.entries(weights).map(([name, weight]) => [name, pull(conversation, name, weight)] as const);
-    return pulls.reduce((a, b) => (b[1] > a[1] ? b : a))[0];
+  const owners = (weights: Readonly<Record<string, number>>): readonly string[] => {
+    const among = Object.entries(weights).map(([name, weight]) => ({ name, weight }));
+    return conversations.map((conversation) => ownerOf(conversation, among)?.name ?? '');
   };
-  const owners = (weights: Readonly<Record<string, number>>): readonly string[] =>
-    conversations.map((conversation) => ownerOf(conversation, weights));
   const share = (all: readonly string[], name: string): number =>
     all.filter((owner) => owner === name).length / all.length;
 
@@ -50,8 +48,10 @@ describe('the pull on conversations', () => {
     expect(moved.every((pair) => pair.includes('c') || pair.includes('d'))).toBe(true);
   });
 
-  it('is none without weight', () => {
-    expect(conversations.some((conversation) => pull(conversation, 'a', 0) > 0)).toBe(false);
+  it('has no owner without weight', () => {
+    expect(conversations.map((conversation) => ownerOf(conversation, [{ name: 'a', weight: 0 }]))).toEqual(
+      conversations.map(() => undefined),
+    );
   });
 });
 

@@ -29,3 +29,19 @@ export function pull(affinity: string, name: string, weight: number): number {
   const drawn = Number.parseInt(hash('sha256', `${affinity} ${name}`).slice(0, digits), 16);
   return -weight / Math.log((drawn + 0.5) / 16 ** digits);
 }
+
+/** The one that attracts a conversation most, of these routes or endpoints. Replicas with the same key find the same one. */
+export function ownerOf<Named extends { readonly name: string; readonly weight?: number }>(
+  affinity: string,
+  among: readonly Named[],
+): Named | undefined {
+  let owner: Named | undefined;
+  let strongest = 0;
+  for (const one of among) {
+    const strength = pull(affinity, one.name, one.weight ?? 1);
+    if (strength <= strongest) continue;
+    strongest = strength;
+    owner = one;
+  }
+  return owner;
+}

@@ -2,7 +2,7 @@ import { isProvider, isStandby } from '../../core/catalog.ts';
 import type { FirstReason, LeftOutRoute, RankedRoute, Ranking } from '../core/plan.ts';
 import type { Candidate } from './eligible.ts';
 import type { RouteStatus, RoutingView, StatusAsk } from './health/route-status.ts';
-import { pull } from './affinity.ts';
+import { ownerOf } from './affinity.ts';
 
 export interface OrderOptions {
   readonly view: RoutingView;
@@ -195,18 +195,12 @@ function ownIn(group: readonly Entry[], { affinity }: OrderOptions): Entry | und
     worth = Math.max(worth, score.worth);
     freeShare = Math.max(freeShare, score.freeShare);
   }
-  let own: Entry | undefined;
-  let strongest = 0;
-  for (const entry of group) {
-    const { candidate, status, score } = entry;
-    if (status.state !== 'available') continue;
-    if (score.worth < worth * minWorth || score.freeShare < freeShare * minRoom) continue;
-    const strength = pull(affinity, candidate.route.id, score.steady);
-    if (strength <= strongest) continue;
-    strongest = strength;
-    own = entry;
-  }
-  return own;
+  const able = group.filter(
+    ({ status, score }) =>
+      status.state === 'available' && score.worth >= worth * minWorth && score.freeShare >= freeShare * minRoom,
+  );
+  const named = able.map((entry) => ({ name: entry.candidate.route.id, weight: entry.score.steady, entry }));
+  return ownerOf(affinity, named)?.entry;
 }
 
 /** Picks a route at random, in proportion to the chances. A probe is not picked while another route is available. */

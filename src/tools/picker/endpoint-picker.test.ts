@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Endpoint } from '../../core/endpoint.ts';
 import type { PickAnswer, PickAsk } from './picker.ts';
-import { createAffinity } from '../../gateway/routing/affinity.ts';
-import { ownerOf } from '../../gateway/routing/health/pool-choice.ts';
+import { createAffinity, ownerOf } from '../../gateway/routing/affinity.ts';
 import { createEndpointPool, type EndpointPool } from '../../gateway/routing/pool/pool.ts';
 import { createEndpointPicker, type EndpointPickerOptions, type RunningPicker } from './endpoint-picker.ts';
 import type { ReadPrompt } from './read-prompt.ts';
@@ -163,7 +162,7 @@ describe('a conversation', () => {
       );
       // Each of them has just been started.
       picker = start({ isApart: () => true });
-      expect(picked().endpoints).toEqual([owner]);
+      expect(picked().endpoints).toEqual([owner?.name]);
     }
   });
 

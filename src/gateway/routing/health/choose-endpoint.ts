@@ -1,6 +1,6 @@
 import type { EndpointPick } from '../../../core/pool-prompt.ts';
-import { pull } from '../affinity.ts';
-import { type Score, scores } from '../score.ts';
+import { ownerOf } from '../affinity.ts';
+import { scores } from '../score.ts';
 import type { EndpointHealth, EndpointStatus } from './endpoint-health.ts';
 import { type PoolAsk, pickInPool } from './pool-choice.ts';
 
@@ -9,7 +9,7 @@ export interface ChooseOptions {
   readonly stream: boolean;
   /** `Plan.affinity`. Calls with the same affinity go to the same endpoint while it is healthy and has room. */
   readonly affinity: string | undefined;
-  /** Absent: the endpoint is chosen by affinity, or by chance. */
+  /** Undefined: the addresses of a provider, which are one service. */
   readonly pool?: PoolAsk | undefined;
   /** Whether the attempt may probe an endpoint. False after an earlier attempt of the request on this route. */
   readonly mayProbe: boolean;
@@ -42,8 +42,7 @@ const fewAttempts = 8;
 
 /**
  * Chooses the endpoint of an attempt. First comes an endpoint that is due for a probe. The attempt is then the probe. Of the healthy
- * ones with room, cache, queue and speed decide. Where these are not followed, the prompt's own endpoint is next, if it is healthy and
- * has room, and otherwise chance decides by score, as between routes. If none is healthy, an endpoint that fails at once is better than none, and as a last resort
+ * ones with room, the pool picks one. If none is healthy, an endpoint that fails at once is better than none, and as a last resort
  * the one that cools off soonest. Undefined: all are full, or they cool off or keep requests waiting and this is no last resort.
  */
 export function chooseEndpoint(
@@ -57,10 +56,8 @@ export function chooseEndpoint(
   const available = inState('available');
   if (probes.length > 0 && (mayProbe || available.length === 0)) return unpicked(probes[0]);
   if (available.length > 0) {
-    if (pool !== undefined) return chooseInPool(available, pool, { now, affinity, turn });
-    const scored = scores(available.map(({ status }) => ({ weight: 1, status: { ...status, validity: 1 } })));
-    const own = affinity === undefined ? undefined : prefixOwner(available, { scored, affinity });
-    return unpicked(own ?? pick(available, { scored, turn }));
+    const options = { now, affinity, turn };
+    return pool === undefined ? chooseAddress(available, options) : chooseInPool(available, pool, options);
   }
   const failing = inState('last-resort');
   if (failing.length > 0) return unpicked(failing[Math.floor(turn * failing.length)]);
@@ -80,10 +77,12 @@ function lastResort(candidates: readonly Candidate[], now: number): Candidate | 
 const unpicked = (candidate: Candidate | undefined): ChosenEndpoint | undefined =>
   candidate && { health: candidate.health, picked: undefined };
 
+type AvailableOptions = Pick<ChooseOptions, 'now' | 'affinity' | 'turn'>;
+
 function chooseInPool(
   candidates: readonly Candidate[],
   pool: PoolAsk,
-  options: Pick<ChooseOptions, 'now' | 'affinity' | 'turn'>,
+  options: AvailableOptions,
 ): ChosenEndpoint | undefined {
   const among = candidates.map(({ health, status }) => ({ name: health.endpoint.name, success: status.success }));
   const found = pickInPool(among, pool, options);
@@ -91,34 +90,22 @@ function chooseInPool(
   return found === undefined || health === undefined ? undefined : { health, picked: found.picked };
 }
 
-/**
- * Returns the endpoint that has a prompt's beginning in its prefix cache. Rendezvous hashing finds it, so that every replica with
- * the same key finds the same endpoint. An endpoint that is added or removed moves only its own share of the prompts.
- */
-function prefixOwner(
+/** The conversation's owner while it has room and is worth its prompts. Otherwise chance decides by score, as between routes. */
+function chooseAddress(
   candidates: readonly Candidate[],
-  { scored, affinity }: { readonly scored: readonly Score[]; readonly affinity: string },
-): Candidate | undefined {
+  { affinity, turn }: AvailableOptions,
+): ChosenEndpoint | undefined {
+  const scored = scores(candidates.map(({ status }) => ({ weight: 1, status: { ...status, validity: 1 } })));
   const inFlight = candidates.reduce((sum, { status }) => sum + status.inFlight, 0);
-  const most = Math.max(fewAttempts, Math.ceil((maxOfEvenShare * (inFlight + 1)) / candidates.length));
-  const bestWorth = scored.reduce((best, { worth }) => Math.max(best, worth), 0);
-  let owner: Candidate | undefined;
-  let strongest = 0;
-  for (const [index, candidate] of candidates.entries()) {
-    const worth = scored[index]?.worth ?? 0;
-    if (candidate.status.inFlight >= most || worth < bestWorth * minWorth) continue;
-    const strength = pull(affinity, candidate.health.endpoint.name, 1);
-    if (strength <= strongest) continue;
-    strongest = strength;
-    owner = candidate;
-  }
-  return owner;
-}
-
-function pick(
-  candidates: readonly Candidate[],
-  { scored, turn }: { readonly scored: readonly Score[]; readonly turn: number },
-): Candidate | undefined {
+  const maxInFlight = Math.max(fewAttempts, Math.ceil((maxOfEvenShare * (inFlight + 1)) / candidates.length));
+  const leastWorth = minWorth * Math.max(...scored.map(({ worth }) => worth));
+  const able = candidates.flatMap(({ health, status }, index) =>
+    status.inFlight < maxInFlight && (scored[index]?.worth ?? 0) >= leastWorth
+      ? [{ name: health.endpoint.name, health }]
+      : [],
+  );
+  const own = affinity === undefined ? undefined : ownerOf(affinity, able);
+  if (own !== undefined) return { health: own.health, picked: undefined };
   let point = turn * scored.reduce((sum, { chance }) => sum + chance, 0);
-  return candidates.find((_, index) => (point -= scored[index]?.chance ?? 0) < 0) ?? candidates.at(-1);
+  return unpicked(candidates.find((_, index) => (point -= scored[index]?.chance ?? 0) < 0) ?? candidates.at(-1));
 }

@@ -8,7 +8,7 @@ import { endpointOf, endpointsOf, routeOf } from '../../../../test/support/route
 import { failed, reset } from '../../../../test/support/watch-health.ts';
 import { createPools } from '../pool/pools.ts';
 import { createHealth } from './health.ts';
-import { ownerOf } from './pool-choice.ts';
+import { ownerOf } from '../affinity.ts';
 
 const promptOf = (first: number, count: number): PoolPrompt => ({
   digests: Array.from({ length: count }, (_, index) => first + index),
@@ -117,7 +117,7 @@ describe('the endpoint of a prompt', () => {
     for (const affinity of ['one', 'two', 'three', 'four']) {
       const { begin } = watch({ isApart: true });
       const { endpoint, picked } = begin({ affinity, poolPrompt: promptOf(0, 20) });
-      expect(endpoint.name).toBe(ownerOf(affinity, among));
+      expect(endpoint.name).toBe(ownerOf(affinity, among)?.name);
       expect(picked?.why).toBe('holder');
     }
   });

@@ -1,6 +1,6 @@
 import type { AttemptEnd } from '../../core/health.ts';
 import type { EndpointPick, PoolPrompt } from '../../../core/pool-prompt.ts';
-import { pull } from '../affinity.ts';
+import { ownerOf } from '../affinity.ts';
 import { type EndpointPool, type PoolCandidate, pickPool } from '../pool/pool.ts';
 
 /** The pool of a backend's endpoints, and how much this replica knows of the others. */
@@ -30,25 +30,12 @@ export function pickInPool(
   { pool, isApart, prompt }: PoolAsk,
   { now, affinity, turn }: PickOptions,
 ): { readonly name: string; readonly picked: EndpointPick } | undefined {
-  const owner = affinity !== undefined && isApart() ? ownerOf(affinity, among) : undefined;
+  const owner = affinity !== undefined && isApart() ? ownerOf(affinity, among)?.name : undefined;
   const picked = pool.pick(now, { prompt, among, owner, turn });
   const name = among[picked?.index ?? -1]?.name;
   if (picked === undefined || name === undefined) return undefined;
   const { why, heldTokens, firstMs } = picked;
   return { name, picked: { why, heldTokens, firstMs } };
-}
-
-/** The endpoint that attracts a conversation most. Replicas with the same key find the same one. */
-export function ownerOf(affinity: string, among: readonly Pick<PoolCandidate, 'name'>[]): string | undefined {
-  let owner: string | undefined;
-  let strongest = 0;
-  for (const { name } of among) {
-    const strength = pull(affinity, name, 1);
-    if (strength <= strongest) continue;
-    strongest = strength;
-    owner = name;
-  }
-  return owner;
 }
 
 /** A pool that takes part in a comparison, with its endpoints that a prompt may be sent to. */
@@ -62,13 +49,8 @@ export function soonestPool(
   { prompt, now, affinity, turn }: PickOptions & { readonly prompt: PoolPrompt },
 ): number | undefined {
   const isApart = pools.some((pool) => pool.isApart());
-  const owner =
-    affinity !== undefined && isApart
-      ? ownerOf(
-          affinity,
-          pools.flatMap(({ among }) => among),
-        )
-      : undefined;
+  const all = pools.flatMap(({ among }) => among);
+  const owner = affinity !== undefined && isApart ? ownerOf(affinity, all)?.name : undefined;
   return pickPool(
     pools.map(({ pool, among }) => pool.survey(now, { prompt, among, owner })),
     turn,
