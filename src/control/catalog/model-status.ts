@@ -1,5 +1,5 @@
 import { isProvider, isStandby, type KubeObject, type Model, type Route } from '../../core/catalog.ts';
-import { saltedEngines } from '../../core/engine-name.ts';
+import { engines } from '../../gateway/engines/engines.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { ObservedCatalog } from '../../core/observed-catalog.ts';
 import { hasBackend, unreachableText } from './backend-status.ts';
@@ -91,7 +91,7 @@ function accepted({ result, model, backends }: ModelFacts): ModelStatement {
 /** Names the routes whose engines share their prefix cache among all workspaces, although the model forbids it. Empty: none. */
 function undividedText({ cacheSharing, routes }: Model, backends: readonly string[]): string {
   if (cacheSharing === 'All') return '';
-  const undivided = routes.filter(({ backend }) => !saltedEngines.has(backend.engine) && !isProvider(backend));
+  const undivided = routes.filter(({ backend }) => engines[backend.engine].cacheSalt !== true && !isProvider(backend));
   if (undivided.length === 0) return '';
   const names = undivided.map(
     ({ backend: { name, engine } }) => `spec.routes[${backends.indexOf(name)}].backend: "${name}" (${engine})`,

@@ -2,7 +2,8 @@
 import { type Backend, isProvider, type Route } from '../../core/catalog.ts';
 import { type Clock, every } from '../../core/clock.ts';
 import type { Endpoint, Endpoints } from '../../core/endpoint.ts';
-import { type EngineLoads, readEngineLoad, reportsLoad } from '../../gateway/core/engine-load.ts';
+import { type EngineLoads, readEngineLoad } from '../../gateway/core/engine-load.ts';
+import { engines } from '../../gateway/engines/engines.ts';
 import type { MetricsReader } from '../../gateway/egress/read-metrics.ts';
 
 interface EngineLoadsOptions {
@@ -86,7 +87,8 @@ export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoa
       path: metricsPathOf(backend),
       authorization: backend.authorization,
     });
-    const load = answer.kind === 'metrics' ? readEngineLoad(backend.engine, answer.text) : undefined;
+    const { loadGauges } = engines[backend.engine];
+    const load = answer.kind === 'metrics' && loadGauges ? readEngineLoad(loadGauges, answer.text) : undefined;
     const now = clock.elapsed();
     if (load !== undefined) answered(now, load);
     const failures = answer.kind === 'failed' ? before.failures + 1 : 0;
@@ -99,7 +101,7 @@ export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoa
     follow: (routes) => {
       const byCluster = new Map<string, Backend>();
       for (const { backend } of routes)
-        if (reportsLoad(backend.engine) && !isProvider(backend)) byCluster.set(backend.cluster.name, backend);
+        if (engines[backend.engine].loadGauges && !isProvider(backend)) byCluster.set(backend.cluster.name, backend);
       backends = [...byCluster.values()];
       reader.retain(new Set(byCluster.keys()));
     },

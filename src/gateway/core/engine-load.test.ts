@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readEngineLoad, reportsLoad } from './engine-load.ts';
+import { engines } from '../engines/engines.ts';
+import { type LoadGauges, readEngineLoad } from './engine-load.ts';
 
 const vllm = `# HELP vllm:num_requests_running Number of requests in model execution batches.
 # TYPE vllm:num_requests_running gauge
@@ -25,6 +26,9 @@ llamacpp:requests_processing 4
 llamacpp:requests_deferred 7
 `;
 
+const gaugesOf = (engine: 'vllm' | 'sglang' | 'llamacpp'): LoadGauges =>
+  engines[engine].loadGauges ?? expect.fail('the engine reports no load');
+
 const manyParts = Array.from(
   { length: 1100 },
   (_, part) => `vllm:num_requests_waiting{engine="${part + 2}"} 1.0\n`,
@@ -42,7 +46,7 @@ describe('the load of an engine', () => {
       { running: 10, waiting: 0 },
     ],
   ] as const)('is read from the metrics of %s', (engine, metrics, load) => {
-    expect(readEngineLoad(engine, metrics)).toEqual(load);
+    expect(readEngineLoad(gaugesOf(engine), metrics)).toEqual(load);
   });
 
   it.each([
@@ -58,11 +62,6 @@ describe('the load of an engine', () => {
     ['in HTML', 'llamacpp', '<html><pre>llamacpp:requests_processing 4</pre></html>'],
     ['without a line', 'vllm', ''],
   ] as const)('is not known from metrics %s', (_, engine, metrics) => {
-    expect(readEngineLoad(engine, metrics)).toBeUndefined();
-  });
-
-  it('is never known of an engine that does not report it', () => {
-    expect(reportsLoad('ollama')).toBe(false);
-    expect(readEngineLoad('ollama', vllm)).toBeUndefined();
+    expect(readEngineLoad(gaugesOf(engine), metrics)).toBeUndefined();
   });
 });

@@ -1,4 +1,3 @@
-import type { EngineName } from '../../core/engine-name.ts';
 import type { PoolPlace } from './pool-report.ts';
 
 /** The requests that an engine has, whether they came through Weir or not. */
@@ -18,16 +17,7 @@ export interface EngineLoads {
 }
 
 /** Names of the gauges in the metrics of an engine. */
-type LoadGauges = Readonly<Record<keyof EngineLoad, string>>;
-
-/** Engines that report their load in Prometheus' text format under `/metrics`. */
-const loadGauges: Partial<Readonly<Record<EngineName, LoadGauges>>> = {
-  vllm: { running: 'vllm:num_requests_running', waiting: 'vllm:num_requests_waiting' },
-  sglang: { running: 'sglang:num_running_reqs', waiting: 'sglang:num_queue_reqs' },
-  llamacpp: { running: 'llamacpp:requests_processing', waiting: 'llamacpp:requests_deferred' },
-};
-
-export const reportsLoad = (engine: EngineName): boolean => loadGauges[engine] !== undefined;
+export type LoadGauges = Readonly<Record<keyof EngineLoad, string>>;
 
 /** Longest line that is read, characters. */
 const maxLineLength = 4096;
@@ -44,9 +34,7 @@ const labels = /^\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\} /;
  * Reads the load of an engine from its metrics. Undefined: they do not have it, or not in a form that can be trusted. Reads only the
  * lines of two gauges, because a page has hundreds of kilobytes of histograms, and is read every second.
  */
-export function readEngineLoad(engine: EngineName, metrics: string): EngineLoad | undefined {
-  const gauges = loadGauges[engine];
-  if (gauges === undefined) return undefined;
+export function readEngineLoad(gauges: LoadGauges, metrics: string): EngineLoad | undefined {
   const running = sumOf(gauges.running, metrics);
   const waiting = sumOf(gauges.waiting, metrics);
   return running === undefined || waiting === undefined ? undefined : { running, waiting };

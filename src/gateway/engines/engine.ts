@@ -1,5 +1,6 @@
 import { type Capabilities, type ReasoningSetting, structuredFormats, toolChoiceForms } from '../../core/capability.ts';
 import { reasoningEfforts, type ResponseFormat } from '../../core/request.ts';
+import type { LoadGauges } from '../core/engine-load.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -15,6 +16,10 @@ export interface Engine {
   readonly streamUsage: 'include' | 'continuous' | 'always';
   /** The engine accepts no name in `tool_choice`. A named tool is sent as the only tool, with `required`. */
   readonly namedToolAlone?: true;
+  /** The prefix cache can be divided: prompts with different salts share nothing. Other engines ignore a salt, or refuse it. */
+  readonly cacheSalt?: true;
+  /** The engine reports its load in Prometheus' text format under `/metrics`. */
+  readonly loadGauges?: LoadGauges;
   /** Whether `strict` on a tool is understood. */
   readonly strictTools: boolean;
   readonly writeReasoning: (setting: ReasoningSetting) => Fields;

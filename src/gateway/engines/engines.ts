@@ -9,9 +9,9 @@ import type { CapabilityOverrides, Route } from '../../core/catalog.ts';
 import type { EngineName } from '../../core/engine-name.ts';
 import { parametersOf } from '../../core/parameters.ts';
 import type { PlannedRoute } from '../core/plan.ts';
-import { dashscope, deepseek, fireworks, moonshot, openai, together, zai } from './hosted.ts';
 import type { Engine } from './engine.ts';
-import { llamacpp, ollama, sglang, tgi, vllm } from './self-hosted.ts';
+import { openai, providers } from './hosted.ts';
+import { selfHosted } from './self-hosted.ts';
 
 /** The values that a request passes to the engine's chat template, for programs that render the same template. */
 export function templateArguments({ engine, reasoning }: RequestTarget): Readonly<Record<string, unknown>> {
@@ -23,10 +23,7 @@ export function templateArguments({ engine, reasoning }: RequestTarget): Readonl
   };
 }
 
-export const engines: Readonly<Record<EngineName, Engine>> = {
-  ...{ openai, vllm, sglang, llamacpp, ollama, tgi },
-  ...{ deepseek, dashscope, moonshot, zai, fireworks, together },
-};
+export const engines: Readonly<Record<EngineName, Engine>> = { openai, ...selfHosted, ...providers };
 
 function continuationOf(given: CapabilityOverrides, table: ContinuationMark): ContinuationMark {
   if (given.continuation === false) return 'none';

@@ -1,3 +1,4 @@
+import type { ProviderName } from '../../core/engine-name.ts';
 import {
   bothTransports,
   byEffort,
@@ -29,66 +30,50 @@ export const openai: Engine = {
 };
 
 /** DeepSeek's own API. It continues answers on another base path (`/beta`), so a route must declare that ability. */
-export const deepseek: Engine = {
+const deepseek: Engine = {
+  ...openai,
   capabilities: {
-    tools: bothTransports,
-    toolChoice: everyToolChoice,
+    ...openai.capabilities,
     responseFormats: objectFormat,
     conflicts: [['logprobs', 'reasoning']],
     reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
-    systemMessages: 'Anywhere',
-    continuation: 'none',
   },
   capField: 'max_tokens',
   reasoningField: 'reasoning_content',
-  streamUsage: 'include',
   strictTools: false,
   writeReasoning: byThinking,
-  writeResponseFormat: usualResponseFormat,
 };
 
 /** Alibaba's DashScope in its compatible mode. It continues answers only of listed models, and never while they think. */
-export const dashscope: Engine = {
+const dashscope: Engine = {
+  ...deepseek,
   capabilities: {
-    tools: bothTransports,
+    ...deepseek.capabilities,
     toolChoice: ['auto', 'none', 'named'],
-    responseFormats: objectFormat,
     conflicts: [
       ['response_format', 'reasoning'],
       ['n', 'tools'],
       ['tool_choice', 'reasoning'],
     ],
     reasoning: { off: true, efforts: [], budget: true },
-    systemMessages: 'Anywhere',
-    continuation: 'none',
   },
-  capField: 'max_tokens',
-  reasoningField: 'reasoning_content',
-  streamUsage: 'include',
-  strictTools: false,
   writeReasoning: (setting) => ({
     enable_thinking: setting.enabled,
     ...(setting.enabled && setting.budgetTokens !== undefined ? { thinking_budget: setting.budgetTokens } : {}),
   }),
-  writeResponseFormat: usualResponseFormat,
 };
 
 /** Moonshot's API. */
-export const moonshot: Engine = {
+const moonshot: Engine = {
+  ...deepseek,
   capabilities: {
-    tools: bothTransports,
+    ...deepseek.capabilities,
     toolChoice: ['auto', 'none'],
     responseFormats: everyFormat,
     conflicts: [],
-    reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
-    systemMessages: 'Anywhere',
     continuation: 'partial',
   },
   capField: 'max_completion_tokens',
-  reasoningField: 'reasoning_content',
-  streamUsage: 'include',
-  strictTools: false,
-  writeReasoning: byThinking,
   writeResponseFormat: (format) => {
     if (format.type !== 'json_schema' || format.schema === undefined) return usualResponseFormat(format);
     // With `$schema`, requests to some of Moonshot's models fail.
@@ -98,41 +83,23 @@ export const moonshot: Engine = {
 };
 
 /** Z.ai's GLM API. It refuses stream_options and sends usage at the end of every stream. */
-export const zai: Engine = {
-  capabilities: {
-    tools: bothTransports,
-    toolChoice: ['auto'],
-    responseFormats: objectFormat,
-    conflicts: [],
-    reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
-    systemMessages: 'Anywhere',
-    continuation: 'none',
-  },
-  capField: 'max_tokens',
-  reasoningField: 'reasoning_content',
+const zai: Engine = {
+  ...deepseek,
+  capabilities: { ...deepseek.capabilities, toolChoice: ['auto'], conflicts: [] },
   streamUsage: 'always',
-  strictTools: false,
-  writeReasoning: byThinking,
-  writeResponseFormat: usualResponseFormat,
   // Without `tool_stream`, the arguments of a call arrive as one chunk, after minutes of silence.
   extra: ({ stream, sendsTools }) => (stream && sendsTools ? { tool_stream: true } : {}),
 };
 
 /** Fireworks. It accepts a level or a budget, never both, and refuses `reasoning` on replayed messages. */
-export const fireworks: Engine = {
+const fireworks: Engine = {
+  ...openai,
   capabilities: {
-    tools: bothTransports,
-    toolChoice: everyToolChoice,
-    responseFormats: everyFormat,
-    conflicts: [],
+    ...openai.capabilities,
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: true },
-    systemMessages: 'Anywhere',
-    continuation: 'none',
   },
   capField: 'max_tokens',
   reasoningField: 'reasoning_content',
-  streamUsage: 'include',
-  strictTools: true,
   writeReasoning: (setting) => {
     if (!setting.enabled) return { reasoning_effort: 'none' };
     if (setting.budgetTokens !== undefined) {
@@ -141,27 +108,24 @@ export const fireworks: Engine = {
     }
     return setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
   },
-  writeResponseFormat: usualResponseFormat,
 };
 
 /** Together. Its models accept different reasoning controls, so a route can override this one. */
-export const together: Engine = {
-  capabilities: {
-    tools: bothTransports,
-    toolChoice: everyToolChoice,
-    responseFormats: everyFormat,
-    conflicts: [],
-    reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: false },
-    systemMessages: 'Anywhere',
-    continuation: 'none',
-  },
+const together: Engine = {
+  ...openai,
   capField: 'max_tokens',
-  reasoningField: 'none',
-  streamUsage: 'include',
   strictTools: false,
   writeReasoning: (setting) => ({
     reasoning: { enabled: setting.enabled },
     ...(setting.enabled && setting.effort !== undefined ? { reasoning_effort: setting.effort } : {}),
   }),
-  writeResponseFormat: usualResponseFormat,
+};
+
+export const providers: Readonly<Record<ProviderName, Engine>> = {
+  deepseek,
+  dashscope,
+  moonshot,
+  zai,
+  fireworks,
+  together,
 };

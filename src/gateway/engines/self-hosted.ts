@@ -1,3 +1,4 @@
+import type { SelfHostedName } from '../../core/engine-name.ts';
 import {
   bothTransports,
   byEffort,
@@ -10,7 +11,7 @@ import {
 } from './engine.ts';
 
 /** vLLM's OpenAI-compatible server, 0.16 and newer. docs/reference/engines.md §3 to §7. */
-export const vllm: Engine = {
+const vllm: Engine = {
   capabilities: {
     tools: bothTransports,
     toolChoice: everyToolChoice,
@@ -24,6 +25,8 @@ export const vllm: Engine = {
   capField: 'max_tokens',
   reasoningField: 'reasoning',
   streamUsage: 'continuous',
+  cacheSalt: true,
+  loadGauges: { running: 'vllm:num_requests_running', waiting: 'vllm:num_requests_waiting' },
   strictTools: true,
   writeReasoning: (setting) => ({
     ...byTemplate(setting),
@@ -33,26 +36,16 @@ export const vllm: Engine = {
 };
 
 /** SGLang's OpenAI-compatible server. docs/reference/engines.md §3 to §7. */
-export const sglang: Engine = {
-  capabilities: {
-    tools: bothTransports,
-    toolChoice: everyToolChoice,
-    responseFormats: everyFormat,
-    conflicts: [['tool_choice', 'response_format']],
-    reasoning: { off: true, efforts: everyEffort, budget: false },
-    systemMessages: 'Leading',
-    continuation: 'flag',
-  },
-  capField: 'max_tokens',
+const sglang: Engine = {
+  ...vllm,
+  capabilities: { ...vllm.capabilities, reasoning: { off: true, efforts: everyEffort, budget: false } },
   reasoningField: 'reasoning_content',
-  streamUsage: 'continuous',
-  strictTools: true,
+  loadGauges: { running: 'sglang:num_running_reqs', waiting: 'sglang:num_queue_reqs' },
   writeReasoning: byTemplate,
-  writeResponseFormat: usualResponseFormat,
 };
 
 /** llama.cpp's llama-server with `--jinja`. It is tested with a real server in test/engine. */
-export const llamacpp: Engine = {
+const llamacpp: Engine = {
   capabilities: {
     tools: bothTransports,
     toolChoice: everyToolChoice,
@@ -69,13 +62,14 @@ export const llamacpp: Engine = {
   streamUsage: 'include',
   // The server reads `tool_choice` only if it is a text. It treats anything else as `auto`.
   namedToolAlone: true,
+  loadGauges: { running: 'llamacpp:requests_processing', waiting: 'llamacpp:requests_deferred' },
   strictTools: true,
   writeReasoning: byTemplate,
   writeResponseFormat: usualResponseFormat,
 };
 
 /** Ollama's OpenAI-compatible endpoint. It ignores tool_choice, so only its default behaviour is offered. */
-export const ollama: Engine = {
+const ollama: Engine = {
   capabilities: {
     tools: bothTransports,
     toolChoice: ['auto'],
@@ -94,7 +88,7 @@ export const ollama: Engine = {
 };
 
 /** Hugging Face text-generation-inference. It has no reasoning control and no continuation in chat. */
-export const tgi: Engine = {
+const tgi: Engine = {
   capabilities: {
     tools: bothTransports,
     toolChoice: everyToolChoice,
@@ -119,3 +113,5 @@ export const tgi: Engine = {
     },
   }),
 };
+
+export const selfHosted: Readonly<Record<SelfHostedName, Engine>> = { vllm, sglang, llamacpp, ollama, tgi };

@@ -1,10 +1,9 @@
 import { isProvider, type Model, modelNamed, type Route, type Snapshot } from '../../core/catalog.ts';
 import { asFailure } from '../../core/failure.ts';
 import type { Health } from '../core/health.ts';
-import { saltedEngines } from '../../core/engine-name.ts';
 import { type Plan, type PlannedRoute, withRoutes } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../../core/prompt.ts';
-import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
+import { capabilitiesOf, engines, templateArguments } from '../engines/engines.ts';
 import { checkFirstToken } from '../admission/overload.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import type { TokenCounters } from '../metering/meter.ts';
@@ -120,7 +119,7 @@ export function checkWait(
 
 function saltedPlan(plan: Plan, cacheSalt: string): Plan {
   const salt = (planned: PlannedRoute): PlannedRoute =>
-    saltedEngines.has(planned.route.backend.engine)
+    engines[planned.route.backend.engine].cacheSalt === true
       ? { ...planned, target: { ...planned.target, cacheSalt } }
       : planned;
   return withRoutes(plan, salt);

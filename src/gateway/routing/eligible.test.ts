@@ -4,11 +4,11 @@ import type { Model, Route } from '../../core/catalog.ts';
 import type { Failure } from '../../core/failure.ts';
 import { parametersOf } from '../../core/parameters.ts';
 import type { ReasoningAsk } from '../../core/request.ts';
-import { vllm } from '../engines/self-hosted.ts';
+import { engines } from '../engines/engines.ts';
 import { type Asked, effortOfBudget, eligibleRoutes, settleReasoning } from './eligible.ts';
 import { modelOf, routeOf } from '../../../test/support/route-of.ts';
 
-const all: Capabilities = { ...vllm.capabilities, parameters: parametersOf('vllm'), conflicts: [] };
+const all: Capabilities = { ...engines.vllm.capabilities, parameters: parametersOf('vllm'), conflicts: [] };
 const tool = { name: 'f' };
 const asks = (more: Partial<Asked> = {}): Asked => ({
   ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
