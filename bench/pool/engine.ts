@@ -35,6 +35,8 @@ export interface Engine {
   readonly state: () => EngineState;
   /** The engine stops, and forgets everything. Returns the requests that it had. */
   readonly stop: () => readonly PoolRequest[];
+  /** From the next step on, steps take so many times longer than the engine's speed says. */
+  readonly slowDown: (factor: number) => void;
 }
 
 export interface EngineState {
@@ -71,6 +73,7 @@ export function createEngine(speed: EngineSpeed, blockTokens: number, listener: 
   let answers: Answer[] = [];
   let contextTokens = 0;
   let steps = 0;
+  let slowness = 1;
   /** The steps under way, all alike: how many, since when, and how long each takes. */
   let batch:
     | {
@@ -121,7 +124,7 @@ export function createEngine(speed: EngineSpeed, blockTokens: number, listener: 
       Math.max(speed.stepMs, (work / speed.prefillPerSecond) * 1000) +
       answers.length * speed.answerMs +
       read * speed.readMs;
-    batch = { from: now, count, ms, parts };
+    batch = { from: now, count, ms: ms * slowness, parts };
   }
 
   function complete(count: number, now: number): void {
@@ -194,6 +197,9 @@ export function createEngine(speed: EngineSpeed, blockTokens: number, listener: 
       contextTokens = 0;
       batch = undefined;
       return lost;
+    },
+    slowDown: (factor) => {
+      slowness = factor;
     },
   };
 }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { alignTable } from '../table.ts';
+import { ablationTable } from './ablation-table.ts';
 import { balanceTable } from './balance-table.ts';
 import { objective } from './capacity.ts';
 import { capacityTable } from './capacity-table.ts';
@@ -25,6 +26,7 @@ The same seeds give the same figures. docs/pool.md describes them.
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
   --table NAME      only this table: knees, near, load, capacity, balance, replicas, past, routes, scaling or cost
+  --ablate          compares the pool with itself without each of its mechanisms; takes half an hour for 20 seeds
   --lines FILE      writes the table load as lines, as docs/pictures/pool-load.lines.json
   --help`;
 
@@ -83,13 +85,14 @@ function loadOf(
   return pictures.map(loadTable).join('\n\n');
 }
 
-function main(): void {
+async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       seeds: { type: 'string', default: '2' },
       scenario: { type: 'string', multiple: true },
       table: { type: 'string' },
       lines: { type: 'string' },
+      ablate: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -98,6 +101,10 @@ function main(): void {
     return;
   }
   const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => index + 1);
+  if (values.ablate) {
+    console.log(await ablationTable(seeds));
+    return;
+  }
   const chosen = scenarios.filter(({ name }) => values.scenario?.includes(name) ?? true);
   const tables: Readonly<Record<string, () => string>> = {
     knees: kneeTable,
@@ -115,4 +122,4 @@ function main(): void {
     if (values.table === undefined || values.table === name) console.log(`${print()}\n`);
 }
 
-main();
+await main();

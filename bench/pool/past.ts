@@ -7,7 +7,7 @@ import type { Scenario } from './scenarios.ts';
 import type { Load } from './request.ts';
 
 /** Rates at which the other traffic nearly fills its endpoint, or more. */
-const rates: ReadonlyMap<string, number> = new Map([
+export const pastRates: ReadonlyMap<string, number> = new Map([
   ['chat', 4],
   ['documents', 10],
   ['nothing shared', 16],
@@ -19,7 +19,7 @@ const rates: ReadonlyMap<string, number> = new Map([
 const arrivals = ['even', 'in bursts'] as const;
 const burst = { everyMs: 20_000, share: 0.3 } as const;
 
-function halfPast({ load, kind }: { readonly load: Load; readonly kind: (typeof arrivals)[number] }): Load {
+export function halfPast({ load, kind }: { readonly load: Load; readonly kind: (typeof arrivals)[number] }): Load {
   if (load.arrivals.kind === 'closed') return load;
   const isPast = (index: number): boolean => index % 2 === 0;
   const inBurst = (at: number): number => at - (at % burst.everyMs) * (1 - burst.share);
@@ -31,7 +31,7 @@ function halfPast({ load, kind }: { readonly load: Load; readonly kind: (typeof 
 /** Half of the traffic goes past the gateway to the first of four endpoints. First tokens of the other half, with and without metrics. */
 export function pastTable(chosen: readonly Scenario[], seeds: readonly number[]): string {
   const rows = chosen.flatMap((scenario) => {
-    const rate = rates.get(scenario.name);
+    const rate = pastRates.get(scenario.name);
     return rate === undefined ? [] : arrivals.map((kind) => rowOf({ scenario, rate, kind }, seeds));
   });
   const titles = ['first token late, and p95 ms', 'rate', 'others come', 'without metrics', 'with metrics', 'oracle'];

@@ -1,4 +1,5 @@
 import { ownerOf } from '../../src/gateway/routing/affinity.ts';
+import { createDecayedMean } from '../../src/gateway/routing/health/decayed-mean.ts';
 import { createPools } from '../../src/gateway/routing/pool/pools.ts';
 import type { PoolAttempt } from '../../src/gateway/routing/pool/pool-attempt.ts';
 import { pick } from '../../src/gateway/routing/pool/pick.ts';
@@ -8,12 +9,24 @@ import type { CreatePolicy } from './run.ts';
 /** How replicas learn of each other. `alone`: there are no others. `apart`: they share only a key. */
 type Sharing = 'alone' | 'shared' | 'apart';
 
-/** The product's pool. `asks`: it asks the engines for their load. */
-const poolOf =
-  (sharing: Sharing, { asks = false } = {}): CreatePolicy =>
+export interface PoolPolicyOptions {
+  /** It asks the engines for their load. */
+  readonly asks?: boolean;
+  /** Answers stream. */
+  readonly stream?: boolean;
+  readonly create?: typeof createPools;
+}
+
+/** The share of successes of an endpoint, as its health knows it. */
+const successes = { halfLifeMs: 30_000, maxWeight: 12, prior: { value: 1, weight: 2 } } as const;
+
+/** The product's pool. */
+export const poolOf =
+  (sharing: Sharing, { asks = false, stream = true, create = createPools }: PoolPolicyOptions = {}): CreatePolicy =>
   ({ endpoints, now, chance, blockTokens, counted, after, channel, truth }) => {
     const names = Array.from({ length: endpoints }, (_, index) => String(index));
-    const pools = createPools({ isReported: sharing === 'shared' });
+    const success = names.map(() => createDecayedMean(successes));
+    const pools = create({ isReported: sharing === 'shared' });
     const known = pools.of('pool');
     const attempts = new Map<number, PoolAttempt>();
     let isWaiting = false;
@@ -45,7 +58,10 @@ const poolOf =
         };
         const there = names.filter((_, index) => present.includes(index));
         pools.forgetSilent(now());
-        const among = there.map((name) => ({ name, success: 1 }));
+        const among = there.map((name) => ({
+          name,
+          success: success[Number(name)]?.mean(now(), successes.prior) ?? 1,
+        }));
         const owner = sharing === 'apart' ? ownerOf(String(request.conversation), among)?.name : undefined;
         const picked = known.pick(now(), {
           prompt,
@@ -54,7 +70,7 @@ const poolOf =
           turn: chance.next(),
         });
         const name = there[picked?.index ?? 0] ?? '0';
-        attempts.set(request.id, known.begin(now(), { name, prompt, stream: true }));
+        attempts.set(request.id, known.begin(now(), { name, prompt, stream }));
         report();
         return Number(name);
       },
@@ -64,8 +80,9 @@ const poolOf =
         attempt?.cached({ promptTokens: request.promptTokens, cachedTokens: cached });
         report();
       },
-      ended: ({ id, outputTokens }, _, end) => {
+      ended: ({ id, outputTokens }, endpoint, end) => {
         const attempt = attempts.get(id);
+        success[endpoint]?.add(now(), end === 'complete' ? 1 : 0);
         if (end === 'complete') attempt?.completed(now(), outputTokens);
         else attempt?.failed(now());
         attempts.delete(id);

@@ -11,12 +11,12 @@ type FirstRoute = 'by-score' | 'by-endpoints';
 
 /** The product's plan and pools, for a model of several routes of so many endpoints each. */
 export const routePolicy =
-  (endpointsEach: number, firstRoute: FirstRoute): CreatePolicy =>
+  (endpointsEach: number, firstRoute: FirstRoute, create = createHealth): CreatePolicy =>
   ({ chance, endpoints, now, blockTokens }) => {
     const count = endpoints / endpointsEach;
     const names = Array.from({ length: count }, (_, index) => `route-${index}`);
     const random = chanceFrom(chance.below(2 ** 31)).next;
-    const health = createHealth({
+    const health = create({
       clock: { elapsed: now },
       random,
       endpoints: endpointsOf(Object.fromEntries(names.map((name) => [name, endpointsEach]))),

@@ -38,10 +38,15 @@ export type CreatePolicy = (options: PolicyOptions) => Policy;
 /** Something that happens to the pool at a time. */
 export interface PoolChange {
   readonly atMs: number;
-  readonly kind: 'lost' | 'added' | 'replica-lost';
+  readonly kind: 'lost' | 'added' | 'replica-lost' | 'slowed' | 'failing' | 'recovered';
   /** An endpoint, or a replica of the gateway. */
   readonly index: number;
 }
+
+/** Steps of an endpoint that is slowed take so many times longer. */
+const slowedFactor = 8;
+/** A failing endpoint refuses this share of its requests, after so long. */
+const failing = { share: 0.4, afterMs: 100 } as const;
 
 export interface Pool {
   readonly engines: readonly EngineSpeed[];
@@ -63,6 +68,8 @@ export interface RunResult {
   readonly imbalance: number;
   /** See `Balance`. */
   readonly unevenShare: number;
+  /** Attempts that a failing endpoint refused ÷ requests. */
+  readonly failures: number;
 }
 
 interface Sent {
@@ -130,6 +137,8 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
   };
   const replicas = Array.from({ length: pool.replicas }, (_, index) => index);
   let serving: readonly number[] = replicas;
+  let failures = 0;
+  const failingEndpoints = new Set<number>();
   const listeners = new Map<number, (from: string, report: PoolReport) => void>();
   const later = (replica: number, ms: number, run: () => void): void =>
     queue.add(now + ms, () => {
@@ -183,6 +192,14 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
     turn += 1;
     one.replica = replica;
     one.endpoint = one.past ?? policies[replica]?.pick(one.request, present) ?? 0;
+    if (failingEndpoints.has(one.endpoint) && chance.next() < failing.share) {
+      queue.add(now + failing.afterMs, () => {
+        failures += 1;
+        policyOf(one)?.ended(one.request, one.endpoint, 'lost');
+        dispatch(one);
+      });
+      return;
+    }
     engines[one.endpoint]?.submit(one.request, now);
     nextStep(one.endpoint);
   }
@@ -237,7 +254,12 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
     queue.add(atMs, () => {
       if (kind === 'added') present = [...present, index].toSorted((a, b) => a - b);
       else if (kind === 'replica-lost') serving = serving.filter((replica) => replica !== index);
-      else {
+      else if (kind === 'slowed') engines[index]?.slowDown(slowedFactor);
+      else if (kind === 'failing') failingEndpoints.add(index);
+      else if (kind === 'recovered') {
+        engines[index]?.slowDown(1);
+        failingEndpoints.delete(index);
+      } else {
         present = present.filter((endpoint) => endpoint !== index);
         for (const request of engines[index]?.stop() ?? []) {
           const one = sent.get(request.id);
@@ -261,14 +283,15 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
     if (mostLate !== undefined && now > load.measured.toMs && unanswered === 0) break;
     if (open === 0 && load.arrivals.kind === 'closed' && nextSession >= load.sessions.length) break;
   }
-  return { ...measure([...sent.values()], load, engines.length), unevenShare: balance.unevenShare() };
+  const unevenShare = balance.unevenShare();
+  return { ...measure([...sent.values()], load, engines.length), unevenShare, failures: failures / sent.size };
 }
 
 function measure(
   all: readonly Sent[],
   { measured: { fromMs, toMs } }: Load,
   endpoints: number,
-): Omit<RunResult, 'unevenShare'> {
+): Omit<RunResult, 'unevenShare' | 'failures'> {
   const measured = all.filter(({ past, sentAt }) => past === undefined && sentAt >= fromMs && sentAt < toMs);
   const firstMs = measured.map(({ sentAt, firstAt }) => (firstAt ?? Infinity) - sentAt).toSorted((a, b) => a - b);
   const input = measured.reduce((sum, { request }) => sum + request.promptTokens, 0);
