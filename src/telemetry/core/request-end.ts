@@ -57,7 +57,15 @@ export function endOf(record: RequestRecord): RequestEnd {
   const outcome = record.recordedAt === undefined ? undefined : record.outcome;
   const kind = outcome?.kind ?? kindWithoutOutcome(record);
   return {
-    ...{ requestId, correlationId, surface, workspaceId, keyId, kind, failure, outcome, failovers },
+    requestId,
+    correlationId,
+    surface,
+    workspaceId,
+    keyId,
+    kind,
+    failure,
+    outcome,
+    failovers,
     traceId: trace?.place.isSampled === true ? trace.place.traceId : undefined,
     modelId: record.ranking === undefined && !record.isUnavailable ? undefined : record.modelId,
     code: codeOfOutcome[kind] ?? failure?.code,

@@ -175,11 +175,21 @@ type FailoverResult = 'recovered' | 'failed' | 'left';
 const resultOf: Readonly<Record<'beforeOutput' | 'midStream', Readonly<Record<RequestEnd['kind'], FailoverResult>>>> = {
   // If an answer broke off after the failover, the failover before its output had succeeded.
   beforeOutput: {
-    ...{ completed: 'recovered', interrupted: 'recovered', cancelled: 'left', 'service-lost': 'left' },
-    ...{ incomplete: 'failed', failed: 'failed', refused: 'failed' },
+    completed: 'recovered',
+    interrupted: 'recovered',
+    cancelled: 'left',
+    'service-lost': 'left',
+    incomplete: 'failed',
+    failed: 'failed',
+    refused: 'failed',
   },
   midStream: {
-    ...{ completed: 'recovered', interrupted: 'failed', cancelled: 'left', 'service-lost': 'left' },
-    ...{ incomplete: 'failed', failed: 'failed', refused: 'failed' },
+    completed: 'recovered',
+    interrupted: 'failed',
+    cancelled: 'left',
+    'service-lost': 'left',
+    incomplete: 'failed',
+    failed: 'failed',
+    refused: 'failed',
   },
 };

@@ -31,7 +31,8 @@ export function storyOf(record: RequestRecord): Story {
     plan: record.ranking === undefined ? null : planOf(record.ranking),
     attempts: attempts.map((attempt) => attemptOf(attempt, begun)),
     searches: record.searches.map(({ provider, result, durationMs, endedAt }) => ({
-      ...{ provider, result },
+      provider,
+      result,
       began_ms: rounded(endedAt - durationMs - begun),
       duration_ms: rounded(durationMs),
     })),
