@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { measures } from '../bench/figures.ts';
+import { keyFields } from '../src/core/account.ts';
 import { auditActions, usageDimensions } from '../src/books/core/administration.ts';
 import { defaultThresholds } from '../src/core/alert.ts';
 import { providerEngines } from '../src/core/engine-name.ts';
@@ -70,7 +71,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
 
   'key.rate': defaultLimits.rate,
   'key.burst': defaultLimits.burst,
-  'key.name-length': from('books/accounts/keys.ts', 'maxNameLength'),
+  'key.name-length': keyFields.name.maxLength,
   'key.models': listBounds.maxKeyModels,
   'key.grace-without-database': from('books/store/credentials.ts', 'downForMs', minute),
   'key.unused-read-again': from('books/store/credentials.ts', 'maxUnusedKeys'),

@@ -1,6 +1,7 @@
-import type { Thresholds } from './alert.ts';
+import type { AccountFields, AccountValues } from './account-field.ts';
+import { defaultThresholds, type Thresholds } from './alert.ts';
 import type { RefusedFor } from './event.ts';
-import type { ModelPatterns } from './model-patterns.ts';
+import { defaultLimits, listBounds } from './limits.ts';
 import type { Money } from './money.ts';
 import type { SettledRequest } from './settled-request.ts';
 import type { CountedTags } from './tags.ts';
@@ -12,31 +13,155 @@ export type KeyStatus = (typeof keyStatuses)[number];
 export const budgetPeriods = ['day', 'week', 'month', 'total'] as const;
 export type BudgetPeriod = (typeof budgetPeriods)[number];
 
+export const maxLabels = 16;
+
+/** The fields of a workspace that people set. A new one goes to the end. */
+export const workspaceFields = {
+  status: {
+    name: 'status',
+    kind: 'name',
+    names: accountStatuses,
+    setBy: 'change',
+    about: 'A suspended workspace gets 403.',
+    declared: { about: 'Suspended: all requests of its keys get 403. Default Active.', example: 'Suspended' },
+  },
+  maxInFlight: {
+    name: 'max_in_flight',
+    kind: 'count',
+    default: defaultLimits.maxInFlight,
+    action: 'workspace.limits',
+    about: 'Requests it may have under way at once.',
+    example: 256,
+    option: 'requests it may have in flight at once',
+    declared: {
+      about: `Requests that it may have under way at once. Default ${defaultLimits.maxInFlight}.`,
+      example: 256,
+    },
+  },
+  /** Post-paid: how far the balance may be below zero for a new request. */
+  creditLimit: {
+    name: 'credit_limit',
+    kind: 'money',
+    optional: true,
+    default: 0n,
+    action: 'workspace.limits',
+    right: 'balance:change',
+    shown: 'How far the balance may be below zero for a new request (post-paid).',
+    given: 'How far it may owe, USD.',
+    option: 'how far the balance may go below zero (post-paid)',
+    declared: {
+      about:
+        'Post-paid: how far its balance may go below zero, a decimal in USD in quotes. Default "0": requests need a balance above zero.',
+      example: '500',
+    },
+  },
+  thresholds: {
+    name: 'thresholds',
+    kind: 'thresholds',
+    optional: true,
+    setBy: 'object',
+    declared: {
+      about: `Percentages of the balance after its last credit at which there is an alert, each from 1 to 100, at most ${listBounds.maxThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
+      example: [75, 90],
+    },
+  },
+  labels: {
+    name: 'labels',
+    kind: 'labels',
+    optional: true,
+    setBy: 'object',
+    action: 'workspace.labels',
+    shown: 'Labels of its object; null: none.',
+    declared: {
+      about: `Labels for people and their tools, at most ${maxLabels}. The admin API and the audit trail show them. Default: none.`,
+      example: { team: 'search' },
+    },
+  },
+} as const satisfies AccountFields;
+export type WorkspaceFields = typeof workspaceFields;
+
 /** A customer that pays for its keys' requests from one balance. */
-export interface Workspace {
+export interface Workspace extends AccountValues<WorkspaceFields> {
   readonly id: string;
   readonly name: string;
-  readonly status: AccountStatus;
   readonly balance: Money;
-  readonly maxInFlight: number;
-  /** Post-paid: how far the balance may be below zero for a new request. Absent: 0. */
-  readonly creditLimit?: Money | undefined;
-  readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A credential of a workspace. Only the SHA-256 of its text is stored. */
-export interface Key {
+/** The fields of a key that people set. Its object has rate, budget and thresholds in groups. */
+export const keyFields = {
+  name: {
+    name: 'name',
+    kind: 'text',
+    maxLength: 100,
+    optional: true,
+    about: 'Purpose, one line.',
+    example: 'CI of the web team',
+    action: 'key.update',
+  },
+  /** Callers suspend and activate a key. Its revocation has a route of its own. */
+  status: {
+    name: 'status',
+    kind: 'name',
+    names: keyStatuses,
+    setBy: 'change',
+    declared: { about: 'Suspended: requests with the key get 403. Default Active.', example: 'Suspended' },
+  },
+  budget: {
+    name: 'budget',
+    kind: 'budget',
+    names: budgetPeriods,
+    optional: true,
+    shown: 'Spending limit of a period.',
+    action: 'key.budget',
+  },
+  /** Of the budget. */
+  thresholds: { name: 'thresholds', kind: 'thresholds', optional: true, setBy: 'change' },
+  /** Sustained requests per second and burst. */
+  rate: {
+    name: 'rate',
+    kind: 'count',
+    default: defaultLimits.rate,
+    about: 'Sustained requests per second.',
+    example: 100,
+    option: 'sustained requests per second',
+    action: 'key.limits',
+  },
+  burst: {
+    name: 'burst',
+    kind: 'count',
+    default: defaultLimits.burst,
+    about: 'Requests at once above the rate.',
+    example: 200,
+    option: 'requests at once above the rate',
+    action: 'key.limits',
+  },
+  /** The key is good until this moment. Absent: for good. */
+  expiresAt: {
+    name: 'expires_at',
+    kind: 'moment',
+    optional: true,
+    declared: { about: 'Requests from this moment on get 401. Default: never.', example: '2027-06-30T00:00:00Z' },
+    action: 'key.update',
+  },
+  /** Absent: every model. */
+  models: {
+    name: 'models',
+    kind: 'models',
+    optional: true,
+    shown: 'Models that it may call; null: every model.',
+    declared: {
+      about: `All that the key can call, by id and not by alias, at most ${listBounds.maxKeyModels}. Default: every model.`,
+      example: ['qwen/*'],
+    },
+    action: 'key.update',
+  },
+} as const satisfies AccountFields;
+export type KeyFields = typeof keyFields;
+
+/** A credential of a workspace, without its name. Only the SHA-256 of its text is stored. */
+export interface Key extends Omit<AccountValues<KeyFields>, 'name'> {
   readonly id: string;
   readonly workspaceId: string;
-  readonly status: KeyStatus;
-  readonly budget?: { readonly limit: Money; readonly period: BudgetPeriod } | undefined;
-  /** Sustained requests per second and burst. */
-  readonly rate: number;
-  readonly burst: number;
-  /** The key is good until this moment, milliseconds since the Unix epoch. Undefined: for good. */
-  readonly expiresAt?: number | undefined;
-  /** Undefined: every model. */
-  readonly models?: ModelPatterns | undefined;
 }
 
 /** A budget of a tag: what may be spent in a period on the requests of a workspace that have it. */

@@ -488,7 +488,7 @@ describe('signing in', () => {
     expect(await status(left)).toBe(401);
     const ofKey = asBrowser(await signIn(server, { key: text }));
     expect(await status(ofKey)).toBe(200);
-    await accounts.setKeyStatus(key.id, 'revoked', by);
+    await accounts.changeKey(key.id, { status: 'revoked' }, by);
     expect(await status(ofKey)).toBe(401);
     await expect(signIn(server, { key: text })).rejects.toThrow('not signed in');
     const old = asBrowser(await signIn(server, { token: adminToken }));

@@ -1,9 +1,16 @@
 import { z } from 'zod';
+import type { AccountField } from '../core/account-field.ts';
+import { keyFields, workspaceFields } from '../core/account.ts';
 import type { AccessRight } from '../books/core/rights.ts';
 import { accessTo, type accessTable } from './access.ts';
 
-const ofKey = 'own-keys:change';
-const ofNewKey = 'keys:create';
+type FieldsWithRights = Readonly<Record<string, AccountField & { readonly right?: AccessRight }>>;
+
+/** The right that setting each field needs: its own, or that of the route. */
+function rightsOf(fields: FieldsWithRights, ofRoute: AccessRight): Readonly<Record<string, AccessRight>> {
+  return Object.fromEntries(Object.values(fields).map(({ name, right }) => [name, right ?? ofRoute]));
+}
+
 const ofTagBudget = 'tag-budgets:change';
 
 /**
@@ -13,30 +20,19 @@ const ofTagBudget = 'tag-budgets:change';
  */
 const fieldRights: Readonly<Partial<Record<keyof typeof accessTable, Readonly<Record<string, AccessRight>>>>> = {
   'POST /api/v1/workspaces': {
+    ...rightsOf(workspaceFields, 'workspaces:create'),
     name: 'workspaces:create',
-    max_in_flight: 'workspaces:create',
     credit: 'balance:change',
-    credit_limit: 'balance:change',
   },
-  'PATCH /api/v1/workspaces/:id': {
-    status: 'workspaces:change',
-    max_in_flight: 'workspaces:change',
-    credit_limit: 'balance:change',
-  },
+  'PATCH /api/v1/workspaces/:id': rightsOf(workspaceFields, 'workspaces:change'),
   'POST /api/v1/workspaces/:id/credits': { amount: 'balance:change', note: 'balance:change' },
   'POST /api/v1/workspaces/:id/thresholds': { percents: 'balance:change' },
   'POST /api/v1/workspaces/:id/tag-budgets': { tag: ofTagBudget, budget: ofTagBudget, thresholds: ofTagBudget },
   'POST /api/v1/workspaces/:id/members': { address: 'members:change', role: 'members:change' },
   'PATCH /api/v1/workspaces/:id/members/:member': { role: 'members:change' },
-  'POST /api/v1/workspaces/:id/keys': {
-    ...{ name: ofNewKey, budget: ofNewKey, rate: ofNewKey, burst: ofNewKey },
-    ...{ expires_at: ofNewKey, models: ofNewKey },
-  },
-  'PATCH /api/v1/keys/:id': {
-    ...{ name: ofKey, status: ofKey, budget: ofKey, thresholds: ofKey, rate: ofKey, burst: ofKey },
-    ...{ expires_at: ofKey, models: ofKey },
-  },
-  'POST /api/v1/keys/:id/rotate': { overlap_hours: ofKey },
+  'POST /api/v1/workspaces/:id/keys': rightsOf(keyFields, 'keys:create'),
+  'PATCH /api/v1/keys/:id': rightsOf(keyFields, 'own-keys:change'),
+  'POST /api/v1/keys/:id/rotate': { overlap_hours: 'own-keys:change' },
   // The gateway reads the rest of the body.
   'POST /api/v1/playground/chat': { model: 'playground:use', messages: 'playground:use' },
 };

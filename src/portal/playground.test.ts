@@ -124,7 +124,11 @@ it('replaces a key that was revoked at once, and never sends the refused one aga
   const { send, seen, accounts, internal } = await askGood();
   expect((await send()).statusCode).toBe(200);
   const [key] = await internal();
-  await accounts.setKeyStatus(key?.id ?? '', 'revoked', { actor: { kind: 'command-line', name: 'tester' }, now: 0 });
+  await accounts.changeKey(
+    key?.id ?? '',
+    { status: 'revoked' },
+    { actor: { kind: 'command-line', name: 'tester' }, now: 0 },
+  );
   for (let count = 0; count < 5; count += 1) expect((await send()).statusCode).toBe(200);
   const texts = seen.map((one) => one.key);
   expect(new Set(texts).size).toBe(2);

@@ -18,5 +18,5 @@ export async function workspaceObject(store: PortalStore, workspace: Workspace):
 
 function objectOf(workspace: Workspace, declared: Awaited<ReturnType<PortalStore['declarationsOf']>>): WorkspaceObject {
   const declared_by = shownDeclaration(declared.get(workspace.id));
-  return { ...shownWorkspace(workspace), labels: workspace.labels ?? null, declared_by };
+  return { ...shownWorkspace(workspace), declared_by };
 }

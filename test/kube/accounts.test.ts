@@ -276,12 +276,12 @@ test('what an object declares is changed only there, unless it does not manage i
   await makeTeam();
   const by = { actor: { kind: 'admin-token', name: 'test' }, now: systemClock.now() } as const;
   const { id } = await statusOf('apikeys', 'search-prod');
-  const suspend = () => ledger.accounts.setKeyStatus(String(id), 'suspended', by);
+  const suspend = () => ledger.accounts.changeKey(String(id), { status: 'suspended' }, by);
   await expect(suspend()).rejects.toMatchObject({
     kind: 'conflict',
     message: expect.stringContaining(`ApiKey "search-prod" in namespace "${namespace}" declares this`),
   });
-  const limit = () => ledger.accounts.setWorkspaceLimits('search-team', { maxInFlight: 1 }, by);
+  const limit = () => ledger.accounts.changeWorkspace('search-team', { maxInFlight: 1 }, by);
   await expect(limit()).rejects.toMatchObject({ kind: 'conflict' });
   for (const [plural, name] of [
     ['apikeys', 'search-prod'],

@@ -1,9 +1,9 @@
 import { type Authorship, Refusal } from '../../src/books/core/administration.ts';
 import { creditWorkspace } from '../../src/books/accounts/credits.ts';
-import { setKeyBudget, setKeyStatus } from '../../src/books/accounts/change-keys.ts';
+import { changeKey } from '../../src/books/accounts/change-keys.ts';
 import { createKey } from '../../src/books/accounts/keys.ts';
 import { reservedFor } from '../../src/books/accounts/reservations.ts';
-import { createWorkspace, findWorkspace, setWorkspaceStatus } from '../../src/books/accounts/workspaces.ts';
+import { changeWorkspace, createWorkspace, findWorkspace } from '../../src/books/accounts/workspaces.ts';
 import type { OpenDatabase } from '../../src/books/databases/database.ts';
 import { openDatabase } from '../../src/books/databases/open-database.ts';
 import type { Disk } from './disk.ts';
@@ -187,15 +187,15 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
       case 'correction':
         return correct(queries, event);
       case 'key-status':
-        await setKeyStatus(queries, keys[event.key]?.id ?? '', event.status, by);
+        await changeKey(queries, keys[event.key]?.id ?? '', { status: event.status }, by);
         return noteStatus(event);
       case 'budget': {
         const budget = { limit: BigInt(event.picoUsd), period: 'day' } as const;
-        await setKeyBudget(queries, keys[event.key]?.id ?? '', budget, by);
+        await changeKey(queries, keys[event.key]?.id ?? '', { budget }, by);
         return true;
       }
       case 'workspace-status':
-        await setWorkspaceStatus(queries, workspaceIds[event.workspace] ?? '', event.status, by);
+        await changeWorkspace(queries, workspaceIds[event.workspace] ?? '', { status: event.status }, by);
         return noteStatus(event);
     }
   }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Authorship } from '../../src/books/core/administration.ts';
-import { setKeyBudget, setKeyStatus } from '../../src/books/accounts/change-keys.ts';
+import { changeKey } from '../../src/books/accounts/change-keys.ts';
 import { addCredit } from '../../src/books/accounts/credits.ts';
 import { createKey } from '../../src/books/accounts/keys.ts';
 import { inviteMember } from '../../src/books/accounts/members.ts';
@@ -28,11 +28,11 @@ const budget = { limit: 9n, period: 'day' } as const;
 const changes: readonly ((sample: Sample, of: OpenDatabase['queries'], by: Authorship) => Promise<unknown>)[] = [
   (_, of, by) => changeWorkspace(of, 'acme', { maxInFlight: 200 }, by),
   (_, of, by) => addCredit(of, 'acme', { amount: 1n, note: undefined }, by),
-  ({ key }, of, by) => setKeyBudget(of, key.id, budget, by),
+  ({ key }, of, by) => changeKey(of, key.id, { budget }, by),
   (_, of, by) => inviteMember(of, 'acme', { address: `a${by.now}@example.com`, role: 'viewer' }, by),
   (_, of, by) => setTagBudget(of, 'acme', { tag: `t=${by.now % 20}`, budget }, by),
   ({ key }, of, by) => rotateKey(of, key.id, { overlapMs: 1_000_000 }, by),
-  ({ key }, of, by) => setKeyStatus(of, key.id, 'active', by),
+  ({ key }, of, by) => changeKey(of, key.id, { status: 'active' }, by),
 ];
 
 it('64 changes of a workspace at once, from two portals, fail no settlement of it or of a neighbour', async () => {

@@ -1,15 +1,24 @@
 // Changes of accounts in words, from the fields that the audit trail has.
-import type { AuditEntryObject } from '../../../src/portal/api/audit.ts';
+import type {
+  AccountFieldName,
+  AuditEntryObject,
+  MoneyFieldName,
+  MomentFieldName,
+} from '../../../src/portal/api/audit.ts';
 import { formatCount, formatExactMoney, formatMoment, formatPeriod } from './format.ts';
 
-const labels: Readonly<Record<string, string>> = {
+/** Other fields have their own names, with blanks. */
+const labelsOfFields: Readonly<Partial<Record<AccountFieldName, string>>> = {
   max_in_flight: 'requests at once',
-  credit_limit: 'credit limit',
   expires_at: 'expiry',
   rate: 'requests a second',
 };
+const labels: Readonly<Record<string, string | undefined>> = labelsOfFields;
 
-const amounts: ReadonlySet<string> = new Set(['balance', 'credit', 'credit_limit']);
+const amountsOfFields: Readonly<Record<MoneyFieldName, true>> = { credit_limit: true };
+const momentsOfFields: Readonly<Record<MomentFieldName, true>> = { expires_at: true };
+const amounts: ReadonlySet<string> = new Set(['balance', 'credit', ...Object.keys(amountsOfFields)]);
+const moments: ReadonlySet<string> = new Set(Object.keys(momentsOfFields));
 
 /** The fields that differ, such as `budget $5.00 a week, was none`. A new object has those that are set. */
 export function changeTexts({ before, after }: Pick<AuditEntryObject, 'before' | 'after'>): readonly string[] {
@@ -26,7 +35,7 @@ function textOf(name: string, value: unknown): string {
   if (typeof value === 'number') return formatCount(value);
   if (typeof value === 'string') {
     if (amounts.has(name)) return formatExactMoney(value);
-    return name === 'expires_at' ? formatMoment(value) : value;
+    return moments.has(name) ? formatMoment(value) : value;
   }
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(', ');
   if (typeof value !== 'object') return JSON.stringify(value);

@@ -5,14 +5,14 @@ import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { openDatabase } from '../databases/open-database.ts';
 import { claimAlert, countWaiting, finishAlert } from './alert-deliveries.ts';
 import { listAlerts, recordReached } from './alerts.ts';
-import { setKeyBudget } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 
 const dayMs = 86_400_000;
 
 describe('a message', () => {
   async function waiting() {
     const { queries, location, ids, key, settle } = await sampleDatabase('10');
-    await setKeyBudget(queries, key.id, { limit: 4n, period: 'day' }, sampleAuthor);
+    await changeKey(queries, key.id, { budget: { limit: 4n, period: 'day' } }, sampleAuthor);
     await settle([sampleOutcome({ ...ids, cost: 2n, startedAt: sampleNow })]);
     await recordReached(queries, { deliver: true }, sampleNow);
     const state = async () => (await listAlerts(queries, ids.workspaceId, 9)).map(({ delivery }) => delivery);

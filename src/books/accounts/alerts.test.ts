@@ -8,13 +8,13 @@ import { listBounds } from '../../core/limits.ts';
 import { claimAlert, countWaiting } from './alert-deliveries.ts';
 import { listAlerts, recordReached } from './alerts.ts';
 import { listAudit } from './audit.ts';
-import { setKeyBudget, setKeyStatus } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { addCredit } from './credits.ts';
 import { createKey } from './keys.ts';
 import { rotateKey } from './rotate-key.ts';
 import { ownThresholds, setKeyThresholds, setWorkspaceThresholds } from './thresholds.ts';
 import { setTagBudget } from './tag-budgets.ts';
-import { createWorkspace, setWorkspaceLimits } from './workspaces.ts';
+import { createWorkspace, changeWorkspace } from './workspaces.ts';
 
 const dayMs = 86_400_000;
 const deliver = { deliver: true };
@@ -29,7 +29,7 @@ function usd(text: string): bigint {
 async function sample() {
   const made = await sampleDatabase('10');
   const { queries, ids, key, settle } = made;
-  await setKeyBudget(queries, key.id, { limit: usd('4'), period: 'day' }, sampleAuthor);
+  await changeKey(queries, key.id, { budget: { limit: usd('4'), period: 'day' } }, sampleAuthor);
   let requests = 0;
   return {
     ...made,
@@ -129,7 +129,7 @@ describe('the thresholds of a budget', () => {
     const { queries, ids, spend, look } = await sample();
     await spend('2');
     expect(await look()).toBe(1);
-    await setKeyBudget(queries, ids.keyId, { limit: usd('6'), period: 'day' }, sampleAuthor);
+    await changeKey(queries, ids.keyId, { budget: { limit: usd('6'), period: 'day' } }, sampleAuthor);
     expect(await look()).toBe(0);
     await spend('1');
     expect(await look()).toBe(0);
@@ -168,7 +168,7 @@ describe('the thresholds of a budget', () => {
     await setKeyThresholds(queries, ids.keyId, [], sampleAuthor);
     expect(await look()).toBe(0);
     await setKeyThresholds(queries, ids.keyId, undefined, sampleAuthor);
-    await setKeyStatus(queries, ids.keyId, 'revoked', sampleAuthor);
+    await changeKey(queries, ids.keyId, { status: 'revoked' }, sampleAuthor);
     expect(await look()).toBe(0);
   });
 
@@ -310,7 +310,7 @@ describe('the thresholds of a balance', () => {
     const { queries, ids, spend, look } = await sample();
     await setKeyThresholds(queries, ids.keyId, [], sampleAuthor);
     await setWorkspaceThresholds(queries, 'acme', [60], sampleAuthor);
-    await setWorkspaceLimits(queries, 'acme', { creditLimit: usd('10') }, sampleAuthor);
+    await changeWorkspace(queries, 'acme', { creditLimit: usd('10') }, sampleAuthor);
     await spend('11');
     expect(await look()).toBe(0);
     await spend('1');
@@ -401,7 +401,7 @@ describe('the messages of a workspace', () => {
     const { queries, settle, key, ids } = await manyThresholds(3);
     await recordReached(queries, deliver, sampleNow + hourMs - 1);
     await claimed(queries, sampleNow + hourMs);
-    await setKeyBudget(queries, key.id, { limit: 100n, period: 'total' }, sampleAuthor);
+    await changeKey(queries, key.id, { budget: { limit: 100n, period: 'total' } }, sampleAuthor);
     await settle([sampleOutcome({ ...ids, requestId: 'late', cost: 100n, startedAt: sampleNow })]);
     expect(await recordReached(queries, deliver, sampleNow + hourMs - 2)).toBeGreaterThan(0);
     expect(await recordReached(queries, deliver, sampleNow + hourMs - 1)).toBe(0);

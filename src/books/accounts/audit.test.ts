@@ -5,10 +5,10 @@ import { databaseKind, sampleAuthor, sampleDatabase, sampleNow } from '../../../
 import type { AuditEntry, Authorship } from '../core/administration.ts';
 import { listAudit } from './audit.ts';
 import { hashKey } from './key-text.ts';
-import { setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { createKey } from './keys.ts';
 import { creditWorkspace } from './credits.ts';
-import { createWorkspace, setWorkspaceLimits, setWorkspaceStatus } from './workspaces.ts';
+import { createWorkspace, changeWorkspace } from './workspaces.ts';
 
 const budget = { limit: 5_000_000_000_000n, period: 'month' } as const;
 const all = Number.MAX_SAFE_INTEGER;
@@ -28,9 +28,14 @@ describe('the audit trail', () => {
     const { queries, workspace } = await sampleDatabase('10');
     const by: Authorship = { actor: { kind: 'portal-user', name: 'eve@example.com' }, now: sampleNow + 5 };
     await creditWorkspace(queries, 'acme', { amount: -3_000_000_000_000n, note: 'refund' }, by);
-    await setWorkspaceLimits(queries, 'acme', { maxInFlight: 7 }, by);
-    await setWorkspaceStatus(queries, workspace.id, 'suspended', by);
-    await setWorkspaceStatus(queries, 'acme', 'active', { ...by, actor: { kind: 'admin-token', name: 'ops' } });
+    await changeWorkspace(queries, 'acme', { maxInFlight: 7 }, by);
+    await changeWorkspace(queries, workspace.id, { status: 'suspended' }, by);
+    await changeWorkspace(
+      queries,
+      'acme',
+      { status: 'active' },
+      { ...by, actor: { kind: 'admin-token', name: 'ops' } },
+    );
 
     const [resumed, suspended, limited, corrected, keyMade, made] = await listAudit(queries, {}, all);
     expect(made).toEqual({
@@ -59,12 +64,12 @@ describe('the audit trail', () => {
 
   it('records every change of a key', async () => {
     const { queries, key, workspace } = await sampleDatabase();
-    await setKeyBudget(queries, key.id, budget, sampleAuthor);
-    await setKeyLimits(queries, key.id, { burst: 9 }, sampleAuthor);
-    await updateKey(queries, key.id, { models: ['a/*'], expiresAt: sampleNow + 1, name: 'CI' }, sampleAuthor);
-    await setKeyStatus(queries, key.id, 'suspended', sampleAuthor);
-    await setKeyStatus(queries, key.id, 'active', sampleAuthor);
-    await setKeyStatus(queries, key.id, 'revoked', sampleAuthor);
+    await changeKey(queries, key.id, { budget }, sampleAuthor);
+    await changeKey(queries, key.id, { burst: 9 }, sampleAuthor);
+    await changeKey(queries, key.id, { models: ['a/*'], expiresAt: sampleNow + 1, name: 'CI' }, sampleAuthor);
+    await changeKey(queries, key.id, { status: 'suspended' }, sampleAuthor);
+    await changeKey(queries, key.id, { status: 'active' }, sampleAuthor);
+    await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);
 
     const entries = (await listAudit(queries, {}, all)).toReversed().slice(1);
     expect(entries.every((entry) => entry.objectId === key.id && entry.workspaceId === workspace.id)).toBe(true);
@@ -89,9 +94,9 @@ describe('the audit trail', () => {
   it('does not tell of what changed nothing', async () => {
     const { queries, key } = await sampleDatabase();
     const before = await listAudit(queries, {}, all);
-    await setKeyStatus(queries, key.id, 'active', sampleAuthor);
-    await setKeyBudget(queries, key.id, undefined, sampleAuthor);
-    await setWorkspaceStatus(queries, 'acme', 'active', sampleAuthor);
+    await changeKey(queries, key.id, { status: 'active' }, sampleAuthor);
+    await changeKey(queries, key.id, { budget: undefined }, sampleAuthor);
+    await changeWorkspace(queries, 'acme', { status: 'active' }, sampleAuthor);
     expect(await listAudit(queries, {}, all)).toEqual(before);
   });
 
@@ -105,7 +110,7 @@ describe('the audit trail', () => {
 
     // An entry that cannot be written: the check of the column refuses its author.
     const nobody = { actor: { kind: 'nobody', name: 'x' }, now: sampleNow } as unknown as Authorship;
-    await expect(setKeyStatus(queries, key.id, 'revoked', nobody)).rejects.toThrow(/constraint/i);
+    await expect(changeKey(queries, key.id, { status: 'revoked' }, nobody)).rejects.toThrow(/constraint/i);
     await expect(creditWorkspace(queries, 'acme', { amount: 5n, note: undefined }, nobody)).rejects.toThrow(
       /constraint/i,
     );
@@ -142,8 +147,8 @@ describe('the audit trail', () => {
     const { queries, workspace } = await sampleDatabase();
     const at = (minutes: number): Authorship => ({ ...sampleAuthor, now: sampleNow + minutes * 60_000 });
     const other = await createWorkspace(queries, { name: 'other', credit: 0n, maxInFlight: 1 }, at(1));
-    await setWorkspaceStatus(queries, 'other', 'suspended', at(2));
-    await setWorkspaceStatus(queries, 'acme', 'suspended', at(3));
+    await changeWorkspace(queries, 'other', { status: 'suspended' }, at(2));
+    await changeWorkspace(queries, 'acme', { status: 'suspended' }, at(3));
     const read = async (filter: Parameters<typeof listAudit>[1], limit = all) =>
       (await listAudit(queries, filter, limit)).map(({ action, at: moment }) => [
         action,

@@ -7,7 +7,7 @@ import type { Thresholds } from '../../core/alert.ts';
 import type { DeclaredKey } from '../core/declared-account.ts';
 import { accountFigures } from './account-figures.ts';
 import { listAudit } from './audit.ts';
-import { setKeyBudget, setKeyStatus } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { addCredit } from './credits.ts';
 import { declareKey, leaveKeys, prepareKey } from './declared-keys.ts';
 import { bookCredit, declareWorkspace, leaveCredit, leaveWorkspace } from './declared-workspaces.ts';
@@ -16,7 +16,7 @@ import { findCredential, findCredentials } from './find-credentials.ts';
 import { hashKey } from './key-text.ts';
 import { createKey, findKey, listKeys } from './keys.ts';
 import { ownThresholds, setKeyThresholds, setWorkspaceThresholds } from './thresholds.ts';
-import { findWorkspace, setWorkspaceStatus } from './workspaces.ts';
+import { findWorkspace, changeWorkspace } from './workspaces.ts';
 
 const hour = 3_600_000;
 const by: Authorship = { actor: { kind: 'controller', name: 'ApiKey team/prod generation 1' }, now: sampleNow };
@@ -178,9 +178,9 @@ it('lets only the controller change what an object declares, until the object is
   const declared = await declareKey(queries, object, wanted('a'), by);
   const id = declared.kind === 'declared' ? declared.id : '';
   const refusal = { kind: 'conflict', message: expect.stringContaining('ApiKey "prod" in namespace "team"') };
-  await expect(setKeyStatus(queries, id, 'revoked', sampleAuthor)).rejects.toMatchObject(refusal);
-  await expect(setKeyBudget(queries, id, undefined, sampleAuthor)).rejects.toMatchObject(refusal);
-  await expect(setWorkspaceStatus(queries, 'team_prod', 'suspended', sampleAuthor)).rejects.toMatchObject({
+  await expect(changeKey(queries, id, { status: 'revoked' }, sampleAuthor)).rejects.toMatchObject(refusal);
+  await expect(changeKey(queries, id, { budget: undefined }, sampleAuthor)).rejects.toMatchObject(refusal);
+  await expect(changeWorkspace(queries, 'team_prod', { status: 'suspended' }, sampleAuthor)).rejects.toMatchObject({
     kind: 'conflict',
   });
   await addCredit(queries, 'team_prod', { amount: 5n, note: undefined }, sampleAuthor);
@@ -189,7 +189,7 @@ it('lets only the controller change what an object declares, until the object is
   );
   const present = { Workspace: ['prod'], ApiKey: [], Credit: [] };
   expect(await unlockAbsent(queries, 'team', present)).toBe(1);
-  await setKeyStatus(queries, id, 'suspended', sampleAuthor);
+  await changeKey(queries, id, { status: 'suspended' }, sampleAuthor);
   expect((await findKey(queries, id)).status).toBe('suspended');
 });
 
@@ -247,12 +247,12 @@ it('changes nothing of an account that its object does not manage', async () => 
   expect((await declareWorkspace(queries, loose, other, by)).workspace).toMatchObject({ maxInFlight: 8 });
   expect(await declareKey(queries, loose, { ...wanted('a'), rate: 99 }, by)).toMatchObject({ kind: 'declared' });
   expect((await findCredentials(queries, ['a'], sampleNow)).get('a')?.key.rate).toBe(1);
-  await setWorkspaceStatus(queries, workspace.id, 'suspended', sampleAuthor);
+  await changeWorkspace(queries, workspace.id, { status: 'suspended' }, sampleAuthor);
   expect((await declareWorkspace(queries, loose, other, by)).workspace).toMatchObject({ status: 'suspended' });
   const [key] = await listKeys(queries, workspace);
-  await setKeyStatus(queries, key?.id ?? '', 'suspended', sampleAuthor);
+  await changeKey(queries, key?.id ?? '', { status: 'suspended' }, sampleAuthor);
   expect(await declareKey(queries, loose, wanted('a'), by)).toMatchObject({ isSuspended: true });
-  await setKeyStatus(queries, key?.id ?? '', 'active', sampleAuthor);
+  await changeKey(queries, key?.id ?? '', { status: 'active' }, sampleAuthor);
   expect(await declareKey(queries, loose, wanted('a'), by)).toMatchObject({ isSuspended: false });
   expect(await leaveKeys(queries, loose, by)).toBe(0);
   expect(await statusOf('a')).toBe('active');
@@ -263,11 +263,11 @@ it('keeps the suspension and the settings of a key that it does not manage when 
   const loose = { ...object, isManaging: false };
   await declareKey(queries, loose, wanted('a'), by);
   const [key] = await listKeys(queries, workspace);
-  await setKeyStatus(queries, key?.id ?? '', 'suspended', sampleAuthor);
+  await changeKey(queries, key?.id ?? '', { status: 'suspended' }, sampleAuthor);
   expect(await declareKey(queries, loose, { ...wanted('b'), rate: 99 }, at(1))).toMatchObject({ isSuspended: true });
   expect([await statusOf('a'), await statusOf('b')]).toEqual(['suspended', 'suspended']);
   expect((await findCredentials(queries, ['b'], sampleNow)).get('b')?.key.rate).toBe(1);
-  await setKeyStatus(queries, key?.id ?? '', 'active', sampleAuthor);
+  await changeKey(queries, key?.id ?? '', { status: 'active' }, sampleAuthor);
   await declareKey(queries, loose, wanted('b'), at(2));
   expect([await statusOf('a'), await statusOf('b')]).toEqual(['suspended', 'active']);
 });

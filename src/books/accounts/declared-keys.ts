@@ -34,7 +34,7 @@ export async function prepareKey(
     }
     const { hash, prefix } = wanted;
     await transaction.updateTable('keys').set({ hash, prefix }).where('id', '=', prepared).execute();
-    await changeLockedKey(transaction, prepared, settingsOf(wanted), by);
+    await changeLockedKey(transaction, prepared, wanted, by);
   });
 }
 
@@ -70,7 +70,7 @@ export async function declareKey(
     const before = await usableCurrent(transaction, object);
     const id = await makeCurrent(transaction, { object, wanted, found, before, by });
     const isMade = found === undefined && before === undefined;
-    if (object.isManaging || isMade) await changeLockedKey(transaction, id, settingsOf(wanted), by);
+    if (object.isManaging || isMade) await changeLockedKey(transaction, id, wanted, by);
     const { prefix, status } = await findKey(transaction, id);
     const previous = await endOthers(transaction, { object, id, status, wanted, by });
     const since = (await accountsOf(transaction, 'ApiKey', object)).find((one) => one.id === id)?.since ?? by.now;
@@ -176,10 +176,6 @@ async function swapTexts(
   }
   const entry = { action: 'key.rotate', objectId: current.id, workspaceId: current.workspaceId } as const;
   await recordChange(transaction, { ...entry, before: { prefix: old.prefix }, after: { prefix: fresh.prefix } }, by);
-}
-
-function settingsOf({ name, status, budget, thresholds, rate, burst, expiresAt, models }: DeclaredKey) {
-  return { name, status, budget, thresholds, rate, burst, expiresAt, models };
 }
 
 interface Others {

@@ -28,15 +28,14 @@ export async function declareWorkspace(
   wanted: DeclaredWorkspace,
   by: Authorship,
 ): Promise<{ readonly workspace: Workspace; readonly isNew: boolean }> {
-  const { ledgerName: name, status, maxInFlight, creditLimit, labels, thresholds } = wanted;
+  const { ledgerName: name, thresholds, ...settings } = wanted;
   return queries.transaction().execute(async (transaction) => {
     const id = await currentAccountOf(transaction, 'Workspace', object);
     const isNew = id === undefined;
     let workspace = isNew
-      ? await insertWorkspace(transaction, { name, credit: 0n, maxInFlight, creditLimit }, by)
+      ? await insertWorkspace(transaction, { ...settings, labels: undefined, name, credit: 0n }, by)
       : await lockWorkspace(transaction, id);
     if (isNew || object.isManaging) {
-      const settings = { status, maxInFlight, creditLimit, labels };
       workspace = await changeLocked(transaction, workspace, { settings, by });
       const about = { action: 'workspace.thresholds', objectId: workspace.id, workspaceId: workspace.id } as const;
       await changeThresholds(transaction, { ...about, percents: thresholds }, by);

@@ -5,7 +5,7 @@ import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { BudgetPeriod } from '../../core/account.ts';
 import { findCredential, findCredentials } from './find-credentials.ts';
 import { hashKey, newKey } from './key-text.ts';
-import { setKeyBudget } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 
 it('a credential is found by the hash of the text of its key, with who pays', async () => {
   const { queries, workspace, key, text } = await sampleDatabase();
@@ -53,7 +53,8 @@ async function spender() {
     const found = await findCredentials(queries, [hashKey(text)], at);
     return found.get(hashKey(text))?.spent;
   };
-  const budget = (period: BudgetPeriod, limit = 5n) => setKeyBudget(queries, key.id, { limit, period }, sampleAuthor);
+  const budget = (period: BudgetPeriod, limit = 5n) =>
+    changeKey(queries, key.id, { budget: { limit, period } }, sampleAuthor);
   return { queries, ids, key, spent, budget, settle };
 }
 
@@ -92,7 +93,7 @@ describe('what was spent with a key', () => {
     await budget('week');
     await budget('week', 1_000n);
     expect(await spent()).toBe(111n);
-    await setKeyBudget(queries, key.id, undefined, sampleAuthor);
+    await changeKey(queries, key.id, { budget: undefined }, sampleAuthor);
     expect(await spent()).toBe(0n);
     await budget('week');
     expect(await spent()).toBe(111n);

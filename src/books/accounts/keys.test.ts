@@ -4,7 +4,7 @@ import { sampleDatabase, sampleNow, sampleAuthor } from '../../../test/support/s
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { findCredentials } from './find-credentials.ts';
 import { listAudit } from './audit.ts';
-import { changeKey, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { createKey, findKey, keyNames, listKeys, pageOfKeys } from './keys.ts';
 import { hashKey } from './key-text.ts';
 import { createWorkspace } from './workspaces.ts';
@@ -98,8 +98,10 @@ describe('keys', () => {
     ['that was revoked', undefined, { kind: 'conflict', field: 'status' }, 'create` makes a new one.'],
   ])('name what to do about one %s', async (_, id, refusal, hint) => {
     const { queries, key } = await sampleDatabase();
-    await setKeyStatus(queries, key.id, 'revoked', sampleAuthor);
-    const failure = await setKeyStatus(queries, id ?? key.id, 'active', sampleAuthor).catch((error: unknown) => error);
+    await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);
+    const failure = await changeKey(queries, id ?? key.id, { status: 'active' }, sampleAuthor).catch(
+      (error: unknown) => error,
+    );
     expect(failure).toMatchObject({ ...refusal, message: expect.stringMatching(new RegExp(`\`weir key ${hint}$`)) });
   });
 
@@ -107,20 +109,22 @@ describe('keys', () => {
     const { queries } = await sampleDatabase();
     const { key } = await createKey(queries, { ...wanted, workspace: 'acme', budget }, sampleAuthor);
     expect((await findKey(queries, key.id)).budget).toEqual(budget);
-    expect((await setKeyBudget(queries, key.id, { limit: 0n, period: 'total' }, sampleAuthor)).budget).toEqual({
-      limit: 0n,
-      period: 'total',
-    });
+    expect((await changeKey(queries, key.id, { budget: { limit: 0n, period: 'total' } }, sampleAuthor)).budget).toEqual(
+      {
+        limit: 0n,
+        period: 'total',
+      },
+    );
     expect((await findKey(queries, key.id)).budget).toEqual({ limit: 0n, period: 'total' });
-    expect((await setKeyBudget(queries, key.id, undefined, sampleAuthor)).budget).toBeUndefined();
+    expect((await changeKey(queries, key.id, { budget: undefined }, sampleAuthor)).budget).toBeUndefined();
     expect((await findKey(queries, key.id)).budget).toBeUndefined();
   });
 
   it('are given other limits, one of them or both', async () => {
     const { queries, key } = await sampleDatabase();
-    expect(await setKeyLimits(queries, key.id, { rate: 500 }, sampleAuthor)).toEqual({ ...key, rate: 500, burst: 200 });
-    await setKeyLimits(queries, key.id, { burst: 7 }, sampleAuthor);
-    await setKeyLimits(queries, key.id, { rate: 3, burst: 9 }, sampleAuthor);
+    expect(await changeKey(queries, key.id, { rate: 500 }, sampleAuthor)).toEqual({ ...key, rate: 500, burst: 200 });
+    await changeKey(queries, key.id, { burst: 7 }, sampleAuthor);
+    await changeKey(queries, key.id, { rate: 3, burst: 9 }, sampleAuthor);
     expect(await findKey(queries, key.id)).toEqual({ ...key, rate: 3, burst: 9 });
   });
 
@@ -136,13 +140,13 @@ describe('keys', () => {
 
     // What is not given stays as it is, an expiry that has passed meanwhile included.
     const later = { ...sampleAuthor, now: sampleNow + 5 };
-    expect(await updateKey(queries, key.id, { name: 'CI' }, later)).toEqual({ ...key, name: 'CI' });
-    expect(await updateKey(queries, key.id, { models: ['a/b'] }, later)).toMatchObject({ models: ['a/b'], name: 'CI' });
-    expect(await updateKey(queries, key.id, { expiresAt: sampleNow + 9 }, later)).toMatchObject({
+    expect(await changeKey(queries, key.id, { name: 'CI' }, later)).toEqual({ ...key, name: 'CI' });
+    expect(await changeKey(queries, key.id, { models: ['a/b'] }, later)).toMatchObject({ models: ['a/b'], name: 'CI' });
+    expect(await changeKey(queries, key.id, { expiresAt: sampleNow + 9 }, later)).toMatchObject({
       expiresAt: sampleNow + 9,
     });
     const none = { name: undefined, expiresAt: undefined, models: undefined };
-    expect(await updateKey(queries, key.id, none, later)).toEqual({ ...key, ...none });
+    expect(await changeKey(queries, key.id, none, later)).toEqual({ ...key, ...none });
   });
 
   it.each([
@@ -154,25 +158,25 @@ describe('keys', () => {
     const another = createKey(queries, { ...wanted, workspace: 'acme', ...details }, sampleAuthor);
     const field = 'name' in details ? 'name' : 'expires_at';
     await expect(another).rejects.toMatchObject({ field, message });
-    await expect(updateKey(queries, key.id, details, sampleAuthor)).rejects.toThrow(message);
+    await expect(changeKey(queries, key.id, details, sampleAuthor)).rejects.toThrow(message);
     expect(await listKeys(queries)).toEqual([key]);
   });
 
   it('are suspended and resumed', async () => {
     const { queries, key } = await sampleDatabase();
     for (const status of ['suspended', 'active'] as const) {
-      await setKeyStatus(queries, key.id, status, sampleAuthor);
+      await changeKey(queries, key.id, { status }, sampleAuthor);
       expect((await findKey(queries, key.id)).status).toBe(status);
     }
   });
 
   it('stay revoked', async () => {
     const { queries, key } = await sampleDatabase();
-    await setKeyStatus(queries, key.id, 'revoked', sampleAuthor);
+    await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);
     for (const status of ['active', 'suspended'] as const) {
-      await expect(setKeyStatus(queries, key.id, status, sampleAuthor)).rejects.toThrow('that is final');
+      await expect(changeKey(queries, key.id, { status }, sampleAuthor)).rejects.toThrow('that is final');
     }
-    expect((await setKeyStatus(queries, key.id, 'revoked', sampleAuthor)).status).toBe('revoked');
+    expect((await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor)).status).toBe('revoked');
     expect((await findKey(queries, key.id)).status).toBe('revoked');
   });
 
@@ -188,10 +192,10 @@ describe('keys', () => {
 
   it('are refused by an id that does not exist', async () => {
     const { queries } = await sampleDatabase();
-    await expect(setKeyStatus(queries, 'key_1', 'revoked', sampleAuthor)).rejects.toThrow(
+    await expect(changeKey(queries, 'key_1', { status: 'revoked' }, sampleAuthor)).rejects.toThrow(
       'There is no key with the id "key_1".',
     );
-    await expect(setKeyBudget(queries, 'key_1', budget, sampleAuthor)).rejects.toThrow('There is no key');
-    await expect(setKeyLimits(queries, 'key_1', { rate: 1 }, sampleAuthor)).rejects.toThrow('There is no key');
+    await expect(changeKey(queries, 'key_1', { budget }, sampleAuthor)).rejects.toThrow('There is no key');
+    await expect(changeKey(queries, 'key_1', { rate: 1 }, sampleAuthor)).rejects.toThrow('There is no key');
   });
 });

@@ -1,10 +1,10 @@
 import { type Kysely, type RawBuilder, type Selectable, sql, type SqlBool, type Transaction } from 'kysely';
-import type { Key, Workspace } from '../../core/account.ts';
+import type { AccountValues } from '../../core/account-field.ts';
+import { type Key, type KeyFields, keyFields, type Workspace } from '../../core/account.ts';
 import {
   type Actor,
   type AuditAction,
   type Authorship,
-  type Budget,
   type KeyDetails,
   type KeyLabel,
   type KeyRecord,
@@ -16,7 +16,8 @@ import {
 } from '../core/administration.ts';
 import type { DeclaredKey } from '../core/declared-account.ts';
 import { listBounds } from '../../core/limits.ts';
-import { shownKeySettings } from '../core/shown.ts';
+import { shownFields } from '../core/shown.ts';
+import { columnsOf, fieldsOfRow } from '../databases/account-columns.ts';
 import { byIds } from '../databases/by-ids.ts';
 import { recordChange } from './audit.ts';
 import { hashKey, keptPrefix, newKey } from './key-text.ts';
@@ -50,17 +51,15 @@ export async function createKey(
 /** A key of which only the hash and the first characters are known, in a transaction. Throws a `Refusal` like `createKey`. */
 export async function insertKey(
   transaction: Transaction<Schema>,
-  { hash, prefix, workspaceId, status, ...wanted }: DeclaredKey,
+  { hash, prefix, workspaceId, ...wanted }: DeclaredKey,
   by: Authorship,
 ): Promise<KeyRecord> {
   await refuseMoreKeys(transaction, workspaceId, by);
   const id = newId('key');
   const row = {
-    ...{ id, hash, prefix, status, workspace_id: workspaceId, playground_of: null, maker: null },
+    ...{ id, hash, prefix, workspace_id: workspaceId, playground_of: null, maker: null },
     created_at: BigInt(by.now),
-    ...budgetColumns(wanted.budget),
-    ...{ rate: BigInt(wanted.rate), burst: BigInt(wanted.burst) },
-    ...detailColumns(wanted, by),
+    ...columnsOf(keyFields, checkedDetails(wanted, by)),
   };
   await transaction.insertInto('keys').values(row).execute();
   const after = await findKey(transaction, id);
@@ -98,12 +97,8 @@ export function keyColumns(key: WithText, by: Authorship): Omit<Schema['keys'], 
     id: key.id,
     hash: hashKey(key.text),
     prefix: keptPrefix(key.text),
-    status: 'active',
-    ...budgetColumns(key.budget),
-    rate: BigInt(key.rate),
-    burst: BigInt(key.burst),
     created_at: BigInt(by.now),
-    ...detailColumns(key, by),
+    ...columnsOf(keyFields, { ...checkedDetails(key, by), status: 'active' }),
     playground_of: key.playgroundOf,
     maker: key.maker ?? null,
   };
@@ -221,25 +216,15 @@ export async function recordKey(
     action,
     objectId,
     workspaceId,
-    before: before && shownKeySettings(before),
-    after: shownKeySettings(after),
+    before: before && shownFields(keyFields, before),
+    after: shownFields(keyFields, after),
   };
   await recordChange(transaction, entry, by);
 }
 
 /** Reads a key from its row. */
-export function keyOf(row: Selectable<Schema['keys']>): Key {
-  const { id, status, budget_limit: limit, budget_period: period } = row;
-  return {
-    id,
-    workspaceId: row.workspace_id,
-    status,
-    rate: Number(row.rate),
-    burst: Number(row.burst),
-    budget: limit === null || period === null ? undefined : { limit, period },
-    expiresAt: row.expires_at === null ? undefined : Number(row.expires_at),
-    models: row.models === null ? undefined : row.models.split(','),
-  };
+export function keyOf(row: Selectable<Schema['keys']>): Key & AccountValues<KeyFields> {
+  return { id: row.id, workspaceId: row.workspace_id, ...fieldsOfRow(keyFields, row) };
 }
 
 function recordOf(
@@ -249,7 +234,6 @@ function recordOf(
   return {
     ...keyOf(row),
     workspaceName,
-    name: row.name ?? undefined,
     prefix: row.prefix ?? undefined,
     isOfPlayground: row.playground_of !== null,
     maker: row.maker ?? undefined,
@@ -258,29 +242,16 @@ function recordOf(
   };
 }
 
-export function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget_limit' | 'budget_period'> {
-  return { budget_limit: budget?.limit ?? null, budget_period: budget?.period ?? null };
-}
-
-const maxNameLength = 100;
-
-export function detailColumns(
-  { name = '', expiresAt, models }: KeyDetails,
-  { actor, now }: Authorship,
-): Pick<Schema['keys'], 'name' | 'expires_at' | 'models'> {
+/** Throws a `Refusal` for a name of several lines, and for an expiry that has passed. */
+export function checkedDetails<Details extends KeyDetails>(details: Details, { actor, now }: Authorship): Details {
+  const { name, expiresAt } = details;
   // An object declares a state, and it goes on declaring it when the moment has passed.
   if (expiresAt !== undefined && expiresAt <= now && actor.kind !== 'controller') {
     throw new Refusal(`A key cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`, {
       field: 'expires_at',
     });
   }
-  return {
-    name: oneLine(name, { what: 'The name of a key', most: maxNameLength, field: 'name' }) ?? null,
-    expires_at: columnOf(expiresAt),
-    models: models?.join(',') ?? null,
-  };
-}
-
-export function columnOf(moment: number | undefined): bigint | null {
-  return moment === undefined ? null : BigInt(moment);
+  if (name === undefined) return details;
+  const { maxLength: most } = keyFields.name;
+  return { ...details, name: oneLine(name, { what: 'The name of a key', most, field: 'name' }) };
 }

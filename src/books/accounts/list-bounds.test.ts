@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { Refusal } from '../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
-import { setKeyStatus } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { prepareKey } from './declared-keys.ts';
 import { findCredential } from './find-credentials.ts';
 import { createKey } from './keys.ts';
@@ -128,7 +128,7 @@ describe('a list that a tenant can make longer', () => {
     await setTagBudget(queries, 'acme', { tag: 'team=t0', budget: undefined }, sampleAuthor);
     const added = await setTagBudget(queries, 'acme', { tag: 'app=new', budget }, sampleAuthor);
     expect(added).toHaveLength(listBounds.maxTagBudgets);
-    await setKeyStatus(queries, key.id, 'revoked', sampleAuthor);
+    await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);
     const made = await createKey(queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
     expect(made.key.status).toBe('active');
   });

@@ -2,10 +2,10 @@
 import { expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
-import { setKeyStatus } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { createKey } from './keys.ts';
 import { moneyFigures } from './money-figures.ts';
-import { createWorkspace, setWorkspaceStatus } from './workspaces.ts';
+import { createWorkspace, changeWorkspace } from './workspaces.ts';
 
 const day = 86_400_000;
 const usd = 1_000_000_000_000n;
@@ -19,12 +19,12 @@ it('has what is left, what is spent in a day, and the share of budgets, with the
   );
   await createWorkspace(queries, { name: 'idle', credit: 3n * usd, maxInFlight: 1 }, sampleAuthor);
   const gone = await createWorkspace(queries, { name: 'gone', credit: 9n * usd, maxInFlight: 1 }, sampleAuthor);
-  await setWorkspaceStatus(queries, gone.id, 'suspended', sampleAuthor);
+  await changeWorkspace(queries, gone.id, { status: 'suspended' }, sampleAuthor);
   const budget = (limit: bigint) => ({ limit, period: 'day' as const });
   const make = async (workspace: string, limit: bigint) =>
     (await createKey(queries, { workspace, rate: 1, burst: 1, budget: budget(limit) }, sampleAuthor)).key.id;
   const [half, most, stopped] = [await make('other', 4n * usd), await make('other', usd), await make('other', usd)];
-  await setKeyStatus(queries, stopped, 'revoked', sampleAuthor);
+  await changeKey(queries, stopped, { status: 'revoked' }, sampleAuthor);
   const spend = (keyId: string, cost: bigint, startedAt = sampleNow) =>
     sampleOutcome({ workspaceId: other.id, keyId, requestId: `${keyId}${startedAt}`, cost, startedAt });
   await settle([

@@ -5,7 +5,7 @@ import type { PlaygroundKey } from '../core/administration.ts';
 import { listAudit } from './audit.ts';
 import { findCredentials } from './find-credentials.ts';
 import { hashKey, looksLikeKey } from './key-text.ts';
-import { setKeyStatus, updateKey } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { createKey, listKeys, pageOfKeys } from './keys.ts';
 import { openDatabase } from '../databases/open-database.ts';
 import { playgroundKey } from './playground-keys.ts';
@@ -96,7 +96,7 @@ it('is replaced at once when it was revoked, and has a new text when the gateway
   const { ask, own, statusOf, queries } = await begin();
   const first = await ask();
   const [before] = await own();
-  await setKeyStatus(queries, before?.id ?? '', 'revoked', sampleAuthor);
+  await changeKey(queries, before?.id ?? '', { status: 'revoked' }, sampleAuthor);
   const second = await ask();
   expect([await statusOf(first), await statusOf(second)]).toEqual(['revoked', 'active']);
   expect(await own()).toHaveLength(2);
@@ -113,12 +113,12 @@ it('stays suspended, whatever is asked, and mends an expiry that was changed by 
   const { ask, own, statusOf, queries } = await begin();
   await ask();
   const [{ id } = { id: '' }] = await own();
-  await setKeyStatus(queries, id, 'suspended', sampleAuthor);
+  await changeKey(queries, id, { status: 'suspended' }, sampleAuthor);
   expect(await statusOf(await ask())).toBe('suspended');
   // Gateways refuse an expired key with another answer than a suspended one.
   expect(await statusOf(await ask({}, sampleNow + 9 * hour))).toBe('suspended');
-  await setKeyStatus(queries, id, 'active', sampleAuthor);
-  await updateKey(queries, id, { expiresAt: sampleNow + 1_000 * hour }, sampleAuthor);
+  await changeKey(queries, id, { status: 'active' }, sampleAuthor);
+  await changeKey(queries, id, { expiresAt: sampleNow + 1_000 * hour }, sampleAuthor);
   expect(await statusOf(await ask())).toBe('active');
   expect(await own()).toMatchObject([{ id, expiresAt: sampleNow + hour }]);
 });

@@ -6,7 +6,7 @@ import type { BudgetPeriod } from '../../core/account.ts';
 import type { Budget } from '../core/administration.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import { listAudit } from './audit.ts';
-import { changeKey, setKeyStatus } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { findCredential } from './find-credentials.ts';
 import { createKey, findKey, keyLabels, keyMakers, pageOfKeys } from './keys.ts';
 import { playgroundKey } from './playground-keys.ts';
@@ -71,7 +71,7 @@ describe('rotateKey', () => {
       sampleAuthor,
     );
     const playground = await queries.selectFrom('keys').select('id').where('playground_of', 'is not', null).execute();
-    await setKeyStatus(queries, key.id, 'revoked', sampleAuthor);
+    await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);
     const before = await queries.selectFrom('keys').selectAll().orderBy('id').execute();
     const later = { ...sampleAuthor, now: sampleNow + 1 };
     await expect(rotateKey(queries, key.id, overlap, later)).rejects.toThrow('was revoked, so it cannot be replaced');

@@ -43,7 +43,7 @@ export async function rotateKey(
     const text = newKey();
     const { workspaceId } = before;
     await refuseMoreKeys(transaction, workspaceId, by);
-    const columns = keyColumns({ ...settingsOf(before), text, id: newId('key'), playgroundOf: null }, by);
+    const columns = keyColumns({ ...before, text, id: newId('key'), playgroundOf: null }, by);
     await transaction
       .insertInto('keys')
       .values({ ...columns, workspace_id: workspaceId, status: before.status })
@@ -64,10 +64,6 @@ export async function rotateKey(
     await limitSessionsOf(transaction, earlier);
     return { key, text, earlier };
   });
-}
-
-function settingsOf({ name, budget, rate, burst, expiresAt, models, maker }: KeyRecord) {
-  return { name, budget, rate, burst, expiresAt, models, maker };
 }
 
 function refuseUnusable({ id, status, expiresAt, isOfPlayground }: KeyRecord, { now }: Authorship): void {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import type { NewSession, Session } from '../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
-import { changeKey, setKeyStatus, updateKey } from './change-keys.ts';
+import { changeKey } from './change-keys.ts';
 import { inviteMember } from './members.ts';
 import { createSession, endSession, findSessions, recordRefusedSignIn } from './sessions.ts';
 
@@ -30,7 +30,7 @@ it.each(['suspended', 'revoked'] as const)(
     await createSession(queries, session);
     await createSession(queries, sessionOf({ hash: 'h2', role: 'admin' }));
     expect(await isGood()).toBe(true);
-    await setKeyStatus(queries, key.id, status, sampleAuthor);
+    await changeKey(queries, key.id, { status }, sampleAuthor);
     expect(await isGood()).toBe(false);
     if (status === 'suspended') await changeKey(queries, key.id, { status: 'active' }, sampleAuthor);
     expect(await isGood()).toBe(false);
@@ -70,27 +70,30 @@ it('ends when the clock is set back, and does not keep its person from signing i
 
 it('does not outlive the expiry of its key, also one that is moved and moved back', async () => {
   const { queries, key, isGood, session } = await begin();
-  await updateKey(queries, key.id, { expiresAt: sampleNow + 2 * hour }, sampleAuthor);
+  await changeKey(queries, key.id, { expiresAt: sampleNow + 2 * hour }, sampleAuthor);
   expect(await createSession(queries, session)).toMatchObject({ ...session, expiresAt: sampleNow + 2 * hour });
-  await updateKey(queries, key.id, { expiresAt: sampleNow + hour }, sampleAuthor);
-  await updateKey(queries, key.id, { expiresAt: undefined }, sampleAuthor);
+  await changeKey(queries, key.id, { expiresAt: sampleNow + hour }, sampleAuthor);
+  await changeKey(queries, key.id, { expiresAt: undefined }, sampleAuthor);
   expect([await isGood(sampleNow + hour - 1), await isGood(sampleNow + hour)]).toEqual([true, false]);
 });
 
 it('is not begun with a key that was suspended or has expired meanwhile', async () => {
   const { queries, key, isGood, session } = await begin();
-  await setKeyStatus(queries, key.id, 'suspended', sampleAuthor);
+  await changeKey(queries, key.id, { status: 'suspended' }, sampleAuthor);
   expect(await createSession(queries, session)).toBeUndefined();
-  await setKeyStatus(queries, key.id, 'active', sampleAuthor);
-  await updateKey(queries, key.id, { expiresAt: sampleNow + hour }, sampleAuthor);
+  await changeKey(queries, key.id, { status: 'active' }, sampleAuthor);
+  await changeKey(queries, key.id, { expiresAt: sampleNow + hour }, sampleAuthor);
   expect(await createSession(queries, { ...session, createdAt: sampleNow + hour })).toBeUndefined();
   expect(await isGood()).toBe(false);
 });
 
 it('is over after a suspension at the same moment, whichever comes first', async () => {
   const { queries, key, isGood, session } = await begin();
-  await Promise.all([createSession(queries, session), setKeyStatus(queries, key.id, 'suspended', sampleAuthor)]);
-  await setKeyStatus(queries, key.id, 'active', sampleAuthor);
+  await Promise.all([
+    createSession(queries, session),
+    changeKey(queries, key.id, { status: 'suspended' }, sampleAuthor),
+  ]);
+  await changeKey(queries, key.id, { status: 'active' }, sampleAuthor);
   expect(await isGood()).toBe(false);
 });
 

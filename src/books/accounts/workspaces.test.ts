@@ -14,8 +14,6 @@ import {
   findWorkspace,
   listWorkspaces,
   pageOfWorkspaces,
-  setWorkspaceLimits,
-  setWorkspaceStatus,
   workspaceNames,
 } from './workspaces.ts';
 
@@ -96,7 +94,10 @@ describe('workspaces', () => {
 
   it('that are missing are answered with the command that lists them', async () => {
     const { queries } = await sampleDatabase();
-    for (const failing of [findWorkspace(queries, 'x'), setWorkspaceStatus(queries, 'x', 'active', sampleAuthor)]) {
+    for (const failing of [
+      findWorkspace(queries, 'x'),
+      changeWorkspace(queries, 'x', { status: 'active' }, sampleAuthor),
+    ]) {
       await expect(failing).rejects.toMatchObject({
         ...{ kind: 'not-found', sentence: 'There is no workspace named "x".' },
         message: 'There is no workspace named "x". `weir workspace list` shows them all.',
@@ -236,12 +237,12 @@ describe('workspaces', () => {
 
   it('may have more or fewer requests in flight than when they were made', async () => {
     const { queries, workspace } = await sampleDatabase();
-    expect(await setWorkspaceLimits(queries, 'acme', { maxInFlight: 7 }, sampleAuthor)).toEqual({
+    expect(await changeWorkspace(queries, 'acme', { maxInFlight: 7 }, sampleAuthor)).toEqual({
       ...workspace,
       maxInFlight: 7,
     });
     expect((await findWorkspace(queries, 'acme')).maxInFlight).toBe(7);
-    await expect(setWorkspaceLimits(queries, 'nobody', { maxInFlight: 7 }, sampleAuthor)).rejects.toThrow(
+    await expect(changeWorkspace(queries, 'nobody', { maxInFlight: 7 }, sampleAuthor)).rejects.toThrow(
       'There is no workspace',
     );
   });
@@ -249,7 +250,7 @@ describe('workspaces', () => {
   it('are suspended and resumed, as often as one likes', async () => {
     const { queries } = await sampleDatabase();
     for (const status of ['suspended', 'suspended', 'active', 'active'] as const) {
-      expect((await setWorkspaceStatus(queries, 'acme', status, sampleAuthor)).status).toBe(status);
+      expect((await changeWorkspace(queries, 'acme', { status }, sampleAuthor)).status).toBe(status);
       expect((await findWorkspace(queries, 'acme')).status).toBe(status);
     }
   });

@@ -1,5 +1,6 @@
 import type { Kysely, Selectable, Transaction, Updateable } from 'kysely';
-import type { AccountStatus, Workspace } from '../../core/account.ts';
+import { changedFields, setFields } from '../../core/account-field.ts';
+import { type Workspace, workspaceFields } from '../../core/account.ts';
 import {
   type AuditAction,
   type AuditedObject,
@@ -10,10 +11,13 @@ import {
   type Page,
   type PageRequest,
   Refusal,
+  type WorkspaceSettings,
   cutPage,
 } from '../core/administration.ts';
 import { formatUsd, maxBalance, type Money } from '../../core/money.ts';
 import { isOneLine } from '../../core/one-line.ts';
+import { shownFields } from '../core/shown.ts';
+import { columnsOf, fieldsOfRow } from '../databases/account-columns.ts';
 import { recordChange } from './audit.ts';
 import { refuseDeclared } from './declarations.ts';
 import type { Schema } from '../databases/schema.ts';
@@ -45,21 +49,19 @@ export async function createWorkspace(
  */
 export async function insertWorkspace(
   transaction: Transaction<Schema>,
-  { name, credit, maxInFlight, creditLimit = 0n }: NewWorkspace,
+  { name, credit, ...settings }: NewWorkspace,
   by: Authorship,
 ): Promise<Workspace> {
   if (idPattern.test(name)) throw new Refusal(`"${name}" has the form of an id.`, { kind: 'conflict', field: 'name' });
   const row = {
     id: newId('ws'),
     name,
-    status: 'active',
     balance: credit,
-    max_in_flight: BigInt(maxInFlight),
     created_at: BigInt(by.now),
-    credit_limit: creditLimit,
-    labels: null,
-    ...{ alert_base: credit, alert_period: 1n },
-  } as const;
+    ...columnsOf(workspaceFields, { ...settings, status: 'active' }),
+    alert_base: credit,
+    alert_period: 1n,
+  };
   const { numInsertedOrUpdatedRows: inserted } = await transaction
     .insertInto('workspaces')
     .values(row)
@@ -138,30 +140,7 @@ function noWorkspace(nameOrId: string): Refusal {
   return new Refusal(`There is no workspace ${named} "${nameOrId}".`, { kind: 'not-found', hint });
 }
 
-/** Suspends a workspace or ends its suspension. Repeating it changes nothing. */
-export async function setWorkspaceStatus(
-  queries: Kysely<Schema>,
-  nameOrId: string,
-  status: AccountStatus,
-  by: Authorship,
-): Promise<Workspace> {
-  return changeWorkspace(queries, nameOrId, { status }, by);
-}
-
-/**
- * Changes how many requests of a workspace may be under way at once, and how far it may owe. Requests that are under
- * way go on.
- */
-export async function setWorkspaceLimits(
-  queries: Kysely<Schema>,
-  nameOrId: string,
-  { maxInFlight, creditLimit }: Pick<WorkspaceSettings, 'maxInFlight' | 'creditLimit'>,
-  by: Authorship,
-): Promise<Workspace> {
-  return changeWorkspace(queries, nameOrId, { maxInFlight, creditLimit }, by);
-}
-
-/** Changes the given settings of a workspace in one transaction: all of them or none. */
+/** Changes settings of a workspace in one transaction: all of them or none. Requests that are under way go on. */
 export async function changeWorkspace(
   queries: Kysely<Schema>,
   nameOrId: string,
@@ -175,40 +154,20 @@ export async function changeWorkspace(
   });
 }
 
-/** What can be changed of a workspace. Absent fields stay as they are. */
-export interface WorkspaceSettings {
-  readonly status?: AccountStatus | undefined;
-  readonly maxInFlight?: number | undefined;
-  readonly creditLimit?: Money | undefined;
-  readonly labels?: Readonly<Record<string, string>> | undefined;
-}
-
 interface WorkspaceChange {
   readonly action: AuditAction;
   readonly columns: Updateable<Schema['workspaces']>;
 }
 
-function changesOf({ status, maxInFlight, creditLimit, labels }: WorkspaceSettings): readonly WorkspaceChange[] {
-  const limits = {
-    ...(maxInFlight !== undefined && { max_in_flight: BigInt(maxInFlight) }),
-    ...(creditLimit !== undefined && { credit_limit: creditLimit }),
-  };
+function changesOf({ status, ...settings }: WorkspaceSettings): readonly WorkspaceChange[] {
+  const changes = changedFields(workspaceFields, settings);
   return [
-    ...(status === undefined ? [] : [statusChange(status)]),
-    ...(Object.keys(limits).length === 0 ? [] : [{ action: 'workspace.limits', columns: limits } as const]),
-    ...(labels === undefined ? [] : [{ action: 'workspace.labels', columns: { labels: labelsText(labels) } } as const]),
+    ...(status === undefined ? [] : [{ action: statusActions[status], columns: { status } }]),
+    ...changes.map(({ action, fields }) => ({ action, columns: columnsOf(fields, settings) })),
   ];
 }
 
-function statusChange(status: AccountStatus): WorkspaceChange {
-  return { action: status === 'active' ? 'workspace.resume' : 'workspace.suspend', columns: { status } };
-}
-
-/** In the order of the names, so that equal labels are equal texts. */
-function labelsText(labels: Readonly<Record<string, string>>): string | null {
-  const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries));
-}
+const statusActions = { active: 'workspace.resume', suspended: 'workspace.suspend' } as const;
 
 /** Changes a workspace that is locked. Each kind of change has its entry in the audit trail, if anything differs. */
 export async function changeLocked(
@@ -268,22 +227,15 @@ export async function recordWorkspace(
   await recordChange(transaction, entry, by);
 }
 
-function auditedWorkspace({ name, status, balance, maxInFlight, creditLimit = 0n, labels }: Workspace): AuditedObject {
-  return {
-    ...{ name, status, balance: formatUsd(balance), max_in_flight: maxInFlight },
-    ...(creditLimit > 0n && { credit_limit: formatUsd(creditLimit) }),
-    ...(labels && { labels }),
-  };
+function auditedWorkspace(workspace: Workspace): AuditedObject {
+  const { name, status, balance } = workspace;
+  const fields = setFields(workspaceFields, workspace);
+  return { name, status, balance: formatUsd(balance), ...shownFields(fields, workspace) };
 }
 
 export function workspaceOf(row: Selectable<Schema['workspaces']>): Workspace {
-  const { id, name, status, balance, labels } = row;
-  return {
-    ...{ id, name, status, balance, maxInFlight: Number(row.max_in_flight) },
-    ...(row.credit_limit > 0n && { creditLimit: row.credit_limit }),
-    // oxlint-disable-next-line typescript/consistent-type-assertions -- `labelsText` alone writes this column.
-    ...(labels !== null && { labels: JSON.parse(labels) as Readonly<Record<string, string>> }),
-  };
+  const { id, name, balance } = row;
+  return { id, name, balance, ...fieldsOfRow(workspaceFields, row) };
 }
 
 /** Adds a row to the credits. */

@@ -1,8 +1,7 @@
-import type { AccountStatus, Key } from '../../core/account.ts';
-import type { Thresholds } from '../../core/alert.ts';
+import type { AccountChange, AccountValues } from '../../core/account-field.ts';
+import type { Key, KeyFields, WorkspaceFields } from '../../core/account.ts';
 import type { OutcomeKind } from '../../core/settled-request.ts';
 import type { Surface } from '../../core/dialect.ts';
-import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { RoleInWorkspace } from './rights.ts';
 
@@ -125,13 +124,13 @@ export interface KeyLabel {
   readonly workspace: string;
 }
 
-export interface NewWorkspace {
+export interface NewWorkspace extends Omit<AccountValues<WorkspaceFields>, 'status'> {
   readonly name: string;
   readonly credit: Money;
-  readonly maxInFlight: number;
-  /** Default: 0. */
-  readonly creditLimit?: Money | undefined;
 }
+
+/** What can be changed of a workspace. Absent fields stay as they are. */
+export type WorkspaceSettings = Omit<AccountChange<WorkspaceFields>, 'thresholds'>;
 
 export interface NewCredit {
   /** Negative for a correction. */
@@ -153,10 +152,8 @@ export interface CreditRecord {
 export type Budget = NonNullable<Key['budget']>;
 
 /** A key as an operator sees it, without its text, which is not stored. */
-export interface KeyRecord extends Key {
+export interface KeyRecord extends Key, AccountValues<KeyFields> {
   readonly workspaceName: string;
-  /** The purpose of the key, in an operator's words. */
-  readonly name: string | undefined;
   /** The first characters of its text; undefined for keys of versions that did not keep them. */
   readonly prefix: string | undefined;
   /** The portal created the key, and only the portal has its text (`PlaygroundKey`). */
@@ -169,19 +166,11 @@ export interface KeyRecord extends Key {
 }
 
 /** What an operator can set for a key, besides its limits and budget. */
-export interface KeyDetails {
-  readonly name?: string | undefined;
-  /** Milliseconds since the Unix epoch. */
-  readonly expiresAt?: number | undefined;
-  readonly models?: ModelPatterns | undefined;
-}
+export type KeyDetails = Omit<KeyChange, 'status' | 'budget' | 'thresholds' | 'rate' | 'burst'>;
 
-export interface NewKey extends KeyDetails {
+export interface NewKey extends Omit<AccountValues<KeyFields>, 'status'> {
   /** Name or id of the workspace that pays. */
   readonly workspace: string;
-  readonly budget?: Budget | undefined;
-  readonly rate: number;
-  readonly burst: number;
   /** As in `KeyRecord`. */
   readonly maker?: string | undefined;
 }
@@ -207,13 +196,7 @@ export interface PlaygroundKey extends Omit<NewKey, 'expiresAt' | 'maker'> {
  * A change of a key. Budget, thresholds, name, expiry and models are removed where the field is present and undefined.
  * Absent fields stay as they are.
  */
-export interface KeyChange extends KeyDetails {
-  readonly status?: AccountStatus | undefined;
-  readonly budget?: Budget | undefined;
-  readonly thresholds?: Thresholds | undefined;
-  readonly rate?: number | undefined;
-  readonly burst?: number | undefined;
-}
+export type KeyChange = AccountChange<KeyFields>;
 
 /** Which requests to select. An absent field does not restrict the selection. */
 export interface LedgerFilter {

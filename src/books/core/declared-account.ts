@@ -1,8 +1,7 @@
-import type { AccountStatus, Workspace } from '../../core/account.ts';
-import type { Authorship, Budget, CreditRecord } from './administration.ts';
-import type { Thresholds } from '../../core/alert.ts';
+import type { DeclaredValues } from '../../core/account-field.ts';
+import type { KeyFields, Workspace, WorkspaceFields } from '../../core/account.ts';
+import type { Authorship, CreditRecord } from './administration.ts';
 import type { KubeObject } from '../../core/catalog.ts';
-import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 
 // Accounts that objects declare: `Workspace`, `ApiKey` and `Credit` of Kubernetes or of a manifest folder.
@@ -34,32 +33,17 @@ export interface Declarer extends AccountObjectName {
   readonly isManaging: boolean;
 }
 
-export interface DeclaredWorkspace {
+/** Thresholds that are undefined are the default. */
+export interface DeclaredWorkspace extends DeclaredValues<WorkspaceFields> {
   /** Name in the ledger. */
   readonly ledgerName: string;
-  readonly status: AccountStatus;
-  readonly maxInFlight: number;
-  readonly creditLimit: Money;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Of the balance; undefined: the default. */
-  readonly thresholds: Thresholds | undefined;
 }
 
-export interface DeclaredKey {
+export interface DeclaredKey extends DeclaredValues<KeyFields> {
   /** SHA-256 of the text of the key, and the first characters of the text. */
   readonly hash: string;
   readonly prefix: string;
   readonly workspaceId: string;
-  /** For people. */
-  readonly name: string;
-  readonly status: AccountStatus;
-  readonly budget: Budget | undefined;
-  /** Of the budget; undefined: the default. */
-  readonly thresholds: Thresholds | undefined;
-  readonly rate: number;
-  readonly burst: number;
-  readonly expiresAt: number | undefined;
-  readonly models: ModelPatterns | undefined;
 }
 
 /** `left`: the object may go. Its workspace is suspended and keeps its ledger. `has-keys`: it may not. */

@@ -1,4 +1,17 @@
-import type { TagBudgetRecord, Workspace } from '../../core/account.ts';
+import {
+  type AccountChange,
+  type AccountField,
+  type AccountFields,
+  type AccountValues,
+  type Apart,
+  type HeldField,
+  heldFields,
+  type KeyWith,
+  type KindValue,
+  type Optional,
+  type ValueOfField,
+} from '../../core/account-field.ts';
+import { keyFields, type TagBudgetRecord, type Workspace, workspaceFields } from '../../core/account.ts';
 import { type ServiceAccount, stateOfAccount } from './service-account.ts';
 import type { AuditEntry, Budget, CreditRecord, KeyRecord, UsageLine } from './administration.ts';
 import type { Declaration } from './declared-account.ts';
@@ -6,9 +19,56 @@ import { formatUsd } from '../../core/money.ts';
 
 // The forms of objects that scripts rely on: commands print them with `--json`, the admin API answers with them.
 
-export function shownWorkspace({ id, name, status, balance, maxInFlight, creditLimit = 0n }: Workspace) {
-  const credit_limit = formatUsd(creditLimit);
-  return { id, name, status, balance: formatUsd(balance), max_in_flight: maxInFlight, credit_limit };
+/** The form of the fields of an account. */
+export type ShownFields<Fields extends AccountFields> = {
+  readonly [Key in Exclude<keyof Fields, KeyWith<Fields, Apart>> as Fields[Key]['name']]:
+    | ShownValue<Fields[Key]>
+    | (Fields[Key] extends Optional ? (Fields[Key] extends { readonly default: unknown } ? never : null) : never);
+};
+
+type ShownValue<Field extends AccountField> = Field extends { readonly kind: 'budget' }
+  ? { readonly limit: string; readonly period: (ValueOfField<Field> & KindValue['budget'])['period'] }
+  : Field extends { readonly kind: 'money' | 'moment' }
+    ? string
+    : Field extends { readonly kind: 'models' }
+      ? string[]
+      : ValueOfField<Field>;
+
+/** The fields of an account. One that is absent is its default, or null. */
+export function shownFields<Fields extends AccountFields>(
+  fields: Fields,
+  values: AccountValues<Fields>,
+): ShownFields<Fields>;
+export function shownFields<Fields extends AccountFields>(
+  fields: Partial<Fields>,
+  values: AccountChange<Fields>,
+): Partial<ShownFields<Fields>>;
+export function shownFields(fields: Partial<AccountFields>, values: object): object {
+  return Object.fromEntries(heldFields(fields, values).map((field) => [field.name, shownValue(field) ?? null]));
+}
+
+function shownValue({ kind, value }: HeldField): unknown {
+  if (value === undefined) return undefined;
+  switch (kind) {
+    case 'budget':
+      return { limit: formatUsd(value.limit), period: value.period };
+    case 'money':
+      return formatUsd(value);
+    case 'moment':
+      return isoOf(value);
+    case 'models':
+      return [...value];
+    case 'text':
+    case 'name':
+    case 'count':
+    case 'labels':
+      return value;
+  }
+}
+
+export function shownWorkspace({ id, name, balance, ...workspace }: Workspace) {
+  const { status, ...settings } = shownFields(workspaceFields, workspace);
+  return { id, name, status, balance: formatUsd(balance), ...settings };
 }
 
 /** The object that declares a workspace or a key. */
@@ -30,34 +90,13 @@ export function shownTagBudget({ tag, budget, spent, thresholds }: TagBudgetReco
   return { tag, budget: shownBudget(budget), spent: formatUsd(spent), thresholds: [...thresholds] };
 }
 
-/** The settings of a key, in the form that the audit trail also has. */
-export function shownKeySettings({
-  name,
-  status,
-  budget,
-  rate,
-  burst,
-  expiresAt,
-  models,
-}: Omit<KeyRecord, 'workspaceName'>) {
-  return {
-    name: name ?? null,
-    status,
-    budget: budget ? shownBudget(budget) : null,
-    rate,
-    burst,
-    expires_at: isoOrNull(expiresAt),
-    models: models === undefined ? null : [...models],
-  };
-}
-
 export function shownKey(key: KeyRecord) {
   return {
     id: key.id,
     workspace: key.workspaceName,
     workspace_id: key.workspaceId,
     prefix: key.prefix ?? null,
-    ...shownKeySettings(key),
+    ...shownFields(keyFields, key),
     created_at: isoOf(key.createdAt),
     last_used_at: isoOrNull(key.lastUsedAt),
   };

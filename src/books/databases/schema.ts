@@ -1,4 +1,4 @@
-import type { AccountStatus, BudgetPeriod, KeyStatus } from '../../core/account.ts';
+import type { BudgetPeriod, KeyFields, WorkspaceFields } from '../../core/account.ts';
 import type { DeliveryState } from '../../core/alert.ts';
 import type { AccountKind } from '../core/declared-account.ts';
 import type { MemberRecord } from '../core/membership.ts';
@@ -6,6 +6,7 @@ import type { Money } from '../../core/money.ts';
 import type { RefusalRow } from '../core/refusal.ts';
 import type { WorkspaceRole } from '../core/rights.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
+import type { ColumnsOf } from './account-columns.ts';
 import type { Actor, AuditAction, Session } from '../core/administration.ts';
 import type { StoredRequest } from '../ledger/stored-request.ts';
 import type { usageSumColumns } from '../ledger/usage-rollup.ts';
@@ -47,17 +48,11 @@ export interface Schema {
 /** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */
 type SmallInteger = ColumnType<number | bigint, number, never>;
 
-interface WorkspaceTable {
+interface WorkspaceTable extends ColumnsOf<WorkspaceFields> {
   readonly id: string;
   readonly name: string;
-  readonly status: AccountStatus;
   readonly balance: bigint;
-  readonly max_in_flight: bigint;
   readonly created_at: bigint;
-  /** How far the balance may be below zero for a new request. */
-  readonly credit_limit: Generated<bigint>;
-  /** A JSON object of texts; null where there are none. */
-  readonly labels: ColumnType<string | null, string | null | undefined, string | null>;
   /** The balance right after the last credit, less the corrections since. */
   readonly alert_base: Generated<bigint>;
   /** Counts the credits. With each of them the thresholds of the balance begin anew. */
@@ -85,21 +80,12 @@ interface DeclarationTable {
   readonly since: bigint;
 }
 
-interface KeyTable {
+interface KeyTable extends ColumnsOf<KeyFields> {
   readonly id: string;
   /** SHA-256 of the key's text, lowercase hex. */
   readonly hash: string;
   readonly workspace_id: string;
-  readonly status: KeyStatus;
-  readonly budget_limit: bigint | null;
-  readonly budget_period: BudgetPeriod | null;
-  readonly rate: bigint;
-  readonly burst: bigint;
   readonly created_at: bigint;
-  readonly name: string | null;
-  readonly expires_at: bigint | null;
-  /** The patterns of `core/model-patterns.ts` with a comma between them; null when the key may call every model. */
-  readonly models: string | null;
   /** The first characters of the key's text; null for keys of versions that did not keep them. */
   readonly prefix: string | null;
   /** The person for whom the portal calls the gateway with this key. Null: a person has the text of the key. */

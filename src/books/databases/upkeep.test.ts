@@ -9,7 +9,7 @@ import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { sqliteFile, storeAt } from '../../../test/support/sample-store.ts';
 import { parseUsd } from '../../core/money.ts';
 import { listAlerts, recordReached } from '../accounts/alerts.ts';
-import { setKeyBudget } from '../accounts/change-keys.ts';
+import { changeKey } from '../accounts/change-keys.ts';
 import { addCredit } from '../accounts/credits.ts';
 import { setTagBudget } from '../accounts/tag-budgets.ts';
 import { keptSince } from '../ledger/kept-since.ts';
@@ -55,7 +55,7 @@ it('old alerts are deleted, except those of a period that goes on', async () => 
   const spend = (requestId: string, startedAt: number) =>
     settle([sampleOutcome({ ...ids, requestId, startedAt, cost, tags: 'team=search' })]);
   const limit = parseUsd('10') ?? 0n;
-  await setKeyBudget(queries, ids.keyId, { limit, period: 'total' }, sampleAuthor);
+  await changeKey(queries, ids.keyId, { budget: { limit, period: 'total' } }, sampleAuthor);
   await setTagBudget(queries, 'acme', { tag: 'team=search', budget: { limit, period: 'month' } }, sampleAuthor);
   await spend('first', sampleNow);
   await recordReached(queries, { deliver: false }, sampleNow);

@@ -1,8 +1,9 @@
 /** Brings an ApiKey into the ledger and its text into its Secret, replaces it in time, and revokes it with its object. */
 import { instantText, type Statement } from '../catalog/conditions.ts';
 import { readObject } from '../catalog/read-object.ts';
+import { valuesOfSpec } from '../catalog/resources/account-spec.ts';
 import type { ApiKeySpec } from '../catalog/resources/accounts.ts';
-import type { BudgetPeriod } from '../../core/account.ts';
+import { type BudgetPeriod, keyFields } from '../../core/account.ts';
 import type { ObjectEvent } from '../../core/catalog.ts';
 import { Refusal } from '../../books/core/administration.ts';
 import type { AccountObject, DeclaredKey, KeyDeclared, KeyFigures } from '../../books/core/declared-account.ts';
@@ -177,7 +178,7 @@ async function declareText(
 }
 
 function wantedOf(object: AccountObject, text: string, { spec, workspaceId, keyTexts }: KeyParts): DeclaredKey {
-  const { status, budget, rate, models, expiresAt } = spec;
+  const { budget, rate } = spec;
   const periods = { Day: 'day', Week: 'week', Month: 'month', Total: 'total' } as const satisfies Record<
     string,
     BudgetPeriod
@@ -185,12 +186,11 @@ function wantedOf(object: AccountObject, text: string, { spec, workspaceId, keyT
   return {
     ...{ hash: keyTexts.hash(text), prefix: keyTexts.prefix(text), workspaceId },
     name: object.name.slice(0, 100),
-    status: status === 'Active' ? 'active' : 'suspended',
+    ...valuesOfSpec(keyFields, spec),
     budget: budget && { limit: parseUsd(budget.usd) ?? 0n, period: periods[budget.period] },
     thresholds: budget?.thresholds,
-    ...{ rate: rate.perSecond, burst: rate.burst },
-    expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt),
-    models: models && [...new Set(models)].toSorted(),
+    rate: rate.perSecond,
+    burst: rate.burst,
   };
 }
 

@@ -1,9 +1,9 @@
 /** Brings a Workspace into the ledger, and lets it go when nothing needs it any more. */
 import { readObject } from '../catalog/read-object.ts';
+import { valuesOfSpec } from '../catalog/resources/account-spec.ts';
 import { maxWorkspaceNameLength } from '../catalog/resources/accounts.ts';
-import type { Workspace } from '../../core/account.ts';
+import { type Workspace, workspaceFields } from '../../core/account.ts';
 import { Refusal } from '../../books/core/administration.ts';
-import { parseUsd } from '../../core/money.ts';
 import type { AccountObject } from '../../books/core/declared-account.ts';
 import type { ReconcileParts } from './reconcile-parts.ts';
 import {
@@ -31,13 +31,8 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
     return notAccepted('Workspace', { reason: 'Invalid', message });
   }
   await parts.hold(object);
-  const { maxInFlight, status, creditLimit, labels, thresholds } = spec;
-  const isActive = status === 'Active';
-  const wanted = {
-    ...{ ledgerName: parts.ledgerName(object), maxInFlight, labels, thresholds },
-    status: isActive ? 'active' : 'suspended',
-    creditLimit: parseUsd(creditLimit) ?? 0n,
-  } as const;
+  const wanted = { ledgerName: parts.ledgerName(object), ...valuesOfSpec(workspaceFields, spec) };
+  const isActive = wanted.status === 'active';
   try {
     const { workspace, isNew } = await accounts.declareWorkspace(declarer, wanted, by);
     const fields = await fieldsOf(workspace, parts);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { KeyFields, WorkspaceFields } from '../../core/account.ts';
 import { actorKinds, auditActions } from '../../books/core/administration.ts';
 import { givenMoment, moment, numberCursor, pageOf, pageQuery } from './values.ts';
 
@@ -34,5 +35,11 @@ const auditEntry = z
   })
   .meta({ id: 'AuditEntry', description: 'One change of an account.' });
 export type AuditEntryObject = z.infer<typeof auditEntry>;
+
+type AccountFieldSpec = WorkspaceFields[keyof WorkspaceFields] | KeyFields[keyof KeyFields];
+/** The names of the fields of accounts, and of those that are amounts or moments: pages have a form for each. */
+export type AccountFieldName = AccountFieldSpec['name'];
+export type MoneyFieldName = Extract<AccountFieldSpec, { readonly kind: 'money' }>['name'];
+export type MomentFieldName = Extract<AccountFieldSpec, { readonly kind: 'moment' }>['name'];
 
 export const auditPage = pageOf(auditEntry, { id: 'AuditPage', of: 'changes, newest first' });

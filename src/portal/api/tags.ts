@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listBounds } from '../../core/limits.ts';
 import { tagForm } from '../../core/tags.ts';
 import { budgetThresholds, givenThresholds } from './alerts.ts';
-import { givenBudget, keyBudget } from './keys.ts';
+import { givenBudget, keyBudget } from './account-shapes.ts';
 import { pageOf, usd } from './values.ts';
 
 const tag = z

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { accountStatuses } from '../../core/account.ts';
-import { defaultLimits } from '../../core/limits.ts';
-import { declaredBy, givenCredit, givenUsd, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
+import { workspaceFields } from '../../core/account.ts';
+import { changeShape, newShape, shownShape } from './account-shapes.ts';
+import { declaredBy, givenCredit, givenUsd, moment, pageOf, usd, workspaceId } from './values.ts';
 
 const name = z
   .string()
   .meta({ description: 'Unique: letters, digits, ".", "_" and "-", at most 64.', example: 'acme' });
-const status = z.enum(accountStatuses).meta({ description: 'A suspended workspace gets 403.' });
-const maxInFlight = positiveCount.meta({ description: 'Requests it may have under way at once.', example: 256 });
+const { status, ...settings } = shownShape(workspaceFields);
 
 /** A workspace in the form of `weir workspace … --json`. */
 export const workspace = z
@@ -16,9 +15,7 @@ export const workspace = z
     name,
     status,
     balance: usd.meta({ description: 'Balance in USD; below zero when the last answers cost more than was left.' }),
-    max_in_flight: maxInFlight,
-    credit_limit: usd.meta({ description: 'How far the balance may be below zero for a new request (post-paid).' }),
-    labels: z.record(z.string(), z.string()).nullable().meta({ description: 'Labels of its object; null: none.' }),
+    ...settings,
     declared_by: declaredBy,
   })
   .meta({ id: 'Workspace', description: 'Pays for requests: a balance and a limit of requests under way.' });
@@ -31,20 +28,20 @@ export const newWorkspace = z
   .strictObject({
     name,
     credit: givenUsd.prefault('0').meta({ description: 'Its first credit, USD.' }),
-    max_in_flight: maxInFlight.default(defaultLimits.maxInFlight),
-    credit_limit: givenUsd.prefault('0').meta({ description: 'How far it may owe, USD.' }),
+    ...newShape(workspaceFields),
   })
   .meta({ id: 'NewWorkspace', description: 'A new workspace.' });
 export type NewWorkspaceObject = z.input<typeof newWorkspace>;
 
+const changes = changeShape(workspaceFields);
+const someOf = Object.keys(changes)
+  .join(', ')
+  .replace(/, (\w+)$/, ' or $1');
+
 /** `PATCH /workspaces/{id}`: absent fields stay as they are. */
 export const workspaceChange = z
-  .strictObject({
-    status: status.optional(),
-    max_in_flight: maxInFlight.optional(),
-    credit_limit: givenUsd.optional().meta({ description: 'How far it may owe, USD.' }),
-  })
-  .refine((change) => Object.keys(change).length > 0, 'expected status, max_in_flight or credit_limit')
+  .strictObject(changes)
+  .refine((change) => Object.keys(change).length > 0, `expected ${someOf}`)
   .meta({ id: 'WorkspaceChange', description: 'The fields of a workspace to change.' });
 export type WorkspaceChangeObject = z.input<typeof workspaceChange>;
 

@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import type { KeyChange, KeyRecord } from '../../books/core/administration.ts';
+import type { KeyRecord } from '../../books/core/administration.ts';
+import { keyFields } from '../../core/account.ts';
 import { defaultThresholds } from '../../core/alert.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownDeclaration, shownKey } from '../../books/core/shown.ts';
 import { errors } from '../answers.ts';
+import { valuesOfBody } from '../api/account-shapes.ts';
 import * as api from '../api/keys.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship, type Caller, subjectOf } from '../callers.ts';
@@ -54,7 +56,7 @@ export function keyRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const caller = callerOf(request);
       const { id: workspace } = await visibleWorkspace(store, caller, request.params.id);
-      const wanted = { ...detailsOf(request.body), workspace, maker: subjectOf(caller) };
+      const wanted = { workspace, ...valuesOfBody(keyFields, request.body), maker: subjectOf(caller) };
       const { key, text } = await store.createKey(wanted, authorship(caller, clock.now()));
       return reply.code(201).send({ ...(await shownOne(portal, key, caller)), key: text });
     },
@@ -75,11 +77,8 @@ export function keyRoutes(app: App, portal: Portal): void {
     async (request) => {
       const caller = callerOf(request);
       const { id } = await changeableKey(store, caller, request.params.id);
-      return shownOne(
-        portal,
-        await store.changeKey(id, changeOf(request.body), authorship(caller, clock.now())),
-        caller,
-      );
+      const wanted = valuesOfBody(keyFields, request.body);
+      return shownOne(portal, await store.changeKey(id, wanted, authorship(caller, clock.now())), caller);
     },
   );
 
@@ -110,7 +109,7 @@ export function keyRoutes(app: App, portal: Portal): void {
     async (request) => {
       const caller = callerOf(request);
       const { id } = await changeableKey(store, caller, request.params.id);
-      const revoked = await store.setKeyStatus(id, 'revoked', authorship(caller, clock.now()));
+      const revoked = await store.changeKey(id, { status: 'revoked' }, authorship(caller, clock.now()));
       return shownOne(portal, revoked, caller);
     },
   );
@@ -138,22 +137,4 @@ async function shownOne(portal: Portal, key: KeyRecord, caller: Caller): Promise
   const [one] = await shown(portal, [key], caller);
   if (one === undefined) throw new Error('one key gives one object');
   return one;
-}
-
-function detailsOf({ name, budget, rate, burst, expires_at: expires, models }: z.output<typeof api.newKey>) {
-  const optional = { budget: budget ?? undefined, expiresAt: expires ?? undefined, models: models ?? undefined };
-  return { name, rate, burst, ...optional };
-}
-
-/** Absent fields stay as they are. Null removes a value. */
-function changeOf(body: z.output<typeof api.keyChange>): KeyChange {
-  const { status, rate, burst, name, budget, thresholds, expires_at: expires, models } = body;
-  return {
-    ...{ status, rate, burst },
-    ...(name !== undefined && { name: name ?? undefined }),
-    ...(budget !== undefined && { budget: budget ?? undefined }),
-    ...(thresholds !== undefined && { thresholds: thresholds ?? undefined }),
-    ...(expires !== undefined && { expiresAt: expires ?? undefined }),
-    ...(models !== undefined && { models: models ?? undefined }),
-  };
 }

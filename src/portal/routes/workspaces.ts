@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { workspaceFields } from '../../core/account.ts';
 import { seenBy } from '../../books/core/rights.ts';
 import { errors } from '../answers.ts';
+import { valuesOfBody } from '../api/account-shapes.ts';
 import { pageQuery } from '../api/values.ts';
 import * as api from '../api/workspaces.ts';
 import { callerOf } from '../authenticate.ts';
@@ -45,9 +47,9 @@ export function workspaceRoutes(app: App, portal: Portal): void {
       },
     },
     async (request, reply) => {
-      const { name, credit, max_in_flight: maxInFlight, credit_limit: creditLimit } = request.body;
+      const { name, credit, ...body } = request.body;
       const by = authorship(callerOf(request), clock.now());
-      const made = await store.createWorkspace({ name, credit, maxInFlight, creditLimit }, by);
+      const made = await store.createWorkspace({ name, credit, ...valuesOfBody(workspaceFields, body) }, by);
       return reply.code(201).send(await workspaceObject(store, made));
     },
   );
@@ -70,11 +72,11 @@ export function workspaceRoutes(app: App, portal: Portal): void {
       },
     },
     async (request) => {
-      const { status, max_in_flight: maxInFlight, credit_limit: creditLimit } = request.body;
+      const wanted = valuesOfBody(workspaceFields, request.body);
       const caller = callerOf(request);
       const { id } = await visibleWorkspace(store, caller, request.params.id);
       const by = authorship(caller, clock.now());
-      return workspaceObject(store, await store.changeWorkspace(id, { status, maxInFlight, creditLimit }, by));
+      return workspaceObject(store, await store.changeWorkspace(id, wanted, by));
     },
   );
 }

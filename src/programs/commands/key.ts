@@ -1,30 +1,20 @@
 import type { Command } from 'commander';
-import type { KeyDetails, KeyRecord } from '../../books/core/administration.ts';
+import type { KeyChange, KeyDetails, KeyRecord, NewKey } from '../../books/core/administration.ts';
 import { shownKey } from '../../books/core/shown.ts';
-import type { KeyStatus } from '../../core/account.ts';
-import { defaultLimits } from '../../core/limits.ts';
+import { keyFields, type KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { accountsCommand, byOperator } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
-import { absent, countOption, modelsOption, momentOption, optionOr } from './option-values.ts';
+import { withChanges, withFields } from './field-options.ts';
+import { absent, modelsOption, momentOption, optionOr } from './option-values.ts';
 import { textTable } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
 
-interface LimitOptions {
-  readonly rate?: number;
-  readonly burst?: number;
-}
-
-interface CreateOptions extends BudgetOptions {
+interface CreateOptions extends BudgetOptions, Omit<NewKey, 'budget' | 'expiresAt' | 'maker'> {
   readonly data?: string;
   readonly json?: true;
-  readonly workspace: string;
-  readonly rate: number;
-  readonly burst: number;
-  readonly name?: string;
   readonly expires?: number;
-  readonly models?: ModelPatterns;
 }
 
 interface UpdateOptions {
@@ -63,22 +53,18 @@ export function keyCommand(program: Command): void {
     accountsCommand(
       group.command(name).description(description).argument('<id>', 'id of the key'),
       'refuse',
-      async (accounts, _, [id = '']) => answer(await accounts.setKeyStatus(id, status, byOperator())),
+      async (accounts, _, [id = '']) => answer(await accounts.changeKey(id, { status }, byOperator())),
     );
   }
 
   const limits = group
     .command('limits')
     .description('change how many requests a key may make; what is not given stays as it is')
-    .argument('<id>', 'id of the key')
-    .option('--rate <n>', 'sustained requests per second', countOption(1))
-    .option('--burst <n>', 'requests at once above the rate', countOption(1))
-    .hook('preAction', () => {
-      const { rate, burst } = limits.opts<LimitOptions>();
-      if (rate === undefined && burst === undefined) limits.error('error: give --rate, --burst, or both');
-    });
-  accountsCommand<LimitOptions>(limits, 'refuse', async (accounts, { rate, burst }, [id = '']) =>
-    answer(await accounts.setKeyLimits(id, { rate, burst }, byOperator())),
+    .argument('<id>', 'id of the key');
+  accountsCommand<Pick<KeyChange, 'rate' | 'burst'>>(
+    withChanges(limits, keyFields),
+    'refuse',
+    async (accounts, options, [id = '']) => answer(await accounts.changeKey(id, options, byOperator())),
   );
 
   const update = group
@@ -95,7 +81,7 @@ export function keyCommand(program: Command): void {
       }
     });
   accountsCommand<UpdateOptions>(update, 'refuse', async (accounts, options, [id = '']) =>
-    answer(await accounts.updateKey(id, detailsOf(options), byOperator())),
+    answer(await accounts.changeKey(id, detailsOf(options), byOperator())),
   );
 
   const budget = withBudget(group.command('budget').description('set the budget of a key, or clear it'), 'with the key')
@@ -108,7 +94,7 @@ export function keyCommand(program: Command): void {
       }
     });
   accountsCommand<BudgetOptions>(budget, 'refuse', async (accounts, options, [id = '']) =>
-    answer(await accounts.setKeyBudget(id, budgetOf(budget, options), byOperator())),
+    answer(await accounts.changeKey(id, { budget: budgetOf(budget, options) }, byOperator())),
   );
 
   thresholdsCommand(
@@ -119,13 +105,13 @@ export function keyCommand(program: Command): void {
 }
 
 function createCommand(group: Command): void {
-  const create = withBudget(
-    group.command('create').description('make a key; its text is shown this once'),
-    'with the key',
+  const create = withFields(
+    withBudget(
+      group.command('create').description('make a key; its text is shown this once'),
+      'with the key',
+    ).requiredOption('--workspace <workspace>', 'name or id of the workspace that pays'),
+    keyFields,
   )
-    .requiredOption('--workspace <workspace>', 'name or id of the workspace that pays')
-    .option('--rate <n>', 'sustained requests per second', countOption(1), defaultLimits.rate)
-    .option('--burst <n>', 'requests at once above the rate', countOption(1), defaultLimits.burst)
     .option('--name <text>', 'what it is for')
     .option('--expires <when>', 'good until this UTC day or moment: requests from then on get 401', momentOption)
     .option(
@@ -134,9 +120,7 @@ function createCommand(group: Command): void {
       modelsOption,
     );
   accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options) => {
-    const { workspace, rate, burst, name, expires: expiresAt, models } = options;
-    const budget = budgetOf(create, options);
-    const wanted = { workspace, budget, rate, burst, name, expiresAt, models };
+    const wanted = { ...options, budget: budgetOf(create, options), expiresAt: options.expires };
     const publicUrl = options.json ? undefined : readPublicUrl();
     const { key, text } = await accounts.createKey(wanted, byOperator());
     const { id, ...rest } = shownKey(key);

@@ -1,47 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { AccountStatus, Workspace } from '../../core/account.ts';
-import { Refusal } from '../../books/core/administration.ts';
+import { type AccountStatus, type Workspace, workspaceFields } from '../../core/account.ts';
+import { type NewWorkspace, Refusal, type WorkspaceSettings } from '../../books/core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
-import { defaultLimits } from '../../core/limits.ts';
-import { formatUsd, type Money } from '../../core/money.ts';
+import { formatUsd } from '../../core/money.ts';
 import { shownWorkspace } from '../../books/core/shown.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
-import { countOption, creditOption, usdOption } from './option-values.ts';
+import { withChanges, withFields } from './field-options.ts';
+import { creditOption, usdOption } from './option-values.ts';
 import { tagBudgetCommand } from './tag-budget.ts';
 import { textTable } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
-
-interface LimitOptions {
-  readonly maxInFlight?: number;
-  readonly creditLimit?: Money;
-}
-
-function creditLimitOption(): Option {
-  const meaning = 'how far the balance may go below zero (post-paid)';
-  return new Option('--credit-limit <usd>', meaning).argParser(usdOption);
-}
 
 /** Adds `workspace` to the command line: the accounts that pay, and their balances. */
 export function workspaceCommand(program: Command): void {
   const group = program.command('workspace').description('make workspaces, fill and suspend them');
 
-  accountsCommand<{ readonly credit: Money; readonly maxInFlight: number; readonly creditLimit: Money }>(
-    group
-      .command('create')
-      .description('make a workspace')
-      .argument('<name>', 'unique: letters, digits, ".", "_" and "-", at most 64')
-      .addOption(new Option('--credit <usd>', 'its first credit').argParser(usdOption).default(0n, '0'))
-      .option(
-        '--max-in-flight <n>',
-        'requests it may have in flight at once',
-        countOption(1),
-        defaultLimits.maxInFlight,
-      )
-      .addOption(creditLimitOption().default(0n, '0')),
+  const create = group
+    .command('create')
+    .description('make a workspace')
+    .argument('<name>', 'unique: letters, digits, ".", "_" and "-", at most 64')
+    .addOption(new Option('--credit <usd>', 'its first credit').argParser(usdOption).default(0n, '0'));
+  accountsCommand<Omit<NewWorkspace, 'name'>>(
+    withFields(create, workspaceFields),
     'create',
-    async (accounts, { credit, maxInFlight, creditLimit }, [name = '']) =>
-      answer(await accounts.createWorkspace({ name, credit, maxInFlight, creditLimit }, byOperator())),
+    async (accounts, options, [name = '']) =>
+      answer(await accounts.createWorkspace({ ...options, name }, byOperator())),
   );
 
   accountsCommand(group.command('list').description('list all workspaces'), 'refuse', async (accounts) => {
@@ -74,17 +58,12 @@ export function workspaceCommand(program: Command): void {
   const limits = group
     .command('limits')
     .description('change how many requests of a workspace may be in flight, and how far it may owe')
-    .argument('<workspace>', 'name or id')
-    .option('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1))
-    .addOption(creditLimitOption())
-    .hook('preAction', () => {
-      const { maxInFlight, creditLimit } = limits.opts<LimitOptions>();
-      if (maxInFlight === undefined && creditLimit === undefined) {
-        limits.error('error: give --max-in-flight, --credit-limit, or both');
-      }
-    });
-  accountsCommand<LimitOptions>(limits, 'refuse', async (accounts, { maxInFlight, creditLimit }, [workspace = '']) =>
-    answer(await accounts.setWorkspaceLimits(workspace, { maxInFlight, creditLimit }, byOperator())),
+    .argument('<workspace>', 'name or id');
+  accountsCommand<WorkspaceSettings>(
+    withChanges(limits, workspaceFields),
+    'refuse',
+    async (accounts, options, [workspace = '']) =>
+      answer(await accounts.changeWorkspace(workspace, options, byOperator())),
   );
 
   thresholdsCommand(
@@ -104,7 +83,7 @@ export function workspaceCommand(program: Command): void {
       group.command(name).description(description).argument('<workspace>', 'name or id'),
       'refuse',
       async (accounts, _, [workspace = '']) =>
-        answer(await accounts.setWorkspaceStatus(workspace, status, byOperator())),
+        answer(await accounts.changeWorkspace(workspace, { status }, byOperator())),
     );
   }
 }
@@ -118,9 +97,9 @@ function unknownWhether(cause: unknown): never {
 }
 
 /** A workspace in the form that scripts have used from the beginning. Nothing may be added to it. */
-function printed(workspace: Workspace): Omit<ReturnType<typeof shownWorkspace>, 'max_in_flight' | 'credit_limit'> {
-  const { max_in_flight: _, credit_limit: __, ...shown } = shownWorkspace(workspace);
-  return shown;
+function printed(workspace: Workspace) {
+  const { id, name, status, balance } = shownWorkspace(workspace);
+  return { id, name, status, balance };
 }
 
 function answer(workspace: Workspace): Answer {

@@ -109,7 +109,7 @@ test('a Workspace, an ApiKey and a Credit become an account whose key is in a fi
   expect(log.join('\n')).not.toContain(text);
   const [key] = await ledger.accounts.listKeys(await ledger.accounts.findWorkspace('search-team'));
   const by = { actor: { kind: 'admin-token', name: 'test' }, now: clock.now() } as const;
-  await expect(ledger.accounts.setKeyStatus(key?.id ?? '', 'suspended', by)).rejects.toThrow(
+  await expect(ledger.accounts.changeKey(key?.id ?? '', { status: 'suspended' }, by)).rejects.toThrow(
     /ApiKey "?(manifests\/)?search-prod/,
   );
   await folder.close();
@@ -142,8 +142,8 @@ test('a Workspace and an ApiKey that a command has suspended are not ready, unti
   const by = { actor: { kind: 'command-line', name: 'test' }, now: clock.now() } as const;
   log.length = 0;
 
-  await ledger.accounts.setKeyStatus(key?.id ?? '', 'suspended', by);
-  await ledger.accounts.setWorkspaceStatus('search-team', 'suspended', by);
+  await ledger.accounts.changeKey(key?.id ?? '', { status: 'suspended' }, by);
+  await ledger.accounts.changeWorkspace('search-team', { status: 'suspended' }, by);
   clock.advance(60_000);
   const why =
     'spec.status: suspended in the ledger, and an object with weir.dev/managed: "false" does not change that; requests';
@@ -152,8 +152,8 @@ test('a Workspace and an ApiKey that a command has suspended are not ready, unti
     ApiKey: ['False', 'Suspended', `${why} with the key get 403`],
   });
 
-  await ledger.accounts.setKeyStatus(key?.id ?? '', 'active', by);
-  await ledger.accounts.setWorkspaceStatus('search-team', 'active', by);
+  await ledger.accounts.changeKey(key?.id ?? '', { status: 'active' }, by);
+  await ledger.accounts.changeWorkspace('search-team', { status: 'active' }, by);
   clock.advance(60_000);
   await untilReady({ Workspace: ['True', 'Ready', ''], ApiKey: ['True', 'Ready', ''] });
   await untilLogged(/ApiKey search-prod Ready/);

@@ -11,7 +11,7 @@ import type { DeliveryFigures } from '../../core/alert.ts';
 import { type AlertStore, startAlerts } from '../../control/reconcilers/send-alerts.ts';
 import { createWebhookSender } from '../../gateway/egress/send-webhook.ts';
 import { alerting } from '../../books/store/account-operations.ts';
-import { setKeyBudget } from '../../books/accounts/change-keys.ts';
+import { changeKey } from '../../books/accounts/change-keys.ts';
 import { listAlerts } from '../../books/accounts/alerts.ts';
 import { listAudit } from '../../books/accounts/audit.ts';
 import { openAccountsThread } from '../../books/store/accounts-thread.ts';
@@ -73,7 +73,7 @@ async function openReceiver(now: () => number) {
 /** Services beside each other on one database, each with a thread and a connection of its own, in virtual time. */
 async function openServices(count: number) {
   const { queries, location, ids, settle, key } = await sampleDatabase('1000');
-  await setKeyBudget(queries, key.id, { limit: 100n * dollar, period: 'day' }, sampleAuthor);
+  await changeKey(queries, key.id, { budget: { limit: 100n * dollar, period: 'day' } }, sampleAuthor);
   const clock = createFakeClock(sampleNow);
   const receiver = await openReceiver(clock.now);
   const busy = { store: 0, send: 0 };

@@ -1,0 +1,47 @@
+import { type Command, Option } from 'commander';
+import type { AccountField, AccountFields, FieldKind } from '../../core/account-field.ts';
+import { formatUsd } from '../../core/money.ts';
+import { countOption, modelsOption, momentOption, usdOption } from './option-values.ts';
+
+/** What stands for a value in the help, and its parser. */
+const forms: { readonly [Kind in FieldKind]?: readonly [placeholder: string, parse: (text: string) => unknown] } = {
+  text: ['text', String],
+  count: ['n', countOption(1)],
+  money: ['usd', usdOption],
+  moment: ['when', momentOption],
+  models: ['patterns', modelsOption],
+};
+
+/** Adds the options of a table of fields, with their defaults. */
+export function withFields(command: Command, fields: AccountFields): Command {
+  for (const [key, field] of Object.entries(fields)) {
+    const option = optionOf(key, field);
+    const { default: usual } = field;
+    if (option !== undefined) command.addOption(usual === undefined ? option : option.default(usual, textOf(usual)));
+  }
+  return command;
+}
+
+/** Adds the options of a table of fields. At least one is needed. */
+export function withChanges(command: Command, fields: AccountFields): Command {
+  const options = Object.entries(fields).flatMap(([key, field]) => optionOf(key, field) ?? []);
+  for (const option of options) command.addOption(option);
+  const names = options.map(({ long }) => long).join(', ');
+  return command.hook('preAction', () => {
+    const given: object = command.opts();
+    if (options.some((option) => option.attributeName() in given)) return;
+    command.error(`error: give ${names}, or ${options.length === 2 ? 'both' : 'several of them'}`);
+  });
+}
+
+function optionOf(key: string, { kind, option }: AccountField): Option | undefined {
+  const form = forms[kind];
+  if (option === undefined || form === undefined) return undefined;
+  const [placeholder, parse] = form;
+  const name = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return new Option(`--${name} <${placeholder}>`, option).argParser(parse);
+}
+
+function textOf(usual: number | bigint): string {
+  return typeof usual === 'bigint' ? formatUsd(usual) : `${usual}`;
+}
