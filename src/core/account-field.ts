@@ -79,8 +79,8 @@ export type AccountChange<Fields extends AccountFields> = {
 
 /** All fields of an account, as its object declares them. */
 export type DeclaredValues<Fields extends AccountFields> = {
-  readonly [Key in keyof Fields]: ValueOfField<Fields[Key]> | (Fields[Key] extends Optional ? undefined : never);
-};
+  readonly [Key in Exclude<keyof Fields, KeyWith<Fields, Optional>>]: ValueOfField<Fields[Key]>;
+} & { readonly [Key in KeyWith<Fields, Optional>]?: ValueOfField<Fields[Key]> | undefined };
 
 /** A field with its value. Undefined: it is absent, and has no default. */
 export type HeldField = {

@@ -4,6 +4,7 @@ import type {
   AccountFields,
   DeclaredValues,
   KeyWith,
+  Optional,
   ValueOfField,
 } from '../../../core/account-field.ts';
 import { maxLabels } from '../../../core/account.ts';
@@ -82,7 +83,7 @@ type SpecValue<Field extends AccountField> = Field extends { readonly kind: 'nam
 
 type SpecShape<Fields extends AccountFields> = {
   readonly [Key in KeyWith<Fields, Declared>]: z.ZodType<
-    SpecValue<Fields[Key]> | Extract<DeclaredValues<Fields>[Key], undefined>
+    SpecValue<Fields[Key]> | (Fields[Key] extends Optional ? undefined : never)
   >;
 };
 
