@@ -176,18 +176,29 @@ export function createCredentialCache(limit: number): CredentialCache {
       for (const hash of hashes) used.delete(hash);
       return hashes.filter((hash) => keys.has(hash));
     },
-    outdated: (elapsed, max) => {
-      const hashes: string[] = [];
-      // `put` appends, so the entries are in the order of their confirmation.
-      for (const [hash, entry] of keys) {
-        const { confirmedAt: at, isDoubted } = confirmation(entry);
-        const isOutdated = elapsed - at >= (isDoubted ? unconfirmedMs.doubted : unconfirmedMs.quiet);
-        if (!isOutdated || hashes.length >= max) break;
-        hashes.push(hash);
-      }
-      return hashes;
-    },
+    outdated: (elapsed, max) => outdatedOf(keys, (entry) => isOutdated(confirmation(entry), elapsed), max),
   };
+}
+
+function isOutdated(
+  { confirmedAt, isDoubted }: Pick<Remembered, 'confirmedAt' | 'isDoubted'>,
+  elapsed: number,
+): boolean {
+  return elapsed - confirmedAt >= (isDoubted ? unconfirmedMs.doubted : unconfirmedMs.quiet);
+}
+
+/** The first entries that are outdated, at most `max`. `put` appends, so the entries are in the order of their confirmation. */
+function outdatedOf<Entry>(
+  entries: ReadonlyMap<string, Entry>,
+  isOld: (entry: Entry) => boolean,
+  max: number,
+): readonly string[] {
+  const hashes: string[] = [];
+  for (const [hash, entry] of entries) {
+    if (hashes.length >= max || !isOld(entry)) break;
+    hashes.push(hash);
+  }
+  return hashes;
 }
 
 /**

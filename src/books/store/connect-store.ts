@@ -99,18 +99,11 @@ export async function connectStore(
   let facts: StoreFacts = { status: statusAtStart, upkeep: { doneAt: undefined, failures: 0 }, secret: newSecret() };
   let stopReporting: CancelTimer = () => undefined;
   const { queue, acknowledge } = createCommits({ post, time, onCommit: options.onCommit });
-  const credentials = createCredentials({
-    kind,
-    time,
-    isOpen,
-    isDatabaseUp: () => facts.status.database === 'up',
-    ask: (hash) => post({ kind: 'find', hashes: [hash] }),
-  });
-
-  const refusals = createRefusalCounter(time, {
-    isUp: () => isOpen() && facts.status.database === 'up',
-    write: (rows) => post({ kind: 'refused', rows }),
-  });
+  const isDatabaseUp = (): boolean => facts.status.database === 'up';
+  const ask = (hash: string): void => post({ kind: 'find', hashes: [hash] });
+  const credentials = createCredentials({ kind, time, isOpen, isDatabaseUp, ask });
+  const isUp = (): boolean => isOpen() && isDatabaseUp();
+  const refusals = createRefusalCounter(time, { isUp, write: (rows) => post({ kind: 'refused', rows }) });
 
   function take(reply: StoreReply): void {
     switch (reply.kind) {
@@ -127,17 +120,17 @@ export async function connectStore(
         credentials.settled(reply);
         acknowledge(reply);
         break;
-      case 'found':
-      case 'not-searched':
-      case 'changed':
-      case 'confirmed':
-        credentials.take(reply);
-        break;
       case 'secret':
       case 'status':
       case 'upkeep':
         facts = factsAfter(facts, reply, time.now());
         if (reply.kind === 'status') options.onStatus?.(reply.status);
+        break;
+      case 'found':
+      case 'not-searched':
+      case 'changed':
+      case 'confirmed':
+        credentials.take(reply);
         break;
     }
   }
@@ -161,7 +154,7 @@ export async function connectStore(
   }
 
   const stopReading = every(time, readAgainEveryMs, () => {
-    if (facts.status.database !== 'up' || !isOpen()) return;
+    if (!isUp()) return;
     const hashes = credentials.takeOutdated();
     if (hashes.length > 0) post({ kind: 'find', hashes });
     else if (kind === 'postgres' && quietMs() >= lookEveryMs) post({ kind: 'look' });
@@ -177,10 +170,8 @@ export async function connectStore(
     upkeep: () => ({ journalLimitBytes, retentionDays, upkeep: facts.upkeep }),
     secret: () => facts.secret,
     reportReserved: (reservedNow) => {
-      const isDue = createReservationReport();
-      stopReporting = every(time, reportReservedEveryMs, () => {
-        const reserved = reservedNow();
-        if (isOpen() && isDue(reserved, time.elapsed())) post({ kind: 'reserved', reserved });
+      stopReporting = reportReserved(time, reservedNow, (reserved) => {
+        if (isOpen()) post({ kind: 'reserved', reserved });
       });
     },
     refused: refusals.add,
@@ -192,6 +183,15 @@ export async function connectStore(
       await life.whenEnded;
     },
   };
+}
+
+/** Reports what is reserved as often as it is due, until it is stopped. */
+function reportReserved(time: StoreTime, read: () => Reserved, report: (reserved: Reserved) => void): CancelTimer {
+  const isDue = createReservationReport();
+  return every(time, reportReservedEveryMs, () => {
+    const reserved = read();
+    if (isDue(reserved, time.elapsed())) report(reserved);
+  });
 }
 
 /** The life of a store: it opens or cannot, is open, closes, and has ended. */

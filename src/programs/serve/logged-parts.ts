@@ -38,14 +38,15 @@ export function checkFile(file: string, log: PartLog): FileCheck {
 
 /** Starts to trace requests. The modules for that are loaded only here. */
 export async function startTracing(
-  tracing: TracingSettings,
+  tracing: TracingSettings | undefined,
   options: {
     readonly socketPath: string;
     readonly log: PartLog;
     readonly settings: Settings;
     readonly number: number | undefined;
   },
-): Promise<Tracing> {
+): Promise<Tracing | undefined> {
+  if (tracing === undefined) return undefined;
   const { openTracing } = await import('../../telemetry/otlp/open-tracing.ts');
   const { socketPath, log, number } = options;
   const { WEIR_POD_NAME: pod = hostname() } = options.settings;

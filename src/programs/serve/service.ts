@@ -61,6 +61,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     onCommit: (commit) => metrics.committed(commit),
     onChanged: () => lookForProblems(),
   });
+  const { refused } = store;
   const envoy = await openEnvoyParts(settings, { load, announce, number, log: partsLog });
   const { sealing, found, search } = await openWebSearch(settings, envoy.egress);
   const readers = startReaders(settings, { sealing, search, log });
@@ -74,14 +75,8 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   });
   store.reportReserved(gates.limits.reserved);
 
-  const tracing =
-    tracingSettings &&
-    (await startTracing(tracingSettings, {
-      socketPath: envoy.place.sockets.tracesSocket,
-      log: partsLog,
-      settings,
-      number,
-    }));
+  const { tracesSocket: socketPath } = envoy.place.sockets;
+  const tracing = await startTracing(tracingSettings, { socketPath, log: partsLog, settings, number });
   const stories = createStories({ process: instance, tellSpans: tracing?.tellSpans });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints: envoy.endpoints, capabilitiesOf };
   const phase = { isReady: false };
@@ -97,15 +92,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const metrics = createMetrics(figures, { inSlices: createSlices() });
   const requests: ReturnType<typeof openServicePipeline> = openServicePipeline(settings, {
     ...{ store, gates, catalog, readers, envoy, routes, search, load },
-    telemetry: createTelemetry(log, {
-      clock: systemClock,
-      metrics,
-      measured,
-      errors,
-      stories,
-      refused: store.refused,
-      ...pools,
-    }),
+    telemetry: createTelemetry(log, { clock: systemClock, metrics, measured, errors, stories, refused, ...pools }),
     traceOf: tracing?.traceOf,
   });
   const extproc = await listenForEnvoy(envoy, requests.pipeline);
