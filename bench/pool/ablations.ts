@@ -19,9 +19,10 @@ const several = of('one', 'pick-pool.ts');
 const pick = of('one', 'pick.ts');
 const speed = of('one', 'speed.ts');
 const held = of('one', 'held-blocks.ts');
-const knowledge = of('one', 'endpoint-knowledge.ts');
-const whole = of('whole', 'endpoint-knowledge.ts');
-const past = of('past', 'endpoint-knowledge.ts');
+const state = of('one', 'endpoint-state.ts');
+const answers = of('one', 'answer-knowledge.ts');
+const whole = of('whole', 'pool-attempt.ts');
+const past = of('past', 'endpoint-state.ts');
 const replicas = of('replicas', 'pools.ts');
 
 export const ablations: readonly Ablation[] = [
@@ -43,23 +44,30 @@ export const ablations: readonly Ablation[] = [
   speed('a sample counts as three times the prediction at most', 'maxFactor = 3', 'maxFactor = Infinity'),
   speed('samples are forgotten', 'memory = 100', 'memory = 1e9'),
   speed('the usual error is learned', 'spread = Math.sqrt(errors / count);', ''),
-  held('the size of the cache is learned', 'resize(capacity * stepFactor ** change);', ''),
+  held('the size of the cache is learned', 'resize(state, state.capacity * stepFactor ** change);', ''),
   held('reports within 512 tokens change nothing', 'tolerance = 512', 'tolerance = 0'),
-  held('a prompt that failed is not held', 'isComputed: (ends[at] ?? 0) <= heldTokens', 'isComputed: true'),
-  knowledge('an overdue stream', 'overdueFactor = 3', 'overdueFactor = Infinity'),
-  knowledge('the speed of answers is learned', 'if (tokens > 1) gap.measured', 'if (false) gap.measured'),
-  knowledge('the length of answers is learned', 'lengths.add(now, tokens);', ''),
-  knowledge(
+  held('a prompt that failed is not held', 'isComputed: (ends[at] ?? 0) <= keptTokens', 'isComputed: true'),
+  state('an overdue stream', 'overdueFactor = 3', 'overdueFactor = Infinity'),
+  answers('the speed of answers is learned', 'if (tokens > 1) gap.measured', 'if (false) gap.measured'),
+  answers('the length of answers is learned', 'lengths.add(now, tokens);', ''),
+  state(
     'the first measurement begins at the fastest',
-    'if (!isMeasured) prefill = createSpeed({ ...assumedPrefill, eachMs: speed().eachMs() });',
+    'if (!state.isMeasured) state.prefill = createSpeed({ ...assumedPrefill, eachMs: speedOf(state).eachMs() });',
     '',
   ),
-  whole('answers that do not stream are measured', 'measured(work, Math.max(', '(() => undefined)(Math.max('),
+  whole('answers that do not stream are measured', 'measured(endpoint, work, Math.max(', '(() => undefined)(Math.max('),
   whole('also those that came before they were expected', '&& tookMs >= expectedMs', ''),
-  whole('unseen prompts count as computed in time', 'unseen[0] !== undefined && unseen[0].until <= now', 'false'),
+  {
+    ...whole('unseen prompts count as computed in time', 'prompt !== undefined && prompt.until <= now', 'false'),
+    file: 'endpoint-state.ts',
+  },
   past('waiting requests of others', 'known + queued * usualTokens.mean(now, assumedTokens)', 'known'),
-  past('running requests of others', 'knownUnderWay() + running + queued', 'knownUnderWay()'),
-  past('usual tokens are learned', 'usualTokens.add(begunAt, ownTokens);', ''),
+  past(
+    'running requests of others',
+    'own.underWay + ofOthers.underWay + running + queued',
+    'own.underWay + ofOthers.underWay',
+  ),
+  { ...past('usual tokens are learned', 'endpoint.usualTokens.add(begunAt, ownTokens);', ''), file: 'pool-attempt.ts' },
   { ...past('slowness is kept while others wait', '&& !knowledge.hasOthersWaiting(now)', ''), file: 'pool.ts' },
   {
     ...past('the least of two reports', 'before.running, last.running', 'last.running, last.running'),
