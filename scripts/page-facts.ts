@@ -222,6 +222,8 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'pool.blocks': from('gateway/routing/pool/held-blocks.ts', 'maxBlocks'),
   'pool.report-blocks': from('gateway/routing/pool/pools.ts', 'maxBlocks'),
   'pool.report-prompts': from('gateway/routing/pool/pools.ts', 'maxPrompts'),
+  'pool.passed-over': from('gateway/routing/pool/pool.ts', 'least'),
+  'pool.passed-over-each': from('gateway/routing/pool/pool.ts', 'forEach'),
   'picker.body': from('tools/picker/picked-exchange.ts', 'maxBodyBytes', mebi),
   'picker.body-here': from('tools/picker/read-prompt.ts', 'maxBodyHereBytes', kibi),
   'picker.waiting': from('tools/picker/picker-server.ts', 'maxHeldBytes', mebi),

@@ -15,7 +15,6 @@ const of =
   (name: string, text: string, without: string): Ablation => ({ name, file, text, without, at });
 
 const pool = of('one', 'pool.ts');
-const several = of('one', 'pick-pool.ts');
 const pick = of('one', 'pick.ts');
 const speed = of('one', 'speed.ts');
 const held = of('one', 'held-blocks.ts');
@@ -26,14 +25,18 @@ const past = of('past', 'endpoint-state.ts');
 const replicas = of('replicas', 'pools.ts');
 
 export const ablations: readonly Ablation[] = [
-  several('slowness is forgotten without answers', 'if (ageMs === 0 ||', 'if (true ||'),
-  several('attempts that fail count as time', 'if (success === 1)', 'if (true)'),
-  several('at most 10 tries', 'maxTries = 10', 'maxTries = Infinity'),
-  several('now and then as if none failed', 'if (success ** 3 > luck)', 'if (false)'),
+  pool('an attempt for an endpoint that was passed over', 'mayExplore ? longPassedOver(now, asked.among) :', ''),
+  pool('further attempts while it proves faster', '(explored !== undefined || ', '('),
+  pool('further attempts while it does not fail', '&& endpoint.explored?.wasFailing !== true', ''),
+  pool('slowness is forgotten without answers', 'if (ageMs === 0 ||', 'if (true ||'),
+  pool('attempts that fail count as time', 'if (success === 1)', 'if (true)'),
+  pool('at most 10 tries', 'maxTries = 10', 'maxTries = Infinity'),
+  pool('now and then as if none failed', 'if (success ** 3 > luck)', 'if (false)'),
   pool('the unmeasured count as the fastest', '() => fastest)', '() => undefined)'),
   pick('work counts for more on a busy pool', 'Math.min(maxBusy, Math.max(0, busy))', '0'),
   pick('at most 0.9 busy', 'maxBusy = 0.9', 'maxBusy = 0.99'),
   pick('answers that become slower', 'slowerShare = 0.1', 'slowerShare = 0'),
+  pick('10 ms are not noticed', 'unnoticedMs = 10', 'unnoticedMs = 0'),
   pick('near equals', 'nearShare = 0.5', 'nearShare = 0'),
   pick('chance among equals', 'equalShare = 0.25', 'equalShare = 0'),
   pick('untried ones first', 'untried.length > 0 ? untried : withEqualCost', 'withEqualCost'),
@@ -55,7 +58,11 @@ export const ablations: readonly Ablation[] = [
     'if (!state.isMeasured) state.prefill = createSpeed({ ...assumedPrefill, eachMs: speedOf(state).eachMs() });',
     '',
   ),
-  whole('answers that do not stream are measured', 'measured(endpoint, work, Math.max(', '(() => undefined)(Math.max('),
+  whole(
+    'answers that do not stream are measured',
+    'return measured(endpoint, work, Math.max(',
+    'return (() => false)(Math.max(',
+  ),
   whole('also those that came before they were expected', '&& tookMs >= expectedMs', ''),
   {
     ...whole('unseen prompts count as computed in time', 'prompt !== undefined && prompt.until <= now', 'false'),
@@ -77,6 +84,10 @@ export const ablations: readonly Ablation[] = [
   replicas('work of other replicas', 'of(pool).heard(endpoint, replica, reported);', ''),
   replicas('a silent replica is gone', 'if (now - heardAt < silentMs) continue;', 'continue;'),
   {
-    ...of('routes', 'pick-pool.ts')('the mean of several pools', 'surveys.length === 1 ?', 'true ?'),
+    ...replicas('cache sizes of other replicas', 'held.reportedElsewhere(capacity);', ''),
+    ...{ file: 'endpoint-knowledge.ts' },
+  },
+  {
+    ...of('routes', 'pool.ts')('the mean of several pools', 'surveys.length === 1 ?', 'true ?'),
   },
 ];

@@ -29,9 +29,9 @@ export interface PoolPrompt {
 /**
  * Why an endpoint was picked. `only`: there is no other. `holder`: it holds more of the prompt's beginning than the others, or as much.
  * `sooner`: it answers sooner than another one that holds more. `untried`, `least-work`: no endpoint holds any of the prompt, and it has
- * not been tried, or has least to do.
+ * not been tried, or has least to do. `explored`: it had no attempt for long, and may have become faster.
  */
-export const pickReasons = ['only', 'holder', 'sooner', 'untried', 'least-work'] as const;
+export const pickReasons = ['only', 'holder', 'sooner', 'untried', 'least-work', 'explored'] as const;
 export type PickReason = (typeof pickReasons)[number];
 
 /** The pick of an endpoint for a prompt, with the prediction on which it rests. */

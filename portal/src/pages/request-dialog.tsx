@@ -180,6 +180,7 @@ const picks: Readonly<Record<NonNullable<Attempt['pick']>['why'], string>> = {
   sooner: 'it answers sooner than one with more of the prompt in its cache',
   untried: 'it had no request yet',
   'least-work': 'it has least to do',
+  explored: 'it had no request for long, and may be faster now',
 };
 
 function pickInWords({ why, held_tokens, expected_first_token_ms }: NonNullable<Attempt['pick']>): string {

@@ -20,11 +20,20 @@ export interface EndpointWork {
   readonly underWay: number;
 }
 
+/** What a replica has learned of the size of an endpoint's cache. */
+export interface CapacityReport {
+  /** Reports of engines that were larger than expected, less those that were smaller, since the last report of the replica. */
+  readonly steps: number;
+  readonly capacityTokens: number;
+}
+
 /**
  * All work of one replica on an endpoint. A report that is lost does no lasting harm, because the next one has the whole amount
  * again.
  */
-export interface ReportedEndpoint extends PoolPlace, EndpointWork {}
+export interface EndpointReport extends EndpointWork, CapacityReport {}
+
+export interface ReportedEndpoint extends PoolPlace, EndpointReport {}
 
 /** A prompt that a replica has sent to an endpoint. */
 export interface SentPrompt extends PoolPlace {

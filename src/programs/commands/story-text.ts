@@ -146,6 +146,7 @@ const picks: Readonly<Record<NonNullable<Attempt['pick']>['why'], string>> = {
   sooner: 'since it answers sooner than one that has more of the prompt in its cache',
   untried: 'since it had no request yet, and none has the prompt in its cache',
   'least-work': 'since it has least to do, and none has the prompt in its cache',
+  explored: 'since it had no request for long, to find out whether it is faster now',
 };
 
 function pickText({ why, held_tokens: held, expected_first_token_ms: first }: NonNullable<Attempt['pick']>): string {

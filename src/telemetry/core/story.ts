@@ -48,7 +48,7 @@ const pickSchema = z
   .object({
     why: z.enum(pickReasons).meta({
       description:
-        'only: there was no other endpoint; holder: it has most of the prompt in its cache; sooner: it answers sooner than one that has more of it; untried, least-work: no endpoint has any of the prompt, and this one had no request yet, or has least to do',
+        'only: there was no other endpoint; holder: it has most of the prompt in its cache; sooner: it answers sooner than one that has more of it; untried, least-work: no endpoint has any of the prompt, and this one had no request yet, or has least to do; explored: it had no request for long',
     }),
     held_tokens: count.meta({ description: 'tokens of the prompt that were expected in its cache' }),
     expected_first_token_ms: ms,

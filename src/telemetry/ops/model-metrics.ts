@@ -88,7 +88,7 @@ function declareModelMetrics(registry: Registry, times: ExemplarRegistry) {
     ),
     picks: counter(
       'weir_endpoint_picks_total',
-      'Calls whose endpoint was picked by its cache, its queue and its speed, by why: holder has most of the prompt in its cache; sooner answers sooner than one that has more; untried and least-work where none has any; only where there is no other.',
+      'Calls whose endpoint was picked by its cache, its queue and its speed, by why: holder has most of the prompt in its cache; sooner answers sooner than one that has more; untried and least-work where none has any; explored had no call for long; only where there is no other.',
       ...(['model', 'backend', 'why'] as const),
     ),
     hedgesWon: counter(

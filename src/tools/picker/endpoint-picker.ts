@@ -121,7 +121,7 @@ function inReserve(
   const reserve: string[] = [];
   let others = candidates;
   while (reserve.length < retryEndpoints && others.length > 0) {
-    const next = pool.pick(clock.elapsed(), { prompt, among: others, turn: random() });
+    const next = pool.pick(clock.elapsed(), { prompt, among: others, turn: random(), mayExplore: false });
     const name = others[next?.index ?? -1]?.name;
     if (name === undefined) break;
     reserve.push(name);

@@ -1,6 +1,5 @@
 import { createDecayedMean, type DecayedMean } from '../../gateway/routing/health/decayed-mean.ts';
 import type { PoolView } from '../../gateway/routing/health/pool-choice.ts';
-import type { EndpointWork } from '../../gateway/core/pool-report.ts';
 import type { EndpointPool } from '../../gateway/routing/pool/pool.ts';
 
 /** A sender of requests, such as a gateway, with the evidence of its own requests. Answers that another sender reports change none of it. */
@@ -45,7 +44,12 @@ interface KnownSender {
   readonly requests: DecayedMean;
 }
 
-const sumOf = (loads: readonly EndpointWork[]): EndpointWork =>
+interface Load {
+  readonly aheadTokens: number;
+  readonly underWay: number;
+}
+
+const sumOf = (loads: readonly Load[]): Load =>
   loads.reduce(
     (sum, load) => ({ aheadTokens: sum.aheadTokens + load.aheadTokens, underWay: sum.underWay + load.underWay }),
     { aheadTokens: 0, underWay: 0 },
@@ -79,15 +83,16 @@ export function createSenders({ createPool, isApart }: SendersOptions): Senders 
     const own = [...endpoints].map((name) => ({ name, ...pool.takeReport(now, name) }));
     const all = sumOf(own);
     const most = maxOtherLoad / Math.max(1, own.length);
-    for (const { name } of own) {
-      const theirs = others.map((other): EndpointWork => {
+    for (const { name, capacityTokens } of own) {
+      const theirs = others.map((other): Load => {
         const { aheadTokens, underWay } = other.pool.takeReport(now, name);
         return {
           aheadTokens: Math.min(aheadTokens, all.aheadTokens * most),
           underWay: Math.min(underWay, all.underWay * most),
         };
       });
-      pool.heard(name, 'others', sumOf(theirs));
+      // Its own size of the cache, which stays as it is.
+      pool.heard(name, 'others', { ...sumOf(theirs), steps: 0, capacityTokens });
     }
   }
 

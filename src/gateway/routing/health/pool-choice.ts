@@ -1,8 +1,7 @@
 import type { AttemptEnd } from '../../core/health.ts';
 import type { EndpointPick, PoolPrompt } from '../../../core/pool-prompt.ts';
 import { ownerOf } from '../affinity.ts';
-import { pickPool } from '../pool/pick-pool.ts';
-import type { EndpointPool, PoolCandidate } from '../pool/pool.ts';
+import { type EndpointPool, type PoolCandidate, pickPool } from '../pool/pool.ts';
 
 /** The pool of a backend's endpoints, and how much this replica knows of the others. */
 export interface PoolView {

@@ -1,7 +1,6 @@
 import { createDecayedMean } from '../health/decayed-mean.ts';
 import type { OwnWork } from './endpoint-knowledge.ts';
 import { assumedPrefill, assumedTokens } from './endpoint-state.ts';
-import { createRecentSum } from './recent-sum.ts';
 import type { AssumedSpeed, Speed } from './speed.ts';
 
 /** What the requests of this replica ask of the endpoints of a pool. */
@@ -54,8 +53,8 @@ const minShareLeft = 0.25;
 const usual = { halfLifeMs: 300_000, maxWeight: 200 };
 
 export function createDemand(): Demand {
-  const sent = createRecentSum(recentMs);
-  const refusals = createRecentSum(recentMs);
+  const sent = createRecentSum();
+  const refusals = createRecentSum();
   const usualTokens = createDecayedMean(usual);
   let refused = 0;
   let lastAt: number | undefined;
@@ -84,7 +83,7 @@ export function createDemand(): Demand {
     },
     read: (now, { objectiveMs, works, present }) => {
       const leftMs = Math.max(objectiveMs - pace.minMs, objectiveMs * minShareLeft);
-      const within = (sum: number): number => (sum < minTokens ? 0 : (sum * objectiveMs) / recentMs);
+      const within = (sum: number): number => (sum * objectiveMs) / recentMs;
       const underWay = works.reduce((all, work) => all + work.underWay, 0);
       const waits = present.flatMap(({ firstMs }) => firstMs ?? []);
       if (underWay > 0) lastAt = now;
@@ -97,6 +96,23 @@ export function createDemand(): Demand {
         quietMs: lastAt === undefined ? undefined : now - lastAt,
         firstMs: waits.length === 0 ? undefined : Math.min(...waits),
       };
+    },
+  };
+}
+
+/** A sum in which a value counts for less, the older it is: the values of the last `recentMs`, about. */
+function createRecentSum() {
+  let sum = 0;
+  let asOf = 0;
+  const at = (now: number): number => {
+    sum *= Math.exp((asOf - now) / recentMs);
+    asOf = now;
+    return sum < minTokens ? 0 : sum;
+  };
+  return {
+    at,
+    add: (now: number, value: number): void => {
+      sum = at(now) + value;
     },
   };
 }

@@ -124,11 +124,11 @@ export function setOthers(state: EndpointState, replica: string, work: EndpointW
 export const speedOf = (state: EndpointState): Speed =>
   (state.isMeasured ? undefined : state.fastest()) ?? state.prefill;
 
-/** A first token has come. */
-export function measured(state: EndpointState, tokens: number, ms: number): void {
+/** A first token has come. True: it came much sooner than was known. */
+export function measured(state: EndpointState, tokens: number, ms: number): boolean {
   if (!state.isMeasured) state.prefill = createSpeed({ ...assumedPrefill, eachMs: speedOf(state).eachMs() });
   state.isMeasured = true;
-  state.prefill.measured(tokens, ms);
+  return state.prefill.measured(tokens, ms);
 }
 
 /** Expected time to a first token, ms. While the oldest stream is overdue, the endpoint counts as no faster than that. */

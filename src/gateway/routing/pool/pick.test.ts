@@ -47,6 +47,14 @@ describe('the pick', () => {
     ).toEqual({ index: 1, why: 'holder' });
   });
 
+  it('is by chance one of two whose costs differ by less than anybody notices', () => {
+    const both = [
+      { ...idle, firstMs: 4, errorMs: 1 },
+      { ...idle, firstMs: 12, errorMs: 1 },
+    ];
+    expect([0.1, 0.9].map((turn) => pick(both, { busy: 0, turn })?.index)).toEqual([0, 1]);
+  });
+
   it('is, of two whose costs are equal, the one that had no attempt', () => {
     const untried = { ...idle, isUntried: true };
     for (const turn of [0.1, 0.9])

@@ -18,11 +18,15 @@ export interface PoolAttempt {
   readonly tokens: number;
   /** Expected time for which the endpoint works on the prompt, ms. */
   readonly workMs: number;
-  readonly first: (now: number) => void;
+  /** True: the first token came much sooner than was known of the endpoint. */
+  readonly first: (now: number) => boolean;
   /** The engine has reported how many tokens of the prompt it had in its cache. Both are counts of the engine, not of `PoolPrompt`. */
   readonly cached: (report: { readonly promptTokens: number; readonly cachedTokens: number }) => void;
-  /** Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. */
-  readonly completed: (now: number, outputTokens: number | undefined) => void;
+  /**
+   * Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. True: an answer
+   * that did not stream shows that its first token came much sooner than was known.
+   */
+  readonly completed: (now: number, outputTokens: number | undefined) => boolean;
   readonly failed: (now: number) => void;
 }
 
@@ -79,20 +83,21 @@ export function beginAttempt(
     tokens: ownTokens,
     workMs: ownTokens * speedOf(endpoint).eachMs(),
     first: (now) => {
-      if (state.first !== undefined || state.isOver || !stream) return;
+      if (state.first !== undefined || state.isOver || !stream) return false;
       state.first = { at: now, underWay: underWay(endpoint, now) };
       endpoint.waiting.delete(waits);
       computed(endpoint, mine);
-      measured(endpoint, work, now - begunAt);
+      return measured(endpoint, work, now - begunAt);
     },
     cached: ({ promptTokens, cachedTokens }) => {
       if (promptTokens > 0) held.reported({ expected, actual: cachedTokens, scale: prompt.tokens / promptTokens });
     },
     completed: (now, outputTokens) => {
-      if (state.isOver) return;
+      if (state.isOver) return false;
       held.leave(prompt);
-      if (outputTokens !== undefined) learn(endpoint, state, { now, tokens: outputTokens });
+      const isFaster = outputTokens !== undefined && learn(endpoint, state, { now, tokens: outputTokens });
       end();
+      return isFaster;
     },
     failed: () => {
       if (state.isOver) return;
@@ -103,21 +108,21 @@ export function beginAttempt(
   };
 }
 
-/** Learns from a complete answer. */
+/** Learns from a complete answer. True: it shows only now that its first token came much sooner than was known. */
 function learn(
   endpoint: EndpointState,
   { begunAt, expectedMs, work, underWay: atBegin, first }: AttemptState,
   { now, tokens }: { readonly now: number; readonly tokens: number },
-): void {
+): boolean {
   const { answers } = endpoint;
   const beside = ((first?.underWay ?? atBegin) + underWay(endpoint, now)) / 2 - 1;
   if (first !== undefined) {
     answers.measured(now, { tokens, ms: now - first.at, beside });
-    return;
+    return false;
   }
   // Without a visible first token, an answer shows its time only if the rest was short beside it, or if all came sooner.
   const tookMs = now - begunAt;
   const restMs = answers.outputMs(tokens, beside);
-  if (restMs > tookMs / 2 && tookMs >= expectedMs) return;
-  measured(endpoint, work, Math.max(tookMs - restMs, tookMs / 2));
+  if (restMs > tookMs / 2 && tookMs >= expectedMs) return false;
+  return measured(endpoint, work, Math.max(tookMs - restMs, tookMs / 2));
 }

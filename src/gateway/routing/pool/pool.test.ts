@@ -125,6 +125,39 @@ describe('a pool of endpoints', () => {
     expect(serve(promptOf(0, 20), 5020).why).toBe('untried');
   });
 
+  it('finds out that a slow endpoint has become as fast as the others, with one attempt in 250', () => {
+    const speeds = { a: 2, b: 0.1, c: 0.1 };
+    const { pool, serve } = begin(speeds);
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const share = (from: number, requests: number): number => {
+      let onA = 0;
+      for (let request = 0; request < requests; request += 1)
+        if (serve(promptOf(from + request * 100, 16), 4020).name === 'a') onA += 1;
+      return onA / requests;
+    };
+    const slow = share(10_000_000, 400);
+    expect(slow).toBeGreaterThan(0);
+    expect(slow).toBeLessThan(0.011);
+    speeds.a = 0.1;
+    share(20_000_000, 300);
+    const among = [{ name: 'a', success: 1 }];
+    const { firstMs = Infinity } = pool.pick(1e7, { prompt: promptOf(30_000_000, 16), among, turn: 0 }) ?? {};
+    // It takes 422 ms now. Before, it took 8 s.
+    expect(firstMs).toBeLessThan(700);
+  });
+
+  it('does not find out about an endpoint with an attempt that is made only if another one fails', () => {
+    const { pool, now, serve } = begin({ a: 2, b: 0.1, c: 0.1 });
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    for (let request = 0; request < 300; request += 1)
+      serve(promptOf(10_000_000 + request * 100, 16), 4020, ['b', 'c']);
+    const ask = { prompt: promptOf(20_000_000, 16), among: names.map((name) => ({ name, success: 1 })), turn: 0.5 };
+    expect(pool.pick(now(), { ...ask, mayExplore: false })?.why).not.toBe('explored');
+    expect(pool.pick(now(), ask)).toMatchObject({ index: 0, why: 'explored' });
+  });
+
   it('tries a new endpoint, although the others are faster than it is assumed to be', () => {
     const { serve } = begin({ a: 0.005, b: 0.005, c: 0.005 });
     for (let request = 0; request < 60; request += 1)
@@ -167,6 +200,24 @@ describe('a pool of endpoints', () => {
     wait(60_000);
     serve(promptOf(8_100_000, 16), 4020, ['b']);
     expect(askedAmong(5, 9_100_000)).toContain('a');
+  });
+
+  it('goes on asking an endpoint that failed and was passed over, as long as it does not fail', () => {
+    const { pool, serve } = begin();
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const among = names.map((name) => ({ name, success: name === 'a' ? 0.01 : 1 }));
+    let onA = 0;
+    for (let request = 0; request < 270; request += 1) {
+      const at = 1e7 + request * 5000;
+      const prompt = promptOf(10_000_000 + request * 100, 16);
+      const name = names[pool.pick(at, { prompt, among, turn: 0.5 })?.index ?? 0] ?? 'a';
+      if (name === 'a') onA += 1;
+      const attempt = pool.begin(at, { name, prompt, stream: true });
+      attempt.first(at + 422);
+      attempt.completed(at + 2422, 100);
+    }
+    expect(onA).toBeGreaterThanOrEqual(10);
   });
 
   describe('whose engines report their load', () => {

@@ -3,7 +3,8 @@
  * the answers under way. A line through what was measured; newer samples count for more.
  */
 export interface Speed {
-  readonly measured: (amount: number, ms: number) => void;
+  /** True: it took much less than was known. */
+  readonly measured: (amount: number, ms: number) => boolean;
   readonly msFor: (amount: number) => number;
   /** Milliseconds that one more of the amount adds. */
   readonly eachMs: () => number;
@@ -39,6 +40,8 @@ const minOfAssumed = 1 / 16;
  * faster. Nothing else makes an answer come so much sooner.
  */
 const faster = { below: 0.4, kept: 0.5 } as const;
+/** A sample below this part of the prediction is a surprise. */
+const surprising = 0.7;
 /** A sample above so many times the prediction counts as that much: it waited for something else. */
 const maxFactor = 3;
 /** From this sample in a row on that is above it, earlier samples count for this share: what was measured has become slower. */
@@ -104,6 +107,7 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
       errors = errors * share + Math.min(1, Math.abs(Math.log(Math.max(0.01, ms) / predicted))) ** 2;
       line = fitted();
       spread = Math.sqrt(errors / count);
+      return ms < predicted * surprising;
     },
   };
 }
