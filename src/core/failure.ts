@@ -56,6 +56,10 @@ export const failures = {
 
 export type FailureCode = keyof typeof failures;
 
+export function isFailureCode(code: unknown): code is FailureCode {
+  return typeof code === 'string' && Object.hasOwn(failures, code);
+}
+
 /** Which limit refused a request, for operators: one of its key or workspace, of its address, or of the service itself. */
 export type RefusingLimit =
   | LimitName

@@ -50,7 +50,8 @@ export const portBounds = {
   pickerHealth: ofPrograms,
   /**
    * Each thread of another Envoy has a connection, with a stream for each of its requests. All come through the own Envoy.
-   * They have no bound in time: the pings that it needs would cut the last streams while a pod ends. Admission bounds the streams.
+   * The connections have no bound in time: the pings that such a bound needs would cut the last streams while a pod ends. Admission
+   * bounds the streams.
    */
   otherEnvoys: { maxConnections: 1_024 },
 } as const satisfies Readonly<Record<string, PortBounds | ConnectionBounds>>;

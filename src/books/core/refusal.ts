@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { surfaces } from '../../core/dialect.ts';
-import { type FailureCode, failures } from '../../core/failure.ts';
+import { isFailureCode } from '../../core/failure.ts';
+import { parseJson } from '../../core/json.ts';
 import type { CountedRefusal, RefusedRequest } from '../../core/refused-request.ts';
 import { packId } from './packed-id.ts';
 
@@ -46,29 +47,17 @@ const sampleSchema = z.object({
 /** The requests whose ids a row has. What a newer version has written otherwise is left out. */
 export function refusalsOf(row: Readonly<Record<keyof RefusalRow, unknown>>): readonly CountedRefusal[] {
   const { code } = row;
-  if (!isCode(code)) return [];
+  if (!isFailureCode(code)) return [];
   const text = (value: unknown): string | undefined => (value === '' ? undefined : String(value));
   const shared = { keyId: text(row.key_id), modelId: text(row.model), workspaceId: text(row.workspace_id) };
   return String(row.samples)
     .trimEnd()
     .split('\n')
     .flatMap((line): readonly CountedRefusal[] => {
-      const read = sampleSchema.safeParse(parsed(line));
+      const read = sampleSchema.safeParse(parseJson(line));
       if (!read.success) return [];
       const { id, correlation, at, ms, surface, stream, about } = read.data;
       const own = { requestId: id, correlationId: correlation, startedAt: at, durationMs: ms, surface, stream, about };
       return [{ ...shared, ...own, code, count: Number(row.count) }];
     });
-}
-
-function isCode(code: unknown): code is FailureCode {
-  return typeof code === 'string' && Object.hasOwn(failures, code);
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

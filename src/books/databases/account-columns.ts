@@ -13,7 +13,7 @@ import {
   type ValueOfField,
 } from '../../core/account-field.ts';
 
-// The columns of the fields of an account, derived from their table. A migration adds them, and a test compares both.
+// The columns of the fields of an account, derived from their table. A migration adds them.
 
 type Cell = string | number | bigint | null;
 type Budget = { readonly kind: 'budget' };

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { z } from 'zod';
+import { parseJson } from '../../core/json.ts';
 import type { PoolPrompt } from '../../core/pool-prompt.ts';
 import type { PoolReport } from '../core/pool-report.ts';
 
@@ -29,7 +30,7 @@ export function writePoolReport({ endpoints, sent }: PoolReport): string {
 
 /** Undefined: the text is of another version. */
 export function readPoolReport(text: string): PoolReport | undefined {
-  const { data } = textSchema.safeParse(parsed(text));
+  const { data } = textSchema.safeParse(parseJson(text));
   return (
     data && {
       endpoints: data.endpoints.map(([pool, endpoint, aheadTokens, underWay, steps, capacityTokens]) => ({
@@ -40,14 +41,6 @@ export function readPoolReport(text: string): PoolReport | undefined {
       })),
     }
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function writeBlocks({ digests, ends }: PoolPrompt): string {

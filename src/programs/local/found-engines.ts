@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { authorityOf } from '../../core/endpoint.ts';
+import { parseJson } from '../../core/json.ts';
 import { readModelList } from './upstream.ts';
 
 // With `import`, Node loads its `fetch`, too (docs/decisions/0100).
@@ -94,18 +95,10 @@ function askForJson(
       text += chunk;
       if (text.length > maxAnswerChars) giveUp();
     });
-    return response.on('end', () => resolve(parsed(text)));
+    return response.on('end', () => resolve(parseJson(text)));
   });
   question.end();
   return promise;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What can be served in place of the demo, and the command that does it. */

@@ -1,6 +1,6 @@
 import { isCounted } from '../../core/account.ts';
 import { refusalCauses } from '../../core/event.ts';
-import { type FailureCode, failures } from '../../core/failure.ts';
+import { failures, isFailureCode } from '../../core/failure.ts';
 import type { CountedRefusal } from '../../core/refused-request.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { shownRequest } from '../../books/core/request-fields.ts';
@@ -13,15 +13,7 @@ export function storyFromLedger(request: SettledRequest): Story {
   const { attemptLog, modelId } = request;
   const attempts = attemptLog === undefined ? undefined : [...readAttemptLog(attemptLog, modelId)];
   return {
-    id: request.requestId,
-    correlation_id: request.correlationId === '' ? null : request.correlationId,
-    source: 'ledger',
-    workspace: request.workspaceId,
-    key: request.keyId,
-    model: modelId,
-    surface: request.surface,
-    stream: request.stream,
-    started_at: new Date(request.startedAt).toISOString(),
+    ...headOf(request, 'ledger'),
     first_output_ms: request.firstTokenMs ?? null,
     duration_ms: request.durationMs,
     outcome: request.kind,
@@ -40,17 +32,9 @@ export function storyFromLedger(request: SettledRequest): Story {
 
 /** The story of a refused request that the ledger has. Nothing was dispatched, so it has no attempts and no bill. */
 export function storyOfRefusal(refusal: CountedRefusal): Story {
-  const { code, about, correlationId } = refusal;
+  const { code, about } = refusal;
   return {
-    id: refusal.requestId,
-    correlation_id: correlationId === '' ? null : correlationId,
-    source: 'ledger',
-    workspace: refusal.workspaceId ?? null,
-    key: refusal.keyId ?? null,
-    model: refusal.modelId ?? null,
-    surface: refusal.surface,
-    stream: refusal.stream ?? null,
-    started_at: new Date(refusal.startedAt).toISOString(),
+    ...headOf(refusal, 'ledger'),
     duration_ms: refusal.durationMs,
     outcome: 'refused',
     failure: { code, status: failures[code].status, about: [...about] },
@@ -60,17 +44,34 @@ export function storyOfRefusal(refusal: CountedRefusal): Story {
   };
 }
 
+/** The part of a story that every request has: who asked for which model, and when. */
+export function headOf(
+  request: Pick<
+    CountedRefusal,
+    'requestId' | 'correlationId' | 'workspaceId' | 'keyId' | 'modelId' | 'surface' | 'stream' | 'startedAt'
+  >,
+  source: Story['source'],
+) {
+  return {
+    id: request.requestId,
+    correlation_id: request.correlationId === '' ? null : request.correlationId,
+    source,
+    workspace: request.workspaceId ?? null,
+    key: request.keyId ?? null,
+    model: request.modelId ?? null,
+    surface: request.surface,
+    stream: request.stream ?? null,
+    started_at: new Date(request.startedAt).toISOString(),
+  };
+}
+
 /** Reads the text that `failureName` writes. */
 export function failureFrom(name = ''): Pick<Story, 'failure' | 'refused_for'> {
   const [code = '', cause, ...about] = name.split(' ');
   return {
-    failure: isCode(code) ? { code, status: failures[code].status, about } : null,
+    failure: isFailureCode(code) ? { code, status: failures[code].status, about } : null,
     refused_for: refusalCauses.find((one) => one === cause) ?? null,
   };
-}
-
-function isCode(text: string): text is FailureCode {
-  return Object.hasOwn(failures, text);
 }
 
 export const countOf = (attempts: readonly { readonly reason: AttemptReason }[], wanted: AttemptReason): number =>

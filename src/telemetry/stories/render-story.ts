@@ -1,21 +1,13 @@
 import type { Ranking } from '../../gateway/core/plan.ts';
-import { billOf, countOf } from '../core/ledger-story.ts';
+import { billOf, countOf, headOf } from '../core/ledger-story.ts';
 import type { Story } from '../core/story.ts';
 import type { AttemptNote, RequestRecord } from '../core/request-record.ts';
 
 /** Renders the record of a request as its story. Called when the story is read. */
 export function storyOf(record: RequestRecord): Story {
-  const { requestId, correlationId, outcome, failure, attempts, overAt, begun } = record;
+  const { outcome, failure, attempts, overAt, begun } = record;
   return {
-    id: requestId,
-    correlation_id: correlationId === '' ? null : correlationId,
-    source: 'service',
-    workspace: record.workspaceId ?? null,
-    key: record.keyId ?? null,
-    model: record.modelId ?? null,
-    surface: record.surface,
-    stream: record.stream ?? null,
-    started_at: new Date(record.startedAt).toISOString(),
+    ...headOf(record, 'service'),
     first_output_ms: outcome?.firstTokenMs ?? null,
     duration_ms: outcome?.durationMs ?? (overAt === undefined ? null : rounded(overAt - begun)),
     outcome: outcome?.kind ?? (failure === undefined ? null : 'refused'),

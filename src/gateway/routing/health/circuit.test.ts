@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Circuit, createCircuit } from './circuit.ts';
 
 const newCircuit = (random = 0): Circuit =>
-  createCircuit({ random: () => random, failuresInRow: () => 5, openMs: 1000, mostOpenMs: () => 30_000 });
+  createCircuit({ random: () => random, failuresInRow: () => 5, openMs: 1000, maxOpenMs: () => 30_000 });
 
 function fail(circuit: Circuit, now: number, times = 1): void {
   for (let time = 0; time < times; time += 1) {

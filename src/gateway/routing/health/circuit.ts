@@ -40,7 +40,7 @@ export interface CircuitOptions {
   /** How long the circuit stays open the first time. Doubled with each probe that fails. */
   readonly openMs: number;
   /** Returns how long the circuit stays open at most. Called each time it opens. */
-  readonly mostOpenMs: () => number;
+  readonly maxOpenMs: () => number;
   /** A probe without a result is given up after so long, and another attempt may probe. Absent: a probe always has a result. */
   readonly probeMs?: number;
 }
@@ -56,7 +56,7 @@ const provenAfter = 5;
 const probeFree = -Infinity;
 
 export function createCircuit(options: CircuitOptions): Circuit {
-  const { random, failuresInRow, openMs, mostOpenMs, probeMs = Infinity } = options;
+  const { random, failuresInRow, openMs, maxOpenMs, probeMs = Infinity } = options;
   let state: State = { kind: 'closed', failures: 0, successes: 0 };
   /** How often the circuit has opened in all, and since the route was last well. */
   let openings = 0;
@@ -68,7 +68,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
   }
 
   function open(now: number): true {
-    const span = Math.min(mostOpenMs(), openMs * 2 ** relapses);
+    const span = Math.min(maxOpenMs(), openMs * 2 ** relapses);
     openings += 1;
     relapses += 1;
     // A random addition, so that replicas and routes that failed together are not probed together.

@@ -64,7 +64,7 @@ export interface LastResort {
 /** How soon an endpoint is ejected, and for how long. */
 export interface Ejection {
   readonly failuresInRow: number;
-  readonly mostOpenMs: number;
+  readonly maxOpenMs: number;
 }
 
 export interface EndpointHealthOptions {
@@ -102,7 +102,7 @@ function createMemory({ endpoint, load, backendLoad, ejection, random }: Endpoin
       openMs: 1000,
       probeMs,
       failuresInRow: () => ejection().failuresInRow,
-      mostOpenMs: () => ejection().mostOpenMs,
+      maxOpenMs: () => ejection().maxOpenMs,
     }),
     cooling: createCooling(),
     // About the last dozen attempts count, so that a route that begins to fail is noticed within a dozen attempts.

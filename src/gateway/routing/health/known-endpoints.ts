@@ -14,8 +14,8 @@ export interface KnownEndpointsOptions {
 
 /** With other endpoints beside it, an endpoint is ejected sooner and probed more often, because a probe keeps no caller waiting. */
 const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
-  alone: { failuresInRow: 5, mostOpenMs: 30_000 },
-  amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
+  alone: { failuresInRow: 5, maxOpenMs: 30_000 },
+  amongOthers: { failuresInRow: 3, maxOpenMs: 5000 },
 };
 
 /**

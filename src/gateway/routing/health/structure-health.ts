@@ -43,7 +43,7 @@ export function createStructureHealth(random: () => number): StructureHealth {
           random,
           failuresInRow: () => Infinity,
           openMs: 10_000,
-          mostOpenMs: () => 300_000,
+          maxOpenMs: () => 300_000,
           // An answer without a tool call has nothing to validate. Another request probes again.
           probeMs: 10_000,
         }),
