@@ -83,6 +83,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'tags.budgets': listBounds.maxTagBudgets,
   'workspace.keys': listBounds.maxKeys,
   'workspace.members': listBounds.maxMembers,
+  'namespace.workspaces': listBounds.maxWorkspaces,
   'service-accounts': listBounds.maxServiceAccounts,
   'service-accounts.workspaces': listBounds.maxServiceAccountWorkspaces,
   'portal.sessions': listBounds.maxSessions,

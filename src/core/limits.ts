@@ -6,6 +6,8 @@ export const defaultLimits = { rate: 100, burst: 200, maxInFlight: 256 } as cons
 
 /** Bounds of the lists that a tenant can make longer. The store enforces those that it keeps, whatever adds an entry. */
 export const listBounds = {
+  /** Workspaces that the objects of a namespace have declared, with those whose object is gone. */
+  maxWorkspaces: 1_000,
   /** Budgets of tags of a workspace. */
   maxTagBudgets: 100,
   /** Keys of a workspace that are neither revoked nor expired, without those of the portal's playground. */

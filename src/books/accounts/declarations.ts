@@ -15,13 +15,21 @@ export async function declarationOf(queries: Kysely<Schema>, accountId: string):
   return row && declarationFrom(row);
 }
 
-/** The declarations of some accounts, by the accounts' ids. Accounts that no object declares are missing. */
+/**
+ * The declarations of some accounts, by the accounts' ids. Accounts that no object declares are missing, and workspaces
+ * whose names were erased.
+ */
 export async function declarationsOf(
   queries: Kysely<Schema>,
   accountIds: readonly string[],
 ): Promise<ReadonlyMap<string, Declaration>> {
   if (accountIds.length === 0) return new Map();
-  const rows = await queries.selectFrom('declarations').selectAll().where('account_id', 'in', accountIds).execute();
+  const rows = await queries
+    .selectFrom('declarations')
+    .selectAll()
+    .where('account_id', 'in', accountIds)
+    .where((where) => where.or([where('kind', '<>', 'Workspace'), where('state', '=', 'current')]))
+    .execute();
   return new Map(rows.map((row) => [row.account_id, declarationFrom(row)]));
 }
 

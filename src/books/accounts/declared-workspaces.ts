@@ -8,10 +8,12 @@ import type {
   Declarer,
   WorkspaceLeaving,
 } from '../core/declared-account.ts';
+import { listBounds } from '../../core/limits.ts';
 import type { Money } from '../../core/money.ts';
 import type { Schema } from '../databases/schema.ts';
 import { addLockedCredit, findCredit } from './credits.ts';
-import { currentAccountOf, declare, unlock } from './declarations.ts';
+import { currentAccountOf, declare, setState, unlock } from './declarations.ts';
+import { refuseBeyond } from './list-bounds.ts';
 import { changeThresholds } from './thresholds.ts';
 import { changeLocked, findWorkspace, insertWorkspace, lockWorkspace, renameLocked } from './workspaces.ts';
 
@@ -32,6 +34,7 @@ export async function declareWorkspace(
   return queries.transaction().execute(async (transaction) => {
     const id = await currentAccountOf(transaction, 'Workspace', object);
     const isNew = id === undefined;
+    if (isNew) await refuseMoreWorkspaces(transaction, object);
     let workspace = isNew
       ? await insertWorkspace(transaction, { ...settings, labels: undefined, name, credit: 0n }, by)
       : await lockWorkspace(transaction, id);
@@ -43,6 +46,19 @@ export async function declareWorkspace(
     await declare(transaction, workspace.id, { kind: 'Workspace', by: object, at: by.now });
     return { workspace, isNew };
   });
+}
+
+/** Workspaces that are declared at the same moment can pass the bound together. Throws a `Refusal` at the bound. */
+async function refuseMoreWorkspaces(transaction: Transaction<Schema>, { namespace }: AccountObjectName): Promise<void> {
+  const { size } = await transaction
+    .selectFrom('declarations')
+    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
+    .where('kind', '=', 'Workspace')
+    .where('namespace', '=', namespace)
+    .executeTakeFirstOrThrow();
+  const entries = 'workspaces, which are permanent';
+  const remedy = 'Declare again one that is gone, or use another namespace.';
+  refuseBeyond(size, listBounds.maxWorkspaces, { list: 'A namespace', entries, field: 'namespace', remedy });
 }
 
 /**
@@ -80,8 +96,9 @@ export async function leaveWorkspace(
       const before = await findWorkspace(transaction, id);
       // No object and no command can give a workspace a name with "~".
       await renameLocked(transaction, before, { name: `${before.name}~${id}`, by });
-      await transaction.deleteFrom('declarations').where('account_id', '=', id).execute();
-    } else await unlock(transaction, 'Workspace', object);
+      await setState(transaction, id, { state: 'replaced' });
+    }
+    await unlock(transaction, 'Workspace', object);
     return { kind: 'left' };
   });
 }

@@ -6,6 +6,8 @@ import { Refusal } from '../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
 import { changeKey } from './change-keys.ts';
 import { prepareKey } from './declared-keys.ts';
+import { declareWorkspace, leaveWorkspace } from './declared-workspaces.ts';
+import { declarationsOf } from './declarations.ts';
 import { findCredential } from './find-credentials.ts';
 import { createKey } from './keys.ts';
 import { inviteMember } from './members.ts';
@@ -25,6 +27,13 @@ async function inParts<Row>(rows: readonly Row[], insert: (some: readonly Row[])
 
 /** Makes a list longer without asking whether it may be. */
 const fill = {
+  workspaces: async ({ queries }: Sample, count: number) => {
+    const rows = Array.from({ length: count }, (_, index) => ({
+      ...({ account_id: `ws_${index}`, kind: 'Workspace', namespace: 'team', name: `gone-${index}` } as const),
+      ...({ is_locked: 0n, state: 'current', since: createdAt } as const),
+    }));
+    await inParts(rows, (some) => queries.insertInto('declarations').values(some).execute());
+  },
   tagBudgets: async ({ queries, workspace }: Sample, count: number) => {
     const tags = Array.from({ length: count }, (_, index) => ({
       ...{ workspace_id: workspace.id, name: 'team', value: `t${index}` },
@@ -77,7 +86,17 @@ interface Row {
   readonly add: (sample: Sample, name: string) => Promise<unknown>;
 }
 
+const workspaceSettings = { status: 'active', maxInFlight: 8, creditLimit: 0n, thresholds: undefined } as const;
+const declareNamed = ({ queries }: Sample, name: string, namespace = 'team') =>
+  declareWorkspace(
+    queries,
+    { ...object, name, namespace },
+    { ...workspaceSettings, ledgerName: `${namespace}_${name}` },
+    sampleAuthor,
+  );
+
 const rows: readonly Row[] = [
+  { ...{ list: 'workspaces', max: listBounds.maxWorkspaces, present: 0, field: 'namespace' }, add: declareNamed },
   {
     ...{ list: 'tagBudgets', max: listBounds.maxTagBudgets, present: 0, field: 'tag' },
     add: ({ queries }, name) => setTagBudget(queries, 'acme', { tag: `app=${name}`, budget }, sampleAuthor),
@@ -131,6 +150,24 @@ describe('a list that a tenant can make longer', () => {
     await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);
     const made = await createKey(queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
     expect(made.key.status).toBe('active');
+  });
+
+  it('counts workspaces of a namespace whose objects are gone or names erased, and not those of its neighbours', async () => {
+    const sample = await sampleDatabase();
+    const { queries } = sample;
+    await fill.workspaces(sample, listBounds.maxWorkspaces - 2);
+    const { workspace } = await declareNamed(sample, 'kept');
+    const erased = await declareNamed(sample, 'erased');
+    const leave = (name: string, eraseName: boolean) =>
+      leaveWorkspace(queries, { ...object, name }, { eraseName }, sampleAuthor);
+    await leave('kept', false);
+    await leave('erased', true);
+    await expect(declareNamed(sample, 'erased')).rejects.toMatchObject({ field: 'namespace' });
+    // A workspace that exists is found again.
+    expect(await declareNamed(sample, 'kept')).toMatchObject({ isNew: false, workspace: { id: workspace.id } });
+    expect(await declareNamed(sample, 'new', 'neighbour')).toMatchObject({ isNew: true });
+    const declared = await declarationsOf(queries, [workspace.id, erased.workspace.id]);
+    expect([...declared.keys()]).toEqual([workspace.id]);
   });
 
   it('bounds the workspaces of a service account', async () => {

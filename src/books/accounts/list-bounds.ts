@@ -4,8 +4,13 @@ import { Refusal } from '../core/administration.ts';
 export function refuseBeyond(
   size: number | bigint,
   max: number,
-  { list, entries, field }: { readonly list: string; readonly entries: string; readonly field: string },
+  {
+    list,
+    entries,
+    field,
+    remedy = 'Remove one first.',
+  }: { readonly list: string; readonly entries: string; readonly field: string; readonly remedy?: string },
 ): void {
   if (size < max) return;
-  throw new Refusal(`${list} has at most ${max} ${entries}. Remove one first.`, { kind: 'conflict', field });
+  throw new Refusal(`${list} has at most ${max} ${entries}. ${remedy}`, { kind: 'conflict', field });
 }

@@ -106,10 +106,8 @@ async function addTag(transaction: Transaction<Schema>, workspaceId: string, tag
     size === undefined
       ? [sizes.size, maxTagNames + maxTagBudgets, 'names of tags']
       : [size, maxTagValues + maxTagBudgets, `values of the tag "${tag.name}"`];
-  if (count >= max) {
-    const sentence = `A workspace has at most ${max} ${entries}, which are permanent. Use one that exists.`;
-    throw new Refusal(sentence, { kind: 'conflict', field: 'tag' });
-  }
+  const remedy = 'Use one that exists.';
+  refuseBeyond(count, max, { list: 'A workspace', entries: `${entries}, which are permanent`, field: 'tag', remedy });
   await transaction
     .insertInto('ledger_tags')
     .values({ workspace_id: workspaceId, ...tag })

@@ -55,9 +55,12 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
     };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const reason = error.kind === 'conflict' ? 'NameTaken' : 'Refused';
+    const { sentence, field, kind } = error;
+    if (field === 'namespace')
+      return notAccepted('Workspace', { reason: 'Refused', message: `metadata.namespace: ${sentence}` });
+    const reason = kind === 'conflict' ? 'NameTaken' : 'Refused';
     const hint = 'Give the object another name, or erase the name of a Workspace that is gone (weir.dev/erase-name)';
-    return notAccepted('Workspace', { reason, message: `metadata.name: ${error.sentence} ${hint}` });
+    return notAccepted('Workspace', { reason, message: `metadata.name: ${sentence} ${hint}` });
   }
 }
 
