@@ -12,7 +12,10 @@ export interface PoolPlace {
   readonly endpoint: string;
 }
 
-/** Work that an endpoint has to do. */
+/**
+ * Work of one replica that an endpoint has to do. A report that is lost does no lasting harm, because the next one has the
+ * whole amount again.
+ */
 export interface EndpointWork {
   /** Prompt tokens that the endpoint was sent and has not computed yet, as far as is known. */
   readonly aheadTokens: number;
@@ -20,20 +23,7 @@ export interface EndpointWork {
   readonly underWay: number;
 }
 
-/** What a replica has learned of the size of an endpoint's cache. */
-export interface CapacityReport {
-  /** Reports of engines that were larger than expected, less those that were smaller, since the last report of the replica. */
-  readonly steps: number;
-  readonly capacityTokens: number;
-}
-
-/**
- * All work of one replica on an endpoint. A report that is lost does no lasting harm, because the next one has the whole amount
- * again.
- */
-export interface EndpointReport extends EndpointWork, CapacityReport {}
-
-export interface ReportedEndpoint extends PoolPlace, EndpointReport {}
+export interface ReportedEndpoint extends PoolPlace, EndpointWork {}
 
 /** A prompt that a replica has sent to an endpoint. */
 export interface SentPrompt extends PoolPlace {

@@ -80,19 +80,18 @@ export function createSenders({ createPool, isApart }: SendersOptions): Senders 
 
   /** Shows the pool of a sender a bounded load of the others. */
   function hear(now: number, { pool }: KnownSender, others: readonly KnownSender[]): void {
-    const own = [...endpoints].map((name) => ({ name, ...pool.takeReport(now, name) }));
+    const own = [...endpoints].map((name) => ({ name, ...pool.ownWork(now, name) }));
     const all = sumOf(own);
     const most = maxOtherLoad / Math.max(1, own.length);
-    for (const { name, capacityTokens } of own) {
+    for (const { name } of own) {
       const theirs = others.map((other): Load => {
-        const { aheadTokens, underWay } = other.pool.takeReport(now, name);
+        const { aheadTokens, underWay } = other.pool.ownWork(now, name);
         return {
           aheadTokens: Math.min(aheadTokens, all.aheadTokens * most),
           underWay: Math.min(underWay, all.underWay * most),
         };
       });
-      // Its own size of the cache, which stays as it is.
-      pool.heard(name, 'others', { ...sumOf(theirs), steps: 0, capacityTokens });
+      pool.heard(name, 'others', sumOf(theirs));
     }
   }
 

@@ -47,12 +47,14 @@ describe('the pick', () => {
     ).toEqual({ index: 1, why: 'holder' });
   });
 
-  it('is by chance one of two whose costs differ by less than anybody notices', () => {
+  it('is by chance one of two whose costs differ by less than a quarter of the error', () => {
     const both = [
-      { ...idle, firstMs: 4, errorMs: 1 },
-      { ...idle, firstMs: 12, errorMs: 1 },
+      { ...idle, firstMs: 500, errorMs: 40 },
+      { ...idle, firstMs: 509, errorMs: 40 },
     ];
     expect([0.1, 0.9].map((turn) => pick(both, { busy: 0, turn })?.index)).toEqual([0, 1]);
+    const exact = both.map((outlook) => ({ ...outlook, errorMs: 30 }));
+    expect([0.1, 0.9].map((turn) => pick(exact, { busy: 0, turn })?.index)).toEqual([0, 0]);
   });
 
   it('is, of two whose costs are equal, the one that had no attempt', () => {

@@ -36,8 +36,6 @@ const maxBusy = 0.9;
  */
 const slowerShare = 0.1;
 
-/** A difference of costs that nobody notices, ms. */
-const unnoticedMs = 10;
 /**
  * Costs that differ by less than this part of the usual error are near equals. It is less than the whole, because endpoints err alike for
  * one prompt: what makes one of them slower than predicted makes the others slower, too. With less than a half, replicas no longer agree
@@ -63,9 +61,9 @@ export function pick(outlooks: readonly Outlook[], { busy, turn }: PickOptions):
   const costs = outlooks.map(({ firstMs, workMs, slowerMs }) => firstMs + workMs * workShare + slowerMs * slowerShare);
   const best = costs.indexOf(Math.min(...costs));
   const error = outlooks[best]?.errorMs ?? 0;
-  const holding = holdersBelow((costs[best] ?? 0) + Math.max(error * nearShare, unnoticedMs), { outlooks, costs });
+  const holding = holdersBelow((costs[best] ?? 0) + error * nearShare, { outlooks, costs });
   const least = holding.reduce((min, index) => Math.min(min, costs[index] ?? Infinity), Infinity);
-  const mostEqual = least + Math.max(error * equalShare, unnoticedMs);
+  const mostEqual = least + error * equalShare;
   const withEqualCost = holding.filter((index) => (costs[index] ?? Infinity) <= mostEqual);
   const untried = withEqualCost.filter((index) => outlooks[index]?.isUntried === true);
   const equals = untried.length > 0 ? untried : withEqualCost;

@@ -6,7 +6,7 @@ import type { PoolAttempt } from './pool-attempt.ts';
 import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
-import type { EndpointReport } from '../../core/pool-report.ts';
+import type { EndpointWork } from '../../core/pool-report.ts';
 import { type Outlook, pick, type Pick } from './pick.ts';
 import { fastestOf, type Speed } from './speed.ts';
 
@@ -24,8 +24,8 @@ export interface EndpointPool {
   /** An attempt is sent to an endpoint. */
   readonly begin: (now: number, attempt: BegunInPool) => PoolAttempt;
   /** See `EndpointKnowledge`, for the endpoint of this name. */
-  readonly takeReport: (now: number, name: string) => EndpointReport;
-  readonly heard: (name: string, replica: string, report: EndpointReport) => void;
+  readonly ownWork: (now: number, name: string) => EndpointWork;
+  readonly heard: (name: string, replica: string, work: EndpointWork) => void;
   readonly lost: (name: string, replica: string) => void;
   /** Another replica has sent a prompt to an endpoint. */
   readonly sentByOther: (now: number, at: { readonly name: string; readonly prompt: PoolPrompt }) => void;
@@ -259,8 +259,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
         },
       };
     },
-    takeReport: (now, name) => of(name).knowledge.takeReport(now),
-    heard: (name, replica, report) => of(name).knowledge.heard(replica, report),
+    ownWork: (now, name) => of(name).knowledge.ownWork(now),
+    heard: (name, replica, work) => of(name).knowledge.heard(replica, work),
     lost: (name, replica) => of(name).knowledge.lost(replica),
     sentByOther: (now, { name, prompt }) => {
       settle(now);
