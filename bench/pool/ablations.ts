@@ -15,6 +15,7 @@ const of =
   (name: string, text: string, without: string): Ablation => ({ name, file, text, without, at });
 
 const pool = of('one', 'pool.ts');
+const poolState = of('one', 'pool-state.ts');
 const pick = of('one', 'pick.ts');
 const speed = of('one', 'speed.ts');
 const held = of('one', 'held-blocks.ts');
@@ -25,14 +26,14 @@ const past = of('past', 'endpoint-state.ts');
 const replicas = of('replicas', 'pools.ts');
 
 export const ablations: readonly Ablation[] = [
-  pool('an attempt for an endpoint that was passed over', 'mayExplore ? longPassedOver(now, asked.among) :', ''),
-  pool('further attempts while it proves faster', '(explored !== undefined || ', '('),
-  pool('further attempts while it does not fail', '&& endpoint.explored?.wasFailing !== true', ''),
+  pool('an attempt for an endpoint that was passed over', 'mayExplore ? longPassedOver(state, now, asked.among) :', ''),
+  poolState('further attempts while it proves faster', '(explored !== undefined || ', '('),
+  poolState('further attempts while it does not fail', '&& endpoint.explored?.wasFailing !== true', ''),
   pool('slowness is forgotten without answers', 'if (ageMs === 0 ||', 'if (true ||'),
   pool('attempts that fail count as time', 'if (success === 1)', 'if (true)'),
   pool('at most 10 tries', 'maxTries = 10', 'maxTries = Infinity'),
   pool('now and then as if none failed', 'if (success ** 3 > luck)', 'if (false)'),
-  pool('the unmeasured count as the fastest', '() => fastest)', '() => undefined)'),
+  poolState('the unmeasured count as the fastest', '() => state.fastest)', '() => undefined)'),
   pick('work counts for more on a busy pool', 'Math.min(maxBusy, Math.max(0, busy))', '0'),
   pick('at most 0.9 busy', 'maxBusy = 0.9', 'maxBusy = 0.99'),
   pick('answers that become slower', 'slowerShare = 0.1', 'slowerShare = 0'),
@@ -74,7 +75,7 @@ export const ablations: readonly Ablation[] = [
     'own.underWay + ofOthers.underWay',
   ),
   { ...past('usual tokens are learned', 'endpoint.usualTokens.add(begunAt, ownTokens);', ''), file: 'pool-attempt.ts' },
-  { ...past('slowness is kept while others wait', '&& !knowledge.hasOthersWaiting(now)', ''), file: 'pool.ts' },
+  { ...past('slowness is kept while others wait', '&& !knowledge.hasOthersWaiting(now)', ''), file: 'pool-state.ts' },
   {
     ...past('the least of two reports', 'before.running, last.running', 'last.running, last.running'),
     ...{ file: 'other-traffic.ts' },

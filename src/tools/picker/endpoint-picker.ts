@@ -6,7 +6,7 @@ import type { AnswerWatch, EndpointPicker, PickAnswer, PickAsk } from './picker.
 import type { PickReason } from '../../core/pool-prompt.ts';
 import type { AffinityOf } from '../../gateway/routing/affinity.ts';
 import { followInPool, type PoolAsk, pickInPool } from '../../gateway/routing/health/pool-choice.ts';
-import type { PoolCandidate } from '../../gateway/routing/pool/pool.ts';
+import type { PoolCandidate } from '../../gateway/routing/pool/pool-state.ts';
 import { type AnswerReader, createAnswerReader } from './read-answer.ts';
 import type { PromptReader, ReadPrompt } from './read-prompt.ts';
 import { createSenders, type Sender, type Senders, type SendersOptions } from './senders.ts';

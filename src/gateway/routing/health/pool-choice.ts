@@ -1,7 +1,8 @@
 import type { AttemptEnd } from '../../core/health.ts';
 import type { EndpointPick, PoolPrompt } from '../../../core/pool-prompt.ts';
 import { ownerOf } from '../affinity.ts';
-import { type EndpointPool, type PoolCandidate, pickPool } from '../pool/pool.ts';
+import { type EndpointPool, pickPool } from '../pool/pool.ts';
+import type { PoolCandidate } from '../pool/pool-state.ts';
 
 /** The pool of a backend's endpoints, and how much this replica knows of the others. */
 export interface PoolView {

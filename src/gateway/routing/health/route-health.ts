@@ -3,7 +3,7 @@ import { type Fault, isEngineFailure } from '../../../core/event.ts';
 import type { AttemptEnd, AttemptRecord, FirstTokenAsk, FirstTokenWait } from '../../core/health.ts';
 import type { EndpointPick, PoolPrompt } from '../../../core/pool-prompt.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
-import type { PoolCandidate } from '../pool/pool.ts';
+import type { PoolCandidate } from '../pool/pool-state.ts';
 import { blameOf, type EndpointAttempt, type EndpointRecord } from './endpoint-attempt.ts';
 import type { EndpointHealth } from './endpoint-health.ts';
 import { createKnownEndpoints, type KnownEndpoints, type KnownEndpointsOptions } from './known-endpoints.ts';
