@@ -43,7 +43,7 @@ export interface CredentialCache {
   /** Marks everything as doubted, because another process has changed accounts; nothing is forgotten. */
   readonly doubt: () => void;
   /** Returns at most `most` hashes of keys that were used since the last call, so that they can be read again before they are too old. */
-  readonly takeUsed: (most: number) => readonly string[];
+  readonly takeUsed: (max: number) => readonly string[];
   /**
    * Returns at most `max` hashes of keys, used or not, that have been doubted or unconfirmed for too long, the oldest
    * ones first. While the database is down a remembered key is used as it is, so a key that was stopped before must not
@@ -171,8 +171,8 @@ export function createCredentialCache(limit: number): CredentialCache {
       confirmedAt = undefined;
       generation += 1;
     },
-    takeUsed: (most) => {
-      const hashes = [...used].slice(0, most);
+    takeUsed: (max) => {
+      const hashes = [...used].slice(0, max);
       for (const hash of hashes) used.delete(hash);
       return hashes.filter((hash) => keys.has(hash));
     },

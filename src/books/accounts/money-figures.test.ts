@@ -34,7 +34,7 @@ it('has what is left, what is spent in a day, and the share of budgets, with the
     sampleOutcome({ ...ids, requestId: 'mine', cost: usd, startedAt: sampleNow }),
   ]);
 
-  const figures = await moneyFigures(queries, { most: 2 }, sampleNow + 1);
+  const figures = await moneyFigures(queries, { max: 2 }, sampleNow + 1);
   const sevenDays = sampleNow + 1 - (Math.floor(sampleNow / day) - 6) * day;
   expect(figures.workspaces).toEqual([
     {

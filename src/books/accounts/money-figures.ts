@@ -11,21 +11,21 @@ const meanDays = 7;
 /** Reads the sums of days of spending: a row for each key and day. Suspended workspaces and keys are left out. */
 export async function moneyFigures(
   queries: Kysely<Schema>,
-  { most }: { readonly most: number },
+  { max }: { readonly max: number },
   now: number,
 ): Promise<MoneyFigures> {
   const all = await workspacesBySpending(queries, now);
-  const others = all.slice(most);
+  const others = all.slice(max);
   const sum = (read: (of: WorkspaceMoney) => Money): Money => others.reduce((total, one) => total + read(one), 0n);
   return {
-    workspaces: all.slice(0, most),
+    workspaces: all.slice(0, max),
     otherWorkspaces: {
       count: others.length,
       balance: sum(({ balance }) => balance),
       available: sum(({ available }) => available),
       spentPerDay: sum(({ spentPerDay }) => spentPerDay),
     },
-    keys: await keysByShare(queries, most, now),
+    keys: await keysByShare(queries, max, now),
   };
 }
 
@@ -53,7 +53,7 @@ async function workspacesBySpending(queries: Kysely<Schema>, now: number): Promi
   return figures.toSorted((one, other) => descending(one.spentPerDay, other.spentPerDay));
 }
 
-async function keysByShare(queries: Kysely<Schema>, most: number, now: number): Promise<readonly KeyMoney[]> {
+async function keysByShare(queries: Kysely<Schema>, max: number, now: number): Promise<readonly KeyMoney[]> {
   const rows = await queries
     .selectFrom('keys')
     .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
@@ -67,7 +67,7 @@ async function keysByShare(queries: Kysely<Schema>, most: number, now: number): 
     ...{ id, workspace, limit: limit ?? 0n },
     spent: spentOf.get(id) ?? 0n,
   }));
-  return keys.toSorted((one, other) => descending(one.spent * other.limit, other.spent * one.limit)).slice(0, most);
+  return keys.toSorted((one, other) => descending(one.spent * other.limit, other.spent * one.limit)).slice(0, max);
 }
 
 function descending(one: bigint, other: bigint): number {

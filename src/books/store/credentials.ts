@@ -34,7 +34,7 @@ const rememberedKeys = 50_000;
  * second.
  */
 const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
-const readAgainAtMost = 5_000;
+const maxReadAgain = 5_000;
 /** Unused keys read again at a time. At this rate the service reads all remembered keys within 30 s. */
 const maxUnusedKeys = 500;
 /** How long a known key works while the database is down. An operator cannot suspend it in that time. */
@@ -97,7 +97,7 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, ask }: Cre
       for (const spending of reply.spendings) cache.spend(spending, moment());
     },
     takeOutdated: () => {
-      const used = kind === 'postgres' ? cache.takeUsed(readAgainAtMost) : [];
+      const used = kind === 'postgres' ? cache.takeUsed(maxReadAgain) : [];
       return [...used, ...cache.outdated(time.elapsed(), maxUnusedKeys)];
     },
     refuseAll: lookUps.refuseAll,

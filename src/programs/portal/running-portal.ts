@@ -92,8 +92,8 @@ export async function startPortal(
   // Memory and event-loop delay of this process, with the same names as in the services.
   const metrics = new Registry();
   addProcessMetrics(metrics);
-  const most = settings.WEIR_ACCOUNT_METRICS;
-  if (most > 0) addAccountMetrics(metrics, () => store.moneyFigures({ most }, systemClock.now()), systemClock);
+  const max = settings.WEIR_ACCOUNT_METRICS;
+  if (max > 0) addAccountMetrics(metrics, () => store.moneyFigures({ max }, systemClock.now()), systemClock);
   const server = await createServer(
     { ...parts, feed },
     {
